@@ -1,0 +1,62 @@
+"""What this machine offers for judging kernels: compilers, accelerators, the means to confine untrusted code."""
+
+import ctypes
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+COMPILERS = ("c++", "clang++", "nvcc", "hipcc")
+QUERY_SECONDS = 10
+
+_LANDLOCK_CREATE_RULESET = 444
+"""System call number, the same on all architectures (include/uapi/asm-generic/unistd.h)."""
+_LANDLOCK_VERSION = 1
+"""Flag that asks for the ABI version only (include/uapi/linux/landlock.h)."""
+
+
+def compilers() -> dict[str, str]:
+    """Version line of each compiler on the path, by its name."""
+    return {name: _first_line(path, "--version") for name in COMPILERS if (path := shutil.which(name))}
+
+
+def accelerators() -> list[str]:
+    """Names of the GPUs that their vendors' tools report; empty without tools or GPUs."""
+    found: list[str] = []
+    if tool := shutil.which("nvidia-smi"):
+        found += _lines(tool, "--query-gpu=name", "--format=csv,noheader")
+    if tool := shutil.which("rocm-smi"):
+        found += [line.rpartition(":")[2].strip() for line in _lines(tool, "--showproductname") if "Card Series" in line]
+    return found
+
+
+def landlock_abi() -> int:
+    """Version of the Landlock ABI that the kernel offers; 0 when it has none."""
+    if sys.platform != "linux":
+        return 0
+    return max(0, int(ctypes.CDLL(None).syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)))
+
+
+def has_seccomp() -> bool:
+    """Whether a process may install a system call filter."""
+    return Path("/proc/sys/kernel/seccomp/actions_avail").exists() and platform.machine() in ("x86_64", "aarch64")
+
+
+def sandbox_level() -> int:
+    """How well untrusted code can be confined here without root: 0 not at all, 1 resource limits, 2 files and calls."""
+    if sys.platform == "win32":
+        return 0
+    return 2 if landlock_abi() and has_seccomp() else 1
+
+
+def _first_line(*command: str) -> str:
+    return next(iter(_lines(*command)), "")
+
+
+def _lines(*command: str) -> list[str]:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=QUERY_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return done.stdout.strip().splitlines() if done.returncode == 0 else []

@@ -1,0 +1,204 @@
+"""The one form that all readers produce: normalised Markdown text and the blocks it consists of.
+
+A reader calls the builder's methods in document order. The builder writes the text, so every block's span is exact,
+and remembers for each line of the text which line of the file it came from.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kb.catalog import SectionRecord
+
+
+class Kind(StrEnum):
+    HEADING = "heading"
+    TEXT = "text"
+    ITEM = "item"
+    CODE = "code"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    text: str
+    rows: int = 1
+    """Rows it spans."""
+    columns: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    cells: tuple[str, ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    kind: Kind
+    start: int
+    end: int
+    section: int | None
+    table: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    text: str
+    lines: tuple[int, ...]
+    """For each line of `text`, its line in the file, counted from 1."""
+    blocks: tuple[Block, ...]
+    sections: tuple[SectionRecord, ...]
+    metadata: dict[str, str]
+    """`title`, `version`, `licence`, `target` where the document states them."""
+    includes: tuple[str, ...] = ()
+    """Other files whose text is part of this document."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _OpenSection:
+    level: int
+    title: str
+    parent: int | None
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(slots=True)
+class DocumentBuilder:
+    metadata: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    _lines: list[str] = field(default_factory=list)
+    _numbers: list[int] = field(default_factory=list)
+    _length: int = 0
+    _blocks: list[Block] = field(default_factory=list)
+    _sections: list[_OpenSection] = field(default_factory=list)
+    _open: list[int] = field(default_factory=list)
+
+    def heading(self, level: int, title: str, line: int) -> None:
+        """Start a section; it ends with the next heading of this level or a higher one."""
+        title = " ".join(title.split())
+        if not title:
+            return
+        while self._open and self._sections[self._open[-1]].level >= level:
+            self._open.pop()
+        section = _OpenSection(level, title, self._open[-1] if self._open else None)
+        self._sections.append(section)
+        self._open.append(len(self._sections) - 1)
+        section.start = self._emit(Kind.HEADING, ["#" * min(level, 6) + " " + title], [line])
+
+    @contextmanager
+    def labelled(self, label: str, line: int) -> Iterator[None]:
+        """A section for what one tab, card or signature holds; what follows belongs to the outer section again."""
+        outer = list(self._open)
+        self.heading(1 + (self._sections[outer[-1]].level if outer else 0), label, line)
+        yield
+        self._open = outer
+
+    def text(self, text: str, line: int, *, indent: int = 0) -> None:
+        self._flow(Kind.TEXT, text, line, " " * indent, " " * indent)
+
+    def item(self, text: str, line: int, *, depth: int = 0, marker: str = "-") -> None:
+        """One entry of a list; `depth` counts the lists around its own."""
+        pad = "  " * depth
+        self._flow(Kind.ITEM, text, line, f"{pad}{marker} ", pad + " " * (len(marker) + 1))
+
+    def code(self, code: str, line: int, *, language: str = "") -> None:
+        """`line` is that of the first line of code."""
+        lines = code.strip("\n").split("\n")
+        if any(lines):
+            numbers = [max(1, line - 1), *range(line, line + len(lines)), line + len(lines) - 1]
+            self._emit(Kind.CODE, [f"```{language}", *lines, "```"], numbers)
+
+    def table(
+        self, rows: Sequence[Sequence[Cell]], *, header_rows: int, row_lines: Sequence[int], caption: str = ""
+    ) -> None:
+        """A table of which the first `header_rows` rows are its header; `row_lines` has one line a row.
+
+        A cell that spans rows stands in each of them; one that spans columns of the header heads each of them.
+        """
+        grid = _grid(rows, header_rows)
+        if not any(any(row) for row in grid):
+            return
+        header = tuple(" / ".join(dict.fromkeys(filter(None, column))) for column in zip(*grid[:header_rows], strict=True))
+        lead = [" ".join(caption.split())] if caption.strip() else []
+        numbers = [row_lines[0]] * len(lead)
+        if header:
+            lead += [_pipe(header), "|" + "---|" * len(header)]
+            numbers += [row_lines[0]] * 2
+        body = [_pipe(row) for row in grid[header_rows:]]
+        start = self._emit(Kind.TABLE, lead + body, [*numbers, *row_lines[header_rows:]])
+        at = start + sum(len(line) + 1 for line in lead)
+        spans = []
+        for cells, line in zip(grid[header_rows:], body, strict=True):
+            spans.append(Row(tuple(cells), at, at + len(line)))
+            at += len(line) + 1
+        last = self._blocks[-1]
+        self._blocks[-1] = Block(Kind.TABLE, last.start, last.end, last.section, Table(header, tuple(spans)))
+
+    def build(self, *, includes: Sequence[str] = ()) -> ParsedDocument:
+        sections = tuple(SectionRecord(s.level, s.title, s.start, s.end, s.parent) for s in self._sections)
+        return ParsedDocument(
+            "\n".join(self._lines),
+            tuple(self._numbers) or (1,),
+            tuple(self._blocks),
+            sections,
+            self.metadata,
+            tuple(includes),
+            tuple(self.warnings),
+        )
+
+    def _flow(self, kind: Kind, text: str, line: int, first: str, rest: str) -> None:
+        lines = [part.strip() for part in text.strip().split("\n")]
+        if any(lines):
+            lines = [first + lines[0], *(rest + part if part else "" for part in lines[1:])]
+            self._emit(kind, lines, list(range(line, line + len(lines))))
+
+    def _emit(self, kind: Kind, lines: list[str], numbers: list[int]) -> int:
+        """Append a block and return its start."""
+        tight = kind is Kind.ITEM and self._blocks and self._blocks[-1].kind is Kind.ITEM
+        if self._lines and not tight:
+            self._lines.append("")
+            self._numbers.append(numbers[0])
+            self._length += 1
+        start = self._length + 1 if self._lines else 0
+        self._lines += lines
+        self._numbers += numbers
+        end = start + sum(map(len, lines)) + len(lines) - 1
+        self._length = end
+        section = self._open[-1] if self._open else None
+        self._blocks.append(Block(kind, start, end, section))
+        for index in self._open:
+            self._sections[index].end = end
+        return start
+
+
+def _grid(rows: Sequence[Sequence[Cell]], header_rows: int) -> list[list[str]]:
+    """Cells at their places: spans filled in, every row equally long."""
+    placed: dict[tuple[int, int], str] = {}
+    for r, row in enumerate(rows):
+        c = 0
+        for cell in row:
+            while (r, c) in placed:
+                c += 1
+            text = " ".join(cell.text.split())
+            for dr in range(min(max(1, cell.rows), len(rows) - r)):
+                for dc in range(max(1, cell.columns)):
+                    # Across body columns a repeated text would only be noise; across header columns it is a name.
+                    placed[r + dr, c + dc] = text if dc == 0 or r < header_rows else ""
+            c += max(1, cell.columns)
+    width = 1 + max((c for _, c in placed), default=-1)
+    return [[placed.get((r, c), "") for c in range(width)] for r in range(len(rows))]
+
+
+def _pipe(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

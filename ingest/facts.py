@@ -1,0 +1,44 @@
+"""Facts from tables whose header says that they hold facts; nothing is guessed from any other table."""
+
+import re
+from collections.abc import Iterator
+
+from ingest.builder import Block, ParsedDocument, Row
+from kb.catalog import FactRecord
+
+HEADER = ("quantity", "value", "unit", "condition", "source")
+MAY_BE_EMPTY = {"condition"}
+
+_SHAPE = re.compile(r"\d+(?:x\d+)+")
+
+
+def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], list[str]]:
+    """The facts of `document` and, in words, each row that was refused and why."""
+    found: list[FactRecord] = []
+    refused: list[str] = []
+    for block, row in _fact_rows(document):
+        fields = dict(zip(HEADER, row.cells, strict=True))
+        number = _number(fields["value"])
+        if empty := [name for name, value in fields.items() if not value and name not in MAY_BE_EMPTY]:
+            refused.append(f"fact refused, no {empty[0]}: {' | '.join(row.cells)}")
+        elif number is None and not _SHAPE.fullmatch(fields["value"]):
+            refused.append(f"fact refused, {fields['value']!r} is neither a number nor a shape: {' | '.join(row.cells)}")
+        else:
+            found.append(
+                FactRecord(section=block.section, target=target, number=number, start=row.start, end=row.end, **fields)
+            )
+    return found, refused
+
+
+def _fact_rows(document: ParsedDocument) -> Iterator[tuple[Block, Row]]:
+    for block in document.blocks:
+        if block.table and tuple(cell.lower() for cell in block.table.header) == HEADER:
+            for row in block.table.rows:
+                yield block, row
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

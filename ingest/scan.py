@@ -1,0 +1,108 @@
+"""Which files an ingest is about, and which it leaves out and why."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from ingest.readers import FORMATS
+from kb.errors import SourceError
+
+SHEETS = Path(str(files("kb"))).resolve() / "hardware_docs"
+"""What ships with kb. Known by its place in the package, wherever that is installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    path: Path
+    root: Path
+    """The folder the user named, or the file's folder; nothing outside it is read."""
+    skip: str = ""
+    """Why it is not read; empty when it is."""
+
+    @property
+    def source(self) -> str:
+        return source_of(self.path)
+
+    @property
+    def shown(self) -> str:
+        """Path from the root's own name downwards."""
+        return self.path.relative_to(self.root.parent).as_posix()
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return self.path.relative_to(self.root.parent).parts[:-1]
+
+
+def source_of(path: Path) -> str:
+    """How the catalog knows a file; of a folder, what the sources of all files in it begin with, less a slash."""
+    if path.is_relative_to(SHEETS):
+        return "/".join(("sheet:", *path.relative_to(SHEETS).parts))
+    return path.as_posix()
+
+
+def scan(path: Path) -> list[Candidate]:
+    """The file `path`, or every file below the folder `path`, in order of their names.
+
+    Raises:
+        SourceError: there is no such file or folder, it cannot be listed, or holds no file that kb reads.
+    """
+    path = path.expanduser().absolute()
+    if not path.exists():
+        raise SourceError(f"no such file or folder: {path}", hint="check the path")
+    path = path.resolve()
+    if path.is_file():
+        return [Candidate(path, path.parent, _skip(path, path.parent, by_name=True))]
+    found = [Candidate(p, path, _skip(p, path, by_name=False)) for p in sorted(_walk(path))]
+    if not any(not c.skip for c in found):
+        kinds = ", ".join(sorted({c.path.suffix or c.path.name for c in found}))
+        raise SourceError(
+            f"{path} holds no document that kb reads" + (f" (only {kinds})" if found else ": it is empty"),
+            hint=f"kb reads {', '.join(sorted(FORMATS))}",
+        )
+    return found
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stamp(path: Path, includes: tuple[str, ...]) -> str:
+    """Size and time of change of a file and of all it includes: equal stamps mean nothing to read."""
+    return json.dumps([[str(p), s.st_size, s.st_mtime_ns] for p in (path, *map(Path, includes)) if (s := _stat(p))])
+
+
+def stamped_includes(stored: str) -> tuple[str, ...]:
+    return tuple(entry[0] for entry in json.loads(stored)[1:])
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise SourceError(f"{error.filename} cannot be listed: {error.strerror}", hint="check its permissions") from error
+
+    for folder, _, names in os.walk(root, onerror=refuse):
+        yield from (Path(folder) / name for name in names)
+
+
+def _skip(path: Path, root: Path, *, by_name: bool) -> str:
+    hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+    if hidden and not by_name:
+        return "hidden"
+    if not path.resolve().is_relative_to(root):
+        return "a link that leads out of the folder"
+    if path.name.upper().startswith(("LICENSE", "LICENCE", "COPYING", "NOTICE")):
+        return "a licence, not a manual"
+    if path.suffix.lower() not in FORMATS:
+        return f"format {path.suffix.lower() or 'without suffix'} is not read"
+    return ""

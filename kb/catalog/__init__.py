@@ -1,0 +1,25 @@
+"""The truth for knowledge: one SQLite file with documents, facts, vectors and the lexical index."""
+
+from kb.catalog.lock import write_lock
+from kb.catalog.records import (
+    ChunkRecord,
+    DocumentRecord,
+    DocumentState,
+    FactRecord,
+    Generation,
+    SectionRecord,
+    text_digest,
+)
+from kb.catalog.store import Catalog
+
+__all__ = [
+    "Catalog",
+    "ChunkRecord",
+    "DocumentRecord",
+    "DocumentState",
+    "FactRecord",
+    "Generation",
+    "SectionRecord",
+    "text_digest",
+    "write_lock",
+]

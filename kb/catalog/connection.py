@@ -1,0 +1,182 @@
+"""Opening the SQLite file: schema, durability, and plain words for what the system says."""
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kb.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, SchemaError, StoreError
+
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT_MS = 5000
+
+SCHEMA = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE document (
+    id INTEGER PRIMARY KEY,
+    source TEXT NOT NULL UNIQUE,      -- absolute path, or sheet:/<path> for what ships with kb
+    path TEXT NOT NULL,               -- as shown: from the ingested folder's own name downwards
+    target TEXT NOT NULL,
+    title TEXT NOT NULL,
+    format TEXT NOT NULL,
+    version TEXT NOT NULL,
+    licence TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    stamp TEXT NOT NULL,              -- JSON: path, size and mtime of the file and of each file it includes
+    pipeline TEXT NOT NULL,           -- reader, chunker and embedding model that made these rows
+    text TEXT NOT NULL,               -- normalised; every span below counts its characters
+    lines BLOB NOT NULL,              -- for each line of text, its line in the file
+    warnings TEXT NOT NULL            -- JSON list
+);
+CREATE INDEX document_target ON document(target);
+
+CREATE TABLE section (
+    document_id INTEGER NOT NULL REFERENCES document(id) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    parent INTEGER,                   -- ordinal of the enclosing section
+    level INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    PRIMARY KEY (document_id, ordinal)
+) WITHOUT ROWID;
+
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,                -- what a citation names
+    document_id INTEGER NOT NULL REFERENCES document(id) ON DELETE CASCADE,
+    section INTEGER,                  -- ordinal; NULL before the first heading
+    ordinal INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    lead TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    line_start INTEGER NOT NULL,      -- in the file
+    line_end INTEGER NOT NULL,
+    digest TEXT NOT NULL              -- of lead and span: a citation is checked against it
+);
+CREATE INDEX chunk_key ON chunk(key);
+CREATE UNIQUE INDEX chunk_place ON chunk(document_id, ordinal);
+
+CREATE TABLE embedded (               -- a chunk longer than the model takes is embedded in several windows
+    chunk_id INTEGER NOT NULL REFERENCES chunk(id) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    text_digest TEXT NOT NULL,
+    PRIMARY KEY (chunk_id, ordinal)
+) WITHOUT ROWID;
+
+CREATE TABLE vector (                 -- kept by text: a rebuilt index or a moved file embeds nothing again
+    model TEXT NOT NULL,
+    text_digest TEXT NOT NULL,
+    value BLOB NOT NULL,              -- float16, little-endian, length 1
+    PRIMARY KEY (model, text_digest)
+) WITHOUT ROWID;
+
+CREATE TABLE fact (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    document_id INTEGER NOT NULL REFERENCES document(id) ON DELETE CASCADE,
+    section INTEGER,
+    target TEXT NOT NULL,
+    quantity TEXT NOT NULL,
+    value TEXT NOT NULL,
+    number REAL,
+    unit TEXT NOT NULL,
+    condition TEXT NOT NULL,
+    source TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    line_start INTEGER NOT NULL,
+    line_end INTEGER NOT NULL,
+    digest TEXT NOT NULL
+);
+CREATE INDEX fact_key ON fact(key);
+CREATE INDEX fact_target ON fact(target, quantity);
+
+CREATE VIRTUAL TABLE lexical USING fts5 (title, heading, body, path, identifiers, tokenize = 'porter unicode61');
+CREATE TRIGGER chunk_gone AFTER DELETE ON chunk BEGIN DELETE FROM lexical WHERE rowid = old.id; END;
+"""
+
+
+def connect(home: Path) -> sqlite3.Connection:
+    """Open the catalog of `home`, making it when it is not there; read-only where it cannot be written.
+
+    Raises:
+        StoreError: the home cannot be made, or the file is damaged or of another version.
+    """
+    path = home / "catalog.sqlite"
+    with storage_errors(home):
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            connection = _open(f"{path.as_uri()}?mode=rwc")
+            _create_if_new(connection)
+        except (OSError, sqlite3.OperationalError) as error:
+            if not (path.is_file() and _is_read_only(error)):
+                raise
+            connection = _open_read_only(path)
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA_VERSION:
+        connection.close()
+        raise SchemaError(
+            f"{path} has schema version {version}, this kb reads version {SCHEMA_VERSION}",
+            hint="use the kb that wrote it, or move the file away and ingest again",
+        )
+    return connection
+
+
+def _open(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    """Without write access SQLite cannot keep the shared memory that WAL needs; a file at rest needs none."""
+    connection = _open(f"{path.as_uri()}?mode=ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        connection.close()
+        connection = _open(f"{path.as_uri()}?immutable=1")
+    return connection
+
+
+def _create_if_new(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA user_version").fetchone()[0] or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        return
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+
+
+def _is_read_only(error: OSError | sqlite3.OperationalError) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+    return any(words in str(error) for words in ("readonly", "unable to open"))
+
+
+@contextmanager
+def storage_errors(home: Path) -> Iterator[None]:
+    """Say in kb's words what the system or SQLite says about `home`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DiskFullError(f"no space left for {home}", hint="free space or set KB_HOME to another disk") from error
+        if _is_read_only(error):
+            raise ReadOnlyError(f"{home} cannot be written: {error.strerror}", hint="set KB_HOME to a folder you own") from error
+        raise StoreError(f"{home}: {error}", hint="check the folder, or set KB_HOME to another") from error
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "full" in text:
+            raise DiskFullError(f"no space left for {home}", hint="free space or set KB_HOME to another disk") from error
+        if "locked" in text or "busy" in text:
+            raise LockedError(f"the catalog in {home} is busy: {text}", hint="wait for the other process and try again") from error
+        if isinstance(error, sqlite3.OperationalError) and _is_read_only(error):
+            raise ReadOnlyError(f"{home} cannot be written: {text}", hint="set KB_HOME to a folder you own") from error
+        if "malformed" in text or "not a database" in text:
+            raise CorruptError(f"the catalog in {home} is damaged: {text}", hint="`kb doctor --repair`") from error
+        raise StoreError(f"the catalog in {home}: {text}", hint="`kb doctor` says more") from error

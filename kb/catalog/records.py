@@ -1,0 +1,97 @@
+"""What ingest hands to the catalog. Spans are (start, end) in characters of the document's text."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+def text_digest(*parts: str) -> str:
+    """128 bits over `parts`, which cannot run into each other."""
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRecord:
+    """A heading's subtree."""
+
+    level: int
+    title: str
+    start: int
+    end: int
+    parent: int | None
+    """Index of the enclosing section in the document's list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    section: int | None
+    kind: str
+    lead: str
+    start: int
+    end: int
+    heading: str
+    """Heading path as text, for the lexical index."""
+    windows: tuple[str, ...]
+    """What is embedded: the chunk with its breadcrumb, in as many windows as the model needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactRecord:
+    section: int | None
+    target: str
+    quantity: str
+    value: str
+    number: float | None
+    unit: str
+    condition: str
+    source: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentState:
+    """What is known of a stored document without reading its text."""
+
+    id: int
+    source: str
+    path: str
+    target: str
+    sha256: str
+    stamp: str
+    pipeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    source: str
+    path: str
+    target: str
+    title: str
+    format: str
+    version: str
+    licence: str
+    sha256: str
+    stamp: str
+    pipeline: str
+    text: str
+    lines: tuple[int, ...]
+    """For each line of `text`, its line in the file, counted from 1."""
+    warnings: tuple[str, ...]
+    sections: tuple[SectionRecord, ...]
+    chunks: tuple[ChunkRecord, ...]
+    facts: tuple[FactRecord, ...]
+
+    def window_digests(self) -> Mapping[str, str]:
+        """Text of each window by its digest."""
+        return {text_digest(w): w for c in self.chunks for w in c.windows}
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A published vector index: which rows of the catalog it was made from."""
+
+    name: str
+    revision: int
+    model: str
+    count: int

@@ -1,0 +1,402 @@
+"""Reading and writing the catalog. Writers hold `write_lock`; one document is one transaction."""
+
+import json
+import sqlite3
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import accumulate
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.catalog.connection import connect, storage_errors
+from kb.catalog.records import DocumentRecord, DocumentState, FactRecord, Generation, SectionRecord, text_digest
+from kb.catalog.words import identifier_words
+from kb.errors import CitationError
+from kb.model import Citation, Fact, Passage
+from kb.protocols import Vectors
+
+STORED_VECTOR = np.dtype("<f2")
+"""Half precision moves a cosine by less than 0.0005 and halves the file."""
+
+COLUMNS = ("title", "heading", "body", "path", "identifiers")
+"""Of the lexical index, in the order that the weights of `lexical` have."""
+
+_FACT = """SELECT f.*, d.path, d.sha256, substr(d.text, f.start + 1, f.end - f.start) AS quote
+           FROM fact f JOIN document d ON d.id = f.document_id"""
+_CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, substr(d.text, c.start + 1, c.end - c.start) AS quote
+            FROM chunk c JOIN document d ON d.id = c.document_id"""
+
+
+class Catalog:
+    """One open catalog. Not to be shared between threads."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._db = connect(home)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    # Documents
+
+    def states(self) -> dict[str, DocumentState]:
+        """Every stored document by its source."""
+        rows = self._all("SELECT id, source, path, target, sha256, stamp, pipeline FROM document ORDER BY source")
+        return {row["source"]: DocumentState(**dict(row)) for row in rows}
+
+    def put(self, document: DocumentRecord, vectors: Mapping[str, NDArray[np.float32]], *, model: str) -> None:
+        """Store `document` in place of an earlier version of the same source, with its windows' vectors.
+
+        `vectors` holds, by text digest, those not stored yet. All of it becomes visible at once or not at all.
+        """
+        with self._transaction() as db:
+            db.execute("DELETE FROM document WHERE source = ?", (document.source,))
+            fields = {
+                k: getattr(document, k)
+                for k in ("source", "path", "target", "title", "format", "version", "licence", "sha256", "stamp", "pipeline", "text")
+            }
+            fields["lines"] = zlib.compress(array("I", document.lines).tobytes())
+            fields["warnings"] = json.dumps(document.warnings)
+            document_id = self._insert("document", fields)
+            for ordinal, section in enumerate(document.sections):
+                self._insert("section", {"document_id": document_id, "ordinal": ordinal, **asdict(section)})
+            db.executemany(
+                "INSERT OR IGNORE INTO vector VALUES (?, ?, ?)",
+                ((model, digest, vector.astype(STORED_VECTOR).tobytes()) for digest, vector in vectors.items()),
+            )
+            self._put_chunks(document_id, document)
+            self._put_facts(document_id, document)
+
+    def _put_chunks(self, document_id: int, document: DocumentRecord) -> None:
+        places = _Places(document)
+        for ordinal, chunk in enumerate(document.chunks):
+            text = document.text[chunk.start : chunk.end]
+            place = places.of(chunk.section, chunk.start, chunk.end, chunk.lead + text)
+            fields = {k: getattr(chunk, k) for k in ("section", "kind", "lead", "start", "end")}
+            fields |= {"document_id": document_id, "ordinal": ordinal, "digest": text_digest(chunk.lead, text)}
+            chunk_id = self._insert("chunk", {**fields, **place})
+            body = f"{chunk.lead}\n{text}"
+            self._db.execute(
+                "INSERT INTO lexical (rowid, title, heading, body, path, identifiers) VALUES (?, ?, ?, ?, ?, ?)",
+                (chunk_id, document.title, chunk.heading, body, document.path, identifier_words(f"{chunk.heading}\n{body}")),
+            )
+            self._db.executemany(
+                "INSERT INTO embedded VALUES (?, ?, ?)",
+                ((chunk_id, i, text_digest(window)) for i, window in enumerate(chunk.windows)),
+            )
+
+    def _put_facts(self, document_id: int, document: DocumentRecord) -> None:
+        places = _Places(document)
+        for fact in document.facts:
+            text = document.text[fact.start : fact.end]
+            place = places.of(fact.section, fact.start, fact.end, "fact" + text)
+            self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
+
+    def remove(self, sources: Iterable[str]) -> None:
+        """Forget these documents with all that was made from them, in one transaction."""
+        with self._transaction() as db:
+            db.executemany("DELETE FROM document WHERE source = ?", ((s,) for s in sources))
+
+    def moved(self, source: str, *, stamp: str) -> None:
+        """Record that the file was touched and its content is the same."""
+        with storage_errors(self.home):
+            self._db.execute("UPDATE document SET stamp = ? WHERE source = ?", (stamp, source))
+
+    def drop_unused_vectors(self) -> int:
+        """Delete vectors that no chunk names; returns how many."""
+        with storage_errors(self.home):
+            cursor = self._db.execute("DELETE FROM vector WHERE text_digest NOT IN (SELECT text_digest FROM embedded)")
+        return cursor.rowcount
+
+    # Search
+
+    def lexical(
+        self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
+    ) -> list[tuple[int, float]]:
+        """Chunk ids with BM25 scores, best (highest) first. `match` is an FTS5 expression, `weights` one a column."""
+        scope, names = _scope(targets)
+        rows = self._all(
+            f"""SELECT lexical.rowid AS id, -bm25(lexical, {", ".join(map(str, weights))}) AS score
+                FROM lexical JOIN chunk c ON c.id = lexical.rowid JOIN document d ON d.id = c.document_id
+                WHERE lexical MATCH ? {scope} ORDER BY score DESC, lexical.rowid LIMIT ?""",
+            (match, *names, limit),
+        )
+        return [(row["id"], row["score"]) for row in rows]
+
+    def vectors(
+        self, model: str, *, targets: Collection[str] | None = None, chunks: Collection[int] | None = None
+    ) -> tuple[NDArray[np.int64], Vectors]:
+        """Chunk id and vector of every window of `model` in scope, as (windows,) and (windows, dimensions)."""
+        scope, names = _scope(targets)
+        if chunks is not None:
+            scope += " AND c.id IN (SELECT value FROM json_each(?))"
+            names = (*names, json.dumps(list(chunks)))
+        rows = self._all(
+            f"""SELECT e.chunk_id, v.value FROM document d JOIN chunk c ON c.document_id = d.id
+                JOIN embedded e ON e.chunk_id = c.id JOIN vector v ON v.model = ? AND v.text_digest = e.text_digest
+                WHERE true {scope} ORDER BY e.chunk_id, e.ordinal""",
+            (model, *names),
+        )
+        ids = np.fromiter((row["chunk_id"] for row in rows), dtype=np.int64, count=len(rows))
+        matrix = np.frombuffer(b"".join(row["value"] for row in rows), dtype=STORED_VECTOR)
+        return ids, matrix.reshape(len(rows), -1).astype(np.float32) if len(rows) else np.zeros((0, 0), np.float32)
+
+    def missing_vectors(self, model: str, digests: Collection[str]) -> set[str]:
+        """Those of `digests` that have no vector of `model` yet."""
+        rows = self._all(
+            "SELECT text_digest FROM vector WHERE model = ? AND text_digest IN (SELECT value FROM json_each(?))",
+            (model, json.dumps(list(digests))),
+        )
+        return set(digests) - {row["text_digest"] for row in rows}
+
+    def targets_of(self, chunks: Collection[int]) -> dict[int, str]:
+        rows = self._all(
+            "SELECT c.id, d.target FROM chunk c JOIN document d ON d.id = c.document_id "
+            "WHERE c.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(chunks)),),
+        )
+        return {row["id"]: row["target"] for row in rows}
+
+    # Passages and facts, each checked against the document before it is given out
+
+    def passages(self, chunk_ids: Sequence[int]) -> list[Passage]:
+        """The passages in the order asked.
+
+        Raises:
+            CitationError: a passage is not what its document holds.
+        """
+        trails = _Trails(self)
+        rows = {
+            row["id"]: row
+            for row in self._all(
+                f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(map(int, chunk_ids))),)
+            )
+        }
+        return [self._passage(rows[int(i)], trails) for i in chunk_ids]
+
+    def passage(self, key: str) -> Passage:
+        """The passage that a citation names.
+
+        Raises:
+            CitationError: there is none, or it is not what its document holds.
+        """
+        row = self._one(f"{_CHUNK} WHERE c.key = ?", (key,))
+        if row is None:
+            raise CitationError(f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`")
+        return self._passage(row, _Trails(self))
+
+    def facts(self, targets: Collection[str]) -> list[Fact]:
+        """All facts stated of `targets`, in the order of their documents."""
+        scope, names = _scope(targets, column="f.target")
+        trails = _Trails(self)
+        return [self._fact(row, trails) for row in self._all(f"{_FACT} WHERE true {scope} ORDER BY f.id", names)]
+
+    def fact(self, key: str) -> Fact | None:
+        row = self._one(f"{_FACT} WHERE f.key = ?", (key,))
+        return self._fact(row, _Trails(self)) if row is not None else None
+
+    def source_lines(self, key: str, *, around: int) -> tuple[str, list[tuple[int, str, bool]]]:
+        """Source of the document that holds chunk or fact `key`, and its lines there with `around` more on both sides.
+
+        Each line is (number in the file, text, whether it belongs to the passage).
+        """
+        table = "fact" if self._one("SELECT 1 FROM fact WHERE key = ?", (key,)) else "chunk"
+        row = self._one(
+            f"SELECT d.source, d.text, d.lines, p.start, p.end FROM {table} p JOIN document d ON d.id = p.document_id "
+            "WHERE p.key = ?",
+            (key,),
+        )
+        if row is None:
+            raise CitationError(f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`")
+        numbers = array("I", zlib.decompress(row["lines"]))
+        first = row["text"].count("\n", 0, row["start"])
+        last = row["text"].count("\n", 0, row["end"])
+        lines = row["text"].split("\n")
+        shown = range(max(0, first - around), min(len(lines), last + around + 1))
+        return row["source"], [(numbers[i], lines[i], first <= i <= last) for i in shown]
+
+    def _passage(self, row: sqlite3.Row, trails: "_Trails") -> Passage:
+        _check(row, text_digest(row["lead"], row["quote"]))
+        return Passage(
+            citation=trails.citation(row),
+            target=row["target"],
+            title=row["title"],
+            kind=row["kind"],
+            lead=row["lead"],
+            text=row["quote"],
+        )
+
+    def _fact(self, row: sqlite3.Row, trails: "_Trails") -> Fact:
+        _check(row, text_digest(row["quote"]))
+        fields = {k: row[k] for k in ("target", "quantity", "value", "number", "unit", "condition", "source")}
+        return Fact(**fields, citation=trails.citation(row))
+
+    # State
+
+    @property
+    def revision(self) -> int:
+        """Grows with each change of documents; a vector index of another revision is out of date."""
+        row = self._one("SELECT value FROM state WHERE key = 'revision'")
+        return int(row["value"]) if row else 0
+
+    @property
+    def generation(self) -> Generation | None:
+        row = self._one("SELECT value FROM state WHERE key = 'generation'")
+        return Generation(**json.loads(row["value"])) if row else None
+
+    def publish(self, generation: Generation) -> None:
+        with storage_errors(self.home):
+            self._db.execute("INSERT OR REPLACE INTO state VALUES ('generation', ?)", (json.dumps(asdict(generation)),))
+
+    def counts(self) -> dict[str, int]:
+        tables = ("document", "section", "chunk", "fact", "vector")
+        return {t: self._all(f"SELECT count(*) AS n FROM {t}")[0]["n"] for t in tables}
+
+    def count_by_target(self) -> dict[str, int]:
+        """Number of documents of each target that has any."""
+        return {r["target"]: r["n"] for r in self._all("SELECT target, count(*) AS n FROM document GROUP BY target ORDER BY 1")}
+
+    def sections(self, document_id: int) -> list[SectionRecord]:
+        rows = self._all(
+            "SELECT level, title, start, end, parent FROM section WHERE document_id = ? ORDER BY ordinal", (document_id,)
+        )
+        return [SectionRecord(**dict(row)) for row in rows]
+
+    def problems(self, model: str | None) -> list[str]:
+        """What is wrong inside the file, in words; empty when all is well."""
+        found = [row[0] for row in self._all("PRAGMA integrity_check") if row[0] != "ok"]
+        try:
+            self._all("INSERT INTO lexical(lexical) VALUES ('integrity-check')")
+        except sqlite3.DatabaseError as error:
+            found.append(f"lexical index: {error}")
+        orphans = self._all("SELECT count(*) AS n FROM chunk WHERE id NOT IN (SELECT rowid FROM lexical)")[0]["n"]
+        if orphans:
+            found.append(f"{orphans} chunks are not in the lexical index")
+        if model is not None and (missing := self.windows_without_vector(model)):
+            found.append(f"{missing} passages have no vector of the embedding model in use")
+        return found
+
+    def repair(self, model: str | None) -> int:
+        """Rebuild the lexical index; have documents with lost rows or vectors read again. Returns how many those are."""
+        with self._transaction() as db:
+            db.execute("INSERT INTO lexical(lexical) VALUES ('rebuild')")
+            cursor = db.execute(
+                """UPDATE document SET pipeline = '' WHERE id IN (
+                       SELECT c.document_id FROM chunk c LEFT JOIN lexical l ON l.rowid = c.id WHERE l.rowid IS NULL
+                       UNION SELECT c.document_id FROM chunk c JOIN embedded e ON e.chunk_id = c.id
+                       LEFT JOIN vector v ON v.model = ?1 AND v.text_digest = e.text_digest
+                       WHERE ?1 IS NOT NULL AND v.value IS NULL)""",
+                (model,),
+            )
+        return cursor.rowcount
+
+    def windows_without_vector(self, model: str) -> int:
+        query = """SELECT count(*) AS n FROM embedded e
+                   WHERE NOT EXISTS (SELECT 1 FROM vector v WHERE v.model = ? AND v.text_digest = e.text_digest)"""
+        return int(self._all(query, (model,))[0]["n"])
+
+    # SQLite
+
+    def _all(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
+        with storage_errors(self.home):
+            return self._db.execute(query, values).fetchall()
+
+    def _one(self, query: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
+        rows = self._all(query, values)
+        return rows[0] if rows else None
+
+    def _insert(self, table: str, fields: Mapping[str, object]) -> int:
+        names, marks = ", ".join(fields), ", ".join("?" * len(fields))
+        cursor = self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(fields.values()))
+        return cursor.lastrowid or 0
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with storage_errors(self.home):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("INSERT OR REPLACE INTO state VALUES ('revision', ?)", (str(self.revision + 1),))
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+
+class _Places:
+    """Key and lines of the spans of one document."""
+
+    def __init__(self, document: DocumentRecord) -> None:
+        self._document = document
+        self._starts = [0, *accumulate(len(line) + 1 for line in document.text.split("\n"))]
+        self._seen: dict[str, int] = {}
+
+    def of(self, section: int | None, start: int, end: int, text: str) -> dict[str, object]:
+        titles = [self._document.sections[i].title for i in _ancestry(self._document.sections, section)]
+        base = text_digest(self._document.source, *titles, text)
+        nth = self._seen[base] = self._seen.get(base, -1) + 1
+        lines = self._document.lines
+        first, last = (bisect_right(self._starts, at) - 1 for at in (start, max(start, end - 1)))
+        return {
+            "key": text_digest(base, str(nth))[:12],
+            "line_start": lines[first],
+            "line_end": max(lines[first], lines[last]),
+        }
+
+
+class _Trails:
+    """Citations with their heading paths; the sections of a document are read once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._sections: dict[int, list[SectionRecord]] = {}
+
+    def citation(self, row: sqlite3.Row) -> Citation:
+        if row["document_id"] not in self._sections:
+            self._sections[row["document_id"]] = self._catalog.sections(row["document_id"])
+        sections = self._sections[row["document_id"]]
+        return Citation(
+            id=row["key"],
+            path=row["path"],
+            sha256=row["sha256"],
+            section=tuple(sections[i].title for i in _ancestry(sections, row["section"])),
+            line_start=row["line_start"],
+            line_end=row["line_end"],
+        )
+
+
+def _ancestry(sections: Sequence[SectionRecord], index: int | None) -> list[int]:
+    """Indices from the outermost enclosing section to `index` itself."""
+    trail: list[int] = []
+    while index is not None:
+        trail.insert(0, index)
+        index = sections[index].parent
+    return trail
+
+
+def _check(row: sqlite3.Row, digest: str) -> None:
+    if digest != row["digest"]:
+        raise CitationError(
+            f"the text cited as {row['key']} is not what {row['path']} holds", hint="`kb doctor` checks the catalog"
+        )
+
+
+def _scope(targets: Collection[str] | None, *, column: str = "d.target") -> tuple[str, tuple[object, ...]]:
+    if targets is None:
+        return "", ()
+    return f"AND {column} IN (SELECT value FROM json_each(?))", (json.dumps(sorted(targets)),)

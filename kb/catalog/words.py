@@ -1,0 +1,60 @@
+"""Words of the lexical index. Hardware texts are searched by identifiers, whole and by part.
+
+FTS5 splits `v_mfma_f32_32x32x8_f16` at each underscore. The identifier column therefore also holds it as one word
+(joined: `vmfmaf3232x32x8f16`, which `MI-300X` and `MI300X` share) and its finer parts (`dwordx4` → `dword`, `x4`).
+"""
+
+import re
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:x\d+)+|\d+")
+
+STOP_WORDS = frozenset(
+    """a an and any are as at be been but by can could do does doing for from get had has have how i if in into is it its
+    me more my no not of on one or our should so than that the their them then there these they this to up use used
+    using was we what when where which while who why will with would you your""".split()
+)
+
+
+def identifier_words(text: str) -> str:
+    """The identifiers of `text` as words for the identifier column: joined form and parts of each, once."""
+    words: dict[str, None] = {}
+    for match in _IDENTIFIER.finditer(text):
+        if is_identifier(name := match.group()):
+            words.update(dict.fromkeys(split_identifier(name)))
+    return " ".join(words)
+
+
+def is_identifier(word: str) -> bool:
+    """Whether `word` is more than a plain word: it has a digit next to letters, a joint, or inner capitals."""
+    return bool(
+        re.search(r"[A-Za-z]", word)
+        and (re.search(r"\d|_", word) or re.search(r"[.:\-][A-Za-z0-9]", word) or re.search(r"[a-z][A-Z]|[A-Z]{2}", word))
+    )
+
+
+def split_identifier(name: str) -> list[str]:
+    """Joined form first, then its parts: at joints, at case changes, between letters and digits (`32x32x8` stays)."""
+    joined = re.sub(r"[^A-Za-z0-9]", "", name).lower()
+    pieces = [piece for piece in re.split(r"[^A-Za-z0-9]+", name) if piece]
+    humps = [hump for piece in pieces for hump in _HUMP.findall(piece)]
+    return list(dict.fromkeys(w.lower() for w in (joined, *pieces, *humps) if len(w) > 1))
+
+
+def query_words(query: str) -> list[str]:
+    """Words to search for, in order and once: plain words without stop words, identifiers whole and by part."""
+    words: dict[str, None] = {}
+    for match in _IDENTIFIER.finditer(query):
+        name = match.group()
+        if is_identifier(name):
+            words.update(dict.fromkeys(split_identifier(name)))
+        else:
+            words.update(dict.fromkeys(w for w in re.split(r"[_.:\-]", name.lower()) if w not in STOP_WORDS))
+    # Other scripts have no blanks or no such identifiers; FTS5 splits them itself.
+    words.update(dict.fromkeys(w.lower() for w in re.findall(r"[^\W\d_]+", query) if not w.isascii()))
+    return list(words)
+
+
+def match_expression(words: list[str]) -> str:
+    """An FTS5 expression that any of `words` satisfies; each is quoted, so none can be an operator."""
+    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)

@@ -1,0 +1,38 @@
+"""The command line: parses, calls the library, prints. The only place that prints and that handles KbError."""
+
+import sys
+
+import typer
+
+from kb.cli import doctor, knowledge, targets
+from kb.errors import KbError
+
+app = typer.Typer(
+    name="kb",
+    help="A cited knowledge base for kernel authors: manuals in, exact facts and passages out.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+knowledge.add_to(app)
+app.add_typer(targets.app, name="targets")
+doctor.add_to(app)
+
+
+@app.callback(invoke_without_command=True)
+def version(show: bool = typer.Option(False, "--version", help="Show the version and exit.", is_eager=True)) -> None:
+    if show:
+        from kb import __version__
+
+        typer.echo(f"kb {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Entry point of the `kb` command. Exit status: 0 success, 1 a KbError, 2 wrong usage."""
+    try:
+        app()
+    except KbError as error:
+        print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        raise SystemExit(1) from None

@@ -1,0 +1,78 @@
+"""How hits and packed context look in a terminal."""
+
+import re
+import textwrap
+from collections.abc import Collection
+
+from kb.catalog.words import query_words
+from kb.cli.output import show
+from kb.model import Context, Hit, Passage, SearchResult
+
+LINES_SHOWN = 4
+INDENT = "   "
+
+
+def show_hits(result: SearchResult, question: str, *, why: bool) -> None:
+    from rich.console import Console
+
+    width = Console().width
+    for note in result.notes:
+        show(f"{result.status}: {note}")
+    words = query_words(question)
+    for rank, hit in enumerate(result.hits, 1):
+        _show_hit(rank, hit, words, why=why, width=width)
+
+
+def show_context(context: Context) -> None:
+    for note in context.notes:
+        show(f"{context.status}: {note}")
+    if context.passages:
+        show(context.text)
+        show()
+        show(f"({context.tokens} of {context.budget_tokens} tokens; {len(context.left_out)} passages left out)")
+
+
+def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: int) -> None:
+    passage = hit.passage
+    trail = " > ".join(dict.fromkeys((passage.title, *passage.citation.section)))
+    show(textwrap.shorten(f"{rank:>2} {trail}", width - len(passage.target) - 3, placeholder=" ...") + f" [{passage.target}]")
+    for line in excerpt(passage, words):
+        for part in textwrap.wrap(line, width - len(INDENT)) or [""]:
+            show(INDENT + part)
+    show(f"{INDENT}{passage.citation.id}  {passage.citation}")
+    if why:
+        scores = [f"{name} {z:+.2f}" for name, z in (("lexical", hit.why.lexical), ("dense", hit.why.dense)) if z is not None]
+        show(f"{INDENT}score {hit.score:+.3f} ({', '.join(scores)}; found by {hit.why.phrasings} phrasing(s))")
+    show()
+
+
+def excerpt(passage: Passage, words: Collection[str]) -> list[str]:
+    """The lines of a passage that speak most of `words`; of a table the best row, each cell with its header."""
+    lines = [line for line in passage.text.splitlines() if line.strip() and not line.startswith("```")]
+    scores = [_score(line, words) for line in lines]
+    best = max(range(len(lines)), key=lambda i: (sum(scores[max(0, i - 1) : i + LINES_SHOWN - 1]), -i), default=0)
+    if (row := max(range(len(lines)), key=lambda i: (scores[i], -i), default=0)) < len(lines) and lines[row].startswith("|"):
+        return [_row(lines[row], _header(passage))]
+    return lines[max(0, best - 1) : best + LINES_SHOWN - 1]
+
+
+def _score(line: str, words: Collection[str]) -> int:
+    text = line.lower()
+    return sum(word in text for word in words)
+
+
+def _header(passage: Passage) -> list[str]:
+    lines = f"{passage.lead}\n{passage.text}".splitlines()
+    rules = [i for i, line in enumerate(lines) if line.startswith("|---")]
+    return _cells(lines[rules[0] - 1]) if rules and rules[0] else []
+
+
+def _row(line: str, header: list[str]) -> str:
+    cells = _cells(line)
+    if len(header) != len(cells) or cells == header:
+        return " | ".join(cells)
+    return "; ".join(f"{name} = {cell}" if name else cell for name, cell in zip(header, cells, strict=True) if cell)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]

@@ -1,0 +1,146 @@
+"""`kb ingest`, `search`, `context`, `facts`, `cite`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb.cli.output import Json, Target, open_kb, print_json, show
+
+Also = Annotated[list[str] | None, typer.Option("--also", metavar="PHRASING", help="The same question in other words; repeat it. All are searched together.")]
+Budget = Annotated[int | None, typer.Option(min=1, help="Size in tokens (4 characters each).")]
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (ingest, search, context, facts, cite):
+        app.command()(command)
+
+
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders. The target is read off the folder names.")],
+    target: Target = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Read manuals into the knowledge base.
+
+    Files that have not changed are not read again; files that are gone are forgotten.
+
+    Example: kb ingest docs/mi300x/
+
+    Exit status: 0 when every document was read, 1 when one failed or nothing could be done.
+    """
+    from kb.cli.ingest_report import progress_bar, show_report
+
+    with open_kb() as kb, progress_bar(quiet=as_json) as progress:
+        report = kb.ingest(paths, target=target, dry_run=dry_run, progress=progress)
+    if as_json:
+        print_json(report)
+    else:
+        show_report(report)
+    if report.count("failed"):
+        raise typer.Exit(1)
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="A question, keywords or an identifier.")],
+    also: Also = None,
+    target: Target = None,
+    budget: Budget = None,
+    why: Annotated[bool, typer.Option("--why", help="Show how each hit came to its rank.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the passages that answer a question, each with a citation.
+
+    Example: kb search "LDS size per compute unit" --target mi300x
+
+    Exit status: 0 when something was found, 1 when the documents in scope do not say.
+    """
+    with open_kb() as kb:
+        result = kb.search([query, *(also or [])], target=target)
+    if budget is not None:
+        result = result.within(budget)
+    if as_json:
+        print_json(result)
+    else:
+        from kb.cli.hits import show_hits
+
+        show_hits(result, " ".join([query, *(also or [])]), why=why)
+    if not result.hits:
+        raise typer.Exit(1)
+
+
+def context(
+    query: Annotated[str, typer.Argument(help="A question, keywords or an identifier.")],
+    also: Also = None,
+    target: Target = None,
+    budget: Budget = None,
+    as_json: Json = False,
+) -> None:
+    """Pack the passages for a question into a token budget, ready for a prompt.
+
+    Example: kb context "avoid LDS bank conflicts" --target mi300x --budget 2000
+
+    Exit status: 0 when something was found, 1 when the documents in scope do not say.
+    """
+    with open_kb() as kb:
+        packed = kb.context([query, *(also or [])], target=target, budget_tokens=budget)
+    if as_json:
+        print_json(packed)
+    else:
+        from kb.cli.hits import show_context
+
+        show_context(packed)
+    if not packed.passages:
+        raise typer.Exit(1)
+
+
+def facts(
+    target: Annotated[str, typer.Argument(help="A chip or family, by name or alias.")],
+    quantity: Annotated[str | None, typer.Argument(help="One quantity, such as lds_size.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what documents state of a target: value, unit, condition, citation.
+
+    What is not stated is refused, never guessed; a sibling's value is never shown.
+
+    Example: kb facts mi300x lds_size
+
+    Exit status: 0 when the fact is known, 1 when it is not.
+    """
+    with open_kb() as kb:
+        found = kb.facts(target, quantity)
+        own = kb.targets.get(target).name
+    if as_json:
+        print_json(found)
+    else:
+        from kb.cli.facts_table import show_facts
+
+        show_facts(found, own=own)
+
+
+def cite(
+    citation_id: Annotated[str, typer.Argument(metavar="ID", help="The id that search, context and facts show.")],
+    as_json: Json = False,
+) -> None:
+    """Open the place that a citation names: the file, and the lines as they were read.
+
+    Example: kb cite 4be1a0c2d9f3
+
+    Exit status: 0 when the citation holds, 1 when the id is unknown or the stored text was altered.
+    """
+    with open_kb() as kb:
+        place = kb.cite(citation_id)
+    if as_json:
+        print_json(place)
+        return
+    show(f"{place.citation}")
+    show(f"{place.file}:{place.citation.line_start}")
+    if not place.file_exists:
+        show("The file is no longer there; this is what it held.")
+    elif not place.file_same:
+        show("The file has changed since; this is what it held. `kb ingest` reads it again.")
+    width = max((len(str(number)) for number, _, _ in place.lines), default=1)
+    show()
+    for number, text, cited in place.lines:
+        show(f"{'>' if cited else ' '} {number:>{width}} | {text}")

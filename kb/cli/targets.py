@@ -1,0 +1,66 @@
+"""`kb targets list | show | add`."""
+
+from typing import Annotated
+
+import typer
+
+from kb.cli.output import Json, open_kb, print_json, show
+
+app = typer.Typer(help="The chips and families that kb knows.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_targets(as_json: Json = False) -> None:
+    """List all targets as a tree, with how many documents each has.
+
+    Example: kb targets list
+    """
+    with open_kb() as kb:
+        known, counts = list(kb.targets), kb.catalog.count_by_target()
+    if as_json:
+        print_json(known)
+        return
+
+    def branch(parent: str | None, depth: int) -> None:
+        for target in known:
+            if target.parent == parent:
+                documents = f"  {n} document(s)" if (n := counts.get(target.name)) else ""
+                show(f"{'  ' * depth + target.name:<24}{target.title}{documents}")
+                branch(target.name, depth + 1)
+
+    branch(None, 0)
+
+
+@app.command("show")
+def show_target(name: Annotated[str, typer.Argument(help="A target, by name or alias.")], as_json: Json = False) -> None:
+    """Show one target: its lineage, its aliases, whose documents may speak for it.
+
+    Example: kb targets show mi300x
+    """
+    with open_kb() as kb:
+        target = kb.targets.get(name)
+        lineage, scope, counts = kb.targets.lineage(name), kb.targets.scope(name), kb.catalog.count_by_target()
+    if as_json:
+        print_json(target)
+        return
+    show(f"{target.name}: {target.title}" if target.title else target.name)
+    show(f"lineage:     {' → '.join(lineage)}")
+    show(f"descendants: {', '.join(sorted(scope - set(lineage))) or 'none'}")
+    show(f"aliases:     {', '.join(target.aliases) or 'none'}")
+    show(f"documents:   {', '.join(f'{t} {counts[t]}' for t in sorted(scope) if t in counts) or 'none'} (in scope)")
+
+
+@app.command("add")
+def add_target(
+    name: Annotated[str, typer.Argument(help="Lower-case name, such as mi400x.")],
+    parent: Annotated[str, typer.Option(help="The family it belongs to.")] = "any",
+    alias: Annotated[list[str] | None, typer.Option(help="Another name for it; repeat it.")] = None,
+) -> None:
+    """Add a target to this home.
+
+    Example: kb targets add mi400x --parent cdna --alias mi400
+    """
+    with open_kb() as kb:
+        kb.add_target(name, parent=parent, aliases=alias or [])
+        lineage = kb.targets.lineage(name)
+    show(f"added {' → '.join(lineage)}")

@@ -1,0 +1,73 @@
+"""Every exception kb raises on purpose, as one tree.
+
+KbError
+├── SettingsError            a setting or kb.toml is wrong
+├── TargetError              a target is unknown, or its definition is wrong
+├── SourceError              what was given to ingest cannot be used (missing, empty, not readable)
+│   └── DocumentError        one file cannot be read as a document; the rest goes on
+├── QueryError               a question that nothing can be searched for
+├── FactError                a quantity or fact is unknown: never answered with a guess
+├── CitationError            an id is unknown, or the cited text no longer stands in the stored document
+├── EmbeddingError           the embedding model is altered or cannot be prepared
+│   └── MissingModelError    it is not on this machine
+└── StoreError               the home or the catalog cannot be used
+    ├── LockedError          another process is writing
+    ├── ReadOnlyError        the home cannot be written
+    ├── DiskFullError        no space left
+    ├── SchemaError          written by another version of kb
+    └── CorruptError         the catalog is damaged
+"""
+
+
+class KbError(Exception):
+    """A failure a user can act on: `message` says what, where and the value; `hint` says what to do."""
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class SettingsError(KbError): ...
+
+
+class TargetError(KbError): ...
+
+
+class SourceError(KbError): ...
+
+
+class DocumentError(SourceError): ...
+
+
+class QueryError(KbError): ...
+
+
+class FactError(KbError): ...
+
+
+class CitationError(KbError): ...
+
+
+class EmbeddingError(KbError): ...
+
+
+class MissingModelError(EmbeddingError): ...
+
+
+class StoreError(KbError): ...
+
+
+class LockedError(StoreError): ...
+
+
+class ReadOnlyError(StoreError): ...
+
+
+class DiskFullError(StoreError): ...
+
+
+class SchemaError(StoreError): ...
+
+
+class CorruptError(StoreError): ...

@@ -1,0 +1,175 @@
+"""The nouns of kb as immutable values. Where and how they are stored is the catalog's business."""
+
+from enum import StrEnum
+from itertools import accumulate
+from typing import Self
+from pydantic import BaseModel, ConfigDict, Field
+
+TOKEN_CHARACTERS = 4
+"""Characters per token wherever a budget is given in tokens: budgets are for models whose tokenizer kb
+does not have, and four is the usual rule for English technical text."""
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Target(Frozen):
+    """A node in the lineage of chips and families, e.g. mi300x → gfx942 → cdna3 → amd → any."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    parent: str | None
+    """None for the root `any` alone."""
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+class Citation(Frozen):
+    """A place in one version of one document, precise enough for a person to open it."""
+
+    id: str
+    """What `kb cite` takes."""
+    path: str
+    """The file, from the ingested folder's own name downwards."""
+    sha256: str
+    """Of the file's bytes when it was read."""
+    section: tuple[str, ...]
+    """Headings from the document's top to the passage."""
+    line_start: int
+    line_end: int
+    """First and last line in the file, counted from 1, inclusive."""
+
+    def __str__(self) -> str:
+        place = " > ".join(self.section[-2:])
+        lines = f"L{self.line_start}" + (f"-{self.line_end}" if self.line_end > self.line_start else "")
+        return f"[{self.path}@{self.sha256[:8]}{' §' + place if place else ''} {lines}]"
+
+
+class Fact(Frozen):
+    """One hardware number as a document states it."""
+
+    target: str
+    quantity: str
+    value: str
+    """As written; `number` is its numeric value where it has one (a shape such as 32x32x8 has none)."""
+    number: float | None
+    unit: str
+    condition: str
+    """What makes it true: dtype, dense or sparse, per what. Empty when it holds always."""
+    source: str
+    """Where the document says it has the number from."""
+    citation: Citation
+
+
+class Passage(Frozen):
+    """A stored piece of a document, as it is shown."""
+
+    citation: Citation
+    target: str
+    title: str
+    kind: str
+    """`text`, `table` or `code`."""
+    lead: str
+    """Caption and header of the table this is a part of; empty otherwise."""
+    text: str
+
+    @property
+    def shown(self) -> str:
+        """Breadcrumb, table header and text: all a reader without the document needs."""
+        trail = " > ".join(dict.fromkeys((self.title, *self.citation.section)))
+        return "\n".join(part for part in (trail, self.lead, self.text) if part)
+
+    @property
+    def tokens(self) -> int:
+        return max(1, len(self.shown) // TOKEN_CHARACTERS)
+
+
+class Why(Frozen):
+    """How a hit came to its rank. Scores are z-scores within their list; None: not in that list."""
+
+    lexical: float | None
+    dense: float | None
+    phrasings: int
+    """How many of the phrasings found it."""
+
+
+class Hit(Frozen):
+    """A passage with its score; higher is better, comparable within one search only."""
+
+    passage: Passage
+    score: float
+    why: Why
+
+
+class Status(StrEnum):
+    OK = "ok"
+    INSUFFICIENT = "insufficient"
+
+
+class SearchResult(Frozen):
+    """Hits, best first. `insufficient` means the documents in scope do not say, and `notes` says why."""
+
+    status: Status
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+
+
+    def within(self, budget_tokens: int) -> Self:
+        """The leading hits that fit into a token budget; the first is always kept."""
+        totals = accumulate(hit.passage.tokens for hit in self.hits)
+        fitting = sum(total <= budget_tokens for total in totals)
+        return self.model_copy(update={"hits": self.hits[: max(1, fitting)]})
+
+
+class Context(Frozen):
+    """Whole passages packed into a token budget, ready for a prompt."""
+
+    status: Status
+    passages: tuple[Passage, ...]
+    left_out: tuple[Citation, ...]
+    """What ranked high enough but did not fit or said nothing new."""
+    tokens: int
+    budget_tokens: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(f"{p.citation}\n{p.shown}" for p in self.passages)
+
+
+class CitedPlace(Frozen):
+    """The place a citation names, with the lines around it, as the document stood when it was read."""
+
+    citation: Citation
+    file: str
+    lines: tuple[tuple[int, str, bool], ...]
+    """Line number in the file, text, and whether it belongs to the cited passage."""
+    file_exists: bool
+    file_same: bool
+    """Whether the file still holds what was read."""
+
+
+class FileReport(Frozen):
+    """What ingest did with one file."""
+
+    path: str
+    target: str
+    outcome: str
+    """`new`, `changed`, `unchanged`, `removed`, `skipped` or `failed`."""
+    reason: str = ""
+    chunks: int = 0
+    facts: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+class IngestReport(Frozen):
+    """What one ingest read, skipped and why."""
+
+    files: tuple[FileReport, ...]
+    new_targets: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float
+    dry_run: bool
+
+    def count(self, outcome: str) -> int:
+        return sum(f.outcome == outcome for f in self.files)

@@ -1,0 +1,73 @@
+"""Where kb keeps its things and what the user may choose; read once, passed down."""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from kb.errors import SettingsError
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+NO_MODEL = "none"
+
+
+class Settings(BaseSettings):
+    """Settings of one home. `KB_<NAME>` in the environment wins over `kb.toml` in the home."""
+
+    model_config = SettingsConfigDict(env_prefix="KB_", frozen=True, extra="forbid")
+
+    home: Path
+    """Folder of the catalog, the index, the skills and the runs."""
+    embedding_model: str = DEFAULT_MODEL
+    """A sentence-transformers model: a name, a folder, or `none` for lexical search alone."""
+    lexical_weight: float = Field(default=0.6, ge=0, le=1)
+    """Share of the lexical score in the fusion; the dense score has the rest."""
+    budget_tokens: int = Field(default=4000, gt=0)
+    """Default size of a packed context."""
+
+    @classmethod
+    def load(cls, home: Path | None = None) -> Self:
+        """Settings of `home`, or of the home that `find_home` finds.
+
+        Raises:
+            SettingsError: kb.toml or a KB_* variable is not valid.
+        """
+        home = (home or find_home()).expanduser().resolve()
+        try:
+            # The environment must win over the file, and pydantic ranks arguments first: so leave those out.
+            file = {k: v for k, v in _read_toml(home / "kb.toml").items() if f"KB_{k.upper()}" not in os.environ}
+            return cls(**{**file, "home": home})
+        except ValidationError as error:
+            problem = error.errors()[0]
+            name = ".".join(map(str, problem["loc"]))
+            raise SettingsError(
+                f"setting {name!r}: {problem['msg']} (got {problem['input']!r})",
+                hint=f"correct it in {home / 'kb.toml'} or in KB_{name.upper()}; known settings: {', '.join(cls.model_fields)}",
+            ) from error
+
+
+def find_home() -> Path:
+    """`$KB_HOME`, else a `.kb` folder in the working directory or above it, else the user's data folder."""
+    if named := os.environ.get("KB_HOME"):
+        return Path(named)
+    here = Path.cwd()
+    found = next((d / ".kb" for d in (here, *here.parents) if (d / ".kb").is_dir()), None)
+    return found or Path(platformdirs.user_data_dir("kb", appauthor=False))
+
+
+def cache_dir() -> Path:
+    """Where what can be made again is kept for all homes: compiled embedding models."""
+    return Path(platformdirs.user_cache_dir("kb", appauthor=False))
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}", hint="correct the file or remove it") from error

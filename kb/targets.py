@@ -1,0 +1,142 @@
+"""The lineage of chips and families: which documents may speak for which chip."""
+
+import difflib
+import json
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Self
+
+from pydantic import ValidationError
+
+from kb.errors import TargetError
+from kb.model import Target
+
+ROOT = "any"
+
+
+class Targets:
+    """All known targets. Names and aliases are compared without case, blanks and punctuation."""
+
+    def __init__(self, targets: Iterable[Target], *, own_file: Path) -> None:
+        self._by_name = {t.name: t for t in targets}
+        self._own_file = own_file
+        self._resolve: dict[str, str] = {}
+        for target in self._by_name.values():
+            if target.parent is not None and target.parent not in self._by_name:
+                raise TargetError(
+                    f"target {target.name!r} has the unknown parent {target.parent!r}",
+                    hint=f"add the parent first, or correct {own_file}",
+                )
+            for spelling in (target.name, *target.aliases):
+                holder = self._resolve.setdefault(_plain(spelling), target.name)
+                if holder != target.name:
+                    raise TargetError(
+                        f"{spelling!r} names both {holder!r} and {target.name!r}",
+                        hint="a name or alias may belong to one target only",
+                    )
+
+    @classmethod
+    def load(cls, home: Path) -> Self:
+        """The targets that ship with kb and those added in `home`.
+
+        Raises:
+            TargetError: the home's targets.toml is not valid.
+        """
+        own_file = home / "targets.toml"
+        shipped = files("kb").joinpath("targets.toml").read_text(encoding="utf-8")
+        try:
+            own = own_file.read_text(encoding="utf-8") if own_file.is_file() else ""
+            return cls([*_parse(shipped), *_parse(own)], own_file=own_file)
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+            raise TargetError(f"{own_file} is not a valid list of targets: {error}", hint="correct the file") from error
+
+    def __iter__(self) -> Iterator[Target]:
+        return iter(self._by_name.values())
+
+    def find(self, name: str) -> Target | None:
+        resolved = self._resolve.get(_plain(name))
+        return self._by_name[resolved] if resolved else None
+
+    def get(self, name: str) -> Target:
+        """The target of that name or alias.
+
+        Raises:
+            TargetError: there is none; the hint names the nearest.
+        """
+        if target := self.find(name):
+            return target
+        near = difflib.get_close_matches(_plain(name), self._resolve, n=3, cutoff=0.5)
+        known = ", ".join(dict.fromkeys(self._resolve[n] for n in near))
+        raise TargetError(
+            f"unknown target {name!r}",
+            hint=(f"did you mean {known}? " if known else "") + f"`kb targets list` shows all, `kb targets add {name}` adds one",
+        )
+
+    def lineage(self, name: str) -> tuple[str, ...]:
+        """The target and its ancestors, nearest first, `any` last."""
+        target: Target | None = self.get(name)
+        chain = []
+        while target is not None:
+            chain.append(target.name)
+            target = self._by_name[target.parent] if target.parent else None
+        return tuple(chain)
+
+    def scope(self, name: str) -> frozenset[str]:
+        """The target, its ancestors and its descendants; every other node is a sibling."""
+        own = self.get(name).name
+        descendants = {t.name for t in self if own in self.lineage(t.name)}
+        return frozenset(self.lineage(own)) | descendants
+
+    def of_path(self, parts: Iterable[str]) -> str | None:
+        """The target that the folder names of a path speak of, outermost first; None when they name none.
+
+        The first known name decides; one further down may only make it more specific
+        (`tenstorrent/…/WormholeB0` is wormhole, `mi300x/…/AMDGPU` stays mi300x).
+        """
+        found: str | None = None
+        for part in parts:
+            target = self.find(part)
+            if target and target.name != ROOT and (found is None or found in self.lineage(target.name)):
+                found = target.name
+        return found
+
+    def with_new(self, name: str, *, parent: str = ROOT, aliases: Iterable[str] = ()) -> Self:
+        """These targets and one more, not yet written anywhere.
+
+        Raises:
+            TargetError: the name is taken, not well-formed, or the parent is unknown.
+        """
+        slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
+        try:
+            target = Target(name=slug, parent=self.get(parent).name, aliases=tuple(aliases))
+        except ValidationError as error:
+            raise TargetError(f"{name!r} cannot be a target name", hint="use letters, digits, '.', '_' and '-'") from error
+        if slug in self._by_name:
+            raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
+        return type(self)([*self, target], own_file=self._own_file)
+
+    def save(self, name: str) -> None:
+        """Add `name` to the home's targets.toml, whole or not at all."""
+        target = self._by_name[name]
+        before = self._own_file.read_text(encoding="utf-8") if self._own_file.is_file() else ""
+        entry = f"[{json.dumps(target.name)}]\nparent = {json.dumps(target.parent)}\naliases = {json.dumps(target.aliases)}\n"
+        self._own_file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._own_file.parent, delete=False) as staged:
+            staged.write(f"{before}\n{entry}".lstrip())
+            staged.flush()
+            os.fsync(staged.fileno())
+        Path(staged.name).replace(self._own_file)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _parse(text: str) -> list[Target]:
+    entries = tomllib.loads(text)
+    return [Target(name=n, **({"parent": None if n == ROOT else ROOT} | entry)) for n, entry in entries.items()]

@@ -1,0 +1,100 @@
+"""The vector index of long-lived processes: a Chroma collection made from the catalog, immutable once published.
+
+Local Chroma is not process-safe and a kill can make it unreadable, so it is a cache. Each generation has a folder of its
+own; which one counts is a row in the catalog. Whatever is wrong with it, the caller scans the catalog's vectors instead.
+"""
+
+import shutil
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kb.catalog import Catalog, Generation
+from kb.errors import StoreError
+from kb.protocols import Vectors
+
+COLLECTION = "windows"
+SEARCH_EF = 400
+"""Breadth of the HNSW search; at 400 it found all true neighbours of clustered 384-dimensional vectors."""
+
+OVERFETCH = 2
+"""Windows asked for per chunk wanted, since a chunk may have several."""
+
+
+class ChromaIndex:
+    """A published generation. Every failure of Chroma is a StoreError."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with _chroma_errors(folder):
+            self._collection = _client(folder).get_collection(COLLECTION, embedding_function=None)
+
+    def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[list[int]]:
+        where: Any = {"target": {"$in": sorted(targets)}} if targets is not None else None
+        with _chroma_errors(self.folder):
+            found = self._collection.query(query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[])
+        return [[int(key.partition(":")[0]) for key in keys] for keys in found["ids"]]
+
+    def count(self) -> int:
+        with _chroma_errors(self.folder):
+            return int(self._collection.count())
+
+
+@contextmanager
+def _chroma_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise StoreError(f"the vector index {folder} cannot be used: {error}", hint="`kb doctor --repair` makes it anew") from error
+
+
+def publish(catalog: Catalog, *, model: str) -> Generation:
+    """Build a generation from the catalog's vectors and make it the current one. The caller holds the write lock."""
+    index = catalog.home / "index"
+    name = f"gen-{catalog.revision:08d}-{uuid.uuid4().hex[:8]}"
+    folder = index / name
+    ids, matrix = catalog.vectors(model)
+    targets = catalog.targets_of(ids.tolist())
+    client = _client(folder)
+    collection = client.create_collection(
+        COLLECTION, embedding_function=None, configuration={"hnsw": {"space": "cosine", "ef_search": SEARCH_EF}}
+    )
+    for start, end in _batches(len(ids), client.get_max_batch_size()):
+        chunks = ids[start:end].tolist()
+        collection.upsert(
+            ids=[f"{chunk}:{start + i}" for i, chunk in enumerate(chunks)],
+            embeddings=matrix[start:end],
+            metadatas=[{"target": targets[chunk]} for chunk in chunks],
+        )
+    client.close()
+    generation = Generation(name=name, revision=catalog.revision, model=model, count=len(ids))
+    before = catalog.generation
+    catalog.publish(generation)
+    keep = {name, before.name if before else name}  # a reader may still have the one before open
+    for old in index.iterdir():
+        if old.name not in keep:
+            shutil.rmtree(old, ignore_errors=True)
+    return generation
+
+
+def current_folder(catalog: Catalog, *, model: str) -> Path | None:
+    """Folder of the generation that matches the catalog as it is now; None when there is none."""
+    generation = catalog.generation
+    if generation is None or (generation.revision, generation.model) != (catalog.revision, model):
+        return None
+    folder = catalog.home / "index" / generation.name
+    return folder if folder.is_dir() else None
+
+
+def _client(folder: Path) -> Any:
+    import chromadb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return chromadb.PersistentClient(path=str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
+
+
+def _batches(count: int, size: int) -> Iterator[tuple[int, int]]:
+    for start in range(0, count, size):
+        yield start, min(count, start + size)

@@ -1,0 +1,111 @@
+"""A sentence-transformers model as an ONNX file, made once a machine: a query then needs neither torch nor its start-up."""
+
+import logging
+import os
+import shutil
+import tempfile
+import warnings
+from contextlib import redirect_stdout
+from io import StringIO
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kb.errors import EmbeddingError
+from retrieval.embedder import OnnxEmbedder
+from retrieval.embedding_model import EmbeddingModel, find_model
+
+FILE = "model.onnx"
+MIN_COSINE = 0.999
+"""Least agreement with sentence-transformers itself, on the texts below; a model that falls short is refused."""
+
+_PROBES = (
+    "LDS size per compute unit",
+    "v_mfma_f32_32x32x8_f16 reads its accumulators from 16 consecutive VGPRs",
+    "| Model | LDS (KiB) | L2 (MiB) |\n|---|---|---|\n| MI300X | 64 | 4 per XCD |",
+    "To avoid bank conflicts, pad the leading dimension of the tile. " * 12,
+)
+
+
+def load_embedder(name: str, *, cache: Path, on_compile: Callable[[str], None]) -> OnnxEmbedder:
+    """The embedder for the model `name`. It is compiled on first use; `on_compile` is told so (once a machine).
+
+    Raises:
+        MissingModelError: the model is not on this machine.
+        EmbeddingError: the model must not be used.
+    """
+    model = find_model(name)
+    return OnnxEmbedder(model, lambda: compiled(model, cache, on_compile=on_compile))
+
+
+def compiled(model: EmbeddingModel, cache: Path, *, on_compile: Callable[[str], None]) -> Path:
+    """The ONNX file of `model` in `cache`, made first when it is not there.
+
+    Raises:
+        EmbeddingError: it cannot be exported, or the export does not agree with the model.
+    """
+    folder = cache / "models" / f"{model.sha256[:32]}-float32"
+    if not (folder / FILE).is_file():
+        on_compile(model.name)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".staged-"))
+        try:
+            _export(model, staged / FILE)
+            try:
+                staged.rename(folder)
+            except OSError:
+                if not (folder / FILE).is_file():  # else another process was first, with the same result
+                    raise
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    return folder / FILE
+
+
+def _export(model: EmbeddingModel, path: Path) -> None:
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
+
+    class Pipeline(torch.nn.Module):
+        """All modules of the model (encoder, pooling, normalisation ...) as one function of two tensors."""
+
+        def __init__(self, pipeline: SentenceTransformer) -> None:
+            super().__init__()
+            self.pipeline = pipeline
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            return self.pipeline({"input_ids": input_ids, "attention_mask": attention_mask})["sentence_embedding"]
+
+    disable_progress_bar()
+    pipeline = SentenceTransformer(str(model.folder), device="cpu", local_files_only=True)
+    texts, length = torch.export.Dim("texts"), torch.export.Dim("length", max=model.max_seq_length)
+    example = torch.ones((2, 8), dtype=torch.int64)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(StringIO()):
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                Pipeline(pipeline).eval(),
+                (example, example),
+                path,
+                dynamo=True,
+                verbose=False,
+                input_names=["input_ids", "attention_mask"],
+                dynamic_shapes=({0: texts, 1: length}, {0: texts, 1: length}),
+            )
+    except (RuntimeError, torch.onnx.errors.OnnxExporterError) as error:
+        raise EmbeddingError(f"{model.name} cannot be compiled: {error}", hint="use another embedding model") from error
+    _check(model, pipeline, path)
+
+
+def _check(model: EmbeddingModel, pipeline: Any, path: Path) -> None:
+    ours = OnnxEmbedder(model, lambda: path).embed_documents(_PROBES)
+    theirs = pipeline.encode_document(list(_PROBES), normalize_embeddings=True)
+    worst = float(np.min(np.sum(ours * theirs, axis=1)))
+    if worst < MIN_COSINE:
+        raise EmbeddingError(
+            f"{model.name}, compiled, agrees with itself to a cosine of {worst:.4f} only", hint="use another embedding model"
+        )

