@@ -27,7 +27,9 @@ def accelerators() -> list[str]:
     if tool := shutil.which("nvidia-smi"):
         found += _lines(tool, "--query-gpu=name", "--format=csv,noheader")
     if tool := shutil.which("rocm-smi"):
-        found += [line.rpartition(":")[2].strip() for line in _lines(tool, "--showproductname") if "Card Series" in line]
+        found += [
+            line.rpartition(":")[2].strip() for line in _lines(tool, "--showproductname") if "Card Series" in line
+        ]
     return found
 
 

@@ -129,7 +129,9 @@ class DocumentBuilder:
         grid = _grid(rows, header_rows)
         if not any(any(row) for row in grid):
             return
-        header = tuple(" / ".join(dict.fromkeys(filter(None, column))) for column in zip(*grid[:header_rows], strict=True))
+        header = tuple(
+            " / ".join(dict.fromkeys(filter(None, column))) for column in zip(*grid[:header_rows], strict=True)
+        )
         lead = [" ".join(caption.split())] if caption.strip() else []
         numbers = [row_lines[0]] * len(lead)
         if header:

@@ -45,8 +45,11 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer) -> tupl
     between sentences. A table row is never cut: one that does not fit is embedded in several windows.
     """
     chunker = _Chunker(document, title, tokenizer)
-    return tuple(record for section, blocks in groupby(document.blocks, key=lambda b: b.section)
-                 for record in chunker.section(section, list(blocks)))
+    return tuple(
+        record
+        for section, blocks in groupby(document.blocks, key=lambda b: b.section)
+        for record in chunker.section(section, list(blocks))
+    )
 
 
 class _Chunker:

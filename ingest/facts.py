@@ -22,7 +22,9 @@ def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], l
         if empty := [name for name, value in fields.items() if not value and name not in MAY_BE_EMPTY]:
             refused.append(f"fact refused, no {empty[0]}: {' | '.join(row.cells)}")
         elif number is None and not _SHAPE.fullmatch(fields["value"]):
-            refused.append(f"fact refused, {fields['value']!r} is neither a number nor a shape: {' | '.join(row.cells)}")
+            refused.append(
+                f"fact refused, {fields['value']!r} is neither a number nor a shape: {' | '.join(row.cells)}"
+            )
         else:
             found.append(
                 FactRecord(section=block.section, target=target, number=number, start=row.start, end=row.end, **fields)

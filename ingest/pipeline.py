@@ -105,13 +105,16 @@ class Ingest:
                     self.catalog.moved(candidate.source, stamp=mark)
                 self._report(FileReport(path=candidate.shown, target=target, outcome="unchanged"))
                 continue
-            yield document, FileReport(
-                path=candidate.shown,
-                target=target,
-                outcome="changed" if before else "new",
-                chunks=len(document.chunks),
-                facts=len(document.facts),
-                warnings=document.warnings,
+            yield (
+                document,
+                FileReport(
+                    path=candidate.shown,
+                    target=target,
+                    outcome="changed" if before else "new",
+                    chunks=len(document.chunks),
+                    facts=len(document.facts),
+                    warnings=document.warnings,
+                ),
             )
 
     def _read(
@@ -177,7 +180,11 @@ class Ingest:
         if self.embedder is None or not texts:
             return {}
         missing = sorted(self.catalog.missing_vectors(self.embedder.fingerprint, texts))
-        return dict(zip(missing, self.embedder.embed_documents([texts[d] for d in missing]), strict=True)) if missing else {}
+        return (
+            dict(zip(missing, self.embedder.embed_documents([texts[d] for d in missing]), strict=True))
+            if missing
+            else {}
+        )
 
     def _gone(
         self, paths: Sequence[Path], candidates: Sequence[Candidate], stored: dict[str, DocumentState]
@@ -185,7 +192,11 @@ class Ingest:
         """Stored documents below the ingested folders whose file is no longer there, or no longer read."""
         present = {c.source for c in candidates if not c.skip}
         prefixes = tuple(f"{source_of(p)}/" for p in paths if p.is_dir())
-        return [s for s in stored.values() if s.source.startswith(prefixes) and s.source not in present] if prefixes else []
+        return (
+            [s for s in stored.values() if s.source.startswith(prefixes) and s.source not in present]
+            if prefixes
+            else []
+        )
 
     def _remove(self, gone: Sequence[DocumentState]) -> None:
         if gone and not self.dry_run:

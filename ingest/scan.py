@@ -89,7 +89,9 @@ def _stat(path: Path) -> os.stat_result | None:
 
 def _walk(root: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
-        raise SourceError(f"{error.filename} cannot be listed: {error.strerror}", hint="check its permissions") from error
+        raise SourceError(
+            f"{error.filename} cannot be listed: {error.strerror}", hint="check its permissions"
+        ) from error
 
     for folder, _, names in os.walk(root, onerror=refuse):
         yield from (Path(folder) / name for name in names)

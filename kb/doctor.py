@@ -37,7 +37,9 @@ def _home(settings: Settings) -> Check:
     home = settings.home
     nearest = next(d for d in (home, *home.parents) if d.exists())
     if not os.access(nearest, os.W_OK):
-        return Check(name="home", state="warn", finding=f"{home} can only be read", advice="set KB_HOME to a folder you own")
+        return Check(
+            name="home", state="warn", finding=f"{home} can only be read", advice="set KB_HOME to a folder you own"
+        )
     return Check(name="home", state="ok", finding=str(home) if home.exists() else f"{home} (made on first use)")
 
 
@@ -48,10 +50,17 @@ def _stores(settings: Settings, embedder: OnnxEmbedder | None, *, repair: bool) 
             yield _index(catalog, embedder, repair=repair)
     except CorruptError as error:
         if not repair:
-            yield Check(name="catalog", state="fail", finding=error.message, advice=f"{error.hint} moves it aside; then ingest again")
+            yield Check(
+                name="catalog",
+                state="fail",
+                finding=error.message,
+                advice=f"{error.hint} moves it aside; then ingest again",
+            )
             return
         moved = _move_aside(settings.home)
-        yield Check(name="catalog", state="warn", finding=f"damaged; moved to {moved}", advice="`kb ingest` your folders again")
+        yield Check(
+            name="catalog", state="warn", finding=f"damaged; moved to {moved}", advice="`kb ingest` your folders again"
+        )
     except KbError as error:
         yield Check(name="catalog", state="fail", finding=error.message, advice=error.hint)
 
@@ -70,7 +79,7 @@ def _catalog(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -
         finding = f"repaired; {mended} documents are to be read again"
         return Check(name="catalog", state="warn", finding=finding, advice="`kb ingest` your folders again")
     counts = catalog.counts()
-    finding = f"{counts['document']} documents, {counts['chunk']} passages, {counts['fact']} facts, {counts['vector']} vectors"
+    finding = ", ".join(f"{counts[table]} {table}s" for table in ("document", "chunk", "fact", "vector"))
     return Check(name="catalog", state="ok", finding=finding)
 
 
@@ -84,7 +93,9 @@ def _index(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -> 
                 publish(catalog, model=embedder.fingerprint)
         if _index_holds(catalog, embedder.fingerprint):
             generation = catalog.generation
-            return Check(name="index", state="ok", finding=f"{generation.name}, {generation.count} vectors" if generation else "")
+            return Check(
+                name="index", state="ok", finding=f"{generation.name}, {generation.count} vectors" if generation else ""
+            )
         finding = "out of date with the catalog"
     except StoreError as error:
         finding = error.message
@@ -118,19 +129,25 @@ def _model(settings: Settings) -> tuple[Check, OnnxEmbedder | None]:
         embedder = load_embedder(settings.embedding_model, cache=cache_dir(), on_compile=lambda name: None)
         embedder.embed_queries(["ready"])
     except MissingModelError as error:
-        return Check(name="model", state="warn", finding=f"{error.message}: search is lexical only", advice=error.hint), None
+        return Check(
+            name="model", state="warn", finding=f"{error.message}: search is lexical only", advice=error.hint
+        ), None
     except EmbeddingError as error:
         return Check(name="model", state="fail", finding=error.message, advice=error.hint), None
     return Check(name="model", state="ok", finding=embedder.fingerprint), embedder
 
 
 def _versions() -> Iterator[Check]:
-    yield Check(name="python", state="ok", finding=f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield Check(
+        name="python", state="ok", finding=f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    )
     for library in LIBRARIES:
         try:
             yield Check(name=library, state="ok", finding=version(library))
         except PackageNotFoundError:
-            yield Check(name=library, state="warn", finding="not installed", advice="`pip install kb-hardware` brings it")
+            yield Check(
+                name=library, state="warn", finding="not installed", advice="`pip install kb-hardware` brings it"
+            )
 
 
 def _machine() -> Iterator[Check]:

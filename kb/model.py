@@ -3,6 +3,7 @@
 from enum import StrEnum
 from itertools import accumulate
 from typing import Self
+
 from pydantic import BaseModel, ConfigDict, Field
 
 TOKEN_CHARACTERS = 4
@@ -112,7 +113,6 @@ class SearchResult(Frozen):
     status: Status
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
-
 
     def within(self, budget_tokens: int) -> Self:
         """The leading hits that fit into a token budget; the first is always kept."""

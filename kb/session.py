@@ -56,7 +56,9 @@ class KnowledgeBase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -92,7 +94,9 @@ class KnowledgeBase:
             self._publish()
         return report
 
-    def _ingest(self, paths: Sequence[Path | str], *, target: str | None, dry_run: bool, progress: Progress) -> IngestReport:
+    def _ingest(
+        self, paths: Sequence[Path | str], *, target: str | None, dry_run: bool, progress: Progress
+    ) -> IngestReport:
         work = Ingest(self.catalog, self.targets, self.embedder, dry_run=dry_run, progress=progress)
         report = work.run([Path(p) for p in paths], target=target)
         self.targets = work.targets
@@ -136,7 +140,9 @@ class KnowledgeBase:
 
     # Asking
 
-    def search(self, question: str | Sequence[str], *, target: str | None = None, limit: int = DEFAULT_HITS) -> SearchResult:
+    def search(
+        self, question: str | Sequence[str], *, target: str | None = None, limit: int = DEFAULT_HITS
+    ) -> SearchResult:
         """The best passages for a question, asked in one or in several ways at once.
 
         Args:
@@ -190,7 +196,9 @@ class KnowledgeBase:
         if chosen := [f for f in known if f.quantity == wanted]:
             return chosen
         names = sorted({f.quantity for f in known})
-        near = difflib.get_close_matches(wanted, names, n=3) or [n for n in names if any(p in n for p in wanted.split("_"))]
+        near = difflib.get_close_matches(wanted, names, n=3) or [
+            n for n in names if any(p in n for p in wanted.split("_"))
+        ]
         raise FactError(
             f"no document states {quantity!r} of {lineage[0]}",
             hint=f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names)}",
@@ -208,7 +216,11 @@ class KnowledgeBase:
         file = SHEETS / source.removeprefix("sheet:/") if source.startswith("sheet:/") else Path(source)
         now = file_digest(file) if file.is_file() else None
         return CitedPlace(
-            citation=citation, file=str(file), lines=tuple(lines), file_exists=now is not None, file_same=now == citation.sha256
+            citation=citation,
+            file=str(file),
+            lines=tuple(lines),
+            file_exists=now is not None,
+            file_same=now == citation.sha256,
         )
 
     # Parts

@@ -46,7 +46,7 @@ class Settings(BaseSettings):
             name = ".".join(map(str, problem["loc"]))
             raise SettingsError(
                 f"setting {name!r}: {problem['msg']} (got {problem['input']!r})",
-                hint=f"correct it in {home / 'kb.toml'} or in KB_{name.upper()}; known settings: {', '.join(cls.model_fields)}",
+                hint=f"correct it in {home / 'kb.toml'} or in KB_{name.upper()}; known: {', '.join(cls.model_fields)}",
             ) from error
 
 

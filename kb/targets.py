@@ -74,7 +74,8 @@ class Targets:
         known = ", ".join(dict.fromkeys(self._resolve[n] for n in near))
         raise TargetError(
             f"unknown target {name!r}",
-            hint=(f"did you mean {known}? " if known else "") + f"`kb targets list` shows all, `kb targets add {name}` adds one",
+            hint=(f"did you mean {known}? " if known else "")
+            + f"`kb targets list` shows all, `kb targets add {name}` adds one",
         )
 
     def lineage(self, name: str) -> tuple[str, ...]:
@@ -115,7 +116,9 @@ class Targets:
         try:
             target = Target(name=slug, parent=self.get(parent).name, aliases=tuple(aliases))
         except ValidationError as error:
-            raise TargetError(f"{name!r} cannot be a target name", hint="use letters, digits, '.', '_' and '-'") from error
+            raise TargetError(
+                f"{name!r} cannot be a target name", hint="use letters, digits, '.', '_' and '-'"
+            ) from error
         if slug in self._by_name:
             raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
         return type(self)([*self, target], own_file=self._own_file)
@@ -124,7 +127,8 @@ class Targets:
         """Add `name` to the home's targets.toml, whole or not at all."""
         target = self._by_name[name]
         before = self._own_file.read_text(encoding="utf-8") if self._own_file.is_file() else ""
-        entry = f"[{json.dumps(target.name)}]\nparent = {json.dumps(target.parent)}\naliases = {json.dumps(target.aliases)}\n"
+        fields = {"parent": target.parent, "aliases": target.aliases}  # JSON strings and lists are TOML's
+        entry = "\n".join([f"[{json.dumps(name)}]", *(f"{k} = {json.dumps(v)}" for k, v in fields.items()), ""])
         self._own_file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._own_file.parent, delete=False) as staged:
             staged.write(f"{before}\n{entry}".lstrip())

@@ -1,1 +1,1 @@
-"""From a question to ranked passages and packed context. The only package that knows chromadb and sentence_transformers."""
+"""From a question to ranked passages and packed context; the only package that knows chromadb."""

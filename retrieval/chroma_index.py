@@ -1,7 +1,7 @@
 """The vector index of long-lived processes: a Chroma collection made from the catalog, immutable once published.
 
-Local Chroma is not process-safe and a kill can make it unreadable, so it is a cache. Each generation has a folder of its
-own; which one counts is a row in the catalog. Whatever is wrong with it, the caller scans the catalog's vectors instead.
+Local Chroma is not process-safe and a kill can make it unreadable, so it is a cache. Each generation has a folder of
+its own; which one counts is a row in the catalog. Whatever is wrong with it, the catalog's vectors are scanned instead.
 """
 
 import shutil
@@ -9,11 +9,14 @@ import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb.catalog import Catalog, Generation
 from kb.errors import StoreError
 from kb.protocols import Vectors
+
+if TYPE_CHECKING:
+    from chromadb.api.client import Client
 
 COLLECTION = "windows"
 SEARCH_EF = 400
@@ -34,7 +37,9 @@ class ChromaIndex:
     def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[list[int]]:
         where: Any = {"target": {"$in": sorted(targets)}} if targets is not None else None
         with _chroma_errors(self.folder):
-            found = self._collection.query(query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[])
+            found = self._collection.query(
+                query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[]
+            )
         return [[int(key.partition(":")[0]) for key in keys] for keys in found["ids"]]
 
     def count(self) -> int:
@@ -47,7 +52,9 @@ def _chroma_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise StoreError(f"the vector index {folder} cannot be used: {error}", hint="`kb doctor --repair` makes it anew") from error
+        raise StoreError(
+            f"the vector index {folder} cannot be used: {error}", hint="`kb doctor --repair` makes it anew"
+        ) from error
 
 
 def publish(catalog: Catalog, *, model: str) -> Generation:
@@ -88,11 +95,12 @@ def current_folder(catalog: Catalog, *, model: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _client(folder: Path) -> Any:
+def _client(folder: Path) -> "Client":
     import chromadb
+    from chromadb.config import Settings
 
     folder.mkdir(parents=True, exist_ok=True)
-    return chromadb.PersistentClient(path=str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
+    return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
 
 
 def _batches(count: int, size: int) -> Iterator[tuple[int, int]]:

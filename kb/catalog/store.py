@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.catalog.connection import connect, storage_errors
-from kb.catalog.records import DocumentRecord, DocumentState, FactRecord, Generation, SectionRecord, text_digest
+from kb.catalog.records import DocumentRecord, DocumentState, Generation, SectionRecord, text_digest
 from kb.catalog.words import identifier_words
 from kb.errors import CitationError
 from kb.model import Citation, Fact, Passage
@@ -45,7 +45,9 @@ class Catalog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -67,7 +69,19 @@ class Catalog:
             db.execute("DELETE FROM document WHERE source = ?", (document.source,))
             fields = {
                 k: getattr(document, k)
-                for k in ("source", "path", "target", "title", "format", "version", "licence", "sha256", "stamp", "pipeline", "text")
+                for k in (
+                    "source",
+                    "path",
+                    "target",
+                    "title",
+                    "format",
+                    "version",
+                    "licence",
+                    "sha256",
+                    "stamp",
+                    "pipeline",
+                    "text",
+                )
             }
             fields["lines"] = zlib.compress(array("I", document.lines).tobytes())
             fields["warnings"] = json.dumps(document.warnings)
@@ -92,7 +106,14 @@ class Catalog:
             body = f"{chunk.lead}\n{text}"
             self._db.execute(
                 "INSERT INTO lexical (rowid, title, heading, body, path, identifiers) VALUES (?, ?, ?, ?, ?, ?)",
-                (chunk_id, document.title, chunk.heading, body, document.path, identifier_words(f"{chunk.heading}\n{body}")),
+                (
+                    chunk_id,
+                    document.title,
+                    chunk.heading,
+                    body,
+                    document.path,
+                    identifier_words(f"{chunk.heading}\n{body}"),
+                ),
             )
             self._db.executemany(
                 "INSERT INTO embedded VALUES (?, ?, ?)",
@@ -196,7 +217,9 @@ class Catalog:
         """
         row = self._one(f"{_CHUNK} WHERE c.key = ?", (key,))
         if row is None:
-            raise CitationError(f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`")
+            raise CitationError(
+                f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`"
+            )
         return self._passage(row, _Trails(self))
 
     def facts(self, targets: Collection[str]) -> list[Fact]:
@@ -221,7 +244,9 @@ class Catalog:
             (key,),
         )
         if row is None:
-            raise CitationError(f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`")
+            raise CitationError(
+                f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`"
+            )
         numbers = array("I", zlib.decompress(row["lines"]))
         first = row["text"].count("\n", 0, row["start"])
         last = row["text"].count("\n", 0, row["end"])
@@ -268,11 +293,15 @@ class Catalog:
 
     def count_by_target(self) -> dict[str, int]:
         """Number of documents of each target that has any."""
-        return {r["target"]: r["n"] for r in self._all("SELECT target, count(*) AS n FROM document GROUP BY target ORDER BY 1")}
+        return {
+            r["target"]: r["n"]
+            for r in self._all("SELECT target, count(*) AS n FROM document GROUP BY target ORDER BY 1")
+        }
 
     def sections(self, document_id: int) -> list[SectionRecord]:
         rows = self._all(
-            "SELECT level, title, start, end, parent FROM section WHERE document_id = ? ORDER BY ordinal", (document_id,)
+            "SELECT level, title, start, end, parent FROM section WHERE document_id = ? ORDER BY ordinal",
+            (document_id,),
         )
         return [SectionRecord(**dict(row)) for row in rows]
 
@@ -291,7 +320,7 @@ class Catalog:
         return found
 
     def repair(self, model: str | None) -> int:
-        """Rebuild the lexical index; have documents with lost rows or vectors read again. Returns how many those are."""
+        """Rebuild the lexical index; have documents with lost rows or vectors read again. Returns how many."""
         with self._transaction() as db:
             db.execute("INSERT INTO lexical(lexical) VALUES ('rebuild')")
             cursor = db.execute(

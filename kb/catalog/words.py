@@ -9,11 +9,11 @@ import re
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:x\d+)+|\d+")
 
-STOP_WORDS = frozenset(
-    """a an and any are as at be been but by can could do does doing for from get had has have how i if in into is it its
-    me more my no not of on one or our should so than that the their them then there these they this to up use used
-    using was we what when where which while who why will with would you your""".split()
-)
+_STOP = """a an and any are as at be been but by can could do does doing for from get had has have how i if in into
+is it its me more my no not of on one or our should so than that the their them then there these they this to up use
+used using was we what when where which while who why will with would you your"""
+STOP_WORDS = frozenset(_STOP.split())
+"""Words that say nothing about hardware; a query does without them."""
 
 
 def identifier_words(text: str) -> str:
@@ -29,7 +29,9 @@ def is_identifier(word: str) -> bool:
     """Whether `word` is more than a plain word: it has a digit next to letters, a joint, or inner capitals."""
     return bool(
         re.search(r"[A-Za-z]", word)
-        and (re.search(r"\d|_", word) or re.search(r"[.:\-][A-Za-z0-9]", word) or re.search(r"[a-z][A-Z]|[A-Z]{2}", word))
+        and (
+            re.search(r"\d|_", word) or re.search(r"[.:\-][A-Za-z0-9]", word) or re.search(r"[a-z][A-Z]|[A-Z]{2}", word)
+        )
     )
 
 

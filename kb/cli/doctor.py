@@ -14,7 +14,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without losing a document.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend what can be mended without losing a document.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check stores, model, versions and this machine, and say what to do about what does not work.

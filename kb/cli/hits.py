@@ -35,13 +35,18 @@ def show_context(context: Context) -> None:
 def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: int) -> None:
     passage = hit.passage
     trail = " > ".join(dict.fromkeys((passage.title, *passage.citation.section)))
-    show(textwrap.shorten(f"{rank:>2} {trail}", width - len(passage.target) - 3, placeholder=" ...") + f" [{passage.target}]")
+    show(
+        textwrap.shorten(f"{rank:>2} {trail}", width - len(passage.target) - 3, placeholder=" ...")
+        + f" [{passage.target}]"
+    )
     for line in excerpt(passage, words):
         for part in textwrap.wrap(line, width - len(INDENT)) or [""]:
             show(INDENT + part)
     show(f"{INDENT}{passage.citation.id}  {passage.citation}")
     if why:
-        scores = [f"{name} {z:+.2f}" for name, z in (("lexical", hit.why.lexical), ("dense", hit.why.dense)) if z is not None]
+        scores = [
+            f"{name} {z:+.2f}" for name, z in (("lexical", hit.why.lexical), ("dense", hit.why.dense)) if z is not None
+        ]
         show(f"{INDENT}score {hit.score:+.3f} ({', '.join(scores)}; found by {hit.why.phrasings} phrasing(s))")
     show()
 
@@ -51,7 +56,9 @@ def excerpt(passage: Passage, words: Collection[str]) -> list[str]:
     lines = [line for line in passage.text.splitlines() if line.strip() and not line.startswith("```")]
     scores = [_score(line, words) for line in lines]
     best = max(range(len(lines)), key=lambda i: (sum(scores[max(0, i - 1) : i + LINES_SHOWN - 1]), -i), default=0)
-    if (row := max(range(len(lines)), key=lambda i: (scores[i], -i), default=0)) < len(lines) and lines[row].startswith("|"):
+    if (row := max(range(len(lines)), key=lambda i: (scores[i], -i), default=0)) < len(lines) and lines[row].startswith(
+        "|"
+    ):
         return [_row(lines[row], _header(passage))]
     return lines[max(0, best - 1) : best + LINES_SHOWN - 1]
 

@@ -40,7 +40,8 @@ def show_report(report: IngestReport) -> None:
     for target, files in sorted(by_target.items()):
         outcomes = ("new", "changed", "unchanged", "removed", "failed")
         counts = [f"{n} {o}" for o in outcomes if (n := sum(f.outcome == o for f in files))]
-        show(f"{target}: {', '.join(counts)}; {sum(f.chunks for f in files)} passages, {sum(f.facts for f in files)} facts")
+        passages, facts = sum(f.chunks for f in files), sum(f.facts for f in files)
+        show(f"{target}: {', '.join(counts)}; {passages} passages, {facts} facts")
     _show_reasons("failed", report)
     _show_reasons("skipped", report)
     warned = [f for f in report.files if f.warnings]

@@ -7,7 +7,12 @@ import typer
 
 from kb.cli.output import Json, Target, open_kb, print_json, show
 
-Also = Annotated[list[str] | None, typer.Option("--also", metavar="PHRASING", help="The same question in other words; repeat it. All are searched together.")]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--also", metavar="PHRASING", help="The same question in other words; repeat it. All are searched together."
+    ),
+]
 Budget = Annotated[int | None, typer.Option(min=1, help="Size in tokens (4 characters each).")]
 
 

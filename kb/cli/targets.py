@@ -32,7 +32,9 @@ def list_targets(as_json: Json = False) -> None:
 
 
 @app.command("show")
-def show_target(name: Annotated[str, typer.Argument(help="A target, by name or alias.")], as_json: Json = False) -> None:
+def show_target(
+    name: Annotated[str, typer.Argument(help="A target, by name or alias.")], as_json: Json = False
+) -> None:
     """Show one target: its lineage, its aliases, whose documents may speak for it.
 
     Example: kb targets show mi300x
