@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Protocol
 
 from ingest.builder import Block, Kind, ParsedDocument
+from ingest.facts import is_fact_table
 from kb.catalog import ChunkRecord
 
 BREADCRUMB_SHARE = 0.2
@@ -42,7 +43,8 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer) -> tupl
 
     Neighbouring blocks of one section share a chunk while they fit. A table or code block that fits is whole; a longer
     table is cut between rows, each part with caption and header as its lead, longer code between lines, longer prose
-    between sentences. A table row is never cut: one that does not fit is embedded in several windows.
+    between sentences. A table row is never cut: one that does not fit is embedded in several windows. Each row of a fact
+    table is a chunk of its own.
     """
     chunker = _Chunker(document, title, tokenizer)
     return tuple(
@@ -85,28 +87,31 @@ class _Chunker:
     def _pieces(self, block: Block, budget: int) -> Iterator[_Piece]:
         text = self._document.text[block.start : block.end]
         spans = self._tokenizer.token_spans(text)
-        if len(spans) <= budget:
+        if block.table is not None and is_fact_table(block.table):
+            yield from self._table_pieces(block, room=0)
+        elif len(spans) <= budget:
             yield _Piece(block.kind, block.start, block.end, len(spans))
         elif block.table is not None:
-            yield from self._table_pieces(block, budget)
+            yield from self._table_pieces(block, room=budget)
         else:
             patterns = (_LINE,) if block.kind is Kind.CODE else (_SENTENCE, _LINE, _BLANK)
             for start, end in _cut(text, spans, budget, patterns, hard=block.kind is not Kind.CODE):
                 yield _Piece(block.kind, block.start + start, block.start + end, self._count(text[start:end]))
 
-    def _table_pieces(self, block: Block, budget: int) -> Iterator[_Piece]:
+    def _table_pieces(self, block: Block, *, room: int) -> Iterator[_Piece]:
+        """Groups of rows that fit into `room` tokens together with caption and header; a row at least."""
         rows = block.table.rows if block.table else ()
         lead = self._document.text[block.start : rows[0].start].rstrip() if rows else ""
-        room = budget - self._count(lead)
+        room -= self._count(lead)
         group: list[_Piece] = []
         for row in rows:
             tokens = self._count(self._document.text[row.start : row.end])
             if group and sum(p.tokens for p in group) + tokens > room:
-                yield _Piece(Kind.TABLE, group[0].start, group[-1].end, budget, lead)
+                yield _Piece(Kind.TABLE, group[0].start, group[-1].end, sum(p.tokens for p in group), lead)
                 group = []
             group.append(_Piece(Kind.TABLE, row.start, row.end, tokens))
         if group:
-            yield _Piece(Kind.TABLE, group[0].start, group[-1].end, budget, lead)
+            yield _Piece(Kind.TABLE, group[0].start, group[-1].end, sum(p.tokens for p in group), lead)
 
     def _windows(self, breadcrumb: str, lead: str, text: str) -> Iterator[str]:
         """The texts to embed: one where breadcrumb, lead and text fit together, else as many as it takes."""

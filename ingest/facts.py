@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ingest.builder import Block, ParsedDocument, Row
+from ingest.builder import Block, ParsedDocument, Row, Table
 from kb.catalog import FactRecord
 
 HEADER = ("quantity", "value", "unit", "condition", "source")
@@ -32,9 +32,13 @@ def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], l
     return found, refused
 
 
+def is_fact_table(table: Table) -> bool:
+    return tuple(cell.lower() for cell in table.header) == HEADER
+
+
 def _fact_rows(document: ParsedDocument) -> Iterator[tuple[Block, Row]]:
     for block in document.blocks:
-        if block.table and tuple(cell.lower() for cell in block.table.header) == HEADER:
+        if block.table and is_fact_table(block.table):
             for row in block.table.rows:
                 yield block, row
 

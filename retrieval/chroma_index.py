@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kb.catalog import Catalog, Generation
 from kb.errors import StoreError
@@ -100,7 +100,8 @@ def _client(folder: Path) -> "Client":
     from chromadb.config import Settings
 
     folder.mkdir(parents=True, exist_ok=True)
-    return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
+    client = chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
+    return cast("Client", client)
 
 
 def _batches(count: int, size: int) -> Iterator[tuple[int, int]]:

@@ -27,7 +27,7 @@ _CODE = {
     "graphviz",
     "jinja",
 }
-_SILENT = {"toctree", "contents", "meta", "index", "currentmodule", "module", "default-domain", "raw", "tocdepth"}
+_SILENT = {"toctree", "contents", "meta", "index", "currentmodule", "module", "default-domain", "tocdepth"}
 _LABELLED = {"tab-item", "tab", "group-tab", "code-tab", "dropdown", "card", "grid-item-card"}
 _PLAIN_ROLES = {
     "ref",
@@ -48,6 +48,9 @@ _LABEL_CHARACTERS = 100
 
 _DIRECTIVE_NAME = re.compile(r"^\s*(?:\.\. )?(?:\|[^|]+\| )?\.\. ([\w:+.-]+?)::(?:\s|$)", re.MULTILINE)
 _ROLE_NAME = re.compile(r":([a-zA-Z][\w:+.-]*):`|`:([a-zA-Z][\w:+.-]*):")
+
+_ERROR = 3
+"""Level of docutils messages from which on the block they speak of is lost."""
 
 _SETTINGS = {
     "report_level": 2,
@@ -239,6 +242,8 @@ class _Reader:
 
     def _lost_block(self, message: nodes.system_message) -> None:
         """What docutils could not parse stands in its error message: keep it as it was written."""
+        if message["level"] < _ERROR:
+            return
         for literal in message.findall(nodes.literal_block):
             self._out.warnings.append(f"line {self._line(message)}: kept as plain text: {message.children[0].astext()}")
             self._out.code(literal.astext(), self._line(literal))

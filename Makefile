@@ -1,0 +1,50 @@
+# Each target sets up .venv by itself. PYTHON chooses the interpreter for it (3.11 or newer).
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test test-slow lint wheel-check docs clean
+
+demo: .venv/.ready  ## kb on real documents; DOCS=path adds a folder of your own
+	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
+
+test: lint wheel-check  ## what CI runs
+	$(BIN)/python -m pytest
+
+test-slow: .venv/.ready-dev  ## what takes minutes: the whole corpus, when it lies beside the project
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tests/size_report.py
+	$(BIN)/cog --check docs/cli.md
+
+wheel-check: .venv/.ready-dev  ## the built wheel, without its heavy dependencies, still shows its help
+	rm -rf build/wheel build/clean
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt typer
+	build/clean/bin/python -m pip install --quiet --disable-pip-version-check --no-deps build/wheel/*.whl
+	build/clean/bin/kb --help > /dev/null
+	build/clean/bin/kb ingest --help > /dev/null
+
+docs: .venv/.ready-dev  ## write the command line reference anew
+	$(BIN)/cog -r docs/cli.md
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.ready: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[offline]'
+	touch $@
+
+.venv/.ready-dev: .venv/.ready
+	$(INSTALL) -e '.[offline,dev]'
+	touch $@

@@ -1,0 +1,94 @@
+"""What tests share: a home of their own, an embedder without weights, no network."""
+
+import hashlib
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb.session import KnowledgeBase
+from kb.settings import Settings
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
+"""Real hardware documents, for those who have them; the product and its other tests do without."""
+
+needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="the document corpus does not lie beside the project")
+
+
+class HashEmbedder:
+    """Words hashed into a bag of signs: texts that share words are near. Needs no weights and is the same everywhere."""
+
+    fingerprint = "hash@1/test-float32"
+    dimensions = 64
+
+    def __init__(self, max_tokens: int = 64) -> None:
+        self.max_tokens = max_tokens
+        self.embedded: list[str] = []
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        return [m.span() for m in re.finditer(r"\w+|[^\w\s]", text)]
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        for text in texts:
+            assert len(self.token_spans(text)) <= self.max_tokens, "a text longer than the model takes"
+        self.embedded += texts
+        return self.embed_queries(texts)
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        for row, text in enumerate(texts):
+            for word in re.findall(r"\w+", text.lower()):
+                digest = hashlib.blake2b(word.encode(), digest_size=4).digest()
+                vectors[row, digest[0] % self.dimensions] += 1 if digest[1] % 2 else -1
+            vectors[row, 0] += 0.01
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: socket.socket, address: object) -> None:
+        if self.family != socket.AF_UNIX:
+            raise AssertionError(f"a test opened a connection to {address}")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of this test's own, which the command line finds too."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("KB_HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def embedder() -> HashEmbedder:
+    return HashEmbedder()
+
+
+@pytest.fixture
+def kb(home: Path, embedder: HashEmbedder) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(Settings.load(home), embedder=embedder) as opened:
+        yield opened
+
+
+@pytest.fixture
+def manuals(tmp_path: Path) -> Path:
+    """A small folder of manuals of two sibling chips that differ in one number."""
+    root = tmp_path / "manuals"
+    for target, kib in (("mi300x", 64), ("mi355x", 160)):
+        (root / target).mkdir(parents=True)
+        (root / target / "memory.md").write_text(
+            f"# Memory\n\n## Local data share\n\nEach compute unit has {kib} KB of local data share (LDS).\n\n"
+            "## Caches\n\nThe vector L1 cache holds 32 KB.\n",
+            encoding="utf-8",
+        )
+        (root / target / "isa.rst").write_text(
+            "Instructions\n============\n\nv_mfma_f32_32x32x8_f16\n----------------------\n\n"
+            "Multiplies two half precision matrices and adds a third.\n",
+            encoding="utf-8",
+        )
+    return root
