@@ -43,8 +43,8 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer) -> tupl
 
     Neighbouring blocks of one section share a chunk while they fit. A table or code block that fits is whole; a longer
     table is cut between rows, each part with caption and header as its lead, longer code between lines, longer prose
-    between sentences. A table row is never cut: one that does not fit is embedded in several windows. Each row of a fact
-    table is a chunk of its own.
+    between sentences. A table row is never cut: one that does not fit is embedded in several windows. Each row of a
+    fact table is a chunk of its own.
     """
     chunker = _Chunker(document, title, tokenizer)
     return tuple(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ingest.chunk import Tokenizer, chunk
 from ingest.facts import facts
 from ingest.readers import FORMATS, read
-from ingest.scan import Candidate, scan, source_of, stamp, stamped_includes
+from ingest.scan import Candidate, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
 from kb.model import FileReport, IngestReport
@@ -62,7 +62,7 @@ class Ingest:
         """Bring the catalog in line with `paths`, all files of one or more files and folders.
 
         Raises:
-            SourceError: a path cannot be used; nothing was done then.
+            SourceError: a path cannot be used, or there is nothing to read; nothing was done then.
         """
         began = time.monotonic()
         named = self.targets.get(target).name if target else None
@@ -70,6 +70,8 @@ class Ingest:
         candidates = list({c.path: c for path in paths for c in scan(path)}.values())
         stored = self.catalog.states()
         gone = self._gone(paths, candidates, stored)
+        if all(c.skip for c in candidates) and not gone:
+            raise nothing_to_read(paths, candidates)
         self._total = len(candidates) + len(gone)
         self._store(self._changed(candidates, stored, named))
         self._remove(gone)

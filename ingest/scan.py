@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -48,7 +48,7 @@ def scan(path: Path) -> list[Candidate]:
     """The file `path`, or every file below the folder `path`, in order of their names.
 
     Raises:
-        SourceError: there is no such file or folder, it cannot be listed, or holds no file that kb reads.
+        SourceError: there is no such file or folder, or it cannot be listed.
     """
     path = path.expanduser().absolute()
     if not path.exists():
@@ -56,14 +56,16 @@ def scan(path: Path) -> list[Candidate]:
     path = path.resolve()
     if path.is_file():
         return [Candidate(path, path.parent, _skip(path, path.parent, by_name=True))]
-    found = [Candidate(p, path, _skip(p, path, by_name=False)) for p in sorted(_walk(path))]
-    if not any(not c.skip for c in found):
-        kinds = ", ".join(sorted({c.path.suffix or c.path.name for c in found}))
-        raise SourceError(
-            f"{path} holds no document that kb reads" + (f" (only {kinds})" if found else ": it is empty"),
-            hint=f"kb reads {', '.join(sorted(FORMATS))}",
-        )
-    return found
+    return [Candidate(p, path, _skip(p, path, by_name=False)) for p in sorted(_walk(path))]
+
+
+def nothing_to_read(paths: Sequence[Path], found: Sequence[Candidate]) -> SourceError:
+    """What to say when none of the files below `paths` is a document that kb reads."""
+    kinds = ", ".join(sorted({c.path.suffix or c.path.name for c in found}))
+    return SourceError(
+        f"{', '.join(map(str, paths))} " + (f"holds no document that kb reads (only {kinds})" if found else "is empty"),
+        hint=f"kb reads {', '.join(sorted(FORMATS))}",
+    )
 
 
 def file_digest(path: Path) -> str:

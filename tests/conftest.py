@@ -19,7 +19,7 @@ needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="the document corp
 
 
 class HashEmbedder:
-    """Words hashed into a bag of signs: texts that share words are near. Needs no weights and is the same everywhere."""
+    """Words hashed into a bag of signs: texts that share words are near. Needs no weights."""
 
     fingerprint = "hash@1/test-float32"
     dimensions = 64

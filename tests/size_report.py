@@ -15,8 +15,10 @@ def main() -> int:
         sizes = {f: len(f.read_text(encoding="utf-8").splitlines()) for f in sorted((root / package).rglob("*.py"))}
         total += sum(sizes.values())
         longest = max(sizes, key=sizes.__getitem__)
-        print(f"{package:<10} {sum(sizes.values()):>6} lines in {len(sizes):>3} files, longest "
-              f"{longest.relative_to(root)} ({sizes[longest]})")
+        print(
+            f"{package:<10} {sum(sizes.values()):>6} lines in {len(sizes):>3} files, longest "
+            f"{longest.relative_to(root)} ({sizes[longest]})"
+        )
         too_long += [f for f, size in sizes.items() if size > MAX_FILE_LINES]
     print(f"{'all':<10} {total:>6} lines of at most {MAX_LINES}")
     for file in too_long:

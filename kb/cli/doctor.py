@@ -19,7 +19,7 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check stores, model, versions and this machine, and say what to do about what does not work.
+    """Check stores, model and machine, and say what to do.
 
     Example: kb doctor --repair
 

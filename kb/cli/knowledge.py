@@ -13,7 +13,7 @@ Also = Annotated[
         "--also", metavar="PHRASING", help="The same question in other words; repeat it. All are searched together."
     ),
 ]
-Budget = Annotated[int | None, typer.Option(min=1, help="Size in tokens (4 characters each).")]
+Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most to show, at 4 characters a token.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,7 +22,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders. The target is read off the folder names.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Files and folders. The target is read off the folder names."),
+    ],
     target: Target = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
     as_json: Json = False,
@@ -48,14 +51,14 @@ def ingest(
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="A question, keywords or an identifier.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")],
     also: Also = None,
     target: Target = None,
     budget: Budget = None,
     why: Annotated[bool, typer.Option("--why", help="Show how each hit came to its rank.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Find the passages that answer a question, each with a citation.
+    """Find the passages that answer a question.
 
     Example: kb search "LDS size per compute unit" --target mi300x
 
@@ -76,13 +79,13 @@ def search(
 
 
 def context(
-    query: Annotated[str, typer.Argument(help="A question, keywords or an identifier.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")],
     also: Also = None,
     target: Target = None,
     budget: Budget = None,
     as_json: Json = False,
 ) -> None:
-    """Pack the passages for a question into a token budget, ready for a prompt.
+    """Pack the passages for a question for a prompt.
 
     Example: kb context "avoid LDS bank conflicts" --target mi300x --budget 2000
 
@@ -101,11 +104,13 @@ def context(
 
 
 def facts(
-    target: Annotated[str, typer.Argument(help="A chip or family, by name or alias.")],
-    quantity: Annotated[str | None, typer.Argument(help="One quantity, such as lds_size.")] = None,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")],
+    quantity: Annotated[
+        str | None, typer.Argument(metavar="[QUANTITY]", help="One quantity, such as lds_size.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what documents state of a target: value, unit, condition, citation.
+    """Show the hardware facts that documents state.
 
     What is not stated is refused, never guessed; a sibling's value is never shown.
 
@@ -128,7 +133,9 @@ def cite(
     citation_id: Annotated[str, typer.Argument(metavar="ID", help="The id that search, context and facts show.")],
     as_json: Json = False,
 ) -> None:
-    """Open the place that a citation names: the file, and the lines as they were read.
+    """Open the place that a citation names.
+
+    Shows the file and its lines as they were read.
 
     Example: kb cite 4be1a0c2d9f3
 

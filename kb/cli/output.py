@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from kb.session import KnowledgeBase
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Target = Annotated[str | None, typer.Option("--target", "-t", help="A chip or family, by name or alias.")]
+Target = Annotated[
+    str | None, typer.Option("--target", "-t", metavar="TARGET", help="A chip or family, by name or alias.")
+]
 
 
 def open_kb() -> "KnowledgeBase":

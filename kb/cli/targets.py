@@ -33,7 +33,7 @@ def list_targets(as_json: Json = False) -> None:
 
 @app.command("show")
 def show_target(
-    name: Annotated[str, typer.Argument(help="A target, by name or alias.")], as_json: Json = False
+    name: Annotated[str, typer.Argument(metavar="TARGET", help="A target, by name or alias.")], as_json: Json = False
 ) -> None:
     """Show one target: its lineage, its aliases, whose documents may speak for it.
 
@@ -54,9 +54,9 @@ def show_target(
 
 @app.command("add")
 def add_target(
-    name: Annotated[str, typer.Argument(help="Lower-case name, such as mi400x.")],
-    parent: Annotated[str, typer.Option(help="The family it belongs to.")] = "any",
-    alias: Annotated[list[str] | None, typer.Option(help="Another name for it; repeat it.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower-case name, such as mi400x.")],
+    parent: Annotated[str, typer.Option(metavar="TARGET", help="The family it belongs to.")] = "any",
+    alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name for it; repeat it.")] = None,
 ) -> None:
     """Add a target to this home.
 
