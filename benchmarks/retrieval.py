@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import kb as knowledge
-from kb.model import Passage
+from kb.model import Hit
 
 HITS = 50
 CONTEXT_TOKENS = 8000
@@ -37,11 +37,12 @@ def main() -> None:
             began = time.perf_counter()
             found = kb.search(phrasings, target=question["target"], limit=HITS)
             seconds.append(time.perf_counter() - began)
+            places = {hit.passage.citation.id: _unit(hit) for hit in found.hits}
             packed = kb.context(phrasings, target=question["target"], budget_tokens=CONTEXT_TOKENS)
             row = {
                 "id": question["id"],
-                "hits": [_unit(hit.passage) for hit in found.hits],
-                "context": [_unit(passage) for passage in packed.passages],
+                "hits": [_unit(hit) for hit in found.hits],
+                "context": [places[p.citation.id] for p in packed.passages],
             }
             run.write(json.dumps(row, ensure_ascii=False) + "\n")
     times = f"median {median(seconds):.3f} s, 95th percentile {quantiles(seconds, n=20)[-1]:.3f} s"
@@ -53,8 +54,10 @@ def _is_asked(question: dict, formats: list[str] | None) -> bool:
     return not formats or bool(suffixes & set(formats))
 
 
-def _unit(passage: Passage) -> dict:
-    return {"path": passage.citation.path, "text": passage.shown}
+def _unit(hit: Hit) -> dict:
+    """A hit with all its places; a sheet counts as its target's."""
+    places = (hit.passage.citation, *hit.also_in)
+    return {"paths": [c.path.removeprefix("hardware_docs/") for c in places], "text": hit.passage.shown}
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ class Ingest:
     catalog: Catalog
     targets: Targets
     embedder: Embedder | None
+    hidden: bool = False
     dry_run: bool = False
     progress: Progress = lambda report, done, total: None
     _reports: list[FileReport] = field(default_factory=list)
@@ -67,7 +68,7 @@ class Ingest:
         began = time.monotonic()
         named = self.targets.get(target).name if target else None
         paths = [p.expanduser().absolute().resolve() for p in paths]
-        candidates = list({c.path: c for path in paths for c in scan(path)}.values())
+        candidates = list({c.path: c for path in paths for c in scan(path, hidden=self.hidden)}.values())
         stored = self.catalog.states()
         gone = self._gone(paths, candidates, stored)
         if all(c.skip for c in candidates) and not gone:

@@ -30,7 +30,8 @@ class Candidate:
     @property
     def shown(self) -> str:
         """Path from the root's own name downwards."""
-        return self.path.relative_to(self.root.parent).as_posix()
+        top = SHEETS if self.path.is_relative_to(SHEETS) else self.root
+        return self.path.relative_to(top.parent).as_posix()
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -44,8 +45,11 @@ def source_of(path: Path) -> str:
     return path.as_posix()
 
 
-def scan(path: Path) -> list[Candidate]:
+def scan(path: Path, *, hidden: bool) -> list[Candidate]:
     """The file `path`, or every file below the folder `path`, in order of their names.
+
+    Args:
+        hidden: Also read what lies in folders, or has a name, that begins with a dot.
 
     Raises:
         SourceError: there is no such file or folder, or it cannot be listed.
@@ -55,8 +59,8 @@ def scan(path: Path) -> list[Candidate]:
         raise SourceError(f"no such file or folder: {path}", hint="check the path")
     path = path.resolve()
     if path.is_file():
-        return [Candidate(path, path.parent, _skip(path, path.parent, by_name=True))]
-    return [Candidate(p, path, _skip(p, path, by_name=False)) for p in sorted(_walk(path))]
+        return [Candidate(path, path.parent, _skip(path, path.parent, hidden=True))]
+    return [Candidate(p, path, _skip(p, path, hidden=hidden)) for p in sorted(_walk(path))]
 
 
 def nothing_to_read(paths: Sequence[Path], found: Sequence[Candidate]) -> SourceError:
@@ -99,10 +103,9 @@ def _walk(root: Path) -> Iterator[Path]:
         yield from (Path(folder) / name for name in names)
 
 
-def _skip(path: Path, root: Path, *, by_name: bool) -> str:
-    hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
-    if hidden and not by_name:
-        return "hidden"
+def _skip(path: Path, root: Path, *, hidden: bool) -> str:
+    if not hidden and any(part.startswith(".") for part in path.relative_to(root).parts):
+        return "hidden (--hidden reads it)"
     if not path.resolve().is_relative_to(root):
         return "a link that leads out of the folder"
     if path.name.upper().startswith(("LICENSE", "LICENCE", "COPYING", "NOTICE")):

@@ -40,10 +40,14 @@ class Citation(Frozen):
     line_end: int
     """First and last line in the file, counted from 1, inclusive."""
 
+    @property
+    def place(self) -> str:
+        """File and lines, as editors take them."""
+        return f"{self.path}:{self.line_start}" + (f"-{self.line_end}" if self.line_end > self.line_start else "")
+
     def __str__(self) -> str:
-        place = " > ".join(self.section[-2:])
-        lines = f"L{self.line_start}" + (f"-{self.line_end}" if self.line_end > self.line_start else "")
-        return f"[{self.path}@{self.sha256[:8]}{' §' + place if place else ''} {lines}]"
+        section = f" §{' > '.join(self.section[-2:])}" if self.section else ""
+        return f"[{self.path}@{self.sha256[:8]}{section} L{self.place.rpartition(':')[2]}]"
 
 
 class Fact(Frozen):
@@ -100,6 +104,8 @@ class Hit(Frozen):
     passage: Passage
     score: float
     why: Why
+    also_in: tuple[Citation, ...] = ()
+    """Where else the same stands, word for word or nearly so, without a number of its own."""
 
 
 class Status(StrEnum):

@@ -21,7 +21,7 @@ from retrieval.compile import load_embedder
 from retrieval.packing import pack
 from retrieval.retriever import Retriever
 
-DEFAULT_HITS = 10
+DEFAULT_HITS = 5
 CONTEXT_CANDIDATES = 50
 CITED_LINES_AROUND = 3
 
@@ -71,6 +71,7 @@ class KnowledgeBase:
         paths: Sequence[Path | str],
         *,
         target: str | None = None,
+        hidden: bool = False,
         dry_run: bool = False,
         progress: Progress = lambda report, done, total: None,
     ) -> IngestReport:
@@ -78,28 +79,24 @@ class KnowledgeBase:
 
         Args:
             target: Of all documents; by default the folder names say it.
+            hidden: Also read files and folders whose names begin with a dot.
+            dry_run: Say what would be done; write nothing.
+            progress: Is told of each file when it is done.
 
         Raises:
             SourceError: a path cannot be used; nothing was done then.
             TargetError: `target` is unknown.
             StoreError: the home cannot be written, is full, or another process writes it.
         """
+        work = Ingest(self.catalog, self.targets, self.embedder, hidden=hidden, dry_run=dry_run, progress=progress)
         if dry_run:
-            return self._ingest(paths, target=target, dry_run=True, progress=progress)
+            return work.run([Path(p) for p in paths], target=target)
         with write_lock(self.settings.home):
-            report = self._ingest(paths, target=target, dry_run=False, progress=progress)
-            touched = {f.target for f in report.files if f.target}
-            for name in sorted(touched):
+            report = work.run([Path(p) for p in paths], target=target)
+            self.targets = work.targets
+            for name in sorted({f.target for f in report.files if f.target}):
                 self._ingest_sheets(name)
             self._publish()
-        return report
-
-    def _ingest(
-        self, paths: Sequence[Path | str], *, target: str | None, dry_run: bool, progress: Progress
-    ) -> IngestReport:
-        work = Ingest(self.catalog, self.targets, self.embedder, dry_run=dry_run, progress=progress)
-        report = work.run([Path(p) for p in paths], target=target)
-        self.targets = work.targets
         return report
 
     def _publish(self) -> None:
@@ -129,7 +126,7 @@ class KnowledgeBase:
 
     def _ingest_sheets(self, target: str) -> None:
         if folders := self._missing_sheets(target):
-            self._ingest(folders, target=None, dry_run=False, progress=lambda report, done, total: None)
+            Ingest(self.catalog, self.targets, self.embedder).run(folders)
 
     def _missing_sheets(self, target: str) -> list[Path]:
         """Folders of sheets in the scope of `target` with a file that is not stored, or stored in another version."""

@@ -1,9 +1,9 @@
-"""Whole passages into a token budget, each bringing something new."""
+"""Hits without repetitions, and whole passages into a token budget."""
 
 import re
 from collections.abc import Sequence
 
-from kb.model import Citation, Context, Hit, Passage, SearchResult
+from kb.model import Context, Hit, Passage, SearchResult
 
 NEAR_DUPLICATE = 0.6
 """Share of common words (Jaccard) above which a passage is a repetition, unless it brings a new number."""
@@ -12,42 +12,41 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
+def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits in order, each repetition of a better one folded into that one's `also_in`.
+
+    Two chips' near-identical rows with different numbers are the most valuable facts: a passage of another target, or
+    with a number that the better one lacks, is no repetition.
+    """
+    kept: list[tuple[Hit, frozenset[str], frozenset[str]]] = []
+    for hit in hits:
+        words = frozenset(_WORD.findall(hit.passage.text.lower()))
+        numbers = frozenset(_NUMBER.findall(hit.passage.text))
+        for index, (better, their_words, their_numbers) in enumerate(kept):
+            alike = len(words & their_words) > NEAR_DUPLICATE * len(words | their_words)
+            if alike and numbers <= their_numbers and hit.passage.target == better.passage.target:
+                merged = better.model_copy(update={"also_in": (*better.also_in, hit.passage.citation)})
+                kept[index] = (merged, their_words, their_numbers)
+                break
+        else:
+            kept.append((hit, words, numbers))
+    return [hit for hit, _, _ in kept]
+
+
 def pack(result: SearchResult, *, budget_tokens: int) -> Context:
-    """The best hits that fit, in rank order; what did not fit or says nothing new is listed as left out."""
+    """The best passages that fit, whole and in rank order; those that do not fit are listed as left out."""
     taken: list[Passage] = []
-    left_out: list[Citation] = []
+    left_out: list[Passage] = []
     tokens = 0
     for passage in (hit.passage for hit in result.hits):
-        if tokens + passage.tokens > budget_tokens or _repeats(passage, taken):
-            left_out.append(passage.citation)
-            continue
-        taken.append(passage)
-        tokens += passage.tokens
+        fits = tokens + passage.tokens <= budget_tokens
+        (taken if fits else left_out).append(passage)
+        tokens += passage.tokens if fits else 0
     return Context(
         status=result.status,
         passages=tuple(taken),
-        left_out=tuple(left_out),
+        left_out=tuple(passage.citation for passage in left_out),
         tokens=tokens,
         budget_tokens=budget_tokens,
         notes=result.notes,
     )
-
-
-def without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits less those that repeat a better one of the same target without a new number."""
-    kept: list[Hit] = []
-    for hit in hits:
-        if not _repeats(hit.passage, [k.passage for k in kept]):
-            kept.append(hit)
-    return kept
-
-
-def _repeats(passage: Passage, others: Sequence[Passage]) -> bool:
-    """Two chips' near-identical rows with different numbers are the most valuable facts: both must live."""
-    words, numbers = set(_WORD.findall(passage.text.lower())), set(_NUMBER.findall(passage.text))
-    for other in others:
-        theirs = set(_WORD.findall(other.text.lower()))
-        alike = len(words & theirs) > NEAR_DUPLICATE * len(words | theirs)
-        if alike and other.target == passage.target and numbers <= set(_NUMBER.findall(other.text)):
-            return True
-    return False

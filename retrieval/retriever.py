@@ -13,7 +13,7 @@ from kb.errors import StoreError
 from kb.model import Hit, SearchResult, Status, Why
 from kb.protocols import Embedder, Vectors
 from retrieval.fusion import Fused, Scores, fuse
-from retrieval.packing import without_repetitions
+from retrieval.packing import merge_repetitions
 
 CANDIDATES = 100
 """From each list, for each phrasing."""
@@ -52,7 +52,7 @@ class Retriever:
         fused = fuse(list(zip(lexical, dense, strict=True)), lexical_weight=self.lexical_weight)
         if not fused:
             return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=("nothing in scope shares a word with it",))
-        hits = without_repetitions(self._hits(fused[: 2 * limit]))
+        hits = merge_repetitions(self._hits(fused[: 2 * limit]))
         return SearchResult(status=Status.OK, hits=tuple(hits[:limit]))
 
     def _hits(self, fused: Sequence[Fused]) -> list[Hit]:

@@ -42,7 +42,9 @@ def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: 
     for line in excerpt(passage, words):
         for part in textwrap.wrap(line, width - len(INDENT)) or [""]:
             show(INDENT + part)
-    show(f"{INDENT}{passage.citation.id}  {passage.citation}")
+    show(f"{INDENT}{passage.citation.id}  {passage.citation.place}")
+    if hit.also_in:
+        show(f"{INDENT}the same in {', '.join(c.place for c in hit.also_in)}")
     if why:
         scores = [
             f"{name} {z:+.2f}" for name, z in (("lexical", hit.why.lexical), ("dense", hit.why.dense)) if z is not None

@@ -27,6 +27,7 @@ def ingest(
         typer.Argument(metavar="PATH...", help="Files and folders. The target is read off the folder names."),
     ],
     target: Target = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Also read names that begin with a dot.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -41,7 +42,7 @@ def ingest(
     from kb.cli.ingest_report import progress_bar, show_report
 
     with open_kb() as kb, progress_bar(quiet=as_json) as progress:
-        report = kb.ingest(paths, target=target, dry_run=dry_run, progress=progress)
+        report = kb.ingest(paths, target=target, hidden=hidden, dry_run=dry_run, progress=progress)
     if as_json:
         print_json(report)
     else:
@@ -105,9 +106,7 @@ def context(
 
 def facts(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")],
-    quantity: Annotated[
-        str | None, typer.Argument(metavar="[QUANTITY]", help="One quantity, such as lds_size.")
-    ] = None,
+    quantity: Annotated[str | None, typer.Argument(metavar="QUANTITY", help="One quantity, such as lds_size.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show the hardware facts that documents state.
