@@ -1,165 +1,111 @@
-"""From a parsed document to chunks: leaves inside one section whose embedded text fits the embedding model."""
+"""From a parsed document to chunks: leaves inside one section, small enough to be ranked and packed on their own."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
 
 from ingest.builder import Block, Kind, ParsedDocument
 from ingest.facts import is_fact_table
+from ingest.windows import Tokenizer, windows
 from kb.catalog import ChunkRecord
 
-BREADCRUMB_SHARE = 0.2
-"""Most of the model's length that the breadcrumb may take; a longer one is trimmed in the middle."""
+CHUNK_CHARACTERS = 1536
+"""Longest chunk, table header included. Chosen on the development questions, see benchmarks/results/chunk-size.md."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+")
 _LINE = re.compile(r"\n")
 _BLANK = re.compile(r"\s+")
 
 
-class Tokenizer(Protocol):
-    """The part of an embedder that chunking needs."""
-
-    @property
-    def max_tokens(self) -> int: ...
-
-    def token_spans(self, text: str) -> list[tuple[int, int]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A span that is not cut further, with its length in tokens."""
+    """A span that is not cut further."""
 
     kind: Kind
     start: int
     end: int
-    tokens: int
     lead: str = ""
 
 
-def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer) -> tuple[ChunkRecord, ...]:
+def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) -> tuple[ChunkRecord, ...]:
     """Cut `document` into chunks, in document order.
 
     Neighbouring blocks of one section share a chunk while they fit. A table or code block that fits is whole; a longer
     table is cut between rows, each part with caption and header as its lead, longer code between lines, longer prose
-    between sentences. A table row is never cut: one that does not fit is embedded in several windows. Each row of a
-    fact table is a chunk of its own.
+    between sentences. A table row or code line is never cut, however long. Each row of a fact table is a chunk.
+
+    Args:
+        title: Of the document; begins each breadcrumb.
+        tokenizer: Of the embedding model, for the windows that are embedded; None when nothing is.
     """
-    chunker = _Chunker(document, title, tokenizer)
-    return tuple(
-        record
-        for section, blocks in groupby(document.blocks, key=lambda b: b.section)
-        for record in chunker.section(section, list(blocks))
-    )
-
-
-class _Chunker:
-    def __init__(self, document: ParsedDocument, title: str, tokenizer: Tokenizer) -> None:
-        self._document = document
-        self._title = title
-        self._tokenizer = tokenizer
-        self._with_children = {s.parent for s in document.sections}
-
-    def section(self, section: int | None, blocks: Sequence[Block]) -> Iterator[ChunkRecord]:
-        """Chunks of one uninterrupted run of blocks of `section`."""
-        trail = self._trail(section)
-        breadcrumb = self._breadcrumb(trail)
-        budget = self._tokenizer.max_tokens - self._count(breadcrumb)
+    with_children = {s.parent for s in document.sections}
+    records: list[ChunkRecord] = []
+    for section, run in groupby(document.blocks, key=lambda b: b.section):
+        trail = _trail(document, section)
+        blocks = list(run)
         body = [b for b in blocks if b.kind is not Kind.HEADING]
-        if not body and section not in self._with_children:
-            body = list(blocks)  # a heading with nothing below it must still be found
-        pieces = [piece for block in body for piece in self._pieces(block, budget)]
-        for group in _merge(pieces, budget):
+        if not body and section not in with_children:
+            body = blocks  # a heading with nothing below it must still be found
+        for group in _merge([piece for block in body for piece in _pieces(document.text, block)]):
             start, end, lead = group[0].start, group[-1].end, group[0].lead
-            kinds = {p.kind for p in group}
-            kind = kinds.pop().value if len(kinds) == 1 and not kinds & {Kind.ITEM, Kind.HEADING} else Kind.TEXT.value
-            yield ChunkRecord(
-                section=section,
-                kind=kind,
-                lead=lead,
-                start=start,
-                end=end,
-                heading=" > ".join(trail),
-                windows=tuple(self._windows(breadcrumb, lead, self._document.text[start:end])),
+            text = document.text[start:end]
+            is_whole = len(group) == 1 and group[0].kind in (Kind.CODE, Kind.TABLE)
+            records.append(
+                ChunkRecord(
+                    section=section,
+                    kind=(group[0].kind if is_whole else Kind.TEXT).value,
+                    lead=lead,
+                    start=start,
+                    end=end,
+                    heading=" > ".join(trail),
+                    windows=windows((title, *trail), lead, text, tokenizer) if tokenizer else (),
+                )
             )
-
-    def _pieces(self, block: Block, budget: int) -> Iterator[_Piece]:
-        text = self._document.text[block.start : block.end]
-        spans = self._tokenizer.token_spans(text)
-        if block.table is not None and is_fact_table(block.table):
-            yield from self._table_pieces(block, room=0)
-        elif len(spans) <= budget:
-            yield _Piece(block.kind, block.start, block.end, len(spans))
-        elif block.table is not None:
-            yield from self._table_pieces(block, room=budget)
-        else:
-            patterns = (_LINE,) if block.kind is Kind.CODE else (_SENTENCE, _LINE, _BLANK)
-            for start, end in _cut(text, spans, budget, patterns, hard=block.kind is not Kind.CODE):
-                yield _Piece(block.kind, block.start + start, block.start + end, self._count(text[start:end]))
-
-    def _table_pieces(self, block: Block, *, room: int) -> Iterator[_Piece]:
-        """Groups of rows that fit into `room` tokens together with caption and header; a row at least."""
-        rows = block.table.rows if block.table else ()
-        lead = self._document.text[block.start : rows[0].start].rstrip() if rows else ""
-        room -= self._count(lead)
-        group: list[_Piece] = []
-        for row in rows:
-            tokens = self._count(self._document.text[row.start : row.end])
-            if group and sum(p.tokens for p in group) + tokens > room:
-                yield _Piece(Kind.TABLE, group[0].start, group[-1].end, sum(p.tokens for p in group), lead)
-                group = []
-            group.append(_Piece(Kind.TABLE, row.start, row.end, tokens))
-        if group:
-            yield _Piece(Kind.TABLE, group[0].start, group[-1].end, sum(p.tokens for p in group), lead)
-
-    def _windows(self, breadcrumb: str, lead: str, text: str) -> Iterator[str]:
-        """The texts to embed: one where breadcrumb, lead and text fit together, else as many as it takes."""
-        whole = _join(breadcrumb, lead, text)
-        if self._count(whole) <= self._tokenizer.max_tokens:
-            yield whole
-            return
-        body = _join(lead, text)
-        spans = self._tokenizer.token_spans(body)
-        budget = max(1, self._tokenizer.max_tokens - self._count(breadcrumb))
-        for start, end in _cut(body, spans, budget, (_LINE, _BLANK), hard=True):
-            yield from self._fitting(breadcrumb, body[start:end])
-
-    def _fitting(self, breadcrumb: str, text: str) -> Iterator[str]:
-        """Some tokenizers need more tokens for a joined text than for its parts: then halve it."""
-        window = _join(breadcrumb, text)
-        if self._count(window) <= self._tokenizer.max_tokens or len(text) < 2:
-            yield window
-            return
-        yield from self._fitting(breadcrumb, text[: len(text) // 2])
-        yield from self._fitting(breadcrumb, text[len(text) // 2 :])
-
-    def _trail(self, section: int | None) -> list[str]:
-        titles: list[str] = []
-        while section is not None:
-            titles.insert(0, self._document.sections[section].title)
-            section = self._document.sections[section].parent
-        return titles
-
-    def _breadcrumb(self, trail: Sequence[str]) -> str:
-        """Title and headings; when too long, those in the middle go first, then the front of what is left."""
-        parts = list(dict.fromkeys((self._title, *trail)))
-        limit = int(self._tokenizer.max_tokens * BREADCRUMB_SHARE)
-        while len(parts) > 2 and self._count(" > ".join(parts)) > limit:
-            del parts[len(parts) // 2]
-        text = " > ".join(parts)
-        spans = self._tokenizer.token_spans(text)
-        return text if len(spans) <= limit else text[spans[-limit][0] :] if limit else ""
-
-    def _count(self, text: str) -> int:
-        return len(self._tokenizer.token_spans(text)) if text else 0
+    return tuple(records)
 
 
-def _merge(pieces: Sequence[_Piece], budget: int) -> Iterator[list[_Piece]]:
+def _trail(document: ParsedDocument, section: int | None) -> list[str]:
+    titles: list[str] = []
+    while section is not None:
+        titles.insert(0, document.sections[section].title)
+        section = document.sections[section].parent
+    return titles
+
+
+def _pieces(text: str, block: Block) -> Iterator[_Piece]:
+    if block.table is not None and is_fact_table(block.table):
+        yield from _table_pieces(text, block, room=0)
+    elif block.end - block.start <= CHUNK_CHARACTERS:
+        yield _Piece(block.kind, block.start, block.end)
+    elif block.table is not None:
+        yield from _table_pieces(text, block, room=CHUNK_CHARACTERS)
+    else:
+        is_code = block.kind is Kind.CODE
+        patterns = (_LINE,) if is_code else (_SENTENCE, _LINE, _BLANK)
+        for start, end in _cut(text, block.start, block.end, patterns, hard=not is_code):
+            yield _Piece(block.kind, start, end)
+
+
+def _table_pieces(text: str, block: Block, *, room: int) -> Iterator[_Piece]:
+    """Groups of rows that fit into `room` characters together with caption and header; a row at least."""
+    rows = block.table.rows if block.table else ()
+    lead = text[block.start : rows[0].start].rstrip() if rows else ""
+    start = end = None
+    for row in rows:
+        if start is not None and end is not None and len(lead) + row.end - start > room:
+            yield _Piece(Kind.TABLE, start, end, lead)
+            start = None
+        start, end = row.start if start is None else start, row.end
+    if start is not None and end is not None:
+        yield _Piece(Kind.TABLE, start, end, lead)
+
+
+def _merge(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
     """Neighbours together while they fit; a part of a table stays alone with its lead."""
     group: list[_Piece] = []
     for piece in pieces:
-        if group and (piece.lead or group[-1].lead or sum(p.tokens for p in group) + piece.tokens > budget):
+        if group and (piece.lead or group[-1].lead or piece.end - group[0].start > CHUNK_CHARACTERS):
             yield group
             group = []
         group.append(piece)
@@ -168,34 +114,26 @@ def _merge(pieces: Sequence[_Piece], budget: int) -> Iterator[list[_Piece]]:
 
 
 def _cut(
-    text: str, spans: Sequence[tuple[int, int]], budget: int, patterns: Sequence[re.Pattern[str]], *, hard: bool
+    text: str, start: int, end: int, patterns: Sequence[re.Pattern[str]], *, hard: bool
 ) -> Iterator[tuple[int, int]]:
-    """Spans of at most `budget` tokens that cover `text`, cut at the last match of the earliest pattern that has one.
+    """Spans that fit and cover `text[start:end]`, each up to the last match of the first pattern that has one.
 
-    Without any match a `hard` cut falls between two tokens; otherwise the span runs on to the next match.
+    Where none matches, a `hard` cut falls anywhere; otherwise the span runs on to the next match.
     """
-    start, token = 0, 0
-    while token + budget < len(spans):
-        limit = spans[token + budget][0]
+    while end - start > CHUNK_CHARACTERS:
+        limit = start + CHUNK_CHARACTERS
         cut = _last_match(text, start, limit, patterns)
         if cut is None:
-            following = patterns[-1].search(text, limit)
-            cut = limit if hard else following.end() if following else len(text)
+            following = patterns[-1].search(text, limit, end)
+            cut = limit if hard else following.end() if following else end
         yield start, start + len(text[start:cut].rstrip())
         start = cut
-        while token < len(spans) and spans[token][0] < start:
-            token += 1
-    if text[start:].strip():
-        yield start, len(text)
+    if text[start:end].strip():
+        yield start, end
 
 
 def _last_match(text: str, start: int, limit: int, patterns: Sequence[re.Pattern[str]]) -> int | None:
     for pattern in patterns:
-        ends = [m.end() for m in pattern.finditer(text, start, limit)]
-        if usable := [e for e in ends if start < e <= limit and text[start:e].strip()]:
-            return usable[-1]
+        if ends := [m.end() for m in pattern.finditer(text, start, limit) if text[start : m.end()].strip()]:
+            return ends[-1]
     return None
-
-
-def _join(*parts: str) -> str:
-    return "\n".join(part for part in parts if part)

@@ -1,7 +1,6 @@
 """One ingest: compare files with the catalog, read what changed, embed, store a document at a time."""
 
 import hashlib
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.chunk import Tokenizer, chunk
+from ingest.chunk import chunk
 from ingest.facts import facts
 from ingest.readers import FORMATS, read
 from ingest.scan import Candidate, nothing_to_read, scan, source_of, stamp, stamped_includes
@@ -20,29 +19,14 @@ from kb.model import FileReport, IngestReport
 from kb.protocols import Embedder
 from kb.targets import Targets
 
-READER_VERSION = "2"
+READER_VERSION = "3"
 """Raised when readers, chunking or fact extraction change what they produce: then every file is read again."""
 
 BATCH_WINDOWS = 512
 """Texts embedded together, over several documents, so that short ones share a batch."""
 
-LEXICAL_MAX_TOKENS = 256
-"""Chunk length where no embedding model sets one."""
-
 Progress = Callable[[FileReport, int, int], None]
 """Called with each file's report once it is final (stored, where it was to be stored), the number done and in all."""
-
-
-_WORD = re.compile(r"\w+|[^\w\s]")
-
-
-class WordTokenizer:
-    """Stands in for the model's tokenizer where there is no model: a token per word or sign."""
-
-    max_tokens = LEXICAL_MAX_TOKENS
-
-    def token_spans(self, text: str) -> list[tuple[int, int]]:
-        return [m.span() for m in _WORD.finditer(text)]
 
 
 @dataclass(slots=True)
@@ -136,7 +120,6 @@ class Ingest:
         parsed = read(candidate.path, content, root=candidate.root)
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
         found, refused = facts(parsed, target=target)
-        tokenizer: Tokenizer = self.embedder or WordTokenizer()
         mark = stamp(candidate.path, parsed.includes)
         return DocumentRecord(
             source=candidate.source,
@@ -153,7 +136,7 @@ class Ingest:
             lines=parsed.lines,
             warnings=(*parsed.warnings, *refused),
             sections=parsed.sections,
-            chunks=chunk(parsed, title=title, tokenizer=tokenizer),
+            chunks=chunk(parsed, title=title, tokenizer=self.embedder),
             facts=tuple(found),
         ), mark
 

@@ -1,0 +1,56 @@
+"""What is embedded of a chunk: its text below its breadcrumb, in as many windows as the embedding model needs."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Protocol
+
+BREADCRUMB_SHARE = 0.2
+"""Most of the model's length that the breadcrumb may take; a longer one is trimmed in the middle."""
+
+
+class Tokenizer(Protocol):
+    """The part of an embedder that says what fits."""
+
+    @property
+    def max_tokens(self) -> int: ...
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]: ...
+
+
+def windows(trail: Sequence[str], lead: str, text: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Texts of at most `tokenizer.max_tokens` tokens that together hold all of lead and text.
+
+    Args:
+        trail: Title and headings, outermost first; each window begins with them.
+        lead: Caption and header of a table that `text` is a part of.
+    """
+    breadcrumb = _breadcrumb(trail, tokenizer)
+    return tuple(_fitting(breadcrumb, f"{lead}\n{text}".strip(), tokenizer))
+
+
+def _fitting(breadcrumb: str, text: str, tokenizer: Tokenizer) -> Iterator[str]:
+    window = f"{breadcrumb}\n{text}" if breadcrumb else text
+    excess = len(tokenizer.token_spans(window)) - tokenizer.max_tokens
+    spans = tokenizer.token_spans(text)
+    if excess <= 0 or len(spans) < 2:
+        yield window
+        return
+    # Windows of equal length: a short rest would be a vector of its own that speaks of little.
+    room = max(1, len(spans) - excess)
+    length = math.ceil(len(spans) / math.ceil(len(spans) / room))
+    cuts = [0, *(spans[i][0] for i in range(length, len(spans), length)), len(text)]
+    for start, end in pairwise(cuts):
+        # Some tokenizers need more tokens for a part than it had within the whole: then it is cut again.
+        yield from _fitting(breadcrumb, text[start:end].strip(), tokenizer)
+
+
+def _breadcrumb(trail: Sequence[str], tokenizer: Tokenizer) -> str:
+    """Title and headings; when too long, those in the middle go first, then the front of what is left."""
+    parts = list(dict.fromkeys(trail))
+    limit = int(tokenizer.max_tokens * BREADCRUMB_SHARE)
+    while len(parts) > 2 and len(tokenizer.token_spans(" > ".join(parts))) > limit:
+        del parts[len(parts) // 2]
+    text = " > ".join(parts)
+    spans = tokenizer.token_spans(text)
+    return text if len(spans) <= limit else text[spans[-limit][0] :] if limit else ""
