@@ -7,7 +7,9 @@ trap 'rm -rf "$KB_HOME"' EXIT
 
 run() {
     printf '\n$ kb'
-    printf ' %q' "$@" | sed 's/\\ / /g'
+    for word in "$@"; do
+        case $word in *[\ ,]*) printf ' "%s"' "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
     printf '\n'
     "$BIN/kb" "$@"
 }

@@ -26,6 +26,8 @@ class _Piece:
     start: int
     end: int
     lead: str = ""
+    statement: str = ""
+    """Of a fact's row, what is searched: the source cell says nothing about the chip and would drown the rest."""
 
 
 def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) -> tuple[ChunkRecord, ...]:
@@ -49,7 +51,7 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
             body = blocks  # a heading with nothing below it must still be found
         for group in _merge([piece for block in body for piece in _pieces(document.text, block)]):
             start, end, lead = group[0].start, group[-1].end, group[0].lead
-            text = document.text[start:end]
+            searched = group[0].statement or f"{lead}\n{document.text[start:end]}".strip()
             is_whole = len(group) == 1 and group[0].kind in (Kind.CODE, Kind.TABLE)
             records.append(
                 ChunkRecord(
@@ -59,7 +61,8 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
                     start=start,
                     end=end,
                     heading=" > ".join(trail),
-                    windows=windows((title, *trail), lead, text, tokenizer) if tokenizer else (),
+                    body=searched,
+                    windows=windows((title, *trail), searched, tokenizer) if tokenizer else (),
                 )
             )
     return tuple(records)
@@ -75,11 +78,13 @@ def _trail(document: ParsedDocument, section: int | None) -> list[str]:
 
 def _pieces(text: str, block: Block) -> Iterator[_Piece]:
     if block.table is not None and is_fact_table(block.table):
-        yield from _table_pieces(text, block, room=0)
+        lead = _table_lead(text, block)
+        for row in block.table.rows:
+            yield _Piece(block.kind, row.start, row.end, lead, " ".join(row.cells[:-1]))
     elif block.end - block.start <= CHUNK_CHARACTERS:
         yield _Piece(block.kind, block.start, block.end)
     elif block.table is not None:
-        yield from _table_pieces(text, block, room=CHUNK_CHARACTERS)
+        yield from _table_pieces(text, block)
     else:
         is_code = block.kind is Kind.CODE
         patterns = (_LINE,) if is_code else (_SENTENCE, _LINE, _BLANK)
@@ -87,13 +92,17 @@ def _pieces(text: str, block: Block) -> Iterator[_Piece]:
             yield _Piece(block.kind, start, end)
 
 
-def _table_pieces(text: str, block: Block, *, room: int) -> Iterator[_Piece]:
-    """Groups of rows that fit into `room` characters together with caption and header; a row at least."""
-    rows = block.table.rows if block.table else ()
-    lead = text[block.start : rows[0].start].rstrip() if rows else ""
+def _table_lead(text: str, block: Block) -> str:
+    """Caption and header."""
+    return text[block.start : block.table.rows[0].start].rstrip() if block.table and block.table.rows else ""
+
+
+def _table_pieces(text: str, block: Block) -> Iterator[_Piece]:
+    """Groups of rows that fit together with caption and header; a row at least."""
+    lead = _table_lead(text, block)
     start = end = None
-    for row in rows:
-        if start is not None and end is not None and len(lead) + row.end - start > room:
+    for row in block.table.rows if block.table else ():
+        if start is not None and end is not None and len(lead) + row.end - start > CHUNK_CHARACTERS:
             yield _Piece(Kind.TABLE, start, end, lead)
             start = None
         start, end = row.start if start is None else start, row.end

@@ -19,7 +19,7 @@ from kb.model import FileReport, IngestReport
 from kb.protocols import Embedder
 from kb.targets import Targets
 
-READER_VERSION = "3"
+READER_VERSION = "1"
 """Raised when readers, chunking or fact extraction change what they produce: then every file is read again."""
 
 BATCH_WINDOWS = 512

@@ -18,15 +18,14 @@ class Tokenizer(Protocol):
     def token_spans(self, text: str) -> list[tuple[int, int]]: ...
 
 
-def windows(trail: Sequence[str], lead: str, text: str, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Texts of at most `tokenizer.max_tokens` tokens that together hold all of lead and text.
+def windows(trail: Sequence[str], text: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Texts of at most `tokenizer.max_tokens` tokens that together hold all of `text`.
 
     Args:
         trail: Title and headings, outermost first; each window begins with them.
-        lead: Caption and header of a table that `text` is a part of.
     """
     breadcrumb = _breadcrumb(trail, tokenizer)
-    return tuple(_fitting(breadcrumb, f"{lead}\n{text}".strip(), tokenizer))
+    return tuple(_fitting(breadcrumb, text, tokenizer))
 
 
 def _fitting(breadcrumb: str, text: str, tokenizer: Tokenizer) -> Iterator[str]:

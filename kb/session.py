@@ -24,6 +24,7 @@ from retrieval.retriever import Retriever
 DEFAULT_HITS = 5
 CONTEXT_CANDIDATES = 50
 CITED_LINES_AROUND = 3
+SUGGESTIONS = 5
 
 
 class KnowledgeBase:
@@ -94,8 +95,9 @@ class KnowledgeBase:
         with write_lock(self.settings.home):
             report = work.run([Path(p) for p in paths], target=target)
             self.targets = work.targets
-            for name in sorted({f.target for f in report.files if f.target}):
-                self._ingest_sheets(name)
+            read = {f.target for f in report.files if f.target}
+            if sheets := sorted({folder for target in read for folder in self._sheet_folders(target)}):
+                Ingest(self.catalog, self.targets, self.embedder).run(sheets)
             self._publish()
         return report
 
@@ -116,24 +118,19 @@ class KnowledgeBase:
 
     def ensure_sheets(self, target: str) -> None:
         """Ingest what ships with kb for the lineage of `target`, where it is not stored in this version yet."""
-        if not self._missing_sheets(target):
+        folders = self._sheet_folders(target)
+        digests = {source: state.sha256 for source, state in self.catalog.states().items()} if folders else {}
+        if all(digests.get(source_of(f)) == file_digest(f) for d in folders for f in d.glob("*.md")):
             return
         try:
             with write_lock(self.settings.home):
-                self._ingest_sheets(target)
+                Ingest(self.catalog, self.targets, self.embedder).run(folders)
         except (ReadOnlyError, LockedError) as error:
             self._notify(f"the sheets that ship with kb for {target} could not be added: {error.message}")
 
-    def _ingest_sheets(self, target: str) -> None:
-        if folders := self._missing_sheets(target):
-            Ingest(self.catalog, self.targets, self.embedder).run(folders)
-
-    def _missing_sheets(self, target: str) -> list[Path]:
-        """Folders of sheets in the scope of `target` with a file that is not stored, or stored in another version."""
-        folders = [SHEETS / name for name in sorted(self.targets.scope(target)) if (SHEETS / name).is_dir()]
-        stored = self.catalog.states() if folders else {}
-        digests = {source: state.sha256 for source, state in stored.items()}
-        return [d for d in folders if any(digests.get(source_of(f)) != file_digest(f) for f in d.glob("*.md"))]
+    def _sheet_folders(self, target: str) -> list[Path]:
+        """Folders of the sheets that may speak for `target`."""
+        return [SHEETS / name for name in sorted(self.targets.scope(target)) if (SHEETS / name).is_dir()]
 
     # Asking
 
@@ -198,7 +195,7 @@ class KnowledgeBase:
         ]
         raise FactError(
             f"no document states {quantity!r} of {lineage[0]}",
-            hint=f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names)}",
+            hint=f"did you mean {', '.join(near[:SUGGESTIONS])}?" if near else f"known: {', '.join(names)}",
         )
 
     def cite(self, citation_id: str) -> CitedPlace:

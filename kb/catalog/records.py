@@ -31,8 +31,10 @@ class ChunkRecord:
     end: int
     heading: str
     """Heading path as text, for the lexical index."""
+    body: str
+    """What is searched of it: lead and text, of a fact's row the statement alone."""
     windows: tuple[str, ...]
-    """What is embedded: the chunk with its breadcrumb, in as many windows as the model needs."""
+    """What is embedded: the body below its breadcrumb, in as many windows as the model needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,17 +103,10 @@ class Catalog:
             fields = {k: getattr(chunk, k) for k in ("section", "kind", "lead", "start", "end")}
             fields |= {"document_id": document_id, "ordinal": ordinal, "digest": text_digest(chunk.lead, text)}
             chunk_id = self._insert("chunk", {**fields, **place})
-            body = f"{chunk.lead}\n{text}"
+            identifiers = identifier_words(f"{chunk.heading}\n{chunk.body}")
             self._db.execute(
                 "INSERT INTO lexical (rowid, title, heading, body, path, identifiers) VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    chunk_id,
-                    document.title,
-                    chunk.heading,
-                    body,
-                    document.path,
-                    identifier_words(f"{chunk.heading}\n{body}"),
-                ),
+                (chunk_id, document.title, chunk.heading, chunk.body, document.path, identifiers),
             )
             self._db.executemany(
                 "INSERT INTO embedded VALUES (?, ?, ?)",

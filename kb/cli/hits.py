@@ -54,15 +54,13 @@ def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: 
 
 
 def excerpt(passage: Passage, words: Collection[str]) -> list[str]:
-    """The lines of a passage that speak most of `words`; of a table the best row, each cell with its header."""
+    """A passage from the line on that speaks most of `words`; of a table that row, each cell with its header."""
     lines = [line for line in passage.text.splitlines() if line.strip() and not line.startswith("```")]
-    scores = [_score(line, words) for line in lines]
-    best = max(range(len(lines)), key=lambda i: (sum(scores[max(0, i - 1) : i + LINES_SHOWN - 1]), -i), default=0)
-    if (row := max(range(len(lines)), key=lambda i: (scores[i], -i), default=0)) < len(lines) and lines[row].startswith(
-        "|"
-    ):
-        return [_row(lines[row], _header(passage))]
-    return lines[max(0, best - 1) : best + LINES_SHOWN - 1]
+    scores = [_score(line, words) for line in [*lines, ""]]
+    best = max(range(len(lines)), key=lambda i: (2 * scores[i] + scores[i + 1], -i), default=0)
+    if lines and lines[best].startswith("|"):
+        return [_row(lines[best], _header(passage))]
+    return lines[best : best + LINES_SHOWN]
 
 
 def _score(line: str, words: Collection[str]) -> int:

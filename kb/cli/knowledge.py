@@ -153,5 +153,8 @@ def cite(
         show("The file has changed since; this is what it held. `kb ingest` reads it again.")
     width = max((len(str(number)) for number, _, _ in place.lines), default=1)
     show()
+    above = 0
     for number, text, cited in place.lines:
-        show(f"{'>' if cited else ' '} {number:>{width}} | {text}")
+        shown = str(number) if text and number != above else ""
+        show(f"{'>' if cited else ' '} {shown:>{width}} | {text}")
+        above = number
