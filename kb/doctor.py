@@ -72,7 +72,7 @@ def _catalog(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -
     if problems and repair:
         with write_lock(catalog.home):
             mended = catalog.repair(model)
-        problems = catalog.problems(None)
+        problems = catalog.damage()
     if problems:
         return Check(name="catalog", state="fail", finding="; ".join(problems), advice="`kb doctor --repair`")
     if mended:

@@ -11,6 +11,11 @@ TOKEN_CHARACTERS = 4
 does not have, and four is the usual rule for English technical text."""
 
 
+def tokens_of(text: str) -> int:
+    """Length of `text` in tokens, rounded up."""
+    return -(-len(text) // TOKEN_CHARACTERS)
+
+
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -86,7 +91,12 @@ class Passage(Frozen):
 
     @property
     def tokens(self) -> int:
-        return max(1, len(self.shown) // TOKEN_CHARACTERS)
+        return tokens_of(self.shown)
+
+    @property
+    def cited(self) -> str:
+        """As it stands in a prompt: below its citation."""
+        return f"{self.citation}\n{self.shown}"
 
 
 class Why(Frozen):
@@ -140,7 +150,7 @@ class Context(Frozen):
 
     @property
     def text(self) -> str:
-        return "\n\n".join(f"{p.citation}\n{p.shown}" for p in self.passages)
+        return "\n\n".join(p.cited for p in self.passages)
 
 
 class CitedPlace(Frozen):

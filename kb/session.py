@@ -9,9 +9,9 @@ from typing import Self
 
 from ingest.pipeline import Ingest, Progress
 from ingest.scan import SHEETS, file_digest, source_of
-from kb.catalog import Catalog, write_lock
+from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
-from kb.errors import FactError, LockedError, MissingModelError, QueryError, ReadOnlyError, StoreError
+from kb.errors import FactError, MissingModelError, QueryError, StoreError
 from kb.model import CitedPlace, Context, Fact, IngestReport, SearchResult, Status
 from kb.protocols import Embedder
 from kb.settings import NO_MODEL, Settings, cache_dir
@@ -93,6 +93,7 @@ class KnowledgeBase:
         if dry_run:
             return work.run([Path(p) for p in paths], target=target)
         with write_lock(self.settings.home):
+            work.targets = Targets.load(self.settings.home)  # another process may have added some
             report = work.run([Path(p) for p in paths], target=target)
             self.targets = work.targets
             read = {f.target for f in report.files if f.target}
@@ -102,8 +103,12 @@ class KnowledgeBase:
         return report
 
     def _publish(self) -> None:
+        """Make the vector index anew where it is out of date. It is a cache: the ingest stands without it."""
         if self.embedder and current_folder(self.catalog, model=self.embedder.fingerprint) is None:
-            publish(self.catalog, model=self.embedder.fingerprint)
+            try:
+                publish(self.catalog, model=self.embedder.fingerprint)
+            except StoreError as error:
+                self._notify(f"searches will scan: {error.message}")
 
     def add_target(self, name: str, *, parent: str, aliases: Sequence[str]) -> None:
         """Add a target to this home.
@@ -112,8 +117,8 @@ class KnowledgeBase:
             TargetError: the name or an alias is taken or not well-formed, or the parent is unknown.
             StoreError: the home cannot be written.
         """
-        with write_lock(self.settings.home):
-            self.targets = self.targets.with_new(name, parent=parent, aliases=aliases)
+        with write_lock(self.settings.home), storage_errors(self.settings.home):
+            self.targets = Targets.load(self.settings.home).with_new(name, parent=parent, aliases=aliases)
             self.targets.save(self.targets.get(name).name)
 
     def ensure_sheets(self, target: str) -> None:
@@ -125,7 +130,7 @@ class KnowledgeBase:
         try:
             with write_lock(self.settings.home):
                 Ingest(self.catalog, self.targets, self.embedder).run(folders)
-        except (ReadOnlyError, LockedError) as error:
+        except StoreError as error:
             self._notify(f"the sheets that ship with kb for {target} could not be added: {error.message}")
 
     def _sheet_folders(self, target: str) -> list[Path]:

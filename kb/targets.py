@@ -27,18 +27,35 @@ class Targets:
         self._own_file = own_file
         self._resolve: dict[str, str] = {}
         for target in self._by_name.values():
-            if target.parent is not None and target.parent not in self._by_name:
-                raise TargetError(
-                    f"target {target.name!r} has the unknown parent {target.parent!r}",
-                    hint=f"add the parent first, or correct {own_file}",
-                )
+            self._check_lineage(target)
             for spelling in (target.name, *target.aliases):
+                if not _plain(spelling):
+                    raise TargetError(
+                        f"{spelling!r} cannot name {target.name!r}", hint="a name needs a letter or a digit"
+                    )
                 holder = self._resolve.setdefault(_plain(spelling), target.name)
                 if holder != target.name:
                     raise TargetError(
                         f"{spelling!r} names both {holder!r} and {target.name!r}",
                         hint="a name or alias may belong to one target only",
                     )
+
+    def _check_lineage(self, target: Target) -> None:
+        """Every lineage ends at the root, which alone has no parent."""
+        seen = [target.name]
+        while (parent := self._by_name[seen[-1]].parent) is not None:
+            seen.append(parent)
+            if parent not in self._by_name:
+                raise TargetError(
+                    f"target {seen[-2]!r} has the unknown parent {parent!r}",
+                    hint=f"add the parent first, or correct {self._own_file}",
+                )
+            if parent in seen[:-1]:
+                raise TargetError(f"target {parent!r} is its own ancestor", hint=f"correct {self._own_file}")
+        if seen[-1] != ROOT:
+            raise TargetError(
+                f"the lineage of {target.name!r} does not end at {ROOT!r}", hint=f"correct {self._own_file}"
+            )
 
     @classmethod
     def load(cls, home: Path) -> Self:
@@ -52,7 +69,13 @@ class Targets:
         try:
             own = own_file.read_text(encoding="utf-8") if own_file.is_file() else ""
             return cls([*_parse(shipped), *_parse(own)], own_file=own_file)
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        except ValidationError as error:
+            problem = error.errors()[0]
+            raise TargetError(
+                f"{own_file} is not a valid list of targets: {'.'.join(map(str, problem['loc']))}: {problem['msg']}",
+                hint="correct the file",
+            ) from error
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise TargetError(f"{own_file} is not a valid list of targets: {error}", hint="correct the file") from error
 
     def __iter__(self) -> Iterator[Target]:
@@ -117,7 +140,7 @@ class Targets:
             target = Target(name=slug, parent=self.get(parent).name, aliases=tuple(aliases))
         except ValidationError as error:
             raise TargetError(
-                f"{name!r} cannot be a target name", hint="use letters, digits, '.', '_' and '-'"
+                f"{name!r} cannot be a target name", hint="use letters, digits, '.', '_' and '-', or say --target"
             ) from error
         if slug in self._by_name:
             raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
@@ -127,8 +150,8 @@ class Targets:
         """Add `name` to the home's targets.toml, whole or not at all."""
         target = self._by_name[name]
         before = self._own_file.read_text(encoding="utf-8") if self._own_file.is_file() else ""
-        fields = {"parent": target.parent, "aliases": target.aliases}  # JSON strings and lists are TOML's
-        entry = "\n".join([f"[{json.dumps(name)}]", *(f"{k} = {json.dumps(v)}" for k, v in fields.items()), ""])
+        fields = {"parent": target.parent, "aliases": target.aliases}
+        entry = "\n".join([f"[{_toml(name)}]", *(f"{k} = {_toml(v)}" for k, v in fields.items()), ""])
         self._own_file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._own_file.parent, delete=False) as staged:
             staged.write(f"{before}\n{entry}".lstrip())
@@ -141,6 +164,18 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+def _toml(value: object) -> str:
+    """Strings and lists of strings: as in JSON, but without surrogate pairs and with DEL escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _parse(text: str) -> list[Target]:
-    entries = tomllib.loads(text)
-    return [Target(name=n, **({"parent": None if n == ROOT else ROOT} | entry)) for n, entry in entries.items()]
+    return [
+        Target.model_validate({"parent": None if name == ROOT else ROOT} | _table(entry) | {"name": name})
+        for name, entry in tomllib.loads(text).items()
+    ]
+
+
+def _table(entry: object) -> dict[str, object]:
+    """The fields of one target; anything else is passed on for the validation to refuse."""
+    return entry if isinstance(entry, dict) and "name" not in entry else {"entry": entry}

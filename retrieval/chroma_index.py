@@ -4,12 +4,16 @@ Local Chroma is not process-safe and a kill can make it unreadable, so it is a c
 its own; which one counts is a row in the catalog. Whatever is wrong with it, the catalog's vectors are scanned instead.
 """
 
+import hashlib
 import shutil
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.catalog import Catalog, Generation
 from kb.errors import StoreError
@@ -64,19 +68,14 @@ def publish(catalog: Catalog, *, model: str) -> Generation:
     folder = index / name
     ids, matrix = catalog.vectors(model)
     targets = catalog.targets_of(ids.tolist())
-    client = _client(folder)
-    collection = client.create_collection(
-        COLLECTION, embedding_function=None, configuration={"hnsw": {"space": "cosine", "ef_search": SEARCH_EF}}
-    )
-    for start, end in _batches(len(ids), client.get_max_batch_size()):
-        chunks = ids[start:end].tolist()
-        collection.upsert(
-            ids=[f"{chunk}:{start + i}" for i, chunk in enumerate(chunks)],
-            embeddings=matrix[start:end],
-            metadatas=[{"target": targets[chunk]} for chunk in chunks],
-        )
-    client.close()
-    generation = Generation(name=name, revision=catalog.revision, model=model, count=len(ids))
+    try:
+        with _chroma_errors(folder):
+            _build(folder, ids, matrix, [targets[chunk] for chunk in ids.tolist()])
+    except StoreError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    checksum = _checksum(folder)
+    generation = Generation(name=name, revision=catalog.revision, model=model, count=len(ids), checksum=checksum)
     before = catalog.generation
     catalog.publish(generation)
     keep = {name, before.name if before else name}  # a reader may still have the one before open
@@ -86,13 +85,38 @@ def publish(catalog: Catalog, *, model: str) -> Generation:
     return generation
 
 
+def _build(folder: Path, ids: NDArray[np.int64], matrix: Vectors, targets: Sequence[str]) -> None:
+    client = _client(folder)
+    collection = client.create_collection(
+        COLLECTION, embedding_function=None, configuration={"hnsw": {"space": "cosine", "ef_search": SEARCH_EF}}
+    )
+    size = client.get_max_batch_size()
+    for start in range(0, len(ids), size):
+        batch = slice(start, start + size)
+        collection.upsert(
+            ids=[f"{chunk}:{start + i}" for i, chunk in enumerate(ids[batch].tolist())],
+            embeddings=matrix[batch],
+            metadatas=[{"target": target} for target in targets[batch]],
+        )
+    client.close()
+
+
 def current_folder(catalog: Catalog, *, model: str) -> Path | None:
     """Folder of the generation that matches the catalog as it is now; None when there is none."""
     generation = catalog.generation
     if generation is None or (generation.revision, generation.model) != (catalog.revision, model):
         return None
     folder = catalog.home / "index" / generation.name
-    return folder if folder.is_dir() else None
+    # Chroma trusts its graph files: an altered one ends the process. Reading them costs less than opening them.
+    return folder if folder.is_dir() and _checksum(folder) == generation.checksum else None
+
+
+def _checksum(folder: Path) -> str:
+    """Of the files that Chroma does not touch again; its own SQLite file is not among them."""
+    whole = hashlib.blake2b(digest_size=16)
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("chroma.sqlite3")):
+        whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()
 
 
 def _client(folder: Path) -> "Client":
@@ -102,8 +126,3 @@ def _client(folder: Path) -> "Client":
     folder.mkdir(parents=True, exist_ok=True)
     client = chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
     return cast("Client", client)
-
-
-def _batches(count: int, size: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, count, size):
-        yield start, min(count, start + size)

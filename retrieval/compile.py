@@ -49,7 +49,7 @@ def compiled(model: EmbeddingModel, cache: Path, *, on_compile: Callable[[str], 
     Raises:
         EmbeddingError: it cannot be exported, or the export does not agree with the model.
     """
-    folder = cache / "models" / f"{model.sha256[:32]}-float32"
+    folder = cache / "models" / f"{model.digest[:32]}-float32"
     if not (folder / FILE).is_file():
         on_compile(model.name)
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ class OnnxEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        return f"{Path(self._model.name).name}@{self._model.sha256[:16]}/{BACKEND}"
+        return f"{Path(self._model.name).name}@{self._model.digest[:16]}/{BACKEND}"
 
     @cached_property
     def max_tokens(self) -> int:

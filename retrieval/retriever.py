@@ -47,13 +47,14 @@ class Retriever:
         Raises:
             CitationError: a stored passage is not what its document holds.
         """
-        lexical = [self._lexical(p, targets) for p in phrasings]
-        dense = self._dense(phrasings, targets)
-        fused = fuse(list(zip(lexical, dense, strict=True)), lexical_weight=self.lexical_weight)
-        if not fused:
+        with self.catalog.snapshot():
+            lexical = [self._lexical(p, targets) for p in phrasings]
+            dense = self._dense(phrasings, targets)
+            fused = fuse(list(zip(lexical, dense, strict=True)), lexical_weight=self.lexical_weight)
+            hits = merge_repetitions(self._hits(fused[: 2 * limit]))[:limit]
+        if not hits:
             return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=("nothing in scope shares a word with it",))
-        hits = merge_repetitions(self._hits(fused[: 2 * limit]))
-        return SearchResult(status=Status.OK, hits=tuple(hits[:limit]))
+        return SearchResult(status=Status.OK, hits=tuple(hits))
 
     def _hits(self, fused: Sequence[Fused]) -> list[Hit]:
         passages = self.catalog.passages([f.chunk for f in fused])

@@ -1,6 +1,7 @@
 """reStructuredText through docutils; what only Sphinx knows falls back to its text, so that nothing is lost."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,25 +10,16 @@ from typing import Any
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
-from docutils.parsers.rst.languages import en
+from docutils.parsers.rst.directives.tables import CSVTable
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.readers.includes import expand
+from ingest.readers.includes import Expanded, expand
 
 _LABEL = "kb-label"
-_CODE = {
-    "code",
-    "code-block",
-    "sourcecode",
-    "highlight",
-    "prompt",
-    "parsed-literal",
-    "math",
-    "mermaid",
-    "graphviz",
-    "jinja",
-}
+_WITH_LANGUAGE = {"code", "code-block", "sourcecode", "prompt"}
+_CODE = _WITH_LANGUAGE | {"parsed-literal", "math", "mermaid", "graphviz", "jinja"}
 _SILENT = {"toctree", "contents", "meta", "index", "currentmodule", "module", "default-domain", "tocdepth"}
+_SILENT |= {"highlight", "date"}
 _LABELLED = {"tab-item", "tab", "group-tab", "code-tab", "dropdown", "card", "grid-item-card"}
 _PLAIN_ROLES = {
     "ref",
@@ -46,9 +38,6 @@ _PLAIN_ROLES = {
 }
 _LABEL_CHARACTERS = 100
 
-_DIRECTIVE_NAME = re.compile(r"^\s*(?:\.\. )?(?:\|[^|]+\| )?\.\. ([\w:+.-]+?)::(?:\s|$)", re.MULTILINE)
-_ROLE_NAME = re.compile(r":([a-zA-Z][\w:+.-]*):`|`:([a-zA-Z][\w:+.-]*):")
-
 _ERROR = 3
 """Level of docutils messages from which on the block they speak of is lost."""
 
@@ -61,6 +50,7 @@ _SETTINGS = {
     "doctitle_xform": False,
     "docinfo_xform": False,
     "syntax_highlight": "none",
+    "line_length_limit": sys.maxsize,
     "smart_quotes": False,
     "_disable_config": True,
 }
@@ -68,11 +58,10 @@ _SETTINGS = {
 
 def read(text: str, *, path: Path, root: Path) -> ParsedDocument:
     source = expand(text, path=path, root=root)
-    expanded = "\n".join(source.lines)
-    _register_unknown(expanded)
-    tree = publish_doctree(expanded, settings_overrides=_SETTINGS)
+    with _fallbacks():
+        tree = publish_doctree("\n".join(source.lines), settings_overrides=_SETTINGS)
     builder = DocumentBuilder(warnings=source.warnings)
-    _Reader(builder, source.numbers).blocks(tree.children)
+    _Reader(builder, source).blocks(tree.children)
     return builder.build(includes=source.files)
 
 
@@ -99,7 +88,7 @@ class _Fallback(Directive):
         if self.name in _SILENT:
             return []
         if self.name in _CODE:
-            return self._code(argument)
+            return self._code(argument.split("\n") if argument else [])
         node = nodes.container()
         node.line = self.lineno
         if argument:
@@ -113,16 +102,28 @@ class _Fallback(Directive):
         self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
         return [node]
 
-    def _code(self, argument: str) -> list[nodes.Node]:
-        has_language = self.name in ("code", "code-block", "sourcecode", "highlight") or not self.content
-        lines = list(self.content) if has_language else [argument, *self.content]
-        code = "\n".join(lines).strip("\n")
-        language = argument if has_language else self.name
-        if self.name == "highlight" or not code:
-            return []
+    def _code(self, argument: list[str]) -> list[nodes.Node]:
+        """The code below the directive and, unless it names a language, what stands on the directive's own line."""
+        begins_below = self.block_text.partition("\n")[0].rstrip().endswith("::")
+        names_language = bool(argument) and not begins_below and self.name in _WITH_LANGUAGE
+        language = argument[0] if names_language else "" if self.name in _WITH_LANGUAGE else self.name
+        above = argument[names_language:]
+        code = "\n".join([*above, *self.content])
         node = nodes.literal_block(code, code, language=language)
-        node.line = self.content_offset + 1
+        node.line = self.lineno + (begins_below or names_language) if above else self.content_offset + 1
         return [node]
+
+
+class _CsvTable(CSVTable):
+    def run(self) -> list[nodes.Node]:
+        found = super().run()
+        # docutils counts the lines of a cell from the cell's own first.
+        for row in (row for node in found for row in node.findall(nodes.row)):
+            row.line = self.lineno
+        return list(found)
+
+
+_OURS: dict[str, type[Directive]] = {"csv-table": _CsvTable, **dict.fromkeys(_CODE | _SILENT, _Fallback)}
 
 
 def _fallback_role(name: str) -> Callable[..., Any]:
@@ -138,22 +139,36 @@ def _fallback_role(name: str) -> Callable[..., Any]:
     return role
 
 
-def _register_unknown(text: str) -> None:
-    """Give every directive and role of `text` that docutils lacks a fallback; the registries are docutils' own."""
-    for name in set(_DIRECTIVE_NAME.findall(text)) | _CODE | _SILENT:
-        if name not in en.directives or name in _CODE | _SILENT:
-            directives.register_directive(name, _Fallback)
-    for name in {a or b for a, b in _ROLE_NAME.findall(text)}:
-        if name not in en.roles:
-            roles.register_local_role(name, _fallback_role(name))
+@contextmanager
+def _fallbacks() -> Iterator[None]:
+    """Within, docutils finds a directive and a role for every name.
+
+    Its registries are the process's: what one document lacks or defines must not change what the next one says.
+    """
+    find_directive, find_role, known_roles = directives.directive, roles.role, dict(roles._roles)
+
+    def directive(name: str, *where: Any) -> Any:
+        found = _OURS.get(name.lower()) or find_directive(name, *where)[0]
+        return found or _Fallback, []
+
+    def role(name: str, *where: Any) -> Any:
+        return find_role(name, *where)[0] or _fallback_role(name), []
+
+    directives.directive, roles.role = directive, role
+    try:
+        yield
+    finally:
+        directives.directive, roles.role = find_directive, find_role
+        roles._roles.clear()
+        roles._roles.update(known_roles)
 
 
 class _Reader:
     """Walks the doctree in document order."""
 
-    def __init__(self, builder: DocumentBuilder, numbers: Sequence[int]) -> None:
+    def __init__(self, builder: DocumentBuilder, source: Expanded) -> None:
         self._out = builder
-        self._numbers = numbers
+        self._source = source
         self._level = 0
 
     def blocks(self, children: Sequence[nodes.Node], *, depth: int = 0) -> None:
@@ -166,10 +181,9 @@ class _Reader:
                 if "system-messages" not in node["classes"]:
                     with self._deeper():
                         self.blocks(node.children)
-            case nodes.title() | nodes.subtitle():
-                self._out.heading(max(1, self._level), _inline(node), self._line(node))
-            case nodes.rubric():
-                self._out.text(_inline(node), self._line(node))
+            case nodes.title() if isinstance(node.parent, nodes.section):
+                # docutils knows the line of the underline.
+                self._out.heading(self._level, _inline(node), self._number((node.parent.line or 1) - 1))
             case nodes.paragraph() | nodes.attribution() | nodes.caption() | nodes.line_block():
                 self._out.text(_inline(node), self._line(node), indent=2 * depth)
             case nodes.bullet_list() | nodes.enumerated_list():
@@ -241,12 +255,20 @@ class _Reader:
         self._out.table(rows, header_rows=len(head), row_lines=lines, caption=caption)
 
     def _lost_block(self, message: nodes.system_message) -> None:
-        """What docutils could not parse stands in its error message: keep it as it was written."""
-        if message["level"] < _ERROR:
-            return
-        for literal in message.findall(nodes.literal_block):
-            self._out.warnings.append(f"line {self._line(message)}: kept as plain text: {message.children[0].astext()}")
-            self._out.code(literal.astext(), self._line(literal))
+        """Keep what docutils could not parse as it was written."""
+        for literal in _lost(message):
+            code = literal.astext()
+            line = self._first_line(code, message["line"])
+            said = message.children[0].astext()
+            self._out.warnings.append(f"line {self._number(line)}: kept as plain text: {said}")
+            self._out.code(code, self._number(line))
+
+    def _first_line(self, code: str, line: int) -> int:
+        """Where `code` begins; docutils says in which `line` it found the error."""
+        wanted = [part.strip() for part in code.split("\n")]
+        lines = self._source.lines
+        starts = range(min(line, len(lines)), 0, -1)
+        return next((n for n in starts if [s.strip() for s in lines[n - 1 : n - 1 + len(wanted)]] == wanted), line)
 
     def _line(self, node: nodes.Node) -> int:
         """Line in the file of `node`, or of the nearest thing around or in it that knows its line."""
@@ -254,7 +276,18 @@ class _Reader:
         around = node.parent
         while line is None and around is not None:
             line, around = around.line, around.parent
-        return self._numbers[min(max(1, line or 1), len(self._numbers)) - 1]
+        return self._number(line or 1)
+
+    def _number(self, line: int) -> int:
+        """Line in the file of a line of the text with its includes in place."""
+        numbers = self._source.numbers
+        return numbers[min(max(1, line), len(numbers)) - 1]
+
+
+def _lost(message: nodes.system_message) -> list[nodes.literal_block]:
+    """The blocks that are nowhere but in docutils' message."""
+    is_lost = message["level"] >= _ERROR or "directive" in message.children[0].astext()
+    return list(message.findall(nodes.literal_block)) if is_lost else []
 
 
 def _cell(entry: nodes.Element) -> Cell:
@@ -263,6 +296,8 @@ def _cell(entry: nodes.Element) -> Cell:
 
 
 def _flat(node: nodes.Node) -> str:
+    if isinstance(node, nodes.system_message):
+        return "; ".join(map(_flat, _lost(node)))
     if isinstance(node, nodes.TextElement):
         return " ".join(_inline(node).split())
     return "; ".join(filter(None, map(_flat, node.children)))

@@ -1,5 +1,6 @@
 """The truth for knowledge: one SQLite file with documents, facts, vectors and the lexical index."""
 
+from kb.catalog.connection import storage_errors
 from kb.catalog.lock import write_lock
 from kb.catalog.records import (
     ChunkRecord,
@@ -20,6 +21,7 @@ __all__ = [
     "FactRecord",
     "Generation",
     "SectionRecord",
+    "storage_errors",
     "text_digest",
     "write_lock",
 ]

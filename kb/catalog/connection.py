@@ -1,6 +1,7 @@
 """Opening the SQLite file: schema, durability, and plain words for what the system says."""
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,13 +137,10 @@ def _open(uri: str) -> sqlite3.Connection:
 
 def _open_read_only(path: Path) -> sqlite3.Connection:
     """Without write access SQLite cannot keep the shared memory that WAL needs; a file at rest needs none."""
-    connection = _open(f"{path.as_uri()}?mode=ro")
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master")
+        return _open(f"{path.as_uri()}?mode=ro")
     except sqlite3.OperationalError:
-        connection.close()
-        connection = _open(f"{path.as_uri()}?immutable=1")
-    return connection
+        return _open(f"{path.as_uri()}?immutable=1")
 
 
 def _create_if_new(connection: sqlite3.Connection) -> None:
@@ -178,7 +176,7 @@ def storage_errors(home: Path) -> Iterator[None]:
         raise StoreError(f"{home}: {error}", hint="check the folder, or set KB_HOME to another") from error
     except sqlite3.DatabaseError as error:
         text = str(error)
-        if "full" in text:
+        if "full" in text or ("disk I/O" in text and not os.statvfs(home).f_bavail):
             raise DiskFullError(
                 f"no space left for {home}", hint="free space or set KB_HOME to another disk"
             ) from error

@@ -97,3 +97,4 @@ class Generation:
     revision: int
     model: str
     count: int
+    checksum: str

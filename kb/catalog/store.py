@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kb.catalog.connection import connect, storage_errors
 from kb.catalog.records import DocumentRecord, DocumentState, Generation, SectionRecord, text_digest
 from kb.catalog.words import identifier_words
-from kb.errors import CitationError
+from kb.errors import CitationError, StoreError
 from kb.model import Citation, Fact, Passage
 from kb.protocols import Vectors
 
@@ -138,6 +138,16 @@ class Catalog:
 
     # Search
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads within see the catalog as it is now, whatever another process writes meanwhile."""
+        with storage_errors(self.home):
+            self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
+
     def lexical(
         self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
     ) -> list[tuple[int, float]]:
@@ -200,6 +210,8 @@ class Catalog:
                 f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(map(int, chunk_ids))),)
             )
         }
+        if gone := [i for i in chunk_ids if int(i) not in rows]:
+            raise CitationError(f"{len(gone)} passages are no longer stored", hint="ask again")
         return [self._passage(rows[int(i)], trails) for i in chunk_ids]
 
     def passage(self, key: str) -> Passage:
@@ -298,38 +310,54 @@ class Catalog:
         )
         return [SectionRecord(**dict(row)) for row in rows]
 
-    def problems(self, model: str | None) -> list[str]:
-        """What is wrong inside the file, in words; empty when all is well."""
+    # Health
+
+    def damage(self) -> list[str]:
+        """What is wrong with the file itself, in words; empty when all is well."""
         found = [row[0] for row in self._all("PRAGMA integrity_check") if row[0] != "ok"]
         try:
             self._all("INSERT INTO lexical(lexical) VALUES ('integrity-check')")
-        except sqlite3.DatabaseError as error:
-            found.append(f"lexical index: {error}")
-        orphans = self._all("SELECT count(*) AS n FROM chunk WHERE id NOT IN (SELECT rowid FROM lexical)")[0]["n"]
-        if orphans:
-            found.append(f"{orphans} chunks are not in the lexical index")
-        if model is not None and (missing := self.windows_without_vector(model)):
-            found.append(f"{missing} passages have no vector of the embedding model in use")
+        except StoreError as error:
+            found.append(f"lexical index: {error.message}")
         return found
 
+    def problems(self, model: str | None) -> list[str]:
+        """Damage, and rows that are lost or altered, in words; empty when all is well."""
+        if found := self.damage():
+            return found
+        lost = self._lost(model)
+        return [f"{len(documents)} documents {what}" for what, documents in lost.items() if documents]
+
     def repair(self, model: str | None) -> int:
-        """Rebuild the lexical index; have documents with lost rows or vectors read again. Returns how many."""
+        """Rebuild the lexical index; have documents with lost or altered rows read again. Returns how many."""
         with self._transaction() as db:
             db.execute("INSERT INTO lexical(lexical) VALUES ('rebuild')")
-            cursor = db.execute(
-                """UPDATE document SET pipeline = '' WHERE id IN (
-                       SELECT c.document_id FROM chunk c LEFT JOIN lexical l ON l.rowid = c.id WHERE l.rowid IS NULL
-                       UNION SELECT c.document_id FROM chunk c JOIN embedded e ON e.chunk_id = c.id
-                       LEFT JOIN vector v ON v.model = ?1 AND v.text_digest = e.text_digest
-                       WHERE ?1 IS NOT NULL AND v.value IS NULL)""",
-                (model,),
-            )
-        return cursor.rowcount
+            documents = set[int]().union(*self._lost(model).values())
+            db.executemany("UPDATE document SET pipeline = '' WHERE id = ?", ((i,) for i in documents))
+        return len(documents)
 
-    def windows_without_vector(self, model: str) -> int:
-        query = """SELECT count(*) AS n FROM embedded e
-                   WHERE NOT EXISTS (SELECT 1 FROM vector v WHERE v.model = ? AND v.text_digest = e.text_digest)"""
-        return int(self._all(query, (model,))[0]["n"])
+    def _lost(self, model: str | None) -> dict[str, set[int]]:
+        """Documents whose stored rows do not belong together, by what is wrong with them."""
+        unindexed = "SELECT document_id FROM chunk WHERE id NOT IN (SELECT rowid FROM lexical)"
+        unembedded = """SELECT c.document_id FROM chunk c JOIN embedded e ON e.chunk_id = c.id
+                        WHERE ?1 IS NOT NULL AND NOT EXISTS (
+                            SELECT 1 FROM vector v WHERE v.model = ?1 AND v.text_digest = e.text_digest)"""
+        return {
+            "have passages that are not in the lexical index": {r[0] for r in self._all(unindexed)},
+            "have no vector of the embedding model for some passage": {r[0] for r in self._all(unembedded, (model,))},
+            "hold other text than their passages cite": self._altered(),
+        }
+
+    def _altered(self) -> set[int]:
+        chunks: dict[int, list[sqlite3.Row]] = {}
+        for row in self._all("SELECT document_id, lead, start, end, digest FROM chunk"):
+            chunks.setdefault(row["document_id"], []).append(row)
+        texts = ((i, self._all("SELECT text FROM document WHERE id = ?", (i,))[0][0]) for i in chunks)
+        return {
+            i
+            for i, text in texts
+            if any(text_digest(c["lead"], text[c["start"] : c["end"]]) != c["digest"] for c in chunks[i])
+        }
 
     # SQLite
 

@@ -7,7 +7,7 @@ FTS5 splits `v_mfma_f32_32x32x8_f16` at each underscore. The identifier column t
 import re
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:x\d+)+|\d+")
+_HUMP = re.compile(r"\d+(?:x\d+)+|x\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+?(?=x\d)|[A-Z]?[a-z]+|\d+")
 
 _STOP = """a an and any are as at be been but by can could do does doing for from get had has have how i if in into
 is it its me more my no not of on one or our should so than that the their them then there these they this to up use

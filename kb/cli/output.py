@@ -2,14 +2,11 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from kb.session import KnowledgeBase
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -34,8 +31,6 @@ def show(text: str = "") -> None:
     print(text.rstrip())
 
 
-def print_json(value: "BaseModel | Sequence[BaseModel]") -> None:
-    """One JSON document: an object for a model, a list for several."""
-    many = isinstance(value, Sequence)
-    content = [v.model_dump(mode="json") for v in value] if many else value.model_dump(mode="json")  # type: ignore[union-attr]
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+def print_json(value: object) -> None:
+    """One JSON document; models among `value` as objects."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=lambda model: model.model_dump(mode="json")))

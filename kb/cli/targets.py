@@ -11,14 +11,14 @@ app = typer.Typer(help="The chips and families that kb knows.", no_args_is_help=
 
 @app.command("list")
 def list_targets(as_json: Json = False) -> None:
-    """List all targets as a tree, with how many documents each has.
+    """List all targets as a tree.
 
     Example: kb targets list
     """
     with open_kb() as kb:
         known, counts = list(kb.targets), kb.catalog.count_by_target()
     if as_json:
-        print_json(known)
+        print_json([t.model_dump() | {"documents": counts.get(t.name, 0)} for t in known])
         return
 
     def branch(parent: str | None, depth: int) -> None:
@@ -35,21 +35,23 @@ def list_targets(as_json: Json = False) -> None:
 def show_target(
     name: Annotated[str, typer.Argument(metavar="TARGET", help="A target, by name or alias.")], as_json: Json = False
 ) -> None:
-    """Show one target: its lineage, its aliases, whose documents may speak for it.
+    """Show one target and its lineage.
 
     Example: kb targets show mi300x
     """
     with open_kb() as kb:
         target = kb.targets.get(name)
         lineage, scope, counts = kb.targets.lineage(name), kb.targets.scope(name), kb.catalog.count_by_target()
+    descendants = sorted(scope - set(lineage))
+    documents = {t: counts[t] for t in sorted(scope) if t in counts}
     if as_json:
-        print_json(target)
+        print_json(target.model_dump() | {"lineage": lineage, "descendants": descendants, "documents": documents})
         return
     show(f"{target.name}: {target.title}" if target.title else target.name)
     show(f"lineage:     {' → '.join(lineage)}")
-    show(f"descendants: {', '.join(sorted(scope - set(lineage))) or 'none'}")
+    show(f"descendants: {', '.join(descendants) or 'none'}")
     show(f"aliases:     {', '.join(target.aliases) or 'none'}")
-    show(f"documents:   {', '.join(f'{t} {counts[t]}' for t in sorted(scope) if t in counts) or 'none'} (in scope)")
+    show(f"documents:   {', '.join(f'{t} {n}' for t, n in documents.items()) or 'none'} (in scope)")
 
 
 @app.command("add")

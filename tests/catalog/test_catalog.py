@@ -1,0 +1,252 @@
+"""Documents in the catalog: whole or not at all, and never cited with a text that they do not hold."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb.catalog import Catalog
+from kb.catalog.words import match_expression
+from kb.errors import CitationError, StoreError
+from tests.catalog.documents import MODEL, WEIGHTS, chunk_of, lds_document, text_document, vectors_of
+
+FIRST_BYTES = "Each compute unit has 64 KiB of local data share.\nIt is shared by a workgroup."
+
+
+@pytest.fixture
+def catalog(home: Path) -> Iterator[Catalog]:
+    """With one document of mi300x."""
+    with Catalog(home) as opened:
+        put(opened, 64)
+        yield opened
+
+
+def put(catalog: Catalog, kib: int) -> None:
+    document = lds_document(kib)
+    catalog.put(document, vectors_of(document), model=MODEL)
+
+
+def found(catalog: Catalog, *words: str, targets: set[str] | None = None) -> list[str]:
+    """Texts that the lexical index finds."""
+    hits = catalog.lexical(match_expression(list(words)), weights=WEIGHTS, targets=targets, limit=10)
+    return [p.text for p in catalog.passages([chunk for chunk, _ in hits])]
+
+
+def behind_the_back(home: Path, statement: str) -> None:
+    db = sqlite3.connect(home / "catalog.sqlite", isolation_level=None)
+    db.execute(statement)
+    db.close()
+
+
+def contents(home: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All rows, as another process sees them."""
+    db = sqlite3.connect(home / "catalog.sqlite")
+    tables = ("document", "section", "chunk", "embedded", "vector", "fact", "lexical", "state")
+    rows = {table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables}
+    db.close()
+    return rows
+
+
+@pytest.mark.parametrize("table", ["document", "section", "vector", "chunk", "embedded", "fact", "state"])
+@pytest.mark.parametrize("before", ["", "a version before"])
+def test_a_document_is_visible_whole_or_not_at_all(home: Path, table: str, before: str) -> None:
+    """The last row of each table fails: everything written until then must be undone."""
+    with Catalog(home) as catalog:
+        if before:
+            put(catalog, 64)
+        seen = contents(home)
+        behind_the_back(home, f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'boom'); END")
+
+        with pytest.raises(StoreError, match="boom"):
+            put(catalog, 160)
+
+        assert contents(home) == seen
+        assert bool(found(catalog, "64")) == bool(before)
+        assert found(catalog, "160") == []
+
+
+def test_a_catalog_can_be_written_after_a_document_failed(home: Path) -> None:
+    with Catalog(home) as catalog:
+        behind_the_back(home, "CREATE TRIGGER full BEFORE INSERT ON fact BEGIN SELECT RAISE(ABORT, 'boom'); END")
+        with pytest.raises(StoreError):
+            put(catalog, 64)
+        behind_the_back(home, "DROP TRIGGER full")
+
+        put(catalog, 64)
+
+        assert len(catalog.facts({"mi300x"})) == 2
+
+
+def test_a_new_version_takes_the_place_of_the_earlier_one(catalog: Catalog) -> None:
+    before = catalog.counts()
+
+    put(catalog, 160)
+
+    assert catalog.counts() == before | {"vector": 4}
+    assert found(catalog, "64") == []
+    assert {f.value for f in catalog.facts({"mi300x"})} == {"160", "32"}
+
+
+def test_a_removed_document_leaves_nothing_behind(home: Path, catalog: Catalog) -> None:
+    catalog.remove(["/manuals/mi300x/lds.md"])
+    catalog.drop_unused_vectors()
+
+    assert [table for table, rows in contents(home).items() if rows] == ["state"]
+
+
+def test_vectors_that_another_document_needs_are_kept(catalog: Catalog) -> None:
+    copy = lds_document(source="/manuals/copy.md")
+    catalog.put(copy, {}, model=MODEL)
+
+    catalog.remove(["/manuals/mi300x/lds.md"])
+
+    assert catalog.drop_unused_vectors() == 0
+    assert catalog.missing_vectors(MODEL, copy.window_digests()) == set()
+
+
+def test_the_revision_grows_with_each_change_of_documents_and_only_then(catalog: Catalog) -> None:
+    revisions = [catalog.revision]
+    put(catalog, 160)
+    revisions.append(catalog.revision)
+    catalog.remove(["/manuals/mi300x/lds.md"])
+    revisions.append(catalog.revision)
+
+    found(catalog, "64")
+    catalog.moved("/manuals/mi300x/lds.md", stamp="[]")
+
+    assert revisions == sorted(set(revisions))
+    assert catalog.revision == revisions[-1]
+
+
+def test_passages_come_in_the_order_asked(catalog: Catalog) -> None:
+    for i in range(5):
+        catalog.put(text_document(f"passage number {i}", source=f"/m/{i}.md"), {}, model=MODEL)
+    ids = [chunk for chunk, _ in catalog.lexical('"passage"', weights=WEIGHTS, targets=None, limit=10)]
+    texts = {chunk: catalog.passages([chunk])[0].text for chunk in ids}
+
+    for order in (ids, ids[::-1], ids[2:] + ids[:2], [ids[0], ids[0]]):
+        assert [p.text for p in catalog.passages(order)] == [texts[chunk] for chunk in order]
+
+
+def test_a_passage_that_is_gone_is_a_citation_error(catalog: Catalog) -> None:
+    with pytest.raises(CitationError):
+        catalog.passages([4711])
+
+
+def test_a_citation_names_file_lines_version_and_headings(catalog: Catalog) -> None:
+    text, table = catalog.passages([1, 2])
+
+    assert str(text.citation) == "[mi300x/lds.md@abababab §LDS L3-4]"
+    assert str(table.citation) == "[mi300x/lds.md@abababab §LDS > Banks L18-19]"
+    assert [(f.quantity, f.citation.line_start, f.citation.line_end) for f in catalog.facts({"mi300x"})] == [
+        ("lds_size", 18, 18),
+        ("lds_banks", 19, 19),
+    ]
+
+
+def test_a_citation_resolves_to_its_lines_in_the_file_with_those_around(catalog: Catalog) -> None:
+    key = catalog.facts({"mi300x"})[0].citation.id
+
+    source, lines = catalog.source_lines(key, around=1)
+
+    assert source == "/manuals/mi300x/lds.md"
+    assert [(number, cited) for number, _, cited in lines] == [(17, False), (18, True), (19, False)]
+    assert lines[1][1].startswith("| lds_size | 64 |")
+
+
+def test_an_id_of_a_passage_or_fact_finds_it_again(catalog: Catalog) -> None:
+    passage, fact = catalog.passages([1])[0], catalog.facts({"mi300x"})[1]
+
+    assert passage.text == FIRST_BYTES
+    assert catalog.passage(passage.citation.id) == passage
+    assert catalog.fact(fact.citation.id) == fact
+
+
+def test_an_id_stays_the_same_while_the_passage_does(catalog: Catalog) -> None:
+    before = catalog.passages([1])[0].citation.id
+    document = lds_document()
+    changed = replace(document, text=document.text.replace("lds_banks", "lds_ranks"), sha256="cd" * 32)
+
+    catalog.put(changed, {}, model=MODEL)
+
+    assert catalog.passage(before).text == FIRST_BYTES
+
+
+def test_the_same_text_twice_has_two_ids(catalog: Catalog) -> None:
+    document = text_document("same same")
+    twice = replace(document, chunks=(chunk_of(document.text, 0, 4), chunk_of(document.text, 5, 9)))
+
+    catalog.put(twice, {}, model=MODEL)
+
+    ids = [chunk for chunk, _ in catalog.lexical('"same"', weights=WEIGHTS, targets=None, limit=10)]
+    assert len({p.citation.id for p in catalog.passages(ids)}) == 2
+
+
+@pytest.mark.parametrize("unknown", ["", "nope", "000000000000", "' OR 1=1 --"])
+def test_an_unknown_id_is_a_citation_error(catalog: Catalog, unknown: str) -> None:
+    assert catalog.fact(unknown) is None
+    with pytest.raises(CitationError, match="id"):
+        catalog.passage(unknown)
+    with pytest.raises(CitationError, match="id"):
+        catalog.source_lines(unknown, around=1)
+
+
+@pytest.mark.parametrize(
+    "alteration",
+    [
+        "UPDATE document SET text = replace(text, '64', '65')",
+        "UPDATE document SET text = ' ' || text",
+        "UPDATE document SET text = ''",
+        "UPDATE chunk SET start = start + 1",
+        "UPDATE chunk SET lead = 'quantity'",
+    ],
+)
+def test_an_altered_passage_is_refused(home: Path, catalog: Catalog, alteration: str) -> None:
+    key = catalog.passages([2])[0].citation.id
+
+    behind_the_back(home, alteration)
+
+    with pytest.raises(CitationError, match=key):
+        catalog.passage(key)
+    with pytest.raises(CitationError, match=key):
+        catalog.passages([2])
+
+
+@pytest.mark.parametrize(
+    "alteration",
+    ["UPDATE document SET text = replace(text, '64', '65')", "UPDATE fact SET start = start + 1"],
+)
+def test_an_altered_fact_is_refused(home: Path, catalog: Catalog, alteration: str) -> None:
+    key = catalog.facts({"mi300x"})[0].citation.id
+
+    behind_the_back(home, alteration)
+
+    with pytest.raises(CitationError, match=key):
+        catalog.fact(key)
+    with pytest.raises(CitationError, match=key):
+        catalog.facts({"mi300x"})
+
+
+def test_only_documents_of_the_targets_asked_take_part(catalog: Catalog) -> None:
+    catalog.put(lds_document(160, source="/manuals/mi355x/lds.md", target="mi355x"), {}, model=MODEL)
+
+    texts = {target: " ".join(found(catalog, "compute", targets={target})) for target in ("mi300x", "mi355x", "h200")}
+
+    assert "64 KiB" in texts["mi300x"]
+    assert "160" not in texts["mi300x"]
+    assert "160 KiB" in texts["mi355x"]
+    assert texts["h200"] == ""
+
+
+def test_vectors_are_kept_by_model(catalog: Catalog) -> None:
+    digests = lds_document().window_digests()
+
+    assert catalog.missing_vectors(MODEL, digests) == set()
+    assert catalog.missing_vectors("other@1", digests) == set(digests)
+    ids, matrix = catalog.vectors(MODEL)
+    assert ids.tolist() == [1, 2]
+    np.testing.assert_allclose(matrix, [[0.6, 0.8]] * 2, atol=1e-3)
+    assert catalog.vectors("other@1")[0].tolist() == []

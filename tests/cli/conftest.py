@@ -1,0 +1,129 @@
+"""The command line in this process, or in one of its own with fewer rights; and manuals to ask about."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb.catalog import Catalog
+from kb.cli import main
+
+CONFINED = Path(__file__).with_name("confined.py")
+
+FACT_HEADER = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
+
+CDNA2 = (
+    f"# The family\n\nWavefronts have 64 lanes.\n\n{FACT_HEADER}| wavefront_size | 64 | lane |  | ISA guide, 2.1 |\n"
+)
+MI210 = (
+    "# Memory of the MI210\n\n## Local data share\n\nEach compute unit has 64 KB of local data share (LDS).\n\n"
+    f"{FACT_HEADER}| lds_size | 64 | KiB | per compute unit | guide, table 3 |\n"
+    "| l2_size | 8 | MiB | shared by all | guide, table 4 |\n"
+)
+MI250 = (
+    "# Memory of the MI250\n\n## Local data share\n\nEach compute unit has 96 KB of local data share (LDS).\n\n"
+    f"{FACT_HEADER}| lds_size | 96 | KiB | per compute unit | guide, table 3 |\n"
+    "| xgmi_links | 777 | 1 |  | guide, table 9 |\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def refusal(self) -> tuple[str, str]:
+        """Message and hint of a command that was refused, and nothing else."""
+        lines = self.err.splitlines()
+        assert (self.status, self.out, len(lines)) == (1, "", 2), self
+        assert (lines[0][:7], lines[1][:6]) == ("error: ", "hint: "), self
+        return lines[0][7:], lines[1][6:]
+
+
+Run = Callable[..., Outcome]
+
+
+def documents(home: Path) -> list[tuple[str, str, str]]:
+    """What the catalog of `home` holds, read behind kb's back."""
+    db = sqlite3.connect(home / "catalog.sqlite")
+    rows = db.execute("SELECT source, target, sha256 FROM document ORDER BY source").fetchall()
+    db.close()
+    return rows
+
+
+def forget_sheets(home: Path) -> None:
+    """Make `home` one that an earlier kb wrote, which had no sheets."""
+    with Catalog(home) as catalog:
+        catalog.remove([source for source in catalog.states() if source.startswith("sheet:")])
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lexical search, as these tests are about words on a screen; and a screen of the usual width."""
+    monkeypatch.setenv("KB_EMBEDDING_MODEL", "none")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`kb` in this process."""
+
+    def run(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["kb", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def run_confined() -> Run:
+    """`kb` in a process of its own that obeys file permissions even when the tests run as root."""
+
+    def run(*arguments: str | Path, file_limit: int | None = None) -> Outcome:
+        limit = ["--file-limit", str(file_limit)] if file_limit is not None else []
+        done = subprocess.run(
+            [sys.executable, str(CONFINED), *limit, "-m", "kb.cli", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """Manuals of two sibling chips without sheets of kb's own and of their family; `mi210` has five."""
+    root = tmp_path / "docs"
+    for target, text in (("cdna2", CDNA2), ("mi210", MI210), ("mi250", MI250)):
+        (root / target).mkdir(parents=True)
+        (root / target / "memory.md").write_text(text, encoding="utf-8")
+    for number in range(4):
+        (root / "mi210" / f"note{number}.md").write_text(f"# Note {number}\n\nRemark {number}.\n", encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def stored(run: Run, docs: Path, home: Path) -> Path:
+    """A home that holds `docs`."""
+    assert run("ingest", docs).status == 0
+    return home

@@ -1,0 +1,153 @@
+"""A home that may not be written: reading commands work, writing ones are refused in two lines."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CONFINED, Run, documents, forget_sheets
+
+READING = [
+    ("search", "local data share", "--target", "mi210"),
+    ("context", "local data share"),
+    ("facts", "mi210"),
+    ("cite", "{id}"),
+    ("targets", "list"),
+    ("targets", "show", "mi210"),
+]
+
+INGEST_AND_DIE = """
+import os, signal, sys
+from kb.session import KnowledgeBase
+from kb.settings import Settings
+KnowledgeBase(Settings.load()).ingest([sys.argv[1]])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def read_only(run: Run, stored: Path, tmp_path: Path) -> Iterator[Path]:
+    """The home of `stored`, which nobody may write; `run_confined` obeys that even as root."""
+    shared = tmp_path / "general"
+    shared.mkdir()
+    (shared / "roofline.md").write_text("# Roofline\n\nThe roofline bounds every kernel.\n", encoding="utf-8")
+    assert run("ingest", shared, "--target", "amd").status == 0
+    forget_sheets(stored)
+    yield from protected(stored)
+
+
+def protected(home: Path) -> Iterator[Path]:
+    for file in home.iterdir():
+        file.chmod(0o444)
+    home.chmod(0o555)
+    probe = [sys.executable, str(CONFINED), "-c", f"import os; print(os.access({str(home)!r}, os.W_OK))"]
+    if subprocess.run(probe, capture_output=True, text=True, check=True).stdout != "False\n":
+        pytest.skip("file permissions do not hold for this user")
+    yield home
+    home.chmod(0o755)
+
+
+@pytest.mark.parametrize("command", [("search", "lds"), ("facts", "mi210"), ("ingest", "{docs}")], ids=lambda c: c[0])
+def test_a_home_that_cannot_be_made_is_refused(
+    run_confined: Run, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "locked").mkdir()
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "locked" / "home"))
+
+    for folder in protected(tmp_path / "locked"):
+        message, hint = run_confined(*(part.format(docs=docs) for part in command)).refusal
+
+        assert str(folder / "home") in message
+        assert "KB_HOME" in hint
+        assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "mode"),
+    [*((c, 0o444) for c in READING), (READING[0], 0o644)],
+    ids=lambda value: oct(value) if isinstance(value, int) else " ".join(value[:2]),
+)
+def test_a_home_that_cannot_be_written_can_be_read(
+    run: Run, run_confined: Run, read_only: Path, command: tuple[str, ...], mode: int
+) -> None:
+    citation = run("facts", "mi210", "lds_size", "--json").json[0]["citation"]["id"]
+    arguments = [part.format(id=citation) for part in command]
+    expected = run(*arguments).out
+    (read_only / "catalog.sqlite").chmod(mode)
+
+    outcome = run_confined(*arguments)
+
+    assert (outcome.status, outcome.err, outcome.out) == (0, "", expected)
+
+
+def test_what_a_home_that_cannot_be_written_lacks_is_a_note(run_confined: Run, read_only: Path) -> None:
+    outcome = run_confined("search", "roofline", "--target", "mi300x")
+
+    assert outcome.status == 0
+    assert "The roofline bounds every kernel." in outcome.out
+    assert outcome.err.startswith("note: the sheets")
+    assert len(outcome.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [("ingest", "{docs}"), ("targets", "add", "mi400x")], ids=lambda c: c[0])
+def test_writing_a_home_that_cannot_be_written_is_refused(
+    run_confined: Run, read_only: Path, docs: Path, command: tuple[str, ...]
+) -> None:
+    before = (read_only / "catalog.sqlite").read_bytes()
+
+    message, hint = run_confined(*(part.format(docs=docs) for part in command)).refusal
+
+    assert f"{read_only} cannot be written" in message
+    assert "KB_HOME" in hint
+    assert (read_only / "catalog.sqlite").read_bytes() == before
+
+
+def test_a_dry_run_needs_no_home_that_can_be_written(run_confined: Run, read_only: Path, docs: Path) -> None:
+    outcome = run_confined("ingest", docs, "--dry-run")
+
+    assert (outcome.status, outcome.err) == (0, "")
+
+
+def test_doctor_calls_a_home_that_can_only_be_read_no_failure(run_confined: Run, read_only: Path) -> None:
+    outcome = run_confined("doctor", "--json")
+
+    assert outcome.status == 0
+    states = {check["name"]: check["state"] for check in outcome.json}
+    assert (states["home"], states["catalog"]) == ("warn", "ok")
+
+
+def test_what_a_killed_writer_left_in_the_log_can_be_read_where_nothing_can_be_written(
+    run_confined: Run, docs: Path, home: Path
+) -> None:
+    killed = subprocess.run([sys.executable, "-c", INGEST_AND_DIE, str(docs)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (home / "catalog.sqlite-wal").stat().st_size > 0
+
+    for _ in protected(home):
+        outcome = run_confined("facts", "mi210", "lds_size", "--json")
+
+        assert outcome.json[0]["value"] == "64"
+
+
+def test_a_file_or_folder_that_may_not_be_read_is_named(run_confined: Run, docs: Path, home: Path) -> None:
+    (docs / "mi210" / "memory.md").chmod(0)
+
+    for folder in (docs / "mi210" / "secret", docs / "mi210" / "secret" / "below"):
+        folder.mkdir()
+    outcome = run_confined("ingest", docs / "mi210")
+    (docs / "mi210" / "secret").chmod(0)
+    unlisted = run_confined("ingest", docs / "mi210")
+    below = run_confined("ingest", docs / "mi210" / "secret" / "below")
+    (docs / "mi210" / "secret").chmod(0o755)
+    if outcome.status == 0:
+        pytest.skip("file permissions do not hold for this user")
+
+    assert "mi210/memory.md" in outcome.out
+    assert "Permission denied" in outcome.out
+    assert "Traceback" not in outcome.err
+    assert "secret" in unlisted.refusal[0]
+    assert "secret" in below.refusal[0]
+    assert len(documents(home)) == 4

@@ -1,0 +1,109 @@
+"""What the machine offers is read off it, whatever its tools print, and never stops `kb doctor`."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eval import machine
+
+Install = Callable[[str, str], None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Put a tool on the path, which holds no other."""
+    if os.name != "posix":
+        pytest.skip("the tools of these tests are shell scripts")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(machine, "QUERY_SECONDS", 5)
+
+    def install(name: str, script: str) -> None:
+        (folder / name).write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+
+    return install
+
+
+BROKEN = {
+    "fails": "echo 'no driver'; exit 9",
+    "says nothing": "exit 0",
+    "ends by a signal": "kill -9 $$",
+    "hangs": "exec sleep 60",
+}
+NO_TEXT = r"printf '\377\376\n'"
+
+
+def test_a_machine_without_tools_has_no_compilers_and_no_accelerators(install: Install) -> None:
+    assert machine.compilers() == {}
+    assert machine.accelerators() == []
+
+
+def test_the_first_line_of_each_compiler_on_the_path_is_told(install: Install) -> None:
+    install("c++", "echo 'c++ (Debian) 12.2.0'; echo Copyright")
+    install("nvcc", "echo 'nvcc: NVIDIA (R) Cuda compiler driver'")
+
+    assert machine.compilers() == {"c++": "c++ (Debian) 12.2.0", "nvcc": "nvcc: NVIDIA (R) Cuda compiler driver"}
+
+
+def test_every_gpu_of_both_vendors_is_named(install: Install) -> None:
+    install("nvidia-smi", "echo 'NVIDIA H200'; echo 'NVIDIA H200'")
+    install("rocm-smi", r"printf '====\nGPU[0]\t\t: Card Series: \t\tAMD Instinct MI300X\nGPU[0]\t\t: GUID: 1\n====\n'")
+
+    assert machine.accelerators() == ["NVIDIA H200", "NVIDIA H200", "AMD Instinct MI300X"]
+
+
+@pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN)
+def test_a_broken_tool_is_no_accelerator(install: Install, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    monkeypatch.setattr(machine, "QUERY_SECONDS", 0.5)
+    install("nvidia-smi", script)
+    install("rocm-smi", script)
+
+    assert machine.accelerators() == []
+
+
+@pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN)
+def test_a_broken_compiler_is_listed_without_a_version(
+    install: Install, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setattr(machine, "QUERY_SECONDS", 0.5)
+    install("clang++", script)
+
+    assert machine.compilers() == {"clang++": ""}
+
+
+def test_a_tool_that_prints_no_text_stops_nothing(install: Install) -> None:
+    install("c++", NO_TEXT)
+    install("nvidia-smi", NO_TEXT)
+
+    assert list(machine.compilers()) == ["c++"]
+    assert len(machine.accelerators()) <= 1
+
+
+def test_this_machine_is_described_in_plain_values() -> None:
+    assert all(isinstance(name, str) and isinstance(line, str) for name, line in machine.compilers().items())
+    assert set(machine.compilers()) <= set(machine.COMPILERS)
+    assert all(name.strip() for name in machine.accelerators())
+    assert type(machine.landlock_abi()) is int
+    assert 0 <= machine.landlock_abi() < 100
+    assert type(machine.has_seccomp()) is bool
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nothing confines a candidate here")
+def test_only_landlock_and_seccomp_together_confine_files_and_calls() -> None:
+    both = machine.landlock_abi() > 0 and machine.has_seccomp()
+
+    assert machine.sandbox_level() == (2 if both else 1)
+
+
+@pytest.mark.parametrize(("platform", "level"), [("darwin", 1), ("win32", 0)])
+def test_other_systems_have_no_landlock_and_confine_less(
+    monkeypatch: pytest.MonkeyPatch, platform: str, level: int
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+
+    assert machine.landlock_abi() == 0
+    assert machine.sandbox_level() == level

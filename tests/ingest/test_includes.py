@@ -1,0 +1,151 @@
+"""`include` and `literalinclude`: read inside the folder only, and never dropped in silence."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.builder import ParsedDocument
+from ingest.readers import read
+from tests.ingest.documents import show
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A source tree, and a secret beside it."""
+    root = tmp_path / "manuals"
+    (root / "isa" / "parts").mkdir(parents=True)
+    (root / "isa" / "parts" / "note.txt").write_text("Included *text*.\n\nMore.\n", encoding="utf-8")
+    (root / "isa" / "kernel.py").write_text("x = 1\ny = 2\n", encoding="utf-8")
+    (root / "common.txt").write_text("Common.\n", encoding="utf-8")
+    (tmp_path / "secret.txt").write_text("SECRET\n", encoding="utf-8")
+    (root / "isa" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    return root
+
+
+def parse(root: Path, source: str, name: str = "isa/manual.rst") -> ParsedDocument:
+    return read(root / name, source.encode(), root=root)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("parts/note.txt", "Included text."),
+        ("../common.txt", "Common."),
+        ("/isa/parts/note.txt", "Included text."),
+        ("/parts/note.txt", "Included text."),
+        ("/common.txt", "Common."),
+    ],
+)
+def test_a_file_inside_the_folder_is_included(root: Path, name: str, text: str) -> None:
+    document = parse(root, f"Before.\n\n.. include:: {name}\n\nAfter.\n")
+
+    assert document.text.split("\n\n")[:2] == ["Before.", text]
+    assert document.text.endswith("After.")
+    assert document.warnings == ()
+    assert [Path(f).name for f in document.includes] == [Path(name).name]
+
+
+def test_included_text_cites_the_line_that_includes_it_and_what_follows_its_own(root: Path) -> None:
+    document = parse(root, "Before.\n\n.. include:: parts/note.txt\n\nAfter.\n")
+
+    assert show(document).splitlines() == [
+        "1 text §: Before.",
+        "3 text §: Included text.",
+        "3 text §: More.",
+        "5 text §: After.",
+    ]
+
+
+@pytest.mark.parametrize("directive", ["include", "literalinclude"])
+@pytest.mark.parametrize("name", ["../../secret.txt", "{outside}", "link.txt", "missing.txt", "parts"])
+def test_a_file_outside_the_folder_is_refused_and_reported(root: Path, directive: str, name: str) -> None:
+    name = name.format(outside=root.parent / "secret.txt")
+
+    document = parse(root, f"Before.\n\n.. {directive}:: {name}\n\nAfter.\n")
+
+    assert document.text == "Before.\n\nAfter."
+    assert len(document.warnings) == 1
+    assert "line 3" in document.warnings[0]
+    assert name in document.warnings[0]
+    assert all(Path(f).is_relative_to(root) for f in document.includes)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "- .. include:: parts/note.txt\n",
+        "- x\n\n  .. include:: parts/note.txt\n",
+        ".. include:: parts/no such file.txt\n",
+        ".. include::\n",
+        ".. include:: <isonum.txt>\n",
+        ".. csv-table:: T\n   :file: sizes.csv\n",
+        ".. csv-table:: T\n   :url: http://localhost/sizes.csv\n",
+    ],
+)
+def test_an_include_is_either_read_or_reported(root: Path, source: str) -> None:
+    document = parse(root, f"Before.\n\n{source}\nAfter.\n")
+
+    assert "Included text." in document.text or len(document.warnings) == 1
+    assert "After." in document.text
+
+
+def test_a_file_that_includes_itself_is_reported_and_read_once(root: Path) -> None:
+    (root / "loop.rst").write_text("Loop.\n\n.. include:: turn.txt\n", encoding="utf-8")
+    (root / "turn.txt").write_text("Turn.\n\n.. include:: loop.rst\n", encoding="utf-8")
+
+    document = parse(root, (root / "loop.rst").read_text(encoding="utf-8"), "loop.rst")
+
+    assert document.text == "Loop.\n\nTurn."
+    assert [w for w in document.warnings if "includes itself" in w] == list(document.warnings)
+    assert len(document.warnings) == 1
+
+
+def test_a_chain_of_includes_ends(root: Path) -> None:
+    for i in range(40):
+        (root / f"{i}.txt").write_text(f"Part {i}.\n\n.. include:: {i + 1}.txt\n", encoding="utf-8")
+
+    document = parse(root, ".. include:: 0.txt\n", "chain.rst")
+
+    assert "Part 5." in document.text
+    assert len(document.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ("   :start-line: 1\n   :end-line: 2\n", "B"),
+        ("   :start-line: -1\n", "C"),
+        ("   :start-after: A\n", "B C"),
+        ("   :end-before: C\n", "A B"),
+        ("   :start-after: nowhere\n", "A B C"),
+        ("   :start-line: x\n", "A B C"),
+    ],
+)
+def test_a_part_of_a_file_is_included(root: Path, options: str, kept: str) -> None:
+    (root / "abc.txt").write_text("A\nB\nC", encoding="utf-8")
+
+    document = parse(root, f".. include:: abc.txt\n{options}", "part.rst")
+
+    assert document.text.split() == kept.split()
+
+
+@pytest.mark.parametrize(
+    ("directive", "language"),
+    [
+        (".. literalinclude:: kernel.py", "py"),
+        (".. literalinclude:: kernel.py\n   :language: python\n   :emphasize-lines: 1", "python"),
+        (".. include:: kernel.py\n   :code: python", "python"),
+    ],
+)
+def test_a_literal_include_is_code(root: Path, directive: str, language: str) -> None:
+    document = parse(root, f"{directive}\n\nAfter.\n")
+
+    assert document.text == f"```{language}\nx = 1\ny = 2\n```\n\nAfter."
+
+
+def test_an_include_inside_a_directive_keeps_its_place(root: Path) -> None:
+    document = parse(root, ".. tab-item:: Tab\n\n   .. include:: parts/note.txt\n\nAfter.\n")
+
+    assert [s.title for s in document.sections] == ["Tab"]
+    assert document.blocks[1].section == 0
+    assert document.blocks[-1].section is None

@@ -1,0 +1,122 @@
+"""Markdown: what becomes of each construct, and where in the file it is said to stand."""
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.builder import Kind, ParsedDocument
+from ingest.readers import read
+from tests.conftest import needs_corpus
+from tests.ingest.documents import PROPERTY, Case, cases, corpus_sample, read_corpus, show
+
+FAITHFUL_SHARE = 0.99
+WORD = re.compile(r"[A-Za-z0-9]+")
+
+
+def parse(text: str) -> ParsedDocument:
+    return read(Path("manual.md"), text.encode(), root=Path("/"))
+
+
+@pytest.mark.parametrize("case", cases("markdown.md"))
+def test_markdown_becomes_blocks_with_their_lines(case: Case) -> None:
+    assert show(parse(case.source)) == case.expected
+
+
+@pytest.mark.parametrize(
+    ("content", "metadata"),
+    [
+        ("title: The guide\nversion: 1\nlicence: MIT\ntarget: h200", ("The guide", "1", "MIT", "h200")),
+        ("title: 'x: y'\nlicense: Apache-2.0", ("x: y", "", "Apache-2.0", "")),
+        ("version: 1.10", ("", "1.10", "", "")),
+        ("version: 2024-01-31", ("", "2024-01-31", "", "")),
+        ("version: 2024-13-45", ("", "2024-13-45", "", "")),
+        ("version: 007", ("", "007", "", "")),
+        ("title: Yes", ("Yes", "", "", "")),
+        ("- a\n- b", ("", "", "", "")),
+        ("title: [a, b]", ("", "", "", "")),
+        ("", ("", "", "", "")),
+    ],
+)
+def test_front_matter_is_taken_as_it_is_written(content: str, metadata: tuple[str, ...]) -> None:
+    document = parse(f"---\n{content}\n---\n\n# Head\n")
+
+    assert tuple(document.metadata.get(k, "") for k in ("title", "version", "licence", "target")) == metadata
+    assert document.text == "# Head"
+
+
+@pytest.mark.parametrize(
+    ("markup", "words"),
+    [
+        ("<ul><li>one</li><li>two</li></ul>", ["one", "two"]),
+        ("<p>one</p><p>two</p>", ["one", "two"]),
+        ("<div>one<br>two</div>", ["one", "two"]),
+        ("<table><tr><td>one</td></tr><tr><td>two</td></tr></table>", ["one", "two"]),
+        ("<p>o<b>n</b>e</p>", ["one"]),
+    ],
+)
+def test_html_that_separates_words_on_the_page_separates_them_in_the_text(markup: str, words: list[str]) -> None:
+    assert WORD.findall(parse(markup).text) == words
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_line_ends_of_every_system_count_the_same(ending: str) -> None:
+    document = parse(ending.join(["# Head", "", "one", "two", "", "three"]))
+
+    assert show(document).splitlines()[1:] == ["3 text §Head: one", "4 text §Head: two", "6 text §Head: three"]
+
+
+def test_a_byte_order_mark_is_no_text() -> None:
+    assert parse("\ufeff# Head\n").sections[0].title == "Head"
+
+
+MARKS = st.sampled_from(
+    ["#", "-", "```", "|", "---", "> ", "*", "`", "<td>", "]", "![", ":::{note}", "```{list-table}", "1."]
+)
+
+
+@PROPERTY
+@given(
+    st.lists(st.one_of(MARKS, st.text(max_size=6), st.sampled_from(["\n", "\n\n", "    "])), max_size=40).map("".join)
+)
+def test_every_text_can_be_read(text: str) -> None:
+    document = parse(text)
+
+    assert len(document.lines) == 1 + document.text.count("\n")
+    assert max(document.lines) <= 1 + len(re.findall(r"\r\n|\r|\n", text))
+
+
+@needs_corpus
+def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words() -> None:
+    """Not all can: Markdown may lay a code span or a link over two lines."""
+    faithful = total = 0
+    for path, document in read_corpus(corpus_sample(".md", ".markdown")):
+        source = path.read_text(encoding="utf-8-sig").split("\n")
+        for first, end, line in paragraph_lines(document):
+            total += 1
+            faithful += set(WORD.findall(line)) <= words_of("\n".join(source[first - 1 : max(first, end - 1)]))
+
+    assert total > 1000
+    assert faithful >= FAITHFUL_SHARE * total, f"{faithful} of {total}"
+
+
+def paragraph_lines(document: ParsedDocument) -> list[tuple[int, int, str]]:
+    """Each line of each paragraph with the line it cites and the line that is cited next."""
+    found = []
+    texts = document.text.split("\n")
+    for block in document.blocks:
+        if block.kind is Kind.TEXT:
+            lines = range(document.text.count("\n", 0, block.start), document.text.count("\n", 0, block.end) + 1)
+            for i in (i for i in lines if texts[i]):
+                following = next(
+                    (n for n, text in zip(document.lines[i + 1 :], texts[i + 1 :], strict=True) if text), 0
+                )
+                found.append((document.lines[i], following, texts[i].replace("[figure: ", "")))
+    return found
+
+
+def words_of(source: str) -> set[str]:
+    return set(WORD.findall(source)) | set(WORD.findall(html.unescape(re.sub(r"</?[a-zA-Z][^>]*>", "", source))))

@@ -1,0 +1,81 @@
+"""Which target an ingested document gets: the one given, the one that its folders name, or a new one."""
+
+from pathlib import Path
+
+import pytest
+
+from kb.errors import TargetError
+from kb.session import KnowledgeBase
+from kb.settings import Settings
+from kb.targets import Targets
+from tests.conftest import HashEmbedder
+from tests.ingest.knowledge import edit, found
+
+
+def test_a_dry_run_leaves_no_trace_in_the_ingest_after_it(kb: KnowledgeBase, tmp_path: Path, home: Path) -> None:
+    (tmp_path / "newchip").mkdir()
+    (tmp_path / "newchip" / "guide.md").write_text("# Guide\n\nText.\n", encoding="utf-8")
+
+    dry = kb.ingest([tmp_path / "newchip"], dry_run=True)
+    assert Targets.load(home).find("newchip") is None
+    report = kb.ingest([tmp_path / "newchip"])
+
+    assert dry.new_targets == report.new_targets == ("newchip",)
+    assert Targets.load(home).get("newchip").parent == "any"
+
+
+def test_a_folder_that_names_no_target_becomes_a_new_target_under_any(
+    kb: KnowledgeBase, tmp_path: Path, home: Path
+) -> None:
+    folder = tmp_path / "Gizmo Chip (rev 2)"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("a.md", "deep/b.md"):
+        (folder / name).write_text("# Guide\n\nA gizmo.\n", encoding="utf-8")
+
+    report = kb.ingest([folder])
+
+    assert report.new_targets == ("gizmo-chip-rev-2",)
+    assert {f.target for f in report.files} == {"gizmo-chip-rev-2"}
+    assert Targets.load(home).lineage("Gizmo Chip (rev 2)") == ("gizmo-chip-rev-2", "any")
+    with KnowledgeBase(Settings.load(home), embedder=HashEmbedder()) as again:
+        assert again.ingest([folder]).new_targets == ()
+        assert "gizmo" in found(again, "gizmo", "gizmo-chip-rev-2")
+
+
+def test_a_folder_called_any_is_true_of_every_target(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "any").mkdir()
+    (tmp_path / "any" / "guide.md").write_text("# Guide\n\nText.\n", encoding="utf-8")
+
+    report = kb.ingest([tmp_path / "any"])
+
+    assert [(f.target, f.outcome) for f in report.files] == [("any", "new")]
+
+
+def test_a_target_that_is_given_wins_over_folder_names(kb: KnowledgeBase, manuals: Path) -> None:
+    kb.ingest([manuals])
+
+    report = kb.ingest([manuals / "mi300x"], target="MI-325X")
+
+    assert {(f.target, f.outcome) for f in report.files} == {("mi325x", "changed")}
+    assert "64 KB of local data share" in found(kb, "local data share", "mi325x")
+    assert "64 KB of local data share" not in found(kb, "local data share", "mi300x")
+
+
+def test_a_file_given_alone_keeps_the_target_that_its_folders_gave_it(kb: KnowledgeBase, manuals: Path) -> None:
+    deep = manuals / "mi300x" / "instructions" / "vop3.md"
+    deep.parent.mkdir()
+    deep.write_text("# VOP3\n\nText.\n", encoding="utf-8")
+    kb.ingest([manuals])
+    edit(deep, "Text.", "Changed.")
+
+    report = kb.ingest([deep])
+
+    assert report.new_targets == ()
+    assert [(f.target, f.outcome) for f in report.files] == [("mi300x", "changed")]
+
+
+def test_an_unknown_target_is_refused_before_anything_is_done(kb: KnowledgeBase, manuals: Path) -> None:
+    with pytest.raises(TargetError):
+        kb.ingest([manuals], target="no-such-chip")
+
+    assert kb.catalog.counts()["document"] == 0

@@ -1,0 +1,60 @@
+"""Ingests in a child process for each order on its input, so that a test may kill it at any moment.
+
+The children are forked from a process that has all libraries loaded, as a test needs dozens. Orders and events are JSON
+lines. An order has `home`, `folder` and `pause`, the seconds to wait after each document. Events are `pid`, `stored`
+(once a document is acknowledged), `found` (what a search finds when the ingest is done) and at last `status`.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import chromadb  # noqa: F401, TID253 - loaded once, before the forks
+import numpy as np
+
+from kb.model import FileReport
+from kb.session import KnowledgeBase
+from kb.settings import Settings
+from tests.conftest import HashEmbedder
+
+SECONDS_PER_TEXT = 0.0002
+"""Slow enough for a kill to land while documents are embedded."""
+QUESTION = "bank conflict of the register file"
+
+
+class SlowEmbedder(HashEmbedder):
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        time.sleep(SECONDS_PER_TEXT * len(texts))
+        return super().embed_documents(texts)
+
+
+def tell(**event: object) -> None:
+    print(json.dumps(event), flush=True)
+
+
+def ingest(home: Path, folder: Path, pause: float) -> None:
+    def stored(report: FileReport, done: int, total: int) -> None:
+        tell(stored=report.path)
+        time.sleep(pause)
+
+    tell(pid=os.getpid())
+    with KnowledgeBase(Settings.load(home), embedder=SlowEmbedder()) as kb:
+        kb.ingest([folder], progress=stored)
+        tell(found=[hit.passage.citation.id for hit in kb.search(QUESTION, limit=20).hits])
+
+
+def main() -> None:
+    for line in sys.stdin:
+        order = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            ingest(Path(order["home"]), Path(order["folder"]), order["pause"])
+            os._exit(0)
+        tell(status=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""A process that is killed while it ingests loses nothing that it acknowledged, and leaves nothing half-written."""
+
+import random
+import shutil
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kb.catalog import Catalog
+from tests.conftest import HashEmbedder
+from tests.reliability.conftest import DOCUMENTS, Dump, Ingester, Run, dump, of_sources, sources, write_documents
+
+KILLS = 30
+CHANCE = random.Random(20251120)
+MOMENTS = [
+    (after, round(CHANCE.random(), 3))
+    for after in [0] * (KILLS // 4)
+    + CHANCE.sample(range(1, DOCUMENTS), KILLS - 2 * (KILLS // 4) - 1)
+    + [DOCUMENTS] * (KILLS // 4 + 1)
+]
+"""So many documents acknowledged, and the share of the time to the next event that passed: before the first (opening,
+reading, embedding), between any two, after the last (publishing the index)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clean:
+    """An ingest that was never killed."""
+
+    folder: Path
+    home: Path
+    run: Run
+    held: Dump
+
+
+def ingest_cleanly(ingester: Ingester, folder: Path, home: Path, *, version: int) -> Clean:
+    write_documents(folder, version=version)
+    run = ingester.run(home, folder)
+    return Clean(folder, home, run, dump(home))
+
+
+@pytest.fixture(scope="module")
+def clean(ingester: Ingester, tmp_path_factory: pytest.TempPathFactory) -> Clean:
+    root = tmp_path_factory.mktemp("clean")
+    return ingest_cleanly(ingester, root / "chip-x", root / "home", version=1)
+
+
+@pytest.fixture(scope="module")
+def two_versions(ingester: Ingester, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clean, Clean]:
+    """Of the same files before and after a change, each in a home of its own; the second is what the files are now."""
+    root = tmp_path_factory.mktemp("versions")
+    before = ingest_cleanly(ingester, root / "chip-x", root / "home1", version=1)
+    return before, ingest_cleanly(ingester, root / "chip-x", root / "home2", version=2)
+
+
+def killed(ingester: Ingester, home: Path, clean: Clean, after: int, share: float) -> Run:
+    """A run that was killed for certain: were it done before, then once more and earlier."""
+    start = shutil.copytree(home, home.with_name("start")) if home.exists() else None
+    while (run := ingester.kill(home, clean.folder, after=after, seconds=share * clean.run.seconds[after])).status == 0:
+        share /= 2
+        shutil.rmtree(home)
+        if start:
+            shutil.copytree(start, home)
+    assert run.status == -signal.SIGKILL
+    return run
+
+
+def acknowledged(run: Run, clean: Clean) -> set[str]:
+    return {str(clean.folder.parent / path) for path in run.stored}
+
+
+def test_a_clean_run_holds_every_document_once(clean: Clean) -> None:
+    assert [row["source"] for row in clean.held["document"]] == [
+        str(clean.folder / f"doc-{n:02}.md") for n in range(DOCUMENTS)
+    ]
+    assert len(clean.run.stored) == DOCUMENTS
+    assert [row for row in clean.held["chunk"] if row["body"] is None] == []
+    assert [row for row in clean.held["vector"] if row["value"] is None] == []
+    assert len(clean.held["fact"]) == 2 * DOCUMENTS
+    assert len(clean.held["vector"]) > 512
+    assert clean.held["orphan"] == []
+
+
+@pytest.mark.parametrize(("after", "share"), MOMENTS)
+def test_a_kill_loses_no_acknowledged_document_and_the_next_ingest_finishes_the_work(
+    ingester: Ingester, clean: Clean, home: Path, after: int, share: float
+) -> None:
+    run = killed(ingester, home, clean, after, share)
+
+    with Catalog(home) as catalog:
+        assert catalog.problems(HashEmbedder.fingerprint) == []
+    held = dump(home)
+    assert after <= len(run.stored)
+    assert acknowledged(run, clean) <= sources(held)
+    assert held == of_sources(clean.held, sources(held))
+
+    finished = ingester.run(home, clean.folder)
+
+    assert dump(home) == clean.held
+    assert finished.found == clean.run.found
+    assert len(list((home / "index").iterdir())) <= 2
+
+
+@pytest.mark.parametrize(("after", "share"), MOMENTS[::6])
+def test_a_kill_in_a_second_ingest_leaves_of_each_document_the_old_or_the_new_version(
+    ingester: Ingester, two_versions: tuple[Clean, Clean], home: Path, after: int, share: float
+) -> None:
+    before, now = two_versions
+    shutil.copytree(before.home, home)
+
+    run = killed(ingester, home, now, after, share)
+
+    held = dump(home)
+    new = {row["source"] for row in held["document"] if row in now.held["document"]}
+    parts = of_sources(now.held, new), of_sources(before.held, sources(before.held) - new)
+    assert acknowledged(run, now) <= new
+    assert held == {table: sorted(parts[0][table] + parts[1][table], key=repr) for table in held}
+
+    finished = ingester.run(home, now.folder)
+
+    assert dump(home) == now.held
+    assert finished.found == now.run.found

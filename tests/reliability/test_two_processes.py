@@ -1,0 +1,136 @@
+"""Two processes in one home: writers one at a time, readers whenever they like."""
+
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb.catalog import Catalog
+from kb.errors import LockedError
+from kb.model import Status
+from kb.session import KnowledgeBase
+from kb.settings import Settings
+from tests.conftest import HashEmbedder
+from tests.reliability.conftest import Ingester, dump, of_sources, sources, write_documents
+
+PAUSE = 0.03
+"""Seconds after each of 40 documents: longer in all than a second writer waits for the lock."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_documents(tmp_path / "chip-x", version=1)
+    return tmp_path / "chip-x"
+
+
+def opened(home: Path) -> KnowledgeBase:
+    return KnowledgeBase(Settings.load(home), embedder=HashEmbedder())
+
+
+def test_a_second_ingest_at_the_same_time_is_refused_and_harms_nothing(
+    ingester: Ingester, folder: Path, home: Path, tmp_path: Path
+) -> None:
+    ingester.run(tmp_path / "alone", folder)
+    refusals: list[str] = []
+
+    for run in ingester.start(home, folder, pause=PAUSE):
+        if len(run.stored) == 1 and not refusals:
+            with opened(home) as kb, pytest.raises(LockedError) as caught:
+                kb.ingest([folder])
+            refusals.append(caught.value.message)
+
+    assert run.status == 0
+    assert f"process {run.pid} " in refusals[0]
+    assert dump(home) == dump(tmp_path / "alone")
+
+
+def test_readers_work_while_a_writer_writes_and_see_whole_documents(
+    ingester: Ingester, folder: Path, home: Path, tmp_path: Path
+) -> None:
+    ingester.run(tmp_path / "alone", folder)
+    whole = dump(tmp_path / "alone")
+    seen: list[set[str]] = []
+
+    for run in ingester.start(home, folder, pause=PAUSE):
+        if len(run.stored) % 8 == 1:
+            with opened(home) as kb:
+                result = kb.search("bank conflict of the register file", target="chip-x")
+            held = dump(home)
+            seen.append(sources(held))
+            assert result.status is Status.OK
+            assert held == of_sources(whole, seen[-1])
+            assert {str(folder.parent / path) for path in run.stored} <= seen[-1]
+
+    assert run.status == 0
+    assert seen == sorted(seen, key=len)
+    assert len(seen[0]) < len(seen[-1])
+
+
+def test_a_search_goes_on_when_a_document_that_it_found_is_replaced_meanwhile(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "chip-x" / "a.md"
+    file.parent.mkdir()
+
+    def write(version: int) -> None:
+        sections = "\n".join(f"## Bank {i}\n\nBank conflict {version}.\n" for i in range(version))
+        file.write_text(f"# Banks\n\n{sections}", encoding="utf-8")
+        with opened(home) as writer:
+            writer.ingest([file.parent])
+
+    class Meanwhile(HashEmbedder):
+        """Another process replaces the document after the words were looked up and before the vectors are."""
+
+        def embed_queries(self, texts) -> np.ndarray:
+            write(2)
+            return super().embed_queries(texts)
+
+    write(5)
+
+    with KnowledgeBase(Settings.load(home), embedder=Meanwhile()) as kb:
+        result = kb.search("bank conflict", target="chip-x")
+
+    assert result.status is Status.OK
+    assert len({hit.passage.citation.sha256 for hit in result.hits}) == 1
+
+
+def test_a_home_with_the_log_of_a_killed_writer_opens(ingester: Ingester, folder: Path, home: Path) -> None:
+    run = ingester.kill(home, folder, after=20, seconds=0)
+    assert run.status == -signal.SIGKILL
+    assert (home / "catalog.sqlite-wal").stat().st_size > 0
+
+    with opened(home) as kb:
+        stored = {state.path for state in kb.catalog.states().values()}
+        assert kb.catalog.problems(HashEmbedder.fingerprint) == []
+        assert kb.search("bank conflict").status is Status.OK
+
+    assert set(run.stored) <= stored
+
+
+def test_the_lock_of_a_killed_writer_is_free_and_what_it_left_in_it_does_no_harm(
+    ingester: Ingester, folder: Path, home: Path
+) -> None:
+    ingester.kill(home, folder, after=3, seconds=0)
+    assert (home / ".lock.holder").is_file()
+
+    with opened(home) as kb:
+        report = kb.ingest([folder])
+
+    assert report.count("new") + report.count("unchanged") == len(list(folder.iterdir()))
+    assert not (home / ".lock.holder").exists()
+
+
+def test_a_long_lived_reader_sees_what_another_process_adds(ingester: Ingester, folder: Path, home: Path) -> None:
+    with opened(home) as reader:
+        before = reader.search("bank conflict")
+        ingester.run(home, folder)
+        after = reader.search("bank conflict")
+
+    assert (before.status, after.status) == (Status.INSUFFICIENT, Status.OK)
+
+
+def test_a_reader_opened_before_a_kill_reads_on(ingester: Ingester, folder: Path, home: Path) -> None:
+    with Catalog(home) as reader:
+        run = ingester.kill(home, folder, after=10, seconds=0)
+        states = reader.states()
+
+    assert {Path(path).name for path in run.stored} <= {Path(source).name for source in states}

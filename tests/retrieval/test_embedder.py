@@ -1,0 +1,202 @@
+"""The real embedding model, as kb runs it: the numbers of its authors, no text cut silently, no altered weights."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb.errors import EmbeddingError, MissingModelError
+from kb.settings import DEFAULT_MODEL, cache_dir
+from retrieval import embedding_model
+from retrieval.compile import MIN_COSINE, compiled, load_embedder
+from retrieval.embedder import BATCH_TEXTS, OnnxEmbedder
+from retrieval.embedding_model import WEIGHTS, find_model
+from tests.retrieval.default_model import compile_once, needs_model
+
+SENTENCE = "Each compute unit has 64 KB of local data share."
+FIRST_FIVE = [0.0588498, 0.0082543, -0.0463566, -0.0198020, -0.0550730]
+
+TEXTS = [
+    SENTENCE,
+    "v_mfma_f32_32x32x8_f16 reads its accumulators from consecutive VGPRs",
+    "| Model | LDS (KiB) |\n|---|---|\n| MI300X | 64 |",
+    "Größe des lokalen Speichers · 局部数据共享",
+    "x",
+    "To avoid bank conflicts, pad the leading dimension of the tile. " * 8,
+]
+
+WITH_SENTENCE_TRANSFORMERS = """
+import json, sys
+import numpy as np
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(sys.argv[1], device="cpu", local_files_only=True)
+np.save(sys.argv[2], model.encode(json.loads(sys.argv[3]), normalize_embeddings=True))
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> OnnxEmbedder:
+    compile_once()
+    return load_embedder(DEFAULT_MODEL, cache=cache_dir(), on_compile=pytest.fail)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """The files of the default model in a folder where they can be changed; the weights are a link."""
+    source, copy = find_model(DEFAULT_MODEL).folder, tmp_path / DEFAULT_MODEL
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns(WEIGHTS))
+    (copy / WEIGHTS).symlink_to(source / WEIGHTS)
+    return copy
+
+
+@needs_model
+def test_the_first_numbers_of_a_sentence_are_those_that_were_recorded(model: OnnxEmbedder) -> None:
+    vectors = model.embed_documents([SENTENCE])
+
+    assert vectors.shape == (1, 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors[0, :5], FIRST_FIVE, atol=1e-5)
+
+
+@needs_model
+@pytest.mark.slow
+def test_the_vectors_are_those_of_sentence_transformers(model: OnnxEmbedder, tmp_path: Path) -> None:
+    file, folder = tmp_path / "vectors.npy", find_model(DEFAULT_MODEL).folder
+    subprocess.run([sys.executable, "-c", WITH_SENTENCE_TRANSFORMERS, folder, file, json.dumps(TEXTS)], check=True)
+
+    cosines = np.sum(model.embed_documents(TEXTS) * np.load(file), axis=1)
+
+    assert cosines.min() >= MIN_COSINE
+
+
+@needs_model
+def test_every_vector_has_length_one(model: OnnxEmbedder) -> None:
+    vectors = np.concatenate([model.embed_documents(TEXTS), model.embed_queries(["", *TEXTS])])
+
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+@needs_model
+def test_a_batch_gives_the_vectors_of_its_texts_alone_in_their_order(model: OnnxEmbedder) -> None:
+    texts = [f"Text {i} " + "about banks " * (i * 7 % 30) for i in range(BATCH_TEXTS + 5)]
+
+    together = model.embed_documents(texts)
+
+    np.testing.assert_allclose(together, np.concatenate([model.embed_documents([t]) for t in texts]), atol=1e-5)
+
+
+@needs_model
+def test_a_document_is_refused_from_the_first_token_too_many(model: OnnxEmbedder) -> None:
+    fitting, too_long = "word " * model.max_tokens, "word " * (model.max_tokens + 1)
+    assert len(model.token_spans(too_long)) == model.max_tokens + 1
+
+    assert model.embed_documents([fitting]).shape == (1, 384)
+    with pytest.raises(EmbeddingError, match=r"tokens is longer than .* takes \(256\)"):
+        model.embed_documents([SENTENCE, too_long])
+
+
+@needs_model
+def test_a_long_query_is_embedded_by_its_beginning(model: OnnxEmbedder) -> None:
+    beginning = "word " * model.max_tokens
+
+    vectors = model.embed_queries([beginning, beginning + "and much more " * 100])
+
+    np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-5)
+
+
+@needs_model
+def test_token_spans_are_places_in_the_text_in_order(model: OnnxEmbedder) -> None:
+    spans = model.token_spans("Bank conflicts of v_mfma_f32")
+
+    assert ["Bank conflicts of v_mfma_f32"[start:end] for start, end in spans][:3] == ["Bank", "conflicts", "of"]
+    assert all(start < end <= following for (start, end), (following, _) in pairwise(spans))
+
+
+@needs_model
+def test_the_fingerprint_names_model_weights_backend_and_precision(model: OnnxEmbedder) -> None:
+    assert re.fullmatch(r"all-MiniLM-L6-v2@[0-9a-f]{16}/onnxruntime-float32", model.fingerprint)
+
+
+@needs_model
+def test_a_model_is_compiled_once_a_machine(model: OnnxEmbedder) -> None:
+    told: list[str] = []
+
+    file = compiled(find_model(DEFAULT_MODEL), cache_dir(), on_compile=told.append)
+
+    assert file.is_file()
+    assert told == []
+
+
+def change(file: Path, **settings: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | settings), encoding="utf-8")
+
+
+CLS_POOLING = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+PROMPTS = {"prompts": {"query": "query: ", "document": "passage: "}}
+
+
+@needs_model
+@pytest.mark.parametrize(
+    ("file", "settings"),
+    [("1_Pooling/config.json", CLS_POOLING), ("config_sentence_transformers.json", PROMPTS)],
+    ids=["pooling", "prompts"],
+)
+def test_the_same_weights_used_in_another_way_have_another_fingerprint(
+    model: OnnxEmbedder, copied: Path, file: str, settings: dict[str, object]
+) -> None:
+    change(copied / file, **settings)
+
+    other = load_embedder(str(copied), cache=cache_dir(), on_compile=pytest.fail)
+
+    assert other.fingerprint != model.fingerprint
+
+
+@needs_model
+def test_the_same_weights_with_other_pooling_are_compiled_anew(model: OnnxEmbedder, copied: Path) -> None:
+    def stop(name: str) -> None:
+        raise InterruptedError
+
+    change(copied / "1_Pooling/config.json", **CLS_POOLING)
+
+    with pytest.raises(InterruptedError):
+        compiled(find_model(str(copied)), cache_dir(), on_compile=stop)
+
+
+@needs_model
+def test_altered_weights_of_the_default_model_are_refused(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_model, "_wheel_folder", lambda: copied)
+    assert find_model(DEFAULT_MODEL).folder == copied
+    weights = bytearray((copied / WEIGHTS).read_bytes())
+    weights[-1] ^= 1
+    (copied / WEIGHTS).unlink()
+    (copied / WEIGHTS).write_bytes(weights)
+
+    with pytest.raises(EmbeddingError, match="not the published model") as caught:
+        find_model(DEFAULT_MODEL)
+
+    assert "force-reinstall" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model", "/no/such/folder", "not a name!"])
+def test_a_missing_model_is_told_with_what_to_do(name: str) -> None:
+    with pytest.raises(MissingModelError, match="is not on this machine") as caught:
+        find_model(name)
+
+    assert "KB_EMBEDDING_MODEL=none" in caught.value.hint
+
+
+def test_a_model_without_safetensors_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text("[]", encoding="utf-8")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"pickled")
+
+    with pytest.raises(EmbeddingError, match=f"has no {WEIGHTS}") as caught:
+        find_model(str(tmp_path))
+
+    assert "pickled" in caught.value.hint
+    assert not isinstance(caught.value, MissingModelError)

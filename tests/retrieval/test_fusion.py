@@ -1,0 +1,113 @@
+"""Fusion: one ranking of all that was found, the same however the question's phrasings are ordered."""
+
+from math import isfinite
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.fusion import Scores, fuse
+
+SCORES = st.dictionaries(st.integers(1, 30), st.integers(-640, 640).map(lambda n: n / 64), max_size=12)
+FOUND = SCORES.filter(bool)
+PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=4)
+WEIGHT = st.floats(0, 1)
+
+
+def ranked(scores: Scores) -> list[int]:
+    return sorted(scores, key=lambda chunk: (-scores[chunk], chunk))
+
+
+def or_worst(scores: Scores, chunk: int) -> float:
+    return scores.get(chunk, min(scores.values(), default=0.0))
+
+
+@given(PAIRS, WEIGHT, st.randoms(use_true_random=False))
+def test_the_order_of_the_phrasings_changes_nothing(pairs: list[tuple[Scores, Scores]], weight: float, random) -> None:
+    shuffled = random.sample(pairs, len(pairs))
+
+    assert fuse(shuffled, lexical_weight=weight) == fuse(pairs, lexical_weight=weight)
+
+
+@given(PAIRS, WEIGHT)
+def test_all_that_any_list_holds_is_ranked_once(pairs: list[tuple[Scores, Scores]], weight: float) -> None:
+    chunks = [fused.chunk for fused in fuse(pairs, lexical_weight=weight)]
+
+    assert sorted(chunks) == sorted({chunk for pair in pairs for scores in pair for chunk in scores})
+
+
+@given(FOUND, WEIGHT, st.booleans())
+def test_where_one_list_is_empty_the_other_decides(scores: Scores, weight: float, lexical: bool) -> None:
+    pair: tuple[Scores, Scores] = (scores, {}) if lexical else ({}, scores)
+
+    assert [fused.chunk for fused in fuse([pair], lexical_weight=weight)] == ranked(scores)
+
+
+@given(FOUND, FOUND, st.sampled_from([0.0, 1.0]))
+def test_a_list_with_all_the_weight_decides(lexical: Scores, dense: Scores, weight: float) -> None:
+    deciding = lexical if weight else dense
+
+    chunks = [fused.chunk for fused in fuse([(lexical, dense)], lexical_weight=weight)]
+
+    pool = {chunk: or_worst(deciding, chunk) for chunk in {*lexical, *dense}}
+    assert chunks == ranked(pool)
+
+
+@given(PAIRS, WEIGHT)
+def test_what_is_at_least_as_good_in_every_list_is_not_ranked_below(
+    pairs: list[tuple[Scores, Scores]], weight: float
+) -> None:
+    score = {fused.chunk: fused.score for fused in fuse(pairs, lexical_weight=weight)}
+
+    lists = [scores for pair in pairs for scores in pair]
+    for better in score:
+        for worse in score:
+            if all(or_worst(scores, better) >= or_worst(scores, worse) for scores in lists):
+                assert score[better] >= score[worse] - 1e-9
+
+
+@given(st.sets(st.integers(1, 30), min_size=2), WEIGHT)
+def test_ties_are_in_the_order_of_ids(chunks: set[int], weight: float) -> None:
+    even = dict.fromkeys(chunks, 1.5)
+
+    assert [fused.chunk for fused in fuse([(even, even)], lexical_weight=weight)] == sorted(chunks)
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.dictionaries(st.integers(1, 9), st.floats(-1e6, 1e6, allow_subnormal=True), max_size=6)] * 2),
+        min_size=1,
+        max_size=3,
+    ),
+    WEIGHT,
+)
+def test_every_score_is_a_number_and_the_best_comes_first(pairs: list[tuple[Scores, Scores]], weight: float) -> None:
+    scores = [fused.score for fused in fuse(pairs, lexical_weight=weight)]
+
+    assert all(isfinite(score) for score in scores)
+    assert scores == sorted(scores, reverse=True)
+
+
+@given(PAIRS, WEIGHT)
+def test_each_chunk_says_which_lists_found_it(pairs: list[tuple[Scores, Scores]], weight: float) -> None:
+    for fused in fuse(pairs, lexical_weight=weight):
+        found = [(fused.chunk in lexical, fused.chunk in dense) for lexical, dense in pairs]
+
+        assert (fused.lexical is not None) == any(lexical for lexical, _ in found)
+        assert (fused.dense is not None) == any(dense for _, dense in found)
+        assert fused.phrasings == sum(lexical or dense for lexical, dense in found)
+
+
+def test_scores_are_compared_by_how_far_they_stand_out_in_their_list() -> None:
+    """Worked by hand: BM25 of 9, 6, 3 and cosines of 0.3, 0.9, 0.6 are z-scores of 1.2247, 0, -1.2247 in some order."""
+    fused = fuse([({1: 9, 2: 6, 3: 3}, {1: 0.3, 2: 0.9, 3: 0.6})], lexical_weight=0.6)
+
+    assert [(f.chunk, f.score) for f in fused] == [
+        (2, pytest.approx(0.4 * 1.2247449)),
+        (1, pytest.approx(0.6 * 1.2247449 - 0.4 * 1.2247449)),
+        (3, pytest.approx(-0.6 * 1.2247449)),
+    ]
+
+
+def test_no_list_no_ranking() -> None:
+    assert fuse([({}, {}), ({}, {})], lexical_weight=0.6) == []

@@ -1,0 +1,140 @@
+"""Packing: whole passages within a budget; repetitions folded together, new numbers never."""
+
+import re
+from itertools import count
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.model import TOKEN_CHARACTERS, Citation, Hit, Passage, SearchResult, Status, Why
+from retrieval.packing import NEAR_DUPLICATE, merge_repetitions, pack
+
+WORDS = ("local", "data", "share", "bank", "cache", "line", "of", "KB")
+
+
+def passage(text: str, *, target: str = "mi300x", key: str = "k", section: tuple[str, ...] = ("Memory",)) -> Passage:
+    citation = Citation(id=key, path=f"{target}/a.md", sha256="0" * 64, section=section, line_start=3, line_end=4)
+    return Passage(citation=citation, target=target, title="Guide", kind="text", lead="", text=text)
+
+
+def found(*passages: Passage) -> SearchResult:
+    why = Why(lexical=1.0, dense=None, phrasings=1)
+    hits = tuple(Hit(passage=p, score=-float(rank), why=why) for rank, p in enumerate(passages))
+    return SearchResult(status=Status.OK, hits=hits, notes=("as found",))
+
+
+@st.composite
+def results(draw: st.DrawFn) -> SearchResult:
+    texts = st.lists(st.sampled_from(WORDS) | st.integers(0, 9).map(str), min_size=1, max_size=40).map(" ".join)
+    number = count()
+    passages = st.builds(
+        lambda text, target, section: passage(text, target=target, key=f"id{next(number)}", section=section),
+        texts,
+        st.sampled_from(["mi300x", "mi355x"]),
+        st.sampled_from([(), ("Memory",), ("Memory of the chip", "Local data share")]),
+    )
+    return found(*draw(st.lists(passages, max_size=12)))
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def numbers(text: str) -> set[str]:
+    return set(re.findall(r"\d+(?:\.\d+)?", text))
+
+
+@given(results(), st.integers(1, 200))
+def test_a_context_keeps_its_budget(result: SearchResult, budget: int) -> None:
+    context = pack(result, budget_tokens=budget)
+
+    assert context.tokens <= budget == context.budget_tokens
+    assert len(context.text) <= TOKEN_CHARACTERS * budget
+
+
+@given(results(), st.integers(1, 200))
+def test_a_context_holds_whole_passages_in_their_order_and_lists_all_others(result: SearchResult, budget: int) -> None:
+    context = pack(result, budget_tokens=budget)
+
+    given_order = [hit.passage for hit in result.hits]
+    ids = [p.citation.id for p in context.passages]
+    assert [p for p in given_order if p.citation.id in ids] == list(context.passages)
+    assert [p.citation for p in given_order if p.citation.id not in ids] == list(context.left_out)
+    assert all(p.shown in context.text and str(p.citation) in context.text for p in context.passages)
+    assert (context.status, context.notes) == (result.status, result.notes)
+
+
+@given(results())
+def test_a_budget_for_all_leaves_nothing_out(result: SearchResult) -> None:
+    context = pack(result, budget_tokens=100_000)
+
+    assert len(context.passages) == len(result.hits)
+    assert context.left_out == ()
+
+
+def test_a_passage_that_does_not_fit_makes_room_for_the_next_that_does() -> None:
+    long, short = passage("word " * 400, key="long"), passage("word", key="short")
+
+    context = pack(found(long, short), budget_tokens=100)
+
+    assert [p.citation.id for p in context.passages] == ["short"]
+    assert [c.id for c in context.left_out] == ["long"]
+
+
+@given(results())
+def test_every_hit_is_kept_or_stands_in_the_better_one_that_it_repeats(result: SearchResult) -> None:
+    kept = merge_repetitions(result.hits)
+
+    by_id = {hit.passage.citation.id: hit.passage for hit in result.hits}
+    folded = [(hit.passage, by_id[citation.id]) for hit in kept for citation in hit.also_in]
+    assert sorted(by_id) == sorted([h.passage.citation.id for h in kept] + [p.citation.id for _, p in folded])
+    assert [h.score for h in kept] == sorted((h.score for h in kept), reverse=True)
+    for better, repeated in folded:
+        assert repeated.target == better.target
+        assert numbers(repeated.text) <= numbers(better.text)
+        assert list(by_id).index(better.citation.id) < list(by_id).index(repeated.citation.id)
+
+
+@given(results())
+def test_what_is_kept_repeats_nothing_without_a_new_number(result: SearchResult) -> None:
+    kept = [hit.passage for hit in merge_repetitions(result.hits)]
+
+    for rank, later in enumerate(kept):
+        for better in kept[:rank]:
+            theirs, own = words(better.text), words(later.text)
+            alike = len(own & theirs) > NEAR_DUPLICATE * len(own | theirs)
+            assert not alike or later.target != better.target or not numbers(later.text) <= numbers(better.text)
+
+
+def test_the_same_passage_of_another_target_is_no_repetition() -> None:
+    own, sibling = passage("64 KB of LDS", key="a"), passage("64 KB of LDS", key="b", target="mi355x")
+
+    assert len(merge_repetitions(found(own, sibling).hits)) == 2
+
+
+def test_near_identical_rows_with_another_number_are_no_repetition() -> None:
+    rows = [passage(f"| lds_size | {kib} | KiB | per compute unit |", key=str(kib)) for kib in (64, 160)]
+
+    assert len(merge_repetitions(found(*rows).hits)) == 2
+
+
+def test_rows_of_different_things_with_the_same_numbers_are_no_repetition() -> None:
+    rows = [
+        passage(f"| {name} | 16 | passes | 4 | VGPRs |", key=name)
+        for name in ("v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16")
+    ]
+
+    kept = merge_repetitions(found(*rows).hits)
+
+    assert [hit.passage.citation.id for hit in kept] == ["v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16"]
+
+
+def test_leading_hits_are_kept_while_they_fit_and_the_first_always() -> None:
+    result = found(*(passage("word " * 40, key=str(i)) for i in range(4)))
+    each = result.hits[0].passage.tokens
+
+    lengths = {budget: len(result.within(budget).hits) for budget in (1, each, 2 * each - 1, 2 * each, 9 * each)}
+
+    assert lengths == {1: 1, each: 1, 2 * each - 1: 1, 2 * each: 2, 9 * each: 4}
+    assert result.within(1).hits[0] == result.hits[0]
+    assert found().within(10).hits == ()
