@@ -113,9 +113,10 @@ class DocumentBuilder:
         self._flow(Kind.ITEM, text, line, f"{pad}{marker} ", pad + " " * (len(marker) + 1))
 
     def code(self, code: str, line: int, *, language: str = "") -> None:
-        """`line` is that of the first line of code."""
+        """`line` is that of the first line of `code`, blank or not."""
+        line += _blank_lines(code)
         lines = code.strip("\n").split("\n")
-        if any(lines):
+        if any(part.strip() for part in lines):
             numbers = [max(1, line - 1), *range(line, line + len(lines)), line + len(lines) - 1]
             self._emit(Kind.CODE, [f"```{language}", *lines, "```"], numbers)
 
@@ -160,6 +161,7 @@ class DocumentBuilder:
         )
 
     def _flow(self, kind: Kind, text: str, line: int, first: str, rest: str) -> None:
+        line += _blank_lines(text)
         lines = [part.strip() for part in text.strip().split("\n")]
         if any(lines):
             lines = [first + lines[0], *(rest + part if part else "" for part in lines[1:])]
@@ -182,6 +184,11 @@ class DocumentBuilder:
         for index in self._open:
             self._sections[index].end = end
         return start
+
+
+def _blank_lines(text: str) -> int:
+    """How many lines `text` begins with that say nothing."""
+    return text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def _grid(rows: Sequence[Sequence[Cell]], header_rows: int) -> list[list[str]]:

@@ -88,7 +88,10 @@ def publish(catalog: Catalog, *, model: str) -> Generation:
 def _build(folder: Path, ids: NDArray[np.int64], matrix: Vectors, targets: Sequence[str]) -> None:
     client = _client(folder)
     collection = client.create_collection(
-        COLLECTION, embedding_function=None, configuration={"hnsw": {"space": "cosine", "ef_search": SEARCH_EF}}
+        COLLECTION,
+        embedding_function=None,
+        # The last vector makes Chroma write its graph files; left in its log, they would be written by a later reader.
+        configuration={"hnsw": {"space": "cosine", "ef_search": SEARCH_EF, "sync_threshold": max(2, len(ids))}},
     )
     size = client.get_max_batch_size()
     for start in range(0, len(ids), size):

@@ -115,12 +115,12 @@ class _Fallback(Directive):
 
 
 class _CsvTable(CSVTable):
-    def run(self) -> list[nodes.Node]:
+    def run(self) -> Sequence[nodes.table | nodes.system_message]:
         found = super().run()
         # docutils counts the lines of a cell from the cell's own first.
         for row in (row for node in found for row in node.findall(nodes.row)):
             row.line = self.lineno
-        return list(found)
+        return found
 
 
 _OURS: dict[str, type[Directive]] = {"csv-table": _CsvTable, **dict.fromkeys(_CODE | _SILENT, _Fallback)}
@@ -145,22 +145,24 @@ def _fallbacks() -> Iterator[None]:
 
     Its registries are the process's: what one document lacks or defines must not change what the next one says.
     """
-    find_directive, find_role, known_roles = directives.directive, roles.role, dict(roles._roles)
+    find_directive: Callable[..., Any] = directives.directive
+    find_role: Callable[..., Any] = roles.role
+    known: dict[str, Any] = roles._roles  # type: ignore[attr-defined]  # noqa: SLF001
+    before = dict(known)
 
-    def directive(name: str, *where: Any) -> Any:
-        found = _OURS.get(name.lower()) or find_directive(name, *where)[0]
-        return found or _Fallback, []
+    def directive(name: str, *where: object) -> tuple[type[Directive], list[nodes.system_message]]:
+        return _OURS.get(name.lower()) or find_directive(name, *where)[0] or _Fallback, []
 
-    def role(name: str, *where: Any) -> Any:
+    def role(name: str, *where: object) -> tuple[Callable[..., Any], list[nodes.system_message]]:
         return find_role(name, *where)[0] or _fallback_role(name), []
 
-    directives.directive, roles.role = directive, role
+    directives.directive, roles.role = directive, role  # type: ignore[assignment]
     try:
         yield
     finally:
         directives.directive, roles.role = find_directive, find_role
-        roles._roles.clear()
-        roles._roles.update(known_roles)
+        known.clear()
+        known.update(before)
 
 
 class _Reader:
@@ -300,7 +302,8 @@ def _flat(node: nodes.Node) -> str:
         return "; ".join(map(_flat, _lost(node)))
     if isinstance(node, nodes.TextElement):
         return " ".join(_inline(node).split())
-    return "; ".join(filter(None, map(_flat, node.children)))
+    label = node.get(_LABEL, "") if isinstance(node, nodes.container) else ""
+    return "; ".join(filter(None, [label, *map(_flat, node.children)]))
 
 
 def _inline(node: nodes.Node) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kb.catalog.connection import connect, storage_errors
 from kb.catalog.records import DocumentRecord, DocumentState, Generation, SectionRecord, text_digest
 from kb.catalog.words import identifier_words
-from kb.errors import CitationError, StoreError
+from kb.errors import CitationError, ReadOnlyError, StoreError
 from kb.model import Citation, Fact, Passage
 from kb.protocols import Vectors
 
@@ -317,6 +317,8 @@ class Catalog:
         found = [row[0] for row in self._all("PRAGMA integrity_check") if row[0] != "ok"]
         try:
             self._all("INSERT INTO lexical(lexical) VALUES ('integrity-check')")
+        except ReadOnlyError:
+            pass  # FTS5 takes its check as a write
         except StoreError as error:
             found.append(f"lexical index: {error.message}")
         return found
