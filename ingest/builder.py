@@ -107,6 +107,11 @@ class DocumentBuilder:
     def text(self, text: str, line: int, *, indent: int = 0) -> None:
         self._flow(Kind.TEXT, text, line, " " * indent, " " * indent)
 
+    def lines(self, numbered: Sequence[tuple[int, str]]) -> None:
+        """A text of which each line, none of them blank, comes with its own line in the file."""
+        if numbered:
+            self._emit(Kind.TEXT, [text for _, text in numbered], [number for number, _ in numbered])
+
     def item(self, text: str, line: int, *, depth: int = 0, marker: str = "-") -> None:
         """One entry of a list; `depth` counts the lists around its own."""
         pad = "  " * depth

@@ -11,7 +11,7 @@ from ingest.windows import Tokenizer, windows
 from kb.catalog import ChunkRecord
 
 CHUNK_CHARACTERS = 1536
-"""Longest chunk, table header included. Chosen on the development questions, see benchmarks/results/chunk-size.md."""
+"""Longest chunk, table header included. Chosen on the development questions, see benchmarks/results/chunk-size.json."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+")
 _LINE = re.compile(r"\n")
@@ -77,13 +77,14 @@ def _trail(document: ParsedDocument, section: int | None) -> list[str]:
 
 
 def _pieces(text: str, block: Block) -> Iterator[_Piece]:
-    if block.table is not None and is_fact_table(block.table):
+    table = block.table
+    if table and table.rows and is_fact_table(table):
         lead = _table_lead(text, block)
-        for row in block.table.rows:
-            yield _Piece(block.kind, row.start, row.end, lead, " ".join(row.cells[:-1]))
-    elif block.end - block.start <= CHUNK_CHARACTERS:
+        for row in table.rows:
+            yield _Piece(block.kind, row.start, row.end, lead, " ".join(row.cells[:-1]).strip())
+    elif block.end - block.start <= CHUNK_CHARACTERS or (table and not table.rows):
         yield _Piece(block.kind, block.start, block.end)
-    elif block.table is not None:
+    elif table:
         yield from _table_pieces(text, block)
     else:
         is_code = block.kind is Kind.CODE

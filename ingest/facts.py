@@ -1,5 +1,6 @@
 """Facts from tables whose header says that they hold facts; nothing is guessed from any other table."""
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ from kb.catalog import FactRecord
 HEADER = ("quantity", "value", "unit", "condition", "source")
 MAY_BE_EMPTY = {"condition"}
 
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
 _SHAPE = re.compile(r"\d+(?:x\d+)+")
 
 
@@ -44,7 +46,6 @@ def _fact_rows(document: ParsedDocument) -> Iterator[tuple[Block, Row]]:
 
 
 def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    """None where `text` is none, or is one that no machine holds."""
+    number = float(text) if _NUMBER.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else None

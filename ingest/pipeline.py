@@ -1,6 +1,7 @@
 """One ingest: compare files with the catalog, read what changed, embed, store a document at a time."""
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from kb.model import FileReport, IngestReport
 from kb.protocols import Embedder
 from kb.targets import Targets
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Raised when readers, chunking or fact extraction change what they produce: then every file is read again."""
 
 BATCH_WINDOWS = 512
@@ -51,7 +52,7 @@ class Ingest:
         """
         began = time.monotonic()
         named = self.targets.get(target).name if target else None
-        paths = [p.expanduser().absolute().resolve() for p in paths]
+        paths = [Path(os.path.realpath(p.expanduser())) for p in paths]
         candidates = list({c.path: c for path in paths for c in scan(path, hidden=self.hidden)}.values())
         stored = self.catalog.states()
         gone = self._gone(paths, candidates, stored)
@@ -80,8 +81,8 @@ class Ingest:
             if candidate.skip:
                 self._report(FileReport(path=candidate.shown, target="", outcome="skipped", reason=candidate.skip))
                 continue
-            target = named or self._target_of(candidate)
             before = stored.get(candidate.source)
+            target = named or self._target_of(candidate, before)
             try:
                 document, mark = self._read(candidate, target, before)
             except (DocumentError, OSError) as error:
@@ -192,11 +193,15 @@ class Ingest:
         if not self.dry_run and any(r.outcome in ("changed", "removed") for r in self._reports):
             self.catalog.drop_unused_vectors()
 
-    def _target_of(self, candidate: Candidate) -> str:
-        """The target that the folders name; failing that, a new one named like the ingested folder."""
+    def _target_of(self, candidate: Candidate, before: DocumentState | None) -> str:
+        """The target that the folders name, or that the file had; failing both, one named like the ingested folder."""
         if found := self.targets.of_path(candidate.folders):
             return found
+        if before:
+            return before.target
         name = candidate.root.name
+        if known := self.targets.find(name):
+            return known.name
         self.targets = self.targets.with_new(name)
         added = self.targets.get(name).name
         if not self.dry_run:

@@ -78,19 +78,23 @@ def file_digest(path: Path) -> str:
 
 
 def stamp(path: Path, includes: tuple[str, ...]) -> str:
-    """Size and time of change of a file and of all it includes: equal stamps mean nothing to read."""
-    return json.dumps([[str(p), s.st_size, s.st_mtime_ns] for p in (path, *map(Path, includes)) if (s := _stat(p))])
+    """Size and time of change of a file and of all it includes: equal stamps mean nothing to read.
+
+    Of a file that is not there the path alone, so that it is noticed when it comes.
+    """
+    return json.dumps([[str(p), *_size_and_time(p)] for p in (path, *map(Path, includes))])
 
 
 def stamped_includes(stored: str) -> tuple[str, ...]:
     return tuple(entry[0] for entry in json.loads(stored)[1:])
 
 
-def _stat(path: Path) -> os.stat_result | None:
+def _size_and_time(path: Path) -> tuple[int, ...]:
     try:
-        return path.stat()
-    except FileNotFoundError:
-        return None
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_size, found.st_mtime_ns
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -99,15 +103,18 @@ def _walk(root: Path) -> Iterator[Path]:
             f"{error.filename} cannot be listed: {error.strerror}", hint="check its permissions"
         ) from error
 
-    for folder, _, names in os.walk(root, onerror=refuse):
+    for folder, folders, names in os.walk(root, onerror=refuse):
         yield from (Path(folder) / name for name in names)
+        yield from (link for name in folders if (link := Path(folder) / name).is_symlink())
 
 
 def _skip(path: Path, root: Path, *, hidden: bool) -> str:
     if not hidden and any(part.startswith(".") for part in path.relative_to(root).parts):
         return "hidden (--hidden reads it)"
-    if not path.resolve().is_relative_to(root):
+    if not Path(os.path.realpath(path)).is_relative_to(root):
         return "a link that leads out of the folder"
+    if not path.is_file():
+        return "not a regular file"
     if path.name.upper().startswith(("LICENSE", "LICENCE", "COPYING", "NOTICE")):
         return "a licence, not a manual"
     if path.suffix.lower() not in FORMATS:

@@ -41,7 +41,8 @@ def _fitting(breadcrumb: str, text: str, tokenizer: Tokenizer) -> Iterator[str]:
     cuts = [0, *(spans[i][0] for i in range(length, len(spans), length)), len(text)]
     for start, end in pairwise(cuts):
         # Some tokenizers need more tokens for a part than it had within the whole: then it is cut again.
-        yield from _fitting(breadcrumb, text[start:end].strip(), tokenizer)
+        if part := text[start:end].strip():
+            yield from _fitting(breadcrumb, part, tokenizer)
 
 
 def _breadcrumb(trail: Sequence[str], tokenizer: Tokenizer) -> str:

@@ -13,9 +13,16 @@ def read(path: Path, content: bytes, *, root: Path) -> ParsedDocument:
     """Parse `content`, the bytes of `path`. Nothing outside the folder `root` is read.
 
     Raises:
-        DocumentError: the file is not text in UTF-8.
+        DocumentError: the file is not text in UTF-8, or nests too deeply to be parsed.
     """
     text = decode(content, path)
+    try:
+        return _parse(text, path, root)
+    except RecursionError as error:
+        raise DocumentError(f"{path} nests too deeply", hint="check that the file is a manual") from error
+
+
+def _parse(text: str, path: Path, root: Path) -> ParsedDocument:
     # Each reader's parser is imported when its first file comes: a search needs none of them.
     if FORMATS[path.suffix.lower()] == "markdown":
         from ingest.readers import markdown

@@ -1,5 +1,6 @@
 """reStructuredText `include` and `literalinclude`, resolved as text before parsing and inside the root only."""
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ class Expanded:
     lines: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    """Included, or would be if they were there."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -44,10 +46,13 @@ def _expand(
         while at < len(lines) and (option := _OPTION.match(lines[at])):
             options[option.group(1)] = option.group(2).strip()
             at += 1
-        included = _find(name, path, root)
+        candidates = _candidates(name, path, root)
+        included = next((c for c in candidates if c.is_file()), None)
         if included is None or included in above or len(above) > MAX_DEPTH:
             reason = "includes itself" if included in above else "is not a file inside the ingested folder"
             out.warnings.append(f"line {own}: {directive} of {name}: {reason}")
+            if included is None:
+                out.files += map(str, candidates)
             continue
         out.files.append(str(included))
         content = _part(included.read_text(encoding="utf-8", errors="replace"), options)
@@ -60,15 +65,15 @@ def _expand(
             out.numbers += [own] * len(code)
 
 
-def _find(name: str, path: Path, root: Path) -> Path | None:
-    """The included file: beside `path`; `/name` below the source root, some folder between `root` and `path`."""
+def _candidates(name: str, path: Path, root: Path) -> list[Path]:
+    """Where the file may lie: beside `path`; `/name` below the source root, some folder between `root` and `path`."""
     if name.startswith("/"):
         folders = [d for d in path.resolve().parents if d.is_relative_to(root)]
         candidates = [d / name.lstrip("/") for d in reversed(folders)]
     else:
         candidates = [path.parent / name]
-    resolved = (c.resolve() for c in candidates)
-    return next((c for c in resolved if c.is_relative_to(root) and c.is_file()), None)
+    resolved = (Path(os.path.realpath(c)) for c in candidates)
+    return [c for c in resolved if c.is_relative_to(root)]
 
 
 def _part(content: str, options: dict[str, str]) -> str:

@@ -1,6 +1,5 @@
 """Markdown (CommonMark with pipe tables, front matter and MyST directive fences)."""
 
-import html
 import re
 from collections.abc import Sequence
 
@@ -11,6 +10,7 @@ from mdit_py_plugins.colon_fence import colon_fence_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
+from ingest.readers.html_fragment import numbered_lines
 
 _DIRECTIVE = re.compile(r"\{([\w:+.-]+)\}[ \t]*(.*)")
 _OPTION = re.compile(r":[\w-]+:.*")
@@ -64,7 +64,7 @@ class _Reader:
                 case "table":
                     self._table(node, first_line=first_line)
                 case "html_block":
-                    self._out.text(_strip_tags(node.content), line)
+                    self._out.lines([(line + n, text) for n, text in numbered_lines(node.content)])
                 case "front_matter":
                     self._front_matter(node.content)
                 case "hr":
@@ -92,8 +92,8 @@ class _Reader:
         body, skipped = _without_options(node.content)
         if name in _VERBATIM:
             self._out.code(body, line + 1 + skipped, language=argument if name.startswith("code") else name)
-        elif name == "list-table":
-            self._list_table(node.content, body, caption=argument, first_line=line + 1 + skipped)
+        elif name == "list-table" and (rows := _list_table(body)):
+            self._list_table(rows, node.content, caption=argument, first_line=line + 1 + skipped)
         elif name in ("tab-item", "tab", "dropdown", "grid-item-card") and argument:
             with self._out.labelled(argument, line):
                 self.blocks(_parse(body), first_line=line + 1 + skipped, depth=depth)
@@ -103,17 +103,13 @@ class _Reader:
                 self._out.text(argument, line)
             self.blocks(_parse(body), first_line=line + 1 + skipped, depth=depth)
 
-    def _list_table(self, content: str, body: str, *, caption: str, first_line: int) -> None:
+    def _list_table(
+        self, rows: Sequence[tuple[int, list[Cell]]], content: str, *, caption: str, first_line: int
+    ) -> None:
         header = re.search(r"^:header-rows:\s*(\d+)", content, re.MULTILINE)
-        rows, lines = [], []
-        for top in _parse(body):
-            for item in top.children if top.type == "bullet_list" else ():
-                cells = [cell for part in item.children for cell in part.children]
-                rows.append([Cell(_flat(cell)) for cell in cells])
-                lines.append(first_line + (item.map[0] if item.map else 0))
-        if rows:
-            header_rows = min(int(header.group(1)) if header else 0, len(rows))
-            self._out.table(rows, header_rows=header_rows, row_lines=lines, caption=caption)
+        header_rows = min(int(header.group(1)) if header else 0, len(rows))
+        lines = [first_line + line for line, _ in rows]
+        self._out.table([cells for _, cells in rows], header_rows=header_rows, row_lines=lines, caption=caption)
 
     def _table(self, node: SyntaxTreeNode, *, first_line: int) -> None:
         rows, lines = [], []
@@ -125,13 +121,14 @@ class _Reader:
 
     def _front_matter(self, content: str) -> None:
         try:
-            fields = yaml.safe_load(content)
+            # Safe too, and it takes a version 1.10 for neither a number nor a date.
+            fields = yaml.load(content, Loader=yaml.BaseLoader)  # noqa: S506
         except yaml.YAMLError:
             self._out.warnings.append("front matter is not valid YAML and was left out")
             return
         for key in ("title", "version", "licence", "license", "target"):
-            if isinstance(fields, dict) and isinstance(value := fields.get(key), (str, int, float)):
-                self._out.metadata["licence" if key == "license" else key] = str(value)
+            if isinstance(fields, dict) and isinstance(value := fields.get(key), str):
+                self._out.metadata["licence" if key == "license" else key] = value
 
 
 def _without_options(content: str) -> tuple[str, int]:
@@ -146,18 +143,36 @@ def _without_options(content: str) -> tuple[str, int]:
     return "\n".join(lines[skipped:]), skipped
 
 
+def _list_table(body: str) -> list[tuple[int, list[Cell]]]:
+    """The rows of a list of lists, each with its line in `body`; none when something else stands there too."""
+    tops = _parse(body)
+    if any(top.type != "bullet_list" for top in tops):
+        return []
+    rows = []
+    for item in (item for top in tops for item in top.children):
+        cells = [c for part in item.children for c in (part.children if part.type == "bullet_list" else [part])]
+        rows.append((item.map[0] if item.map else 0, [Cell(_flat(cell)) for cell in cells]))
+    return rows
+
+
 def _flat(node: SyntaxTreeNode) -> str:
     """All text below a block, on one line."""
     if node.type in ("fence", "code_block"):
         return f"`{' '.join(node.content.split())}`"
-    if node.type in ("paragraph", "heading"):
-        return " ".join(_inline(node).split())
+    if node.type == "inline":
+        return " ".join(_text(node).split())
+    if node.type == "html_block":
+        return " ".join(text for _, text in numbered_lines(node.content))
     return " ".join(filter(None, map(_flat, node.children)))
 
 
 def _inline(node: SyntaxTreeNode) -> str:
     """Text of a paragraph, heading or cell: emphasis and link targets dropped, code kept in backticks."""
-    return "".join(_span(child) for inline in node.children for child in inline.children)
+    return "".join(map(_text, node.children))
+
+
+def _text(inline: SyntaxTreeNode) -> str:
+    return "".join(map(_span, inline.children))
 
 
 def _span(node: SyntaxTreeNode) -> str:
@@ -173,11 +188,4 @@ def _span(node: SyntaxTreeNode) -> str:
         case "html_inline":
             return " " if node.content.lower().startswith("<br") else ""
         case _:
-            return "".join(map(_span, node.children))
-
-
-def _strip_tags(content: str) -> str:
-    """Text of raw HTML, a table row a line."""
-    content = re.sub(r"<!--.*?-->", "", content, flags=re.DOTALL)
-    content = re.sub(r"</t[dh]>\s*<t[dh][^>]*>", " | ", content)
-    return html.unescape(re.sub(r"<[^>]*>", "", content))
+            return _text(node)

@@ -106,7 +106,7 @@ class _Fallback(Directive):
         """The code below the directive and, unless it names a language, what stands on the directive's own line."""
         begins_below = self.block_text.partition("\n")[0].rstrip().endswith("::")
         names_language = bool(argument) and not begins_below and self.name in _WITH_LANGUAGE
-        language = argument[0] if names_language else "" if self.name in _WITH_LANGUAGE else self.name
+        language = argument[0].split()[0] if names_language else "" if self.name in _WITH_LANGUAGE else self.name
         above = argument[names_language:]
         code = "\n".join([*above, *self.content])
         node = nodes.literal_block(code, code, language=language)

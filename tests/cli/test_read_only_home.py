@@ -119,17 +119,38 @@ def test_doctor_calls_a_home_that_can_only_be_read_no_failure(run_confined: Run,
     assert (states["home"], states["catalog"]) == ("warn", "ok")
 
 
-def test_what_a_killed_writer_left_in_the_log_can_be_read_where_nothing_can_be_written(
-    run_confined: Run, docs: Path, home: Path
-) -> None:
+def kill_while_ingesting(docs: Path, home: Path) -> None:
+    """Leave a log behind that holds what was read last."""
     killed = subprocess.run([sys.executable, "-c", INGEST_AND_DIE, str(docs)], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert (home / "catalog.sqlite-wal").stat().st_size > 0
+
+
+def test_what_a_killed_writer_left_in_the_log_can_be_read_where_nothing_can_be_written(
+    run_confined: Run, docs: Path, home: Path
+) -> None:
+    kill_while_ingesting(docs, home)
 
     for _ in protected(home):
         outcome = run_confined("facts", "mi210", "lds_size", "--json")
 
         assert outcome.json[0]["value"] == "64"
+
+
+def test_a_log_that_cannot_be_read_is_not_passed_over(run_confined: Run, stored: Path, docs: Path) -> None:
+    """SQLite needs an index of the log, which a copy of the home may lack and which cannot be made there."""
+    memory = docs / "mi210" / "memory.md"
+    memory.write_text(memory.read_text(encoding="utf-8").replace("| 64 |", "| 128 |"), encoding="utf-8")
+    kill_while_ingesting(docs, stored)
+    (stored / "catalog.sqlite-shm").unlink()
+
+    for _ in protected(stored):
+        outcome = run_confined("facts", "mi210", "lds_size", "--json")
+
+        if outcome.status:
+            assert "cannot be written" in outcome.refusal[0]
+        else:
+            assert outcome.json[0]["value"] == "128"
 
 
 def test_a_file_or_folder_that_may_not_be_read_is_named(run_confined: Run, docs: Path, home: Path) -> None:
