@@ -109,6 +109,10 @@ class Ingest:
         self, candidate: Candidate, target: str, before: DocumentState | None
     ) -> tuple[DocumentRecord | None, str]:
         """The document, or None when the stored one is the same, and the file's stamp."""
+        try:
+            candidate.source.encode()
+        except UnicodeEncodeError as error:
+            raise DocumentError(f"the name of {candidate.shown} is not UTF-8", hint="rename the file") from error
         same = before is not None and (before.pipeline, before.target) == (self.pipeline, target)
         includes = stamped_includes(before.stamp) if before else ()
         mark = stamp(candidate.path, includes)

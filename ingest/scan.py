@@ -31,7 +31,7 @@ class Candidate:
     def shown(self) -> str:
         """Path from the root's own name downwards."""
         top = SHEETS if self.path.is_relative_to(SHEETS) else self.root
-        return self.path.relative_to(top.parent).as_posix()
+        return self.path.relative_to(top.parent).as_posix().encode(errors="replace").decode()
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -55,8 +55,12 @@ def scan(path: Path, *, hidden: bool) -> list[Candidate]:
         SourceError: there is no such file or folder, or it cannot be listed.
     """
     path = path.expanduser().absolute()
-    if not path.exists():
-        raise SourceError(f"no such file or folder: {path}", hint="check the path")
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SourceError(f"no such file or folder: {path}", hint="check the path") from error
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
     path = path.resolve()
     if path.is_file():
         return [Candidate(path, path.parent, _skip(path, path.parent, hidden=True))]

@@ -12,7 +12,7 @@ from kb.catalog import Catalog, write_lock
 from kb.errors import CorruptError, EmbeddingError, KbError, MissingModelError, StoreError
 from kb.model import Frozen
 from kb.settings import NO_MODEL, Settings, cache_dir
-from retrieval.chroma_index import ChromaIndex, current_folder, publish
+from retrieval.chroma_index import ChromaIndex, publish
 from retrieval.compile import load_embedder
 from retrieval.embedder import OnnxEmbedder
 
@@ -103,10 +103,10 @@ def _index(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -> 
 
 
 def _index_holds(catalog: Catalog, model: str) -> bool:
-    """Whether the published generation opens and has as many vectors as it was published with."""
-    folder, generation = current_folder(catalog, model=model), catalog.generation
+    """Whether the published generation is up to date, opens, and has as many vectors as it was published with."""
     try:
-        return folder is not None and generation is not None and ChromaIndex(folder).count() == generation.count
+        index, generation = ChromaIndex(catalog, model=model), catalog.generation
+        return generation is not None and index.count() == generation.count
     except StoreError:
         return False
 

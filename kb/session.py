@@ -250,7 +250,7 @@ class KnowledgeBase:
             return None
         if self._index is None or self._index.folder != folder:
             try:
-                self._index = ChromaIndex(folder)
+                self._index = ChromaIndex(self.catalog, model=self.embedder.fingerprint)
             except StoreError as error:
                 self._notify(error.message)
                 return None

@@ -31,9 +31,18 @@ OVERFETCH = 2
 
 
 class ChromaIndex:
-    """A published generation. Every failure of Chroma is a StoreError."""
+    """The published generation of a catalog. Every failure of Chroma is a StoreError."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, catalog: Catalog, *, model: str) -> None:
+        """Open it.
+
+        Raises:
+            StoreError: it is not as it was published, or none is, or the catalog has moved on since.
+        """
+        folder = current_folder(catalog, model=model)
+        # Chroma trusts its graph files: an altered one ends the process. Reading them costs less than opening them.
+        if folder is None or catalog.generation is None or _checksum(folder) != catalog.generation.checksum:
+            raise StoreError(f"the vector index in {catalog.home} is missing or altered", hint="`kb doctor --repair`")
         self.folder = folder
         with _chroma_errors(folder):
             self._collection = _client(folder).get_collection(COLLECTION, embedding_function=None)
@@ -110,8 +119,7 @@ def current_folder(catalog: Catalog, *, model: str) -> Path | None:
     if generation is None or (generation.revision, generation.model) != (catalog.revision, model):
         return None
     folder = catalog.home / "index" / generation.name
-    # Chroma trusts its graph files: an altered one ends the process. Reading them costs less than opening them.
-    return folder if folder.is_dir() and _checksum(folder) == generation.checksum else None
+    return folder if folder.is_dir() else None
 
 
 def _checksum(folder: Path) -> str:

@@ -1,7 +1,7 @@
 """Opening the SQLite file: schema, durability, and plain words for what the system says."""
 
 import errno
-import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +11,8 @@ from kb.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, S
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5000
+MIN_FREE_BYTES = 65_536
+"""With less, SQLite cannot keep its log; it then speaks of an I/O error."""
 
 SCHEMA = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -136,10 +138,13 @@ def _open(uri: str) -> sqlite3.Connection:
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:
-    """Without write access SQLite cannot keep the shared memory that WAL needs; a file at rest needs none."""
+    """Without write access SQLite cannot keep the shared memory that WAL needs; a file without a log needs none."""
     try:
         return _open(f"{path.as_uri()}?mode=ro")
     except sqlite3.OperationalError:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
         return _open(f"{path.as_uri()}?immutable=1")
 
 
@@ -176,7 +181,7 @@ def storage_errors(home: Path) -> Iterator[None]:
         raise StoreError(f"{home}: {error}", hint="check the folder, or set KB_HOME to another") from error
     except sqlite3.DatabaseError as error:
         text = str(error)
-        if "full" in text or ("disk I/O" in text and not os.statvfs(home).f_bavail):
+        if "full" in text or ("disk I/O" in text and shutil.disk_usage(home).free < MIN_FREE_BYTES):
             raise DiskFullError(
                 f"no space left for {home}", hint="free space or set KB_HOME to another disk"
             ) from error
