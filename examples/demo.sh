@@ -21,7 +21,8 @@ if [ -n "${DOCS:-}" ]; then
 fi
 run search "LDS size per compute unit" --target mi300x --budget 150
 run search "LDS size per compute unit" --target mi355x --budget 150
-run search "my GEMM rows collide in memory channels, what stride?" --also "leading dimension padding" --target mi300x --budget 400
+run search "which row stride makes a GEMM slow?" --also "leading dimension channels collide" \
+    --target mi300x --budget 500
 run facts h200 peak_flops
 printf '\nA citation opens the place it names:\n'
 id=$("$BIN/kb" facts mi300x lds_size --json | sed -n 's/.*"id": "\([0-9a-f]*\)".*/\1/p' | head -n 1)

@@ -87,7 +87,8 @@ def generation(home: Path) -> Path:
 def test_index_and_scan_give_the_same_answers(published: Path, target: str | None) -> None:
     scanned = list(answers(published, long_lived=False, target=target, questions=QUESTIONS))
 
-    assert ChromaIndex(generation(published)).count() == 1200
+    with Catalog(published) as catalog:
+        assert ChromaIndex(catalog, model=HashEmbedder.fingerprint).count() == 1200
     assert list(answers(published, long_lived=True, target=target, questions=QUESTIONS)) == scanned
     assert all(len(found) > 10 for found in scanned)
 
