@@ -40,7 +40,7 @@ def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: 
         + f" [{passage.target}]"
     )
     for line in excerpt(passage, words):
-        for part in textwrap.wrap(line, width - len(INDENT)) or [""]:
+        for part in textwrap.wrap(line.strip(), width - len(INDENT)) or [""]:
             show(INDENT + part)
     show(f"{INDENT}{passage.citation.id}  {passage.citation.place}")
     if hit.also_in:

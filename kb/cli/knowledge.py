@@ -157,4 +157,4 @@ def cite(
     for number, text, cited in place.lines:
         shown = str(number) if text and number != above else ""
         show(f"{'>' if cited else ' '} {shown:>{width}} | {text}")
-        above = number
+        above = number if text else above
