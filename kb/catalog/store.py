@@ -4,11 +4,9 @@ import json
 import sqlite3
 import zlib
 from array import array
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,11 +14,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.catalog.citations import Places, Trails, check
 from kb.catalog.connection import connect, storage_errors
 from kb.catalog.records import DocumentRecord, DocumentState, Generation, SectionRecord, text_digest
 from kb.catalog.words import identifier_words
 from kb.errors import CitationError, ReadOnlyError, StoreError
-from kb.model import Citation, Fact, Passage
+from kb.model import Fact, Passage
 from kb.protocols import Vectors
 
 STORED_VECTOR = np.dtype("<f2")
@@ -96,7 +95,7 @@ class Catalog:
             self._put_facts(document_id, document)
 
     def _put_chunks(self, document_id: int, document: DocumentRecord) -> None:
-        places = _Places(document)
+        places = Places(document)
         for ordinal, chunk in enumerate(document.chunks):
             text = document.text[chunk.start : chunk.end]
             place = places.of(chunk.section, chunk.start, chunk.end, chunk.lead + text)
@@ -114,7 +113,7 @@ class Catalog:
             )
 
     def _put_facts(self, document_id: int, document: DocumentRecord) -> None:
-        places = _Places(document)
+        places = Places(document)
         for fact in document.facts:
             text = document.text[fact.start : fact.end]
             place = places.of(fact.section, fact.start, fact.end, "fact" + text)
@@ -203,7 +202,7 @@ class Catalog:
         Raises:
             CitationError: a passage is not what its document holds.
         """
-        trails = _Trails(self)
+        trails = Trails(self.sections)
         rows = {
             row["id"]: row
             for row in self._all(
@@ -225,17 +224,17 @@ class Catalog:
             raise CitationError(
                 f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`"
             )
-        return self._passage(row, _Trails(self))
+        return self._passage(row, Trails(self.sections))
 
     def facts(self, targets: Collection[str]) -> list[Fact]:
         """All facts stated of `targets`, in the order of their documents."""
         scope, names = _scope(targets, column="f.target")
-        trails = _Trails(self)
+        trails = Trails(self.sections)
         return [self._fact(row, trails) for row in self._all(f"{_FACT} WHERE true {scope} ORDER BY f.id", names)]
 
     def fact(self, key: str) -> Fact | None:
         row = self._one(f"{_FACT} WHERE f.key = ?", (key,))
-        return self._fact(row, _Trails(self)) if row is not None else None
+        return self._fact(row, Trails(self.sections)) if row is not None else None
 
     def source_lines(self, key: str, *, around: int) -> tuple[str, list[tuple[int, str, bool]]]:
         """Source of the document that holds chunk or fact `key`, and its lines there with `around` more on both sides.
@@ -259,8 +258,8 @@ class Catalog:
         shown = range(max(0, first - around), min(len(lines), last + around + 1))
         return row["source"], [(numbers[i], lines[i], first <= i <= last) for i in shown]
 
-    def _passage(self, row: sqlite3.Row, trails: "_Trails") -> Passage:
-        _check(row, text_digest(row["lead"], row["quote"]))
+    def _passage(self, row: sqlite3.Row, trails: Trails) -> Passage:
+        check(row, text_digest(row["lead"], row["quote"]))
         return Passage(
             citation=trails.citation(row),
             target=row["target"],
@@ -270,8 +269,8 @@ class Catalog:
             text=row["quote"],
         )
 
-    def _fact(self, row: sqlite3.Row, trails: "_Trails") -> Fact:
-        _check(row, text_digest(row["quote"]))
+    def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
+        check(row, text_digest(row["quote"]))
         fields = {k: row[k] for k in ("target", "quantity", "value", "number", "unit", "condition", "source")}
         return Fact(**fields, citation=trails.citation(row))
 
@@ -388,64 +387,6 @@ class Catalog:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-
-
-class _Places:
-    """Key and lines of the spans of one document."""
-
-    def __init__(self, document: DocumentRecord) -> None:
-        self._document = document
-        self._starts = [0, *accumulate(len(line) + 1 for line in document.text.split("\n"))]
-        self._seen: dict[str, int] = {}
-
-    def of(self, section: int | None, start: int, end: int, text: str) -> dict[str, object]:
-        titles = [self._document.sections[i].title for i in _ancestry(self._document.sections, section)]
-        base = text_digest(self._document.source, *titles, text)
-        nth = self._seen[base] = self._seen.get(base, -1) + 1
-        lines = self._document.lines
-        first, last = (bisect_right(self._starts, at) - 1 for at in (start, max(start, end - 1)))
-        return {
-            "key": text_digest(base, str(nth))[:12],
-            "line_start": lines[first],
-            "line_end": max(lines[first], lines[last]),
-        }
-
-
-class _Trails:
-    """Citations with their heading paths; the sections of a document are read once."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._sections: dict[int, list[SectionRecord]] = {}
-
-    def citation(self, row: sqlite3.Row) -> Citation:
-        if row["document_id"] not in self._sections:
-            self._sections[row["document_id"]] = self._catalog.sections(row["document_id"])
-        sections = self._sections[row["document_id"]]
-        return Citation(
-            id=row["key"],
-            path=row["path"],
-            sha256=row["sha256"],
-            section=tuple(sections[i].title for i in _ancestry(sections, row["section"])),
-            line_start=row["line_start"],
-            line_end=row["line_end"],
-        )
-
-
-def _ancestry(sections: Sequence[SectionRecord], index: int | None) -> list[int]:
-    """Indices from the outermost enclosing section to `index` itself."""
-    trail: list[int] = []
-    while index is not None:
-        trail.insert(0, index)
-        index = sections[index].parent
-    return trail
-
-
-def _check(row: sqlite3.Row, digest: str) -> None:
-    if digest != row["digest"]:
-        raise CitationError(
-            f"the text cited as {row['key']} is not what {row['path']} holds", hint="`kb doctor` checks the catalog"
-        )
 
 
 def _scope(targets: Collection[str] | None, *, column: str = "d.target") -> tuple[str, tuple[object, ...]]:

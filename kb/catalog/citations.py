@@ -1,0 +1,68 @@
+"""Where a stored span stands: its key, its lines, its headings, and the check that it still says what is cited."""
+
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from kb.catalog.records import DocumentRecord, SectionRecord, text_digest
+from kb.errors import CitationError
+from kb.model import Citation
+
+
+class Places:
+    """Key and lines of the spans of one document."""
+
+    def __init__(self, document: DocumentRecord) -> None:
+        self._document = document
+        self._starts = [0, *accumulate(len(line) + 1 for line in document.text.split("\n"))]
+        self._seen: dict[str, int] = {}
+
+    def of(self, section: int | None, start: int, end: int, text: str) -> dict[str, object]:
+        titles = [self._document.sections[i].title for i in ancestry(self._document.sections, section)]
+        base = text_digest(self._document.source, *titles, text)
+        nth = self._seen[base] = self._seen.get(base, -1) + 1
+        lines = self._document.lines
+        first, last = (bisect_right(self._starts, at) - 1 for at in (start, max(start, end - 1)))
+        return {
+            "key": text_digest(base, str(nth))[:12],
+            "line_start": lines[first],
+            "line_end": max(lines[first], lines[last]),
+        }
+
+
+class Trails:
+    """Citations with their heading paths; the sections of a document are read once."""
+
+    def __init__(self, read_sections: Callable[[int], list[SectionRecord]]) -> None:
+        self._read_sections = read_sections
+        self._sections: dict[int, list[SectionRecord]] = {}
+
+    def citation(self, row: sqlite3.Row) -> Citation:
+        if row["document_id"] not in self._sections:
+            self._sections[row["document_id"]] = self._read_sections(row["document_id"])
+        sections = self._sections[row["document_id"]]
+        return Citation(
+            id=row["key"],
+            path=row["path"],
+            sha256=row["sha256"],
+            section=tuple(sections[i].title for i in ancestry(sections, row["section"])),
+            line_start=row["line_start"],
+            line_end=row["line_end"],
+        )
+
+
+def ancestry(sections: Sequence[SectionRecord], index: int | None) -> list[int]:
+    """Indices from the outermost enclosing section to `index` itself."""
+    trail: list[int] = []
+    while index is not None:
+        trail.insert(0, index)
+        index = sections[index].parent
+    return trail
+
+
+def check(row: sqlite3.Row, digest: str) -> None:
+    if digest != row["digest"]:
+        raise CitationError(
+            f"the text cited as {row['key']} is not what {row['path']} holds", hint="`kb doctor` checks the catalog"
+        )
