@@ -16,7 +16,7 @@ import ingest.chunk
 from kb.session import KnowledgeBase
 from kb.settings import NO_MODEL, Settings
 
-LENGTHS = (768, 1024, 1280, 1536, 2048, 2560)
+LENGTHS = (768, 1024, 1536, 2048)
 SHOWN = ("hit1", "hit5", "mrr10", "ctx2k", "ctx4k", "ctx8k")
 
 

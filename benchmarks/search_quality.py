@@ -11,6 +11,7 @@ alone, and the query together with its phrasings. The result names device, versi
 import argparse
 import importlib.util
 import json
+import math
 import os
 import platform
 import subprocess
@@ -58,7 +59,8 @@ def measure(kb: KnowledgeBase, questions: list[dict], scorer: ModuleType, *, phr
             "hits": list(units.values()),
             "context": [units[p.citation.id] for p in packed.passages],
         }
-    scores = {name: round(value, 3) for name, value in scorer.summary(scorer.score(run, questions)).items()}
+    summary = scorer.summary(scorer.score(run, questions))
+    scores = {name: round(value, 3) for name, value in summary.items() if math.isfinite(value)}
     times = {"median": round(median(seconds), 4), "95th percentile": round(quantiles(seconds, n=20)[-1], 4)}
     return {"scores": scores, "seconds of a search": times}
 

@@ -32,7 +32,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[FileReport, int, int], No
 
 def show_report(report: IngestReport) -> None:
     for name in report.new_targets:
-        show(f"new target: {name}, under 'any' (give it a parent with `kb targets add`, or use --target)")
+        show(f"new target: {name}, under 'any' (targets.toml in the home gives it a parent; --target names another)")
     by_target: dict[str, list[FileReport]] = defaultdict(list)
     for file in report.files:
         if file.target:

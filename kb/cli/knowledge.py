@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kb.cli.output import Json, Target, open_kb, print_json, show
+from kb.errors import SourceError
 
 Also = Annotated[
     list[str] | None,
@@ -47,8 +48,11 @@ def ingest(
         print_json(report)
     else:
         show_report(report)
-    if report.count("failed"):
-        raise typer.Exit(1)
+    if failed := report.count("failed"):
+        raise SourceError(
+            f"{failed} of {len(report.files)} files could not be read",
+            hint="the report names each; the others were read",
+        )
 
 
 def search(
