@@ -10,6 +10,12 @@ KbError
 ├── CitationError            an id is unknown, or the cited text no longer stands in the stored document
 ├── EmbeddingError           the embedding model is altered or cannot be prepared
 │   └── MissingModelError    it is not on this machine
+├── TaskError                a file is not a task in KernelBench's form, or its reference does not run
+├── CandidateError           what was handed in is not a candidate (no such file, wrong language for the target)
+├── JudgeError               the judge, not the candidate, is at fault; says nothing about the candidate
+├── SkillError               a skill directory is malformed, or a skill is unknown
+├── RunError                 a run is unknown, over, or in another process's hands
+├── SynthesisError           a synthesizer cannot give a candidate
 └── StoreError               the home or the catalog cannot be used
     ├── LockedError          another process is writing
     ├── ReadOnlyError        the home cannot be written
@@ -53,6 +59,24 @@ class EmbeddingError(KbError): ...
 
 
 class MissingModelError(EmbeddingError): ...
+
+
+class TaskError(KbError): ...
+
+
+class CandidateError(KbError): ...
+
+
+class JudgeError(KbError): ...
+
+
+class SkillError(KbError): ...
+
+
+class RunError(KbError): ...
+
+
+class SynthesisError(KbError): ...
 
 
 class StoreError(KbError): ...

@@ -28,6 +28,9 @@ class Target(Frozen):
     """None for the root `any` alone."""
     title: str = ""
     aliases: tuple[str, ...] = ()
+    isa: str = ""
+    """What a compiler calls it: `hip gfx942 64` and `cuda 90 32` for Triton (architecture, lanes of a wavefront),
+    `cpu x86_64` for the system compiler. Descendants inherit it."""
 
 
 class Citation(Frozen):

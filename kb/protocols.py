@@ -5,6 +5,12 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+
+from kb.evidence import Evidence
+from kb.kernels import Candidate, Interface, Language, Task
+from kb.model import Fact, Frozen, Passage
+from kb.skill import Skill
 
 Vectors = NDArray[np.float32]
 """Shape (texts, dimensions); every row has length 1, so a dot product is a cosine."""
@@ -27,3 +33,62 @@ class Embedder(Protocol):
     def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors: ...
+
+
+class Attempt(Frozen):
+    """A candidate that was proposed and judged in this run."""
+
+    candidate: Candidate
+    evidence: Evidence
+    note: str = ""
+    """What the synthesizer said it does."""
+
+
+class Request(Frozen):
+    """All that a synthesizer may know when it proposes the next candidate."""
+
+    task: Task
+    interface: Interface
+    target: str
+    language: Language
+    facts: tuple[Fact, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    """Best first."""
+    skills: tuple[Skill, ...] = ()
+    """Best first."""
+    attempts: tuple[Attempt, ...] = ()
+    """In the order they were made."""
+    budget_tokens: int = Field(default=16_000, gt=0)
+    """Of the prompt."""
+    seed: int = 0
+
+
+class Proposal(Frozen):
+    """What a synthesizer answers."""
+
+    candidate: Candidate
+    note: str = ""
+    """One line: what it is, or what it changes."""
+    skills_used: tuple[str, ...] = ()
+    usage: dict[str, int] = {}
+    """Tokens paid for, by kind."""
+
+
+class Synthesizer(Protocol):
+    """Proposes candidates. It never judges one."""
+
+    name: str
+
+    def propose(self, request: Request) -> Proposal | None:
+        """The next candidate; None when there is nothing left to try.
+
+        Raises:
+            SynthesisError: nothing usable came, and trying again at once would not help.
+        """
+
+
+class Judge(Protocol):
+    """Decides on candidates for one task and target."""
+
+    def verify(self, candidate: Candidate) -> Evidence:
+        """Raises JudgeError when the judge, not the candidate, is at fault."""

@@ -110,6 +110,10 @@ class Targets:
             target = self._by_name[target.parent] if target.parent else None
         return tuple(chain)
 
+    def isa(self, name: str) -> str:
+        """What a compiler calls the target; empty when kb knows no compiler for it."""
+        return next((isa for t in self.lineage(name) if (isa := self._by_name[t].isa)), "")
+
     def scope(self, name: str) -> frozenset[str]:
         """The target, its ancestors and its descendants; every other node is a sibling."""
         own = self.get(name).name

@@ -1,0 +1,1 @@
+"""context + skills + task → prompt → candidates. The only package that knows a model's SDK."""
