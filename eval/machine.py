@@ -33,6 +33,16 @@ def accelerators() -> list[str]:
     return found
 
 
+def processor() -> str:
+    """The CPU's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
 def landlock_abi() -> int:
     """Version of the Landlock ABI that the kernel offers; 0 when it has none."""
     if sys.platform != "linux":

@@ -1,0 +1,140 @@
+"""On what a candidate is tried: the task's own sizes and others, its own values and others; and what is close enough."""
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from eval.reference import Reference, Tensors, as_tuple, integer_constants
+from kb.errors import TaskError
+from kb.evidence import CaseResult, Outcome
+from kb.kernels import Interface, Task
+
+SMALLEST_SIZE = 16
+"""Constants up to this are kernel widths, group counts and the like, and stay."""
+SHRINKING_STEPS = 24
+EXACT_EPSILON = 1e-5
+"""Types finer than this add up in their own precision, in whatever order; coarser ones add up in float32."""
+ORDER_SLACK, ROUNDING_SLACK = 16.0, 4.0
+"""How many times the native operation's own largest error a candidate may err: fine and coarse types."""
+
+
+def _signed(x: torch.Tensor) -> torch.Tensor:
+    return (x.float().mean() - x) * 4
+
+
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    return x * torch.exp2(torch.randint(-6, 7, x.shape).to(x.dtype))
+
+
+VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {"given": lambda x: x, "signed": _signed, "wide": _wide}
+"""Floating-point inputs as the task draws them, around zero with both signs, and over four orders of magnitude."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs and what must come out."""
+
+    name: str
+    reference: Reference
+    inputs: list[Any]
+    expected: Tensors
+    """In float64 where the reference is floating point."""
+    native_error: tuple[float, ...]
+    """Per output: largest absolute error of the reference in its own precision."""
+    dtypes: tuple[torch.dtype, ...]
+
+    def compare(self, outputs: Sequence[torch.Tensor]) -> CaseResult:
+        """Whether a candidate's outputs, of right shape and type, are as near as the native operation's."""
+        worst, ratio = 0.0, 0.0
+        for output, expected, error in zip(outputs, self.expected, self.native_error, strict=True):
+            if not bool(torch.isfinite(output).all()):
+                return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
+            if output.numel():
+                difference = (output.double() - expected.double()).abs()
+                worst = max(worst, float(difference.max()))
+                ratio = max(ratio, float((difference / allowance(expected, error, output.dtype)).max()))
+        outcome = Outcome.PASSED if ratio <= 1 else Outcome.INCORRECT
+        detail = "" if ratio <= 1 else f"largest error {worst:.3g}, {ratio:.3g} times what is allowed"
+        return CaseResult(name=self.name, outcome=outcome, max_error=worst, error_ratio=ratio, detail=detail)
+
+    def near(self, outputs: Sequence[torch.Tensor], native: Any) -> bool:
+        """Whether outputs are as near to what the native operation gives on the same inputs as both may err."""
+        return all(
+            bool(torch.isfinite(output).all())
+            and bool(((output.double() - other.double()).abs() <= 2 * allowance(other, error, output.dtype)).all())
+            for output, other, error in zip(outputs, as_tuple(native), self.native_error, strict=True)
+        )
+
+
+def allowance(expected: torch.Tensor, native_error: float, dtype: torch.dtype) -> torch.Tensor:
+    """Largest absolute error per element: rounding of the result, and some times what the native operation errs."""
+    if not dtype.is_floating_point:
+        return torch.full_like(expected, 0.5, dtype=torch.float64)
+    epsilon = torch.finfo(dtype).eps
+    slack = ORDER_SLACK if epsilon < EXACT_EPSILON else ROUNDING_SLACK
+    magnitude = expected.abs().double()
+    typical = float(magnitude.square().mean().sqrt()) if magnitude.numel() else 0.0
+    return slack * native_error + ROUNDING_SLACK * epsilon * (magnitude + typical) + torch.finfo(torch.float32).tiny
+
+
+def cases(reference: Reference, *, sizes: Mapping[str, int]) -> Iterator[Case]:
+    """Each kind of values at the sizes of `reference`, but for those on which it is not finite itself."""
+    where = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    for kind, change in VALUES.items():
+        inputs = reference.inputs(secrets.randbits(62))
+        if kind == "given" or any(_changeable(x) for x in inputs):
+            changed = [change(x) if _changeable(x) else x for x in inputs]
+            case = make_case(f"{where}; {kind} values", reference, changed)
+            if all(bool(torch.isfinite(t).all()) for t in case.expected):
+                yield case
+
+
+def make_case(name: str, reference: Reference, inputs: list[Any]) -> Case:
+    native = reference.native(inputs)
+    expected = reference.oracle(inputs) if any(t.is_floating_point() for t in native) else native
+    errors = [
+        float((n.double() - e.double()).abs().max()) if n.numel() else 0.0
+        for n, e in zip(native, expected, strict=True)
+    ]
+    return Case(name, reference, inputs, expected, tuple(errors), tuple(t.dtype for t in native))
+
+
+def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | None:
+    """The task's sizes divided until all its tensors together have at most `elements` elements.
+
+    Args:
+        odd: Make the changed sizes odd and different, so that no block divides them and none stands for another.
+
+    Returns:
+        None when the file has no sizes to change, or its reference runs at none of the smaller ones.
+    """
+    given = integer_constants(task)
+    for step in range(1, SHRINKING_STEPS):
+        large = [(n, v) for n, v in given.items() if v > SMALLEST_SIZE]
+        sizes = {n: _smaller(v, 2**step, odd=odd) + 2 * i * odd for i, (n, v) in enumerate(large)}
+        if not sizes:
+            return None
+        try:
+            interface = Reference(task, seed=0, sizes=sizes).interface()
+        except TaskError:
+            continue
+        if count_elements(interface) <= elements:
+            return sizes
+    return None
+
+
+def count_elements(interface: Interface) -> int:
+    tensors = (*interface.inputs, *interface.state, *interface.outputs)
+    return sum(torch.Size(t.shape).numel() for t in tensors)
+
+
+def _smaller(value: int, divisor: int, *, odd: bool) -> int:
+    smaller = max(SMALLEST_SIZE, value // divisor)
+    return smaller | 1 if odd else smaller
+
+
+def _changeable(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()

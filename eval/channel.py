@@ -1,0 +1,65 @@
+"""One end of a conversation in JSON lines over two pipes. Standard library only: the worker uses it too."""
+
+import json
+import os
+import select
+import time
+from typing import Any
+
+MAX_LINE_BYTES = 1 << 20
+Message = dict[str, Any]
+
+
+class NotAMessage(ValueError):  # noqa: N818 - says what came, not that something failed
+    """A line that is no message, or that answers no question of ours."""
+
+
+class Channel:
+    """Sends and receives messages.
+
+    Args:
+        read_fd: Pipe to read from.
+        write_fd: Pipe to write to.
+    """
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd, self._write_fd = read_fd, write_fd
+        self._buffer = b""
+
+    def send(self, message: Message) -> None:
+        """Raises BrokenPipeError when the other end is gone."""
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(self._write_fd, data) :]
+
+    def receive(self, *, within_s: float | None = None) -> Message:
+        """The next message.
+
+        Raises:
+            TimeoutError: none came in time.
+            EOFError: the other end is closed.
+            NotAMessage: what came is not a JSON object on one line, or is too long.
+        """
+        deadline = None if within_s is None else time.monotonic() + within_s
+        while b"\n" not in self._buffer:
+            if len(self._buffer) > MAX_LINE_BYTES:
+                raise NotAMessage("an endless line")
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not select.select([self._read_fd], [], [], left)[0]:
+                raise TimeoutError
+            chunk = os.read(self._read_fd, 1 << 16)
+            if not chunk:
+                raise EOFError
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            raise NotAMessage(line[:80].decode(errors="replace"))
+        return message
+
+    def close(self) -> None:
+        os.close(self._read_fd)
+        os.close(self._write_fd)

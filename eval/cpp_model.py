@@ -1,0 +1,145 @@
+"""A `cpp` candidate inside the worker: compiled, loaded, called on pointers. No torch: it starts in a tenth of a second.
+
+State and outputs lie in memory of `posix_memalign`, as torch's own CPU tensors do, so that a candidate and its
+baseline differ in their code alone.
+"""
+
+import ctypes
+import math
+import mmap
+import os
+import subprocess
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from eval.channel import Message
+from eval.fault import Fault
+
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
+ALIGNMENT = 64
+ERROR_CHARACTERS = 3000
+ITEM_BYTES = {
+    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
+    "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
+}  # fmt: skip
+
+
+_KEPT: list[mmap.mmap] = []
+"""Mapped files, which must outlive every pointer into them: all of a worker's life."""
+
+
+class Tensor(ctypes.Structure):
+    """As in kb_tensor.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("ndim", ctypes.c_int64),
+        ("count", ctypes.c_int64),
+    )
+
+
+class CppModel:
+    """Compiles on construction. See `eval.worker.Model`."""
+
+    def __init__(self, folder: Path, question: Message) -> None:
+        self._folder = folder
+        library = ctypes.CDLL(str(_compile(folder, question["compiler"])))
+        if not hasattr(library, "model_new"):
+            raise Fault("compile_error", 'it does not define model_new; declare it through kb_tensor.h, extern "C"')
+        self._call = library.model_new
+        self._call.restype = None
+        self._libc = ctypes.CDLL(None)
+        self._init = (ctypes.c_double * max(1, len(question["init"])))(*question["init"])
+        mapped = _mapped(folder / question["file"], question["state"]) if question["state"] else []
+        self._state = _array(
+            [self._copied(tensor, spec) for tensor, spec in zip(mapped, question["state"], strict=True)]
+        )
+        if hasattr(library, "load_reference"):
+            library.load_reference.restype = None
+            library.load_reference(self._state, self._init)
+        self._specs: list[Message] = question["outputs"]
+        self._inputs: list[Any] = []
+        self._outputs: list[list[Tensor]] = []
+
+    def map_inputs(self, file: str, sets: list[list[Message]]) -> None:
+        mapped = _mapped(self._folder / file, [spec for inputs in sets for spec in inputs])
+        per_set = len(sets[0])
+        self._inputs = [_array(mapped[i : i + per_set]) for i in range(0, len(mapped), per_set)]
+
+    def run(self, sets: list[int]) -> float:
+        self._free_outputs()
+        start = perf_counter()
+        for number in sets:
+            outputs = [self._allocated(spec) for spec in self._specs]
+            array = _array(outputs)
+            self._outputs.append(outputs)
+            self._call(self._inputs[number], self._state, self._init, array)
+        return perf_counter() - start
+
+    def outputs(self) -> list[list[Message]]:
+        return [
+            [
+                {
+                    "pointer": tensor.data,
+                    "shape": spec["shape"],
+                    "dtype": spec["dtype"],
+                    "stride": _strides(spec["shape"]),
+                }
+                for tensor, spec in zip(tensors, self._specs, strict=True)
+            ]
+            for tensors in self._outputs
+        ]
+
+    def _allocated(self, spec: Message) -> Tensor:
+        pointer = ctypes.c_void_p()
+        if self._libc.posix_memalign(ctypes.byref(pointer), ALIGNMENT, max(1, _size_bytes(spec))):
+            raise MemoryError(spec["shape"])
+        return _tensor(pointer.value or 0, spec)
+
+    def _copied(self, tensor: Tensor, spec: Message) -> Tensor:
+        copy = self._allocated(spec)
+        ctypes.memmove(copy.data, tensor.data, _size_bytes(spec))
+        return copy
+
+    def _free_outputs(self) -> None:
+        for tensor in (tensor for tensors in self._outputs for tensor in tensors):
+            self._libc.free(ctypes.c_void_p(tensor.data))
+        self._outputs = []
+
+
+def _compile(folder: Path, compiler: str) -> Path:
+    library = folder / "candidate.so"
+    command = [compiler, *FLAGS, f"-I{Path(__file__).parent}", "-o", str(library), str(folder / "candidate.cpp")]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        raise Fault("compile_error", done.stderr[:ERROR_CHARACTERS])
+    return library
+
+
+def _mapped(file: Path, specs: list[Message]) -> list[Tensor]:
+    """Tensors over the shared pages of a file; each spec has its `offset` there."""
+    with file.open("r+b") as handle:
+        memory = mmap.mmap(handle.fileno(), os.fstat(handle.fileno()).st_size)
+    _KEPT.append(memory)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return [_tensor(start + spec["offset"], spec) for spec in specs]
+
+
+def _tensor(pointer: int, spec: Message) -> Tensor:
+    shape = spec["shape"]
+    return Tensor(pointer, (ctypes.c_int64 * max(1, len(shape)))(*shape), len(shape), math.prod(shape))
+
+
+def _array(tensors: list[Tensor]) -> Any:
+    return (Tensor * max(1, len(tensors)))(*tensors)
+
+
+def _size_bytes(spec: Message) -> int:
+    return math.prod(spec["shape"]) * ITEM_BYTES[spec["dtype"]]
+
+
+def _strides(shape: list[int]) -> list[int]:
+    """Of a contiguous tensor, in elements."""
+    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]

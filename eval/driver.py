@@ -1,0 +1,109 @@
+"""Starts a judge in a process of its own and asks it. Runs no task and no candidate."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from eval.channel import Channel, Message, NotAMessage
+from eval.worker_process import ALL_GUARDS, Guard
+from kb import errors
+from kb.errors import JudgeError
+from kb.evidence import Evidence
+from kb.kernels import Candidate, Interface, Task
+from kb.model import Fact
+
+CALL_S = 60.0
+"""Longest time for one build or call of a candidate."""
+ANSWER_S = 900.0
+"""Longest time for one whole verdict, baselines included."""
+
+
+class LocalJudge:
+    """Judges candidates for one task and target on this machine. Use it as a context manager.
+
+    Args:
+        isa: What a compiler calls the target.
+        facts: Of the target: its limits.
+        cache: Folder for compiled baselines.
+
+    Raises:
+        TaskError: the reference fails.
+        JudgeError: nothing can be judged for this target here.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        target: str,
+        isa: str,
+        facts: Sequence[Fact],
+        cache: Path,
+        call_s: float = CALL_S,
+        guards: Iterable[Guard] = ALL_GUARDS,
+    ) -> None:
+        if not isa:
+            raise JudgeError(
+                f"kb knows no compiler for {target}, so nothing can be judged for it",
+                hint="name a target that has one, such as mi300x, h200 or cpu-x86",
+            )
+        if sys.platform != "linux":
+            raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
+        questions, answers = os.pipe(), os.pipe()
+        self._channel = Channel(answers[0], questions[1])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "eval.judge", str(questions[0]), str(answers[1])],
+            stdin=subprocess.DEVNULL, stdout=sys.stderr, pass_fds=(questions[0], answers[1]),
+            env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")},
+        )  # fmt: skip
+        os.close(questions[0])
+        os.close(answers[1])
+        setup = {
+            "task": task.model_dump(), "target": target, "isa": isa, "call_s": call_s,
+            "facts": [f.model_dump(mode="json") for f in facts], "guards": sorted(guards),
+        }  # fmt: skip
+        try:
+            self.interface = Interface.model_validate(self._ask(setup)["interface"])
+        except BaseException:
+            self.close()
+            raise
+
+    def verify(self, candidate: Candidate) -> Evidence:
+        """The judge's account of one candidate.
+
+        Raises:
+            JudgeError: the judge failed, or cannot judge this language for this target.
+        """
+        return Evidence.model_validate(self._ask(candidate.model_dump(mode="json"))["evidence"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._channel.close()
+
+    def _ask(self, question: Mapping[str, Any]) -> Message:
+        try:
+            self._channel.send(dict(question))
+            answer = self._channel.receive(within_s=ANSWER_S)
+        except TimeoutError:
+            raise JudgeError(f"no verdict within {ANSWER_S:g} s", hint="is the reference very slow here?") from None
+        except (EOFError, BrokenPipeError, NotAMessage) as error:
+            raise JudgeError(
+                f"the judge died (exit status {self._process.poll()})",
+                hint="its last words are above; is memory short?",
+            ) from error
+        if "error" in answer:
+            raise getattr(errors, answer["error"])(answer["message"], hint=answer["hint"])
+        return answer

@@ -1,0 +1,15 @@
+"""How worker and judge refuse a candidate. Standard library only: the worker uses it too."""
+
+
+class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge
+    """A candidate is refused.
+
+    Args:
+        outcome: One of kb.evidence.Outcome, by value.
+        detail: Why, in a line or a few.
+    """
+
+    def __init__(self, outcome: str, detail: str) -> None:
+        super().__init__(detail)
+        self.outcome = outcome
+        self.detail = detail

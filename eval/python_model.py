@@ -1,0 +1,126 @@
+"""A `triton` or `torch` candidate inside the worker: a module that defines `ModelNew`."""
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+
+from eval.channel import Message
+from eval.fault import Fault
+
+
+class PythonModel:
+    """Imports the candidate on construction and gives it the reference's parameters. See `eval.worker.Model`."""
+
+    def __init__(self, folder: Path, question: Message) -> None:
+        import torch
+
+        torch.set_grad_enabled(False)
+        if question["language"] == "triton":
+            from eval.cross_compile import skip_autotuning
+
+            skip_autotuning()
+        self._folder = folder
+        state = mapped(folder / question["file"], question["state"]) if question["state"] else []
+        named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
+        self._model = build(import_candidate(folder), question["arguments"], named)
+        self._inputs: list[list[Any]] = []
+        self._outputs: list[tuple[Any, ...]] = []
+
+    def map_inputs(self, file: str, sets: list[list[Message]]) -> None:
+        tensors = iter(mapped(self._folder / file, [s for inputs in sets for s in inputs if "value" not in s]))
+        self._inputs = [[s["value"] if "value" in s else next(tensors) for s in inputs] for inputs in sets]
+
+    def run(self, sets: list[int]) -> float:
+        self._outputs, results = [], []
+        start = perf_counter()
+        for number in sets:
+            results.append(self._model(*self._inputs[number]))
+        seconds = perf_counter() - start
+        self._outputs = [tuple(r) if isinstance(r, tuple | list) else (r,) for r in results]
+        return seconds
+
+    def outputs(self) -> list[list[Message]]:
+        return [[_described(output) for output in outputs] for outputs in self._outputs]
+
+
+def import_candidate(folder: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("candidate", folder / "candidate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["candidate"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> Any:
+    """`ModelNew` with the reference's parameters. Raises Fault when it cannot take them."""
+    model = module.ModelNew(*arguments)
+    if hasattr(model, "load_reference"):
+        model.load_reference(state)
+        return model
+    own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    wanted = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    if own != wanted:
+        missing = sorted(f"{n}{list(s)}" for n, s in wanted.items() if own.get(n) != s)
+        extra = sorted(f"{n}{list(s)}" for n, s in own.items() if wanted.get(n) != s)
+        raise Fault(
+            "incompatible_parameters",
+            f"ModelNew lacks {', '.join(missing) or 'nothing'} and has {', '.join(extra) or 'nothing'} besides; "
+            "take the reference's parameters by name, or define load_reference(state)",
+        )
+    model.load_state_dict(state)
+    return model
+
+
+def cross_compile(folder: Path, question: Message) -> list[Message]:
+    """Compile the kernels that the candidate launches at the sizes in `question`; see eval.cross_compile."""
+    import torch
+
+    from eval.cross_compile import compile_kernels
+
+    torch.set_grad_enabled(False)
+
+    def on_meta(spec: Message) -> Any:
+        return torch.empty(spec["shape"], dtype=getattr(torch, spec["dtype"]), device="meta")
+
+    def call() -> object:
+        with torch.device("meta"):
+            model = build(
+                import_candidate(folder), question["arguments"], {s["name"]: on_meta(s) for s in question["state"]}
+            )
+        return model(*[s["value"] if "value" in s else on_meta(s) for s in question["inputs"]])
+
+    return compile_kernels(question["isa"], call, folder)
+
+
+def mapped(file: Path, specs: Sequence[Message]) -> list[Any]:
+    """Tensors over the shared pages of a file; each spec has its `offset` there."""
+    import torch
+
+    size = file.stat().st_size
+    pages = torch.from_file(str(file), shared=True, size=size, dtype=torch.uint8) if size else torch.empty(0)
+    tensors = []
+    for spec in specs:
+        dtype = getattr(torch, spec["dtype"])
+        empty = torch.empty(spec["shape"], dtype=dtype, device="meta")
+        end = spec["offset"] + empty.numel() * empty.element_size()
+        tensors.append(pages[spec["offset"] : end].view(dtype).view(spec["shape"]))
+    return tensors
+
+
+def _described(output: Any) -> Message:
+    """Where an output lies; only its type when it is not a plain tensor in this process's memory."""
+    import torch
+
+    if type(output) is not torch.Tensor or output.device.type != "cpu" or output.layout is not torch.strided:
+        return {"type": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}"}
+    return {
+        "pointer": output.data_ptr(),
+        "shape": list(output.shape),
+        "stride": list(output.stride()),
+        "dtype": str(output.dtype).removeprefix("torch."),
+    }

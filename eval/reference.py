@@ -1,0 +1,168 @@
+"""A task's reference as the judge runs it: at the sizes of its file or at others, in its own precision or in float64."""
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from kb.errors import KbError, TaskError
+from kb.kernels import Interface, Task, TensorSpec
+
+Tensors = tuple[torch.Tensor, ...]
+
+SPREAD = 0.5
+"""Standard deviation given to parameters that are all one value (as after a plain LayerNorm): nothing may rely on it."""
+
+
+class Reference:
+    """Builds the task's model with parameters drawn from `seed`.
+
+    Args:
+        sizes: Values for integer constants of the task's file, by name; the others keep theirs.
+
+    Raises:
+        TaskError: the file's own code fails.
+    """
+
+    def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None) -> None:
+        self._name = task.name
+        self._names = _execute(_resized(task, sizes or {}), task.name)
+        torch.manual_seed(seed)
+        self.arguments = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
+        if not _is_plain(self.arguments):
+            raise TaskError(
+                f"get_init_inputs() of task {task.name} gives more than numbers, strings and lists of them",
+                hint="make tensors inside Model, so that they are in its state_dict",
+            )
+        self.model: torch.nn.Module = self._guarded("Model(...)", lambda: self._names["Model"](*self.arguments))
+        with torch.no_grad():
+            for parameter in self.model.parameters():
+                if (
+                    parameter.is_floating_point()
+                    and parameter.numel() > 1
+                    and bool((parameter == parameter.flatten()[0]).all())
+                ):
+                    parameter.add_(SPREAD * torch.randn_like(parameter))
+
+    @property
+    def state(self) -> dict[str, torch.Tensor]:
+        return dict(self.model.state_dict())
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers among the arguments of `Model(...)`, lists flattened."""
+        return tuple(_numbers(self.arguments))
+
+    def inputs(self, seed: int) -> list[Any]:
+        """One set of arguments for `forward`, as the task's file draws them."""
+        torch.manual_seed(seed)
+        return list(self._guarded("get_inputs()", self._names["get_inputs"]))
+
+    def native(self, inputs: Sequence[Any]) -> Tensors:
+        """What the reference gives, in its own precision."""
+        return self._guarded("forward()", lambda: as_tuple(self.model(*inputs)))
+
+    def oracle(self, inputs: Sequence[Any]) -> Tensors:
+        """What the reference gives with parameters, buffers and inputs in float64."""
+        exact = copy.deepcopy(self.model).double()
+        wide = [x.double() if _is_float(x) else x for x in inputs]
+        return self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
+
+    def interface(self) -> Interface:
+        """Shapes and types at these sizes. Nothing is computed where torch can tell shapes without values."""
+        with torch.device("meta"):
+            inputs = self.inputs(0)
+        if all(not isinstance(x, torch.Tensor) or x.device.type == "meta" for x in inputs):
+            outputs = as_tuple(copy.deepcopy(self.model).to("meta")(*inputs))
+        else:
+            outputs = self.native(inputs)
+        names = _argument_names(self.model, len(inputs))
+        return Interface(
+            inputs=tuple(_spec(n, x) for n, x in zip(names, inputs, strict=True) if isinstance(x, torch.Tensor)),
+            state=tuple(_spec(n, t) for n, t in self.state.items()),
+            outputs=tuple(_spec(f"output{i}", t) for i, t in enumerate(outputs)),
+            init=self.numbers,
+        )
+
+    def _guarded(self, what: str, call: Any) -> Any:
+        try:
+            with torch.no_grad():
+                return call()
+        except KbError:
+            raise
+        except Exception as error:  # a task's file may fail in any way
+            raise TaskError(
+                f"the reference of task {self._name} fails in {what}: {type(error).__name__}: {error}",
+                hint="correct the task's file; it must run on the CPU",
+            ) from error
+
+
+def integer_constants(task: Task) -> dict[str, int]:
+    """The sizes of a task: plain integers assigned to a name at the top level of its file."""
+    return {name: node.value.value for name, node in _size_nodes(ast.parse(task.source))}
+
+
+def _size_nodes(tree: ast.Module) -> list[tuple[str, Any]]:
+    return [
+        (node.targets[0].id, node)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant)
+        and type(node.value.value) is int
+    ]
+
+
+def _resized(task: Task, sizes: Mapping[str, int]) -> ast.Module:
+    tree = ast.parse(task.source)
+    for name, node in _size_nodes(tree):
+        if name in sizes:
+            node.value = ast.copy_location(ast.Constant(sizes[name]), node.value)
+    return tree
+
+
+def _execute(tree: ast.Module, name: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": f"task_{name}"}
+    try:
+        exec(compile(tree, f"<task {name}>", "exec"), names)  # noqa: S102 - the user's own reference
+    except Exception as error:
+        raise TaskError(
+            f"task {name} cannot be loaded: {type(error).__name__}: {error}", hint="correct the task's file"
+        ) from error
+    return names
+
+
+def as_tuple(result: Any) -> Tensors:
+    outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
+    if not all(isinstance(output, torch.Tensor) for output in outputs):
+        raise TypeError(f"forward gives {type(result).__name__}, not tensors")
+    return outputs
+
+
+def _argument_names(model: torch.nn.Module, count: int) -> list[str]:
+    code = model.forward.__code__
+    names = list(code.co_varnames[1 : code.co_argcount])
+    return [names[i] if i < len(names) else f"input{i}" for i in range(count)]
+
+
+def _numbers(value: Any) -> list[float]:
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in _numbers(item)]
+    return [float(value)] if isinstance(value, int | float) else []
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:
+    return TensorSpec(name=name, shape=tuple(tensor.shape), dtype=str(tensor.dtype).removeprefix("torch."))
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()

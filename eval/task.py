@@ -1,0 +1,57 @@
+"""Reads tasks and candidates from files. Nothing is executed here."""
+
+import ast
+import re
+from pathlib import Path
+
+from kb.errors import CandidateError, KbError, TaskError
+from kb.kernels import Candidate, Language, Task
+
+TASK_NAMES = ("Model", "get_inputs", "get_init_inputs")
+MAX_SOURCE_BYTES = 1 << 20
+CANDIDATE_SUFFIXES = (".py", ".cpp", ".cc")
+
+
+def load_task(path: Path) -> Task:
+    """A task in KernelBench's form.
+
+    Raises:
+        TaskError: there is no such file, it is not Python, or one of the three names is missing.
+    """
+    source = _read(path, TaskError)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise TaskError(f"{path} is not valid Python: {error}", hint="correct the file") from error
+    defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    if missing := [name for name in TASK_NAMES if name not in defined]:
+        raise TaskError(
+            f"{path} is not a task: it does not define {' and '.join(missing)}",
+            hint="a task defines class Model and the functions get_inputs and get_init_inputs, as KernelBench's do",
+        )
+    name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
+    return Task(name=name or "task", source=source)
+
+
+def load_candidate(path: Path, language: Language | None = None) -> Candidate:
+    """A candidate; its language is told by the file unless it is given.
+
+    Raises:
+        CandidateError: there is no such file, or its ending is none of a candidate's.
+    """
+    if path.suffix not in CANDIDATE_SUFFIXES:
+        raise CandidateError(
+            f"{path} is not a candidate: its name ends in {path.suffix or 'nothing'}",
+            hint=f"candidates end in {', '.join(CANDIDATE_SUFFIXES)}",
+        )
+    source = _read(path, CandidateError)
+    return Candidate(language=language or Language.of(path.suffix, source), source=source)
+
+
+def _read(path: Path, error_type: type[KbError]) -> str:
+    try:
+        if path.stat().st_size > MAX_SOURCE_BYTES:
+            raise error_type(f"{path} is larger than {MAX_SOURCE_BYTES} bytes", hint="a kernel is a small file")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise error_type(f"{path} cannot be read: {error}", hint="give a Python or C++ source file") from error

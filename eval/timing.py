@@ -1,0 +1,46 @@
+"""From times to a claim: medians, an interval, and whether two clocks agree."""
+
+import random
+from collections.abc import Sequence
+from statistics import median
+
+from kb.evidence import Session
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+CLOCK_TOLERANCE = 0.05
+"""Share by which the clock inside the worker and the judge's own may differ."""
+
+
+def session_of(baseline_us: Sequence[float], candidate_us: Sequence[float], inside_us: Sequence[float]) -> Session:
+    """A session of rounds, each of which timed baseline and candidate one after the other.
+
+    The interval is a percentile bootstrap over rounds (Efron and Tibshirani 1993, chapter 13): whole rounds are drawn,
+    so that what slowed both in a round cancels. The draws are seeded: the same times give the same interval.
+    """
+    rounds = list(zip(baseline_us, candidate_us, strict=True))
+    draw = random.Random(0)  # noqa: S311 - resampling, not secrecy
+    speedups = sorted(_speedup(draw.choices(rounds, k=len(rounds))) for _ in range(RESAMPLES))
+    tail = int(RESAMPLES * (1 - CONFIDENCE) / 2)
+    return Session(
+        baseline_us=tuple(baseline_us),
+        candidate_us=tuple(candidate_us),
+        inside_us=tuple(inside_us),
+        speedup=_speedup(rounds),
+        low=speedups[tail],
+        high=speedups[-1 - tail],
+    )
+
+
+def _speedup(rounds: Sequence[tuple[float, float]]) -> float:
+    return median(b for b, _ in rounds) / median(c for _, c in rounds)
+
+
+def clocks_agree(outside_us: Sequence[float], inside_us: Sequence[float], *, overhead_us: float) -> bool:
+    """Whether the medians of two clocks differ by no more than a few per cent.
+
+    Args:
+        overhead_us: What asking and answering may add outside, per call.
+    """
+    outside, inside = median(outside_us), median(inside_us)
+    return abs(outside - inside) <= CLOCK_TOLERANCE * outside + overhead_us
