@@ -1,4 +1,4 @@
-"""On what a candidate is tried: the task's own sizes and others, its own values and others; and what is close enough."""
+"""On what a candidate is tried: the task's sizes and values, and others; and what is close enough."""
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Case:
                 return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
             if output.numel():
                 difference = (output.double() - expected.double()).abs()
-                worst = max(worst, float(difference.max()))
+                worst = max(worst, _largest_difference(output, expected))
                 ratio = max(ratio, float((difference / allowance(expected, error, output.dtype)).max()))
         outcome = Outcome.PASSED if ratio <= 1 else Outcome.INCORRECT
         detail = "" if ratio <= 1 else f"largest error {worst:.3g}, {ratio:.3g} times what is allowed"
@@ -134,6 +134,10 @@ def count_elements(interface: Interface) -> int:
 def _smaller(value: int, divisor: int, *, odd: bool) -> int:
     smaller = max(SMALLEST_SIZE, value // divisor)
     return smaller | 1 if odd else smaller
+
+
+def _largest_difference(a: torch.Tensor, b: torch.Tensor) -> float:
+    return float((a.double() - b.double()).abs().max()) if a.numel() else 0.0
 
 
 def _changeable(value: Any) -> bool:

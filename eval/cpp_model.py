@@ -1,4 +1,4 @@
-"""A `cpp` candidate inside the worker: compiled, loaded, called on pointers. No torch: it starts in a tenth of a second.
+"""A `cpp` candidate inside the worker: compiled, loaded, called on pointers. Without torch it starts at once.
 
 State and outputs lie in memory of `posix_memalign`, as torch's own CPU tensors do, so that a candidate and its
 baseline differ in their code alone.

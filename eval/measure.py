@@ -56,11 +56,10 @@ class Baselines:
 
     def run(self, sets: list[list[Any]]) -> tuple[float, list[Any]]:
         """Seconds of one batch of the best baseline, and its outputs per set."""
-        call, outputs = self._calls[self.best], []
+        call = self._calls[self.best]
         with torch.no_grad():
             start = time.perf_counter()
-            for arguments in sets:
-                outputs.append(call(*arguments))
+            outputs = [call(*arguments) for arguments in sets]
             return time.perf_counter() - start, outputs
 
 
@@ -122,7 +121,7 @@ def _session(trial: Trial, baselines: Baselines) -> Session:
     if Guard.CLOCKS in guards and not clocks_agree(outside_us, inside_us, overhead_us=3 * ping_s * 1e6 / count):
         raise Fault(
             Outcome.CLOCKS_DISAGREE,
-            f"a call takes {median(outside_us):.1f} us by the judge's clock and {median(inside_us):.1f} us by the worker's",
+            f"a call takes {median(outside_us):.1f} us by the judge's clock, {median(inside_us):.1f} by the worker's",
         )
     return session_of(baseline_us, outside_us, inside_us)
 

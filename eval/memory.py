@@ -1,4 +1,4 @@
-"""Tensors between judge and worker: the judge writes inputs to shared pages and reads outputs out of the worker's memory.
+"""Tensors between judge and worker: inputs in shared pages, outputs read out of the worker's memory.
 
 The worker copies nothing and says only where its outputs lie, so what the judge reads is what stood there when the
 answer came, and reading costs the candidate no time. Linux only (process_vm_readv).

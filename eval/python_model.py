@@ -35,10 +35,9 @@ class PythonModel:
         self._inputs = [[s["value"] if "value" in s else next(tensors) for s in inputs] for inputs in sets]
 
     def run(self, sets: list[int]) -> float:
-        self._outputs, results = [], []
+        self._outputs = []
         start = perf_counter()
-        for number in sets:
-            results.append(self._model(*self._inputs[number]))
+        results = [self._model(*self._inputs[number]) for number in sets]
         seconds = perf_counter() - start
         self._outputs = [tuple(r) if isinstance(r, tuple | list) else (r,) for r in results]
         return seconds
@@ -49,7 +48,8 @@ class PythonModel:
 
 def import_candidate(folder: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("candidate", folder / "candidate.py")
-    assert spec is not None and spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise Fault("compile_error", "candidate.py cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules["candidate"] = module
     spec.loader.exec_module(module)

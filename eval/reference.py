@@ -1,4 +1,4 @@
-"""A task's reference as the judge runs it: at the sizes of its file or at others, in its own precision or in float64."""
+"""A task's reference as the judge runs it: at any sizes, in its own precision or in float64."""
 
 import ast
 import copy
@@ -13,7 +13,7 @@ from kb.kernels import Interface, Task, TensorSpec
 Tensors = tuple[torch.Tensor, ...]
 
 SPREAD = 0.5
-"""Standard deviation given to parameters that are all one value (as after a plain LayerNorm): nothing may rely on it."""
+"""Standard deviation given to parameters that are all one value, as a plain LayerNorm's: nothing may rely on it."""
 
 
 class Reference:
@@ -39,11 +39,7 @@ class Reference:
         self.model: torch.nn.Module = self._guarded("Model(...)", lambda: self._names["Model"](*self.arguments))
         with torch.no_grad():
             for parameter in self.model.parameters():
-                if (
-                    parameter.is_floating_point()
-                    and parameter.numel() > 1
-                    and bool((parameter == parameter.flatten()[0]).all())
-                ):
+                if parameter.is_floating_point() and parameter.numel() > 1 and bool(parameter.min() == parameter.max()):
                     parameter.add_(SPREAD * torch.randn_like(parameter))
 
     @property

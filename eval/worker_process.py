@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -75,8 +76,6 @@ class WorkerProcess:
         (self.folder / f"candidate{candidate.language.suffix}").write_text(candidate.source, encoding="utf-8")
         self._log = (self.folder / "log").open("w+b")
         ours, theirs = os.pipe(), os.pipe()
-        os.set_inheritable(ours[0], True)
-        os.set_inheritable(theirs[1], True)
         self._channel = Channel(theirs[0], ours[1])
         self._process = subprocess.Popen(
             self._command(level if Guard.SANDBOX in guards else 0, ours[0], theirs[1]),
@@ -196,10 +195,8 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End the worker and all it started, and remove its folder."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._process.wait()
         _ = self.log
         self._log.close()

@@ -70,7 +70,7 @@ class Proposal(Frozen):
     note: str = ""
     """One line: what it is, or what it changes."""
     skills_used: tuple[str, ...] = ()
-    usage: dict[str, int] = {}
+    usage: dict[str, int] = Field(default_factory=dict)
     """Tokens paid for, by kind."""
 
 
