@@ -1,0 +1,125 @@
+"""Compiles a candidate's Triton kernels for a chip that is not here. Runs in the worker and imports nothing of kb."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+
+def skip_autotuning() -> None:
+    """From now on autotuned kernels, compiled or interpreted, run in the first configuration that pruning leaves.
+
+    None is timed: all times are equal, and Triton takes the first of the best.
+    """
+    from triton.runtime.autotuner import Autotuner
+
+    Autotuner._bench = lambda *_, **__: [0.0]  # noqa: SLF001 - Triton has no switch for it
+
+
+def compile_kernels(isa: str, call: Callable[[], object], folder: Path) -> list[dict[str, Any]]:
+    """Run `call` with each launch of a Triton kernel replaced by its compilation; grids are not evaluated.
+
+    Args:
+        isa: Backend, architecture and lanes of a wavefront, as Triton names them: `hip gfx942 64`, `cuda 90 32`.
+        call: Runs a candidate's forward; tensors of the real shapes on the meta device are enough.
+        folder: Takes the assembly: `0-name.amdgcn`; for NVIDIA `0-name.ptx`, `0-name.cubin` and `0-name.sass`, which
+            holds the disassembly and the resource usage.
+
+    Returns:
+        One record per distinct compiled kernel, in the order of first launch; `eval.screen.Record` says what is in it.
+
+    Raises:
+        What the candidate and Triton's compiler raise, as it is.
+    """
+    from triton.runtime import driver
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+
+    compile_or_launch, autotune = JITFunction.run, Autotuner.run
+    records: dict[str, dict[str, Any]] = {}
+    configurations = 1
+
+    def run(kernel: Any, *args: Any, grid: object, warmup: bool, **kwargs: Any) -> Any:
+        compiled = compile_or_launch(kernel, *args, grid=grid, warmup=True, **kwargs)
+        if not warmup:
+            if compiled.hash not in records:
+                records[compiled.hash] = _record(compiled, configurations, folder, len(records))
+            records[compiled.hash]["launches"] += 1
+        return compiled
+
+    def run_autotuned(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal configurations
+        configurations = len(tuner.configs)
+        try:
+            return autotune(tuner, *args, **kwargs)
+        finally:
+            configurations = 1
+
+    skip_autotuning()
+    with (
+        patch.object(driver, "_active", _Driver(isa)),
+        patch.object(JITFunction, "run", run),
+        patch.object(Autotuner, "run", run_autotuned),
+    ):
+        call()
+    return list(records.values())
+
+
+class _Driver:
+    """Stands in for the driver of a chip that is not here: tells the compiler its target, and can do no more."""
+
+    def __init__(self, isa: str) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        backend, architecture, lanes = isa.split()
+        self._isa = isa
+        self._target = GPUTarget(backend, int(architecture) if architecture.isdigit() else architecture, int(lanes))
+
+    def get_current_target(self) -> Any:
+        return self._target
+
+    def get_current_device(self) -> str:
+        """Kernels keep what they compiled by device; so each target has its own."""
+        return self._isa
+
+    def get_current_stream(self, device: object) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("meta")
+
+
+def _record(compiled: Any, configurations: int, folder: Path, number: int) -> dict[str, Any]:
+    return {
+        "kernel": compiled.metadata.name,
+        "num_warps": compiled.metadata.num_warps,
+        "num_stages": compiled.metadata.num_stages,
+        "num_ctas": compiled.metadata.num_ctas,
+        "scratchpad_bytes": compiled.metadata.shared,
+        "uses_dot": "tt.dot" in compiled.asm.get("ttir", ""),
+        "configurations": configurations,
+        "launches": 0,
+        "assembly": _write_assembly(compiled, folder, f"{number}-{compiled.metadata.name[:100]}"),
+    }
+
+
+def _write_assembly(compiled: Any, folder: Path, stem: str) -> str:
+    """Write what the compiler made into `folder`; returns the name of the file that the screen reads."""
+    if "amdgcn" in compiled.asm:
+        (folder / f"{stem}.amdgcn").write_text(compiled.asm["amdgcn"], encoding="utf-8")
+        return f"{stem}.amdgcn"
+    (folder / f"{stem}.ptx").write_text(compiled.asm["ptx"], encoding="utf-8")
+    (folder / f"{stem}.cubin").write_bytes(compiled.asm["cubin"])
+    (folder / f"{stem}.sass").write_bytes(_disassembled(folder / f"{stem}.cubin"))
+    return f"{stem}.sass"
+
+
+def _disassembled(cubin: Path) -> bytes:
+    """Resource usage and instructions, by the tool that comes with Triton."""
+    from triton import knobs
+
+    tool = knobs.nvidia.cuobjdump.path
+    return subprocess.run([tool, "--dump-resource-usage", "--dump-sass", cubin], capture_output=True, check=True).stdout
