@@ -3,9 +3,10 @@
 A workgroup is resident whole or not at all. Registers are taken on the SIMD unit that runs a wavefront, so what is left
 over on each of them cannot be put together; scratchpad is taken from the compute unit.
 
-For NVIDIA this is cudaOccMaxActiveBlocksPerMultiprocessor of cuda_occupancy.h (CUDA runtime 13.0.88); for AMD the limits
-of ROCm FlyDSL's Kernel tuning guide (2026-08-21), Register budget and occupancy, with the rounding of the LLVM 22.1 User
-Guide for AMDGPU Backend, compute_pgm_rsrc1 and 2. Named barriers and clusters, which can only lower it, are left out.
+For NVIDIA this is cudaOccMaxActiveBlocksPerMultiprocessor of cuda_occupancy.h (CUDA runtime 13.0.88). For AMD the
+limits are those of ROCm FlyDSL's Kernel tuning guide (2026-08-21), Register budget and occupancy, rounded as the LLVM
+22.1 User Guide for AMDGPU Backend says under compute_pgm_rsrc1 and 2. Named barriers and clusters are left out: they
+can only lower it.
 """
 
 from typing import NamedTuple
@@ -28,9 +29,10 @@ class Needs(NamedTuple):
 
 
 class ComputeUnit(NamedTuple):
-    """What a compute unit has, by the names of the facts: sizes in bytes, granules in what they are granules of."""
+    """What a compute unit has, by the names of the facts. Sizes are in bytes, granules of registers in registers."""
 
-    wavefront_size: int
+    lanes: int
+    """Of a wavefront."""
     simd_units: int
     max_wavefronts: int
     vgpr_file_size: int
@@ -53,8 +55,7 @@ def occupancy(needs: Needs, unit: ComputeUnit) -> tuple[int, str]:
 
 def _workgroups(needs: Needs, unit: ComputeUnit) -> dict[str, int]:
     """Workgroups that fit, were the named fact the only limit."""
-    lanes_bytes = unit.wavefront_size * REGISTER_BYTES
-    vector_bytes = _round_up(needs.vector_registers, unit.vgpr_granule) * lanes_bytes
+    vector_bytes = _round_up(needs.vector_registers, unit.vgpr_granule) * unit.lanes * REGISTER_BYTES
     scalar_bytes = _round_up(needs.scalar_registers, unit.sgpr_granule) * REGISTER_BYTES
     scratchpad_bytes = _round_up(needs.scratchpad_bytes + unit.lds_reserved, unit.lds_granule)
     fitting = {"max_wavefronts": unit.max_wavefronts // needs.wavefronts}

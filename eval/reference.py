@@ -58,13 +58,15 @@ class Reference:
 
     def native(self, inputs: Sequence[Any]) -> Tensors:
         """What the reference gives, in its own precision."""
-        return self._guarded("forward()", lambda: as_tuple(self.model(*inputs)))
+        outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*inputs)))
+        return outputs
 
     def oracle(self, inputs: Sequence[Any]) -> Tensors:
         """What the reference gives with parameters, buffers and inputs in float64."""
         exact = copy.deepcopy(self.model).double()
         wide = [x.double() if _is_float(x) else x for x in inputs]
-        return self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
+        outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
+        return outputs
 
     def interface(self) -> Interface:
         """Shapes and types at these sizes. Nothing is computed where torch can tell shapes without values."""

@@ -18,7 +18,7 @@ def load_task(path: Path) -> Task:
     Raises:
         TaskError: there is no such file, it is not Python, or one of the three names is missing.
     """
-    source = _read(path, TaskError)
+    source = read_source(path, TaskError)
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as error:
@@ -44,11 +44,12 @@ def load_candidate(path: Path, language: Language | None = None) -> Candidate:
             f"{path} is not a candidate: its name ends in {path.suffix or 'nothing'}",
             hint=f"candidates end in {', '.join(CANDIDATE_SUFFIXES)}",
         )
-    source = _read(path, CandidateError)
+    source = read_source(path, CandidateError)
     return Candidate(language=language or Language.of(path.suffix, source), source=source)
 
 
-def _read(path: Path, error_type: type[KbError]) -> str:
+def read_source(path: Path, error_type: type[KbError]) -> str:
+    """The text of a source file. Raises an error of the given type when it cannot be read."""
     try:
         if path.stat().st_size > MAX_SOURCE_BYTES:
             raise error_type(f"{path} is larger than {MAX_SOURCE_BYTES} bytes", hint="a kernel is a small file")

@@ -7,6 +7,7 @@ from typing import Self
 
 from pydantic import Field
 
+from kb.errors import CandidateError
 from kb.model import Frozen
 
 
@@ -63,6 +64,13 @@ class Language(StrEnum):
         if suffix in (".cpp", ".cc", ".c++"):
             return cls("cpp")
         return cls("triton" if re.search(r"^\s*(import|from)\s+triton\b", source, re.M) else "torch")
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Raises CandidateError when there is no such language."""
+        if name not in set(cls):
+            raise CandidateError(f"unknown language {name!r}", hint=f"known: {', '.join(cls)}")
+        return cls(name)
 
     @property
     def suffix(self) -> str:

@@ -90,5 +90,8 @@ class Synthesizer(Protocol):
 class Judge(Protocol):
     """Decides on candidates for one task and target."""
 
+    interface: Interface
+    """Of the task."""
+
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError when the judge, not the candidate, is at fault."""

@@ -7,19 +7,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from eval.driver import LocalJudge
 from ingest.pipeline import Ingest, Progress
 from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
-from kb.errors import FactError, MissingModelError, QueryError, StoreError
-from kb.model import CitedPlace, Context, Fact, IngestReport, SearchResult, Status
-from kb.protocols import Embedder
+from kb.errors import FactError, MissingModelError, QueryError, RunError, StoreError
+from kb.kernels import Language, Task
+from kb.loop import Loop, Tell, say_nothing
+from kb.model import CitedPlace, Context, Fact, IngestReport, Passage, SearchResult, Status
+from kb.protocols import Embedder, Synthesizer
+from kb.runs import Kind, Plan, Run, Runs
 from kb.settings import NO_MODEL, Settings, cache_dir
-from kb.targets import Targets
+from kb.skillbook import Skillbook
+from kb.targets import ROOT, Targets
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
 from retrieval.packing import pack
 from retrieval.retriever import Retriever
+from synth.anthropic_model import AnthropicSynthesizer
+from synth.tune import TuneSynthesizer
 
 DEFAULT_HITS = 5
 CONTEXT_CANDIDATES = 50
@@ -49,6 +56,8 @@ class KnowledgeBase:
         self.settings = settings
         self.targets = Targets.load(settings.home)
         self.catalog = Catalog(settings.home)
+        self.skills = Skillbook(settings.home)
+        self.runs = Runs(settings.home)
         self._long_lived = long_lived
         self._notify = notify
         self._given_embedder = embedder
@@ -221,6 +230,110 @@ class KnowledgeBase:
             file_exists=now is not None,
             file_same=now == citation.sha256,
         )
+
+    # Kernels
+
+    def judge(self, task: Task, target: str) -> LocalJudge:
+        """A judge for one task and target on this machine; its limits are the target's facts. Close it after use.
+
+        Raises:
+            TargetError: `target` is unknown.
+            TaskError: the reference fails.
+            JudgeError: nothing can be judged for this target here.
+        """
+        name = self.targets.get(target).name
+        return LocalJudge(
+            task, target=name, isa=self.targets.isa(name), facts=self._known_facts(name), cache=cache_dir()
+        )
+
+    def start_run(self, plan: Plan) -> Run:
+        """A new run. A language model or a person is asked only about a target that documents speak of.
+
+        Raises:
+            TargetError: the target is unknown.
+            FactError: no document speaks of it, and the synthesizer would have to guess.
+        """
+        plan = plan.model_copy(update={"target": self.targets.get(plan.target).name})
+        if plan.synthesizer != Kind.TUNE:
+            self.ensure_sheets(plan.target)
+            if not self.catalog.count_by_target().keys() & (self.targets.scope(plan.target) - {ROOT}):
+                raise FactError(
+                    f"no document speaks of {plan.target}, so nobody could know how to write a kernel for it",
+                    hint=f"`kb ingest` its manuals, with --target {plan.target} where no folder is named so",
+                )
+        return self.runs.start(plan)
+
+    def loop(self, run: Run, tell: Tell = say_nothing) -> Loop:
+        """What goes on with a run: see `Loop`."""
+        target = run.plan.target
+        return Loop(
+            run=run,
+            skillbook=self.skills,
+            scope=self.targets.scope(target),
+            brief=lambda phrases: (self._known_facts(target), self._passages(phrases, target)),
+            tell=tell,
+        )
+
+    def optimize(
+        self,
+        task: Task,
+        target: str,
+        *,
+        synthesizer: Kind = Kind.TUNE,
+        language: Language | None = None,
+        evaluations: int = 8,
+        minutes: float | None = None,
+        seed: int = 0,
+        tell: Tell = say_nothing,
+    ) -> Run:
+        """Start a run and see it through. Raises what `start_run`, `judge` and `Loop.optimize` raise."""
+        plan = Plan(
+            task=task,
+            target=target,
+            language=language or self.language_for(target),
+            synthesizer=synthesizer,
+            model=self.settings.anthropic_model if synthesizer == Kind.ANTHROPIC else "",
+            evaluations=evaluations,
+            seed=seed,
+        )
+        return self.resume(self.start_run(plan), minutes=minutes, tell=tell)
+
+    def resume(
+        self,
+        run: Run,
+        *,
+        minutes: float | None = None,
+        tell: Tell = say_nothing,
+    ) -> Run:
+        """Go on with a run of `tune` or `anthropic`.
+
+        Raises:
+            RunError: it is over, held by another process, or answered by hand.
+        """
+        synthesizer = self._synthesizer(run.plan)
+        with self.judge(run.plan.task, run.plan.target) as judge:
+            self.loop(run, tell).optimize(synthesizer, judge, minutes=minutes)
+        return run
+
+    def language_for(self, target: str) -> Language:
+        """What kernels for a target are written in when nobody says otherwise."""
+        return Language.CPP if self.targets.isa(target).startswith("cpu ") else Language.TRITON
+
+    def _synthesizer(self, plan: Plan) -> Synthesizer:
+        if plan.synthesizer == Kind.TUNE:
+            return TuneSynthesizer()
+        if plan.synthesizer == Kind.ANTHROPIC:
+            return AnthropicSynthesizer(model=plan.model)
+        raise RunError("this run is answered by hand", hint="`kb submit RUN FILE` judges an answer")
+
+    def _known_facts(self, target: str) -> list[Fact]:
+        try:
+            return self.facts(target)
+        except FactError:
+            return []
+
+    def _passages(self, phrases: Sequence[str], target: str) -> list[Passage]:
+        return list(self.context(phrases, target=target).passages)
 
     # Parts
 

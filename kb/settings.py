@@ -28,6 +28,8 @@ class Settings(BaseSettings):
     """Share of the lexical score in the fusion; the dense score has the rest."""
     budget_tokens: int = Field(default=4000, gt=0)
     """Default size of a packed context."""
+    anthropic_model: str = ""
+    """The model that `kb optimize --synthesizer anthropic` asks."""
 
     @classmethod
     def load(cls, home: Path | None = None) -> Self:

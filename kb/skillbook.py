@@ -1,63 +1,32 @@
-"""The library of skills on disk: directories in the Agent Skills form ⇄ `Skill`."""
+"""The library of skills: those that ship with kb and those of a home; search, publication, the skill of a win."""
 
 import difflib
-import json
-import re
+import os
 import shutil
+import sqlite3
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Literal
-
-import yaml
-from pydantic import Field, ValidationError
 
 from kb.catalog import storage_errors, write_lock
+from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.errors import SkillError
 from kb.evidence import Evidence
-from kb.kernels import Candidate, Language
-from kb.model import Frozen
+from kb.kernels import Candidate, Interface, Language, Task
+from kb.protocols import Attempt
 from kb.skill import Skill, Standing
+from kb.skillfile import load_skill, one_line, parse_skill, skill_files, slug
 
 SHIPPED = Path(__file__).parent / "skills"
 ANY = "any"
 """The target of skills that every target may use."""
-MAX_FILE_BYTES = 2**22
 COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
 """Of name, description, body, code, identifiers in BM25: what a skill is about before what it mentions."""
 FAILURES_SHOWN = 12
 
-_SKILL_MD = re.compile(r"---[ \t]*\r?\n(?P<front>.{0,20000}?)^---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.M | re.S)
 _STAGE = ".stage-"
-
-
-def _hyphens(field: str) -> str:
-    return field.replace("_", "-")
-
-
-class _Metadata(Frozen, alias_generator=_hyphens, populate_by_name=True, extra="allow"):
-    """What kb keeps in the one field that the specification leaves open."""
-
-    __pydantic_extra__: dict[str, str]
-    kb_schema: Literal["1"]
-    kb_target: str = Field(min_length=1)
-    kb_language: Language
-    kb_code_digest: str
-    kb_task: str = ""
-    """Of its best win, as is the next."""
-    kb_task_digest: str = ""
-
-
-class _FrontMatter(Frozen, alias_generator=_hyphens, populate_by_name=True):
-    """All fields and limits of the Agent Skills specification."""
-
-    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)
-    description: str = Field(pattern=r"\S", max_length=1024)
-    license: str = ""
-    compatibility: str = Field(default="", max_length=500)
-    metadata: _Metadata
-    allowed_tools: str = ""
 
 
 class Skillbook:
@@ -121,8 +90,8 @@ class Skillbook:
             SkillError: it would be malformed, or the name stands for other code.
             StoreError: the home cannot be written, is full, or another process writes it.
         """
-        folder, files = self.folder / skill.name, _files_of(skill)
-        _parse(folder, files)
+        folder, files = self.folder / skill.name, skill_files(skill)
+        parse_skill(folder, files)
         with write_lock(self.home), storage_errors(self.home):
             for held in (self.shipped / skill.name, folder):
                 if held.exists() and load_skill(held).candidate != skill.candidate:
@@ -142,8 +111,10 @@ class Skillbook:
             staged = Path(stage) / folder.name
             for path, content in files.items():
                 (staged / path).parent.mkdir(parents=True, exist_ok=True)
-                (staged / path).write_bytes(content)
-                _sync(staged / path)
+                with (staged / path).open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
             if folder.exists():
                 (folder / "evidence").mkdir(exist_ok=True)
                 for path in files:
@@ -167,104 +138,119 @@ class Skillbook:
                         yield folder, error
 
 
-def load_skill(folder: Path) -> Skill:
-    """The skill in a directory, with its evidence in the order it was made.
+def _sync(*folders: Path) -> None:
+    """Make the names in `folders` outlast a power cut; Windows cannot be asked for that."""
+    for folder in folders if sys.platform != "win32" else ():
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _scores(skills: Sequence[Skill], query: str) -> dict[int, float]:
+    """BM25 of each skill that shares a word with `query`, by its place; higher is better."""
+    words = query_words(query)
+    with closing(sqlite3.connect(":memory:")) as db:
+        columns = "name, description, body, code, identifiers"
+        db.execute(f"CREATE VIRTUAL TABLE lexical USING fts5 ({columns}, tokenize = 'porter unicode61')")
+        for place, skill in enumerate(skills):
+            texts = (skill.name, skill.description, skill.body, skill.candidate.source)
+            row = (place, *texts, identifier_words("\n".join(texts)))
+            db.execute(f"INSERT INTO lexical (rowid, {columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
+        score = f"-bm25(lexical, {', '.join(map(str, COLUMN_WEIGHTS))})"
+        found = f"SELECT rowid, {score} FROM lexical WHERE lexical MATCH ?"
+        return dict(db.execute(found, (match_expression(words),))) if words else {}
+
+
+def skill_of_win(
+    task: Task,
+    candidate: Candidate,
+    evidence: Evidence,
+    *,
+    note: str = "",
+    failed: Sequence[Attempt] = (),
+    interface: Interface | None = None,
+) -> Skill:
+    """The skill to publish for a candidate that won. Every number in it is the judge's.
+
+    Args:
+        note: What the synthesizer said of the candidate; quoted as that.
+        failed: Attempts on the same task that were refused or slower.
+        interface: Of the task.
 
     Raises:
-        SkillError: it is malformed; the message names all that is wrong.
+        SkillError: `evidence` is no win, or not of this candidate and task.
     """
-    files = {}
-    try:
-        for path in (p for name in ("SKILL.md", "scripts/kernel.*", "evidence/*.json") for p in folder.glob(name)):
-            if path.is_file():
-                with path.open("rb") as file:
-                    files[path.relative_to(folder).as_posix()] = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise SkillError(f"{folder} cannot be read: {error}", hint="correct its permissions") from error
-    return _parse(folder, files)
-
-
-def _parse(folder: Path, files: Mapping[str, bytes]) -> Skill:
-    """The skill that `files`, by their paths in `folder`, make up."""
-    problems: list[str] = []
-    front, candidate, evidence = None, None, []
-    with _noting(problems, "SKILL.md"):
-        front, body = _split(_text(files, "SKILL.md"))
-        if front.name != folder.name:
-            problems.append(f"SKILL.md: name {front.name!r} is not that of the directory")
-        script = f"scripts/kernel{front.metadata.kb_language.suffix}"
-        candidate = Candidate(language=front.metadata.kb_language, source=_text(files, script))
-        if front.metadata.kb_code_digest != f"sha256:{candidate.digest}":
-            problems.append(f"{script}: kb-code-digest is not the kernel's, sha256:{candidate.digest}")
-    for path in sorted(path for path in files if path.startswith("evidence/")):
-        with _noting(problems, path):
-            record = Evidence.model_validate_json(_text(files, path))
-            evidence.append(record)
-            if not path.endswith(f"-{record.id[:12]}.json"):
-                problems.append(f"{path}: altered or misnamed, as its id begins with {record.id[:12]}")
-    if problems or not (front and candidate):
+    timing, target = evidence.timing, evidence.target
+    own = (evidence.candidate_digest, evidence.task_digest) == (candidate.digest, task.digest)
+    if timing is None or not (evidence.won and own):
         raise SkillError(
-            f"{folder} is not a skill: {'; '.join(problems)}", hint="correct what is named, or remove the directory"
+            f"candidate {candidate.digest[:12]} has not won on task {task.name!r}",
+            hint="only what the judge measured as faster than the best baseline becomes a skill",
         )
+    name = f"{slug(f'{task.name}-{target}')[:55].rstrip('-')}-{candidate.digest[:8]}"
+    machine = evidence.environment.get("machine", target)
+    gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {machine}"
+    measured = {
+        "machine": machine,
+        "kernel (us)": f"{timing.candidate_us:.2f}",
+        "baseline": timing.baseline,
+        "baseline (us)": f"{timing.baseline_us:.2f}",
+        "speed-up": f"{timing.speedup:.2f}",
+        "95 % interval": f"{timing.low:.2f} to {max(s.high for s in timing.sessions):.2f}",
+        "sessions": len(timing.sessions),
+    }
+    baselines = [f"{what} {us:.2f} us" for what, us in timing.baselines_us.items()]
+    versions = [f"{what} {which}" for what, which in sorted(evidence.environment.items()) if what != "machine"]
+    parameters = [(p.name, p.value, ", ".join(map(str, p.choices))) for p in candidate.parameters]
+    failures = dict.fromkeys(_failure(a, candidate) for a in failed if a.candidate.digest != candidate.digest)
+    sections = {
+        "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
+        "When to use": f"For that task on {target}, or as a start for a task like it.{_tensors(interface)}",
+        "When not to use": "On another target or at other sizes, unless it is measured there: it was right in "
+        f"{len(evidence.cases)} case(s), and timed on {target} at the sizes that the task gives.",
+        "Why it should be fast": f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
+        "Parameters": _table(("parameter", "value", "choices"), *parameters) if parameters else "None are declared.",
+        "Evidence": f"{_table(measured, measured.values())}\n\nBaselines tried: {', '.join(baselines)}.\n\n"
+        f"Made with: {', '.join(versions) or 'not recorded'}.",
+        "What failed": "\n".join(list(failures)[:FAILURES_SHOWN]) or "Nothing is recorded.",
+    }
     return Skill(
-        name=front.name,
-        description=front.description,
-        body=body,
-        target=front.metadata.kb_target,
+        name=name,
+        description=one_line(
+            f"A {candidate.language} kernel for {task.name}, {gain}. Use it to write or tune a kernel for that task "
+            f"or one like it on {target}.",
+            1024,
+        ),
+        body="\n\n".join([f"# {name}", *(f"## {title}\n\n{text}" for title, text in sections.items())]),
+        target=target,
         candidate=candidate,
-        evidence=tuple(sorted(evidence, key=lambda e: (e.created, e.id))),
-        folder=folder,
+        evidence=(evidence,),
     )
 
 
-def _split(text: str) -> tuple[_FrontMatter, str]:
-    """Front matter and body."""
-    parts = _SKILL_MD.fullmatch(text)
-    if parts is None:
-        raise ValueError("it has no front matter between two lines `---`, or too much")
-    if "---" in parts["front"]:
-        raise ValueError("its front matter has `---` inside a line, where the specification's own reader ends it")
-    # BaseLoader reads text, lists and mappings alone. SafeLoader lets a few lines of merge keys fill the memory.
-    fields = yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
-    return _FrontMatter.model_validate(fields), parts["body"].removeprefix("\n").removesuffix("\n")
+def _tensors(interface: Interface | None) -> str:
+    """What goes into and comes out of the task, as a list."""
+    if interface is None:
+        return ""
+    groups = {"inputs": interface.inputs, "state": interface.state, "outputs": interface.outputs}
+    return "\n" + "".join(f"\n- {name}: {', '.join(map(str, specs))}" for name, specs in groups.items() if specs)
 
 
-def _text(files: Mapping[str, bytes], path: str) -> str:
-    if path not in files:
-        raise ValueError(f"{path} is missing")
-    if len(files[path]) > MAX_FILE_BYTES:
-        raise ValueError(f"{path} has more than {MAX_FILE_BYTES} bytes")
-    return files[path].decode()
+def _failure(attempt: Attempt, winner: Candidate) -> str:
+    """What was tried and what came of it, as a line of a list."""
+    candidate, evidence = attempt.candidate, attempt.evidence
+    what = one_line(attempt.note, 100) or "another kernel"
+    if candidate.template_digest == winner.template_digest:
+        changed = [f"{p.name} = {p.value}" for p in candidate.parameters if p not in winner.parameters]
+        what = ", ".join(changed) or what
+    if evidence.timing:
+        return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"
+    came = "passed, not timed" if evidence.passed else one_line(f"{evidence.outcome} {evidence.detail}", 200)
+    return f"- {what}: {came}"
 
 
-@contextmanager
-def _noting(problems: list[str], path: str) -> Iterator[None]:
-    """Note what is wrong with a file and go on. On hostile text parsers raise more than errors of their own."""
-    try:
-        yield
-    except ValidationError as error:
-        problems += [f"{path}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-    except (ValueError, ArithmeticError, RecursionError, yaml.YAMLError) as error:
-        problems.append(f"{path}: {_line(str(error), 300)}")
-
-
-def _files_of(skill: Skill) -> dict[str, bytes]:
-    """What `_parse` reads, by path."""
-    metadata = {
-        "kb-schema": "1",
-        "kb-target": skill.target,
-        "kb-language": skill.candidate.language.value,
-        "kb-code-digest": f"sha256:{skill.candidate.digest}",
-    }
-    if win := skill.best:
-        metadata |= {"kb-task": win.task, "kb-task-digest": f"sha256:{win.task_digest}"}
-    fields = {"name": skill.name, "description": skill.description, "metadata": metadata}
-    front = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
-    texts = {
-        "SKILL.md": f"---\n{front}---\n\n{skill.body}\n",
-        f"scripts/kernel{skill.candidate.language.suffix}": skill.candidate.source,
-    }
-    for record in skill.evidence:
-        name = f"{_slug(f'{record.created[:10]}-{record.target}')}-{record.id[:12]}"
-        texts[f"evidence/{name}.json"] = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
-    return {path: text.encode(errors="replace") for path, text in texts.items()}
+def _table(header: Iterable[object], *rows: Iterable[object]) -> str:
+    lines = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
+    return "\n".join((lines[0], "|---" * len(list(header)) + "|", *lines[1:]))

@@ -4,18 +4,21 @@ import sys
 
 import typer
 
-from kb.cli import doctor, knowledge, targets
+from kb.cli import doctor, kernels, knowledge, runs, skills, targets
 from kb.errors import KbError
 
 app = typer.Typer(
     name="kb",
-    help="A cited knowledge base for kernel authors: manuals in, exact facts and passages out.",
+    help="A cited knowledge base for kernel authors: manuals in, verified kernels out.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 knowledge.add_to(app)
+kernels.add_to(app)
+app.add_typer(runs.app, name="runs")
+app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")
 doctor.add_to(app)
 

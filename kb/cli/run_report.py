@@ -1,0 +1,115 @@
+"""How runs read on a terminal and as a picture."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+
+import typer
+
+from kb.cli.evidence_report import headline
+from kb.cli.output import notify, print_json, show
+from kb.loop import Tell
+from kb.protocols import Attempt
+from kb.runs import Kind, Run
+from synth.tune import NOTICE
+
+
+def tell(run: Run, *, quiet: bool) -> Tell:
+    """Prints a line for each judged candidate as it comes."""
+
+    def one(step: int, attempt: Attempt) -> None:
+        if not quiet:
+            show(f"{step:3}/{run.plan.evaluations}  {_verdict(attempt)}  {attempt.note}")
+
+    return one
+
+
+def finish(run: Run, *, as_json: bool) -> None:
+    """Summary table and plot of a run that stopped. Raises Exit with status 1 when nothing passed."""
+    plot = run.folder / "progress.png"
+    draw([run], plot)
+    if as_json:
+        print_json(summary(run) | {"plot": str(plot)})
+    else:
+        show()
+        show_attempts(run)
+        show(f"plot: {plot}")
+        show(f"journal: {run.folder}")
+    if run.best is None:
+        raise typer.Exit(1)
+
+
+def show_runs(runs: Sequence[Run]) -> None:
+    for run in runs:
+        best = f"{run.best.evidence.speedup:.2f}x" if run.best and run.best.evidence.speedup else "-"
+        state = run.ended or "interrupted"
+        show(f"{run.id}  {run.plan.synthesizer}  {len(run.attempts)} judged  best {best}  {state}")
+    if not runs:
+        show("no runs yet; `kb optimize` starts one")
+
+
+def show_attempts(run: Run) -> None:
+    plan = run.plan
+    show(f"run {run.id}: {plan.task.name} for {plan.target} in {plan.language}, by {plan.synthesizer}")
+    if plan.synthesizer is Kind.TUNE:
+        show(f"({NOTICE})")
+    for step, attempt in enumerate(run.attempts, start=1):
+        best = " <- best" if attempt == run.best else ""
+        show(f"{step:3}  {_verdict(attempt)}  {attempt.note}{best}")
+    if run.best:
+        show(headline(run.best.evidence))
+    for name in run.published:
+        show(f"skill written: {name}  (`kb skills show {name}`)")
+    if run.usage:
+        show(f"tokens: {', '.join(f'{kind} {count:,}' for kind, count in run.usage.items())}")
+    show(f"ended: {run.ended}" if run.ended else f"interrupted; `kb runs resume {run.id}`")
+
+
+def summary(run: Run) -> dict[str, object]:
+    """A run for programs: without sources, which lie in its folder."""
+    return {
+        "run": run.id,
+        "task": run.plan.task.name,
+        "target": run.plan.target,
+        "language": run.plan.language,
+        "synthesizer": run.plan.synthesizer,
+        "folder": str(run.folder),
+        "ended": run.ended,
+        "published": run.published,
+        "usage": run.usage,
+        "best": run.attempts.index(run.best) + 1 if run.best else None,
+        "attempts": [{"note": a.note, "evidence": a.evidence} for a in run.attempts],
+    }
+
+
+def draw(runs: Sequence[Run], path: Path) -> None:
+    """Speed-up of each judged candidate, and of the best so far, as a PNG."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.add_subplot()
+    for run in runs:
+        speedups = [attempt.evidence.speedup or 0.0 for attempt in run.attempts]
+        steps = range(1, len(speedups) + 1)
+        (line,) = axes.step(steps, list(accumulate(speedups, max)), where="post", label=f"{run.id}: best so far")
+        axes.plot(steps, speedups, "o", color=line.get_color())
+    axes.axhline(1, color="gray", linestyle=":", label="best baseline")
+    axes.set_xlabel("candidates judged")
+    axes.set_ylabel("speed-up over the best baseline (0: refused or not timed)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(fontsize="small")
+    try:
+        figure.savefig(path, dpi=120)
+    except OSError as error:
+        notify(f"the plot could not be written: {error}")
+
+
+def _verdict(attempt: Attempt) -> str:
+    evidence = attempt.evidence
+    if evidence.timing is None:
+        return f"{evidence.outcome:<24}"
+    timing = evidence.timing
+    return (
+        f"{timing.speedup:5.2f}x ({timing.low:.2f} to {timing.sessions[-1].high:.2f})  {timing.candidate_us:10,.1f} us"
+    )

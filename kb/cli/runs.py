@@ -1,0 +1,70 @@
+"""`kb runs list | show | resume`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb.cli.output import Json, open_kb, print_json, show
+
+app = typer.Typer(help="Optimisation sessions and their journals.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_runs(as_json: Json = False) -> None:
+    """List all runs, oldest first.
+
+    Example: kb runs list
+    """
+    from kb.cli.run_report import show_runs, summary
+
+    with open_kb() as kb:
+        runs = list(kb.runs)
+    if as_json:
+        print_json([summary(run) for run in runs])
+    else:
+        show_runs(runs)
+
+
+@app.command("show")
+def show_run(
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids, or their ends; several share one plot.")],
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the progress as a PNG.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a run tried and what came of it.
+
+    Example: kb runs show 3f9c --plot progress.png
+    """
+    from kb.cli.run_report import draw, show_attempts, summary
+
+    with open_kb() as kb:
+        runs = [kb.runs.get(name) for name in names]
+    if plot is not None:
+        draw(runs, plot)
+    if as_json:
+        print_json([summary(run) for run in runs])
+        return
+    for run in runs:
+        show_attempts(run)
+        show()
+
+
+@app.command("resume")
+def resume_run(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the end of it.")],
+    minutes: Annotated[float | None, typer.Option(min=0, metavar="M", help="Stop after so long.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Go on with a run that was interrupted.
+
+    Example: kb runs resume 3f9c
+
+    Exit status: 0 when a candidate passed, 1 when none did.
+    """
+    from kb.cli.run_report import finish, tell
+
+    with open_kb() as kb:
+        run = kb.runs.get(name)
+        kb.resume(run, minutes=minutes, tell=tell(run, quiet=as_json))
+    finish(run, as_json=as_json)

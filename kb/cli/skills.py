@@ -1,0 +1,119 @@
+"""`kb skills list | show | search`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from kb.cli.output import Json, Target, notify, open_kb, print_json, show
+
+if TYPE_CHECKING:
+    from kb.skill import Skill
+
+app = typer.Typer(
+    help="Kernels that were written before, with what was measured of them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command("list")
+def list_skills(target: Target = None, as_json: Json = False) -> None:
+    """List the skills.
+
+    Example: kb skills list --target mi300x
+    """
+    with open_kb() as kb:
+        skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
+        problems = kb.skills.problems()
+    for _, error in problems:
+        notify(error.message)
+    _show_skills(skills, as_json=as_json)
+
+
+@app.command("show")
+def show_skill(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A skill, as `kb skills list` names it.")],
+    code: Annotated[bool, typer.Option("--code", help="Print the kernel alone.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show one skill.
+
+    Example: kb skills show softmax-online --code
+
+    Exit status: 0 when it is shown, 1 when it is unknown or malformed.
+    """
+    with open_kb() as kb:
+        skill = kb.skills.get(name)
+    if as_json:
+        print_json(skill.model_dump(mode="json") | _summary(skill))
+    elif code:
+        print(skill.candidate.source, end="")
+    else:
+        for key, value in _summary(skill).items():
+            show(f"{key + ':':<13}{_figure(value) if key == 'speedup' else value}")
+        for record in skill.evidence:
+            show(f"{'evidence:':<13}{record.id[:12]} {record.target} {record.outcome} {_figure(record.speedup)}")
+        show()
+        show(skill.body)
+
+
+@app.command("search")
+def search_skills(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What the kernel does, keywords or an identifier.")],
+    target: Target = None,
+    language: Annotated[
+        Literal["triton", "cpp", "torch"] | None, typer.Option(metavar="LANGUAGE", help="triton, cpp or torch.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the skills for a kernel, best first.
+
+    Example: kb skills search "row softmax" --target mi300x --language triton
+
+    Exit status: 0 when one was found, 1 when there is none for that target and language.
+    """
+    from kb.kernels import Language
+
+    with open_kb() as kb:
+        scope = kb.targets.scope(target) if target else None
+        found = kb.skills.search(query, scope=scope, language=Language(language) if language else None)
+    _show_skills(found, as_json=as_json)
+    if not found:
+        raise typer.Exit(1)
+
+
+def _summary(skill: "Skill") -> dict[str, Any]:
+    return {
+        "name": skill.name,
+        "standing": skill.standing.value,
+        "target": skill.target,
+        "language": skill.candidate.language.value,
+        "speedup": skill.best.speedup if skill.best else None,
+        "description": skill.description,
+        "digest": skill.candidate.digest,
+        "folder": str(skill.folder),
+    }
+
+
+def _show_skills(skills: Sequence["Skill"], *, as_json: bool) -> None:
+    summaries = [_summary(skill) for skill in skills]
+    if as_json:
+        print_json(summaries)
+        return
+    if not summaries:
+        show("no skills")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "standing", "target", "language", "speed-up"):
+        table.add_column(column, overflow="fold", no_wrap=column != "name")
+    for skill in summaries:
+        table.add_row(*(skill[key] for key in ("name", "standing", "target", "language")), _figure(skill["speedup"]))
+    Console(markup=False, highlight=False).print(table)
+
+
+def _figure(speedup: float | None) -> str:
+    return "-" if speedup is None else f"{speedup:.2f}"

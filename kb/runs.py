@@ -1,0 +1,233 @@
+"""Runs on disk: `runs/<id>/` holds what one optimisation session did, as an append-only journal.
+
+Every effect is one line, written and synced when it is complete, so that after a kill a run goes on where it was:
+what the journal holds is neither asked, judged nor paid for again. A torn last line is an effect that did not happen.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Self
+
+from filelock import FileLock, Timeout
+from pydantic import Field, ValidationError
+
+from kb.catalog import storage_errors
+from kb.errors import RunError
+from kb.evidence import Evidence
+from kb.kernels import Language, Task
+from kb.model import Frozen
+from kb.protocols import Attempt, Proposal
+
+JOURNAL, HEADER = "journal.jsonl", "run.json"
+
+
+class Kind(StrEnum):
+    """Which synthesizer a run has."""
+
+    TUNE = "tune"
+    ANTHROPIC = "anthropic"
+    EXTERNAL = "external"
+    """Any agent or person, through `kb submit`."""
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Raises RunError when there is no such synthesizer."""
+        if name not in set(cls):
+            raise RunError(f"unknown synthesizer {name!r}", hint=f"known: {', '.join(cls)}")
+        return cls(name)
+
+
+class Plan(Frozen):
+    """What a run is for and may spend; fixed when it starts."""
+
+    task: Task
+    target: str
+    language: Language
+    synthesizer: Kind
+    model: str = ""
+    """The language model, where one is asked."""
+    evaluations: int = Field(gt=0)
+    """Most candidates to judge."""
+    seed: int = 0
+    created: str = ""
+    """UTC, ISO 8601."""
+
+
+class Entry(Frozen):
+    """One thing that happened."""
+
+    kind: Literal["asked", "proposed", "judged", "published", "ended"]
+    step: int
+    """Number of the candidate it is about, counted from 1."""
+    proposal: Proposal | None = None
+    evidence: Evidence | None = None
+    text: str = ""
+    """Digest of the prompt that was asked, name of the skill that was published, or why the run ended."""
+
+
+class Run:
+    """One run. Reading needs nothing; appending needs `held`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read a run.
+
+        Raises:
+            RunError: the folder holds no run, or its journal is damaged before its last line.
+        """
+        self.folder = folder
+        try:
+            self.plan = Plan.model_validate_json((folder / HEADER).read_text(encoding="utf-8"))
+            self.entries = _entries(folder / JOURNAL)
+        except (OSError, ValueError, ValidationError) as error:
+            raise RunError(
+                f"{folder} holds no run that can be read: {error}", hint="`kb runs list` shows all"
+            ) from error
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Candidates that were judged, in order."""
+        proposals = {e.step: e.proposal for e in self.entries if e.kind == "proposed"}
+        return tuple(
+            Attempt(candidate=proposal.candidate, evidence=entry.evidence, note=proposal.note)
+            for entry in self.entries
+            if entry.kind == "judged" and entry.evidence and (proposal := proposals.get(entry.step))
+        )
+
+    @property
+    def step(self) -> int:
+        """Number of the candidate that is under way or next."""
+        return 1 + sum(e.kind == "judged" for e in self.entries)
+
+    @property
+    def pending(self) -> Proposal | None:
+        """What was proposed and not judged yet."""
+        return next((e.proposal for e in self.entries if e.kind == "proposed" and e.step == self.step), None)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the prompt for this step was written already."""
+        return any(e.kind == "asked" and e.step == self.step for e in self.entries)
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Names of the skills it gave."""
+        return tuple(e.text for e in self.entries if e.kind == "published")
+
+    @property
+    def ended(self) -> str:
+        """Why it ended; empty while it has not."""
+        return next((e.text for e in self.entries if e.kind == "ended"), "")
+
+    @property
+    def best(self) -> Attempt | None:
+        """The attempt with the largest measured speed-up, else the first that passed."""
+        passed = [a for a in self.attempts if a.evidence.passed]
+        return max(passed, key=lambda a: a.evidence.speedup or 0.0, default=None)
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """Tokens paid for, by kind."""
+        total: dict[str, int] = {}
+        for proposal in (e.proposal for e in self.entries if e.proposal):
+            for kind, tokens in proposal.usage.items():
+                total[kind] = total.get(kind, 0) + tokens
+        return total
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from going on with this run; drop what a kill left unfinished.
+
+        Raises:
+            RunError: another process holds it.
+        """
+        lock = FileLock(self.folder / ".lock", timeout=0)
+        with storage_errors(self.folder):
+            try:
+                lock.acquire()
+            except Timeout:
+                raise RunError(f"run {self.id} is in another process's hands", hint="wait for it to end") from None
+        try:
+            journal = self.folder / JOURNAL
+            self.entries = _entries(journal)
+            with storage_errors(self.folder), journal.open("r+b") as file:
+                file.truncate(journal.read_bytes().rfind(b"\n") + 1)
+            yield
+        finally:
+            lock.release()
+
+    def append(self, entry: Entry) -> None:
+        """Add to the journal; on return it is on the disk."""
+        with storage_errors(self.folder), (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
+            file.write(entry.model_dump_json(exclude_defaults=True) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.entries = [*self.entries, entry]
+
+    def write(self, name: str, text: str) -> Path:
+        """A file beside the journal for people to read: a prompt, a candidate. Not part of the truth."""
+        path = self.folder / name
+        with storage_errors(self.folder):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return path
+
+
+class Runs:
+    """All runs of a home."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "runs"
+
+    def __iter__(self) -> Iterator[Run]:
+        """Oldest first."""
+        folders = self._folder.iterdir() if self._folder.is_dir() else iter(())
+        runs = [Run(folder) for folder in folders if (folder / HEADER).is_file() and not folder.name.startswith(".")]
+        return iter(sorted(runs, key=lambda run: (run.plan.created, run.id)))
+
+    def get(self, run_id: str) -> Run:
+        """The run of that id, or of an unambiguous beginning or end of it.
+
+        Raises:
+            RunError: there is none, or more than one.
+        """
+        names = [f.name for f in self._folder.iterdir() if (f / HEADER).is_file()] if self._folder.is_dir() else []
+        found = [n for n in names if n == run_id] or [n for n in names if n.startswith(run_id) or n.endswith(run_id)]
+        if len(found) != 1:
+            many = f"{len(found)} runs match {run_id!r}" if found else f"there is no run {run_id!r}"
+            raise RunError(many, hint="`kb runs list` shows all")
+        return Run(self._folder / found[0])
+
+    def start(self, plan: Plan) -> Run:
+        """A new run, complete from the moment it can be seen."""
+        now = datetime.now(UTC)
+        plan = plan.model_copy(update={"created": now.isoformat(timespec="seconds")})
+        name = f"{plan.task.name}-{plan.target}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        with storage_errors(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            staged = Path(tempfile.mkdtemp(prefix=".new-", dir=self._folder))
+            try:
+                (staged / HEADER).write_text(plan.model_dump_json(indent=1), encoding="utf-8")
+                (staged / JOURNAL).touch()
+                staged.rename(self._folder / name)
+            except OSError:
+                shutil.rmtree(staged, ignore_errors=True)
+                raise
+        return Run(self._folder / name)
+
+
+def _entries(journal: Path) -> list[Entry]:
+    """All complete lines."""
+    text = journal.read_bytes()
+    return [Entry.model_validate(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]

@@ -1,0 +1,160 @@
+"""A skill as files in the open Agent Skills form ⇄ `Skill`."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import Field, ValidationError
+
+from kb.errors import SkillError
+from kb.evidence import Evidence
+from kb.kernels import Candidate, Language
+from kb.model import Frozen
+from kb.skill import Skill
+
+MAX_FILE_BYTES = 2**22
+
+_SKILL_MD = re.compile(r"---[ \t]*\r?\n(?P<front>.{0,20000}?)^---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.M | re.S)
+
+
+def _hyphens(field: str) -> str:
+    return field.replace("_", "-")
+
+
+class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
+    """What kb keeps in the one field that the specification leaves open."""
+
+    __pydantic_extra__: dict[str, str]
+    kb_schema: Literal["1"]
+    kb_target: str = Field(min_length=1)
+    kb_language: Language
+    kb_code_digest: str
+
+
+class FrontMatter(Frozen, alias_generator=_hyphens):
+    """All fields and limits of the Agent Skills specification."""
+
+    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)
+    description: str = Field(pattern=r"\S", max_length=1024)
+    license: str = ""
+    compatibility: str = Field(default="", max_length=500)
+    metadata: Metadata
+    allowed_tools: str = ""
+
+
+def load_skill(folder: Path) -> Skill:
+    """The skill in a directory, with its evidence in the order it was made.
+
+    Raises:
+        SkillError: it is malformed; the message names all that is wrong.
+    """
+    files = {}
+    try:
+        for path in (p for name in ("SKILL.md", "scripts/kernel.*", "evidence/*.json") for p in folder.glob(name)):
+            if path.is_file():
+                with path.open("rb") as file:
+                    files[path.relative_to(folder).as_posix()] = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise SkillError(f"{folder} cannot be read: {error}", hint="correct its permissions") from error
+    return parse_skill(folder, files)
+
+
+def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
+    """The skill that `files`, by their paths in `folder`, make up."""
+    problems: list[str] = []
+    front, candidate, evidence = None, None, []
+    with _noting(problems, "SKILL.md"):
+        front, body = _split(_text(files, "SKILL.md"))
+        if front.name != folder.name:
+            problems.append(f"SKILL.md: name {front.name!r} is not that of the directory")
+        script = f"scripts/kernel{front.metadata.kb_language.suffix}"
+        candidate = Candidate(language=front.metadata.kb_language, source=_text(files, script))
+        if front.metadata.kb_code_digest != f"sha256:{candidate.digest}":
+            problems.append(f"{script}: kb-code-digest is not the kernel's, sha256:{candidate.digest}")
+    for path in sorted(path for path in files if path.startswith("evidence/")):
+        with _noting(problems, path):
+            record = Evidence.model_validate_json(_text(files, path))
+            evidence.append(record)
+            if not path.endswith(f"-{record.id[:12]}.json"):
+                problems.append(f"{path}: altered or misnamed, as its id begins with {record.id[:12]}")
+    if problems or not (front and candidate):
+        raise SkillError(
+            f"{folder} is not a skill: {one_line('; '.join(problems), 2000)}",
+            hint="correct what is named, or remove the directory",
+        )
+    return Skill(
+        name=front.name,
+        description=front.description,
+        body=body,
+        target=front.metadata.kb_target,
+        candidate=candidate,
+        evidence=tuple(sorted(evidence, key=lambda e: (e.created, e.id))),
+        folder=folder,
+    )
+
+
+def _split(text: str) -> tuple[FrontMatter, str]:
+    """Front matter and body."""
+    parts = _SKILL_MD.fullmatch(text)
+    if parts is None:
+        raise ValueError("it has no front matter between two lines `---`, or too much")
+    if "---" in parts["front"]:
+        raise ValueError("its front matter has `---` inside a line, where the specification's own reader ends it")
+    # BaseLoader reads text, lists and mappings alone. SafeLoader lets a few lines of merge keys fill the memory.
+    fields = yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
+    return FrontMatter.model_validate(fields), parts["body"].removeprefix("\n").removesuffix("\n")
+
+
+def _text(files: Mapping[str, bytes], path: str) -> str:
+    if path not in files:
+        raise ValueError(f"{path} is missing")
+    if len(files[path]) > MAX_FILE_BYTES:
+        raise ValueError(f"{path} has more than {MAX_FILE_BYTES} bytes")
+    return files[path].decode()
+
+
+@contextmanager
+def _noting(problems: list[str], path: str) -> Iterator[None]:
+    """Note what is wrong with a file and go on. On hostile text parsers raise more than errors of their own."""
+    try:
+        yield
+    except ValidationError as error:
+        problems += [f"{path}: {'.'.join(map(str, e['loc']))} {e['msg']}" for e in error.errors()]
+    except (ValueError, ArithmeticError, RecursionError, yaml.YAMLError) as error:
+        problems.append(f"{path}: {one_line(str(error), 300)}")
+
+
+def skill_files(skill: Skill) -> dict[str, bytes]:
+    """What `parse_skill` reads, by path."""
+    metadata = {
+        "kb-schema": "1",
+        "kb-target": skill.target,
+        "kb-language": skill.candidate.language.value,
+        "kb-code-digest": f"sha256:{skill.candidate.digest}",
+    }
+    if win := skill.best:
+        metadata |= {"kb-task": win.task, "kb-task-digest": f"sha256:{win.task_digest}"}
+    fields = {"name": skill.name, "description": skill.description, "metadata": metadata}
+    front = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
+    texts = {
+        "SKILL.md": f"---\n{front}---\n\n{skill.body}\n",
+        f"scripts/kernel{skill.candidate.language.suffix}": skill.candidate.source,
+    }
+    for record in skill.evidence:
+        name = f"{slug(f'{record.created[:10]}-{record.target}')}-{record.id[:12]}"
+        texts[f"evidence/{name}.json"] = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
+    return {path: text.encode(errors="replace") for path, text in texts.items()}
+
+
+def slug(text: str) -> str:
+    """`text` as a part of a skill's or a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def one_line(text: str, limit: int) -> str:
+    """`text` without line breaks, cut to `limit` characters."""
+    return " ".join(text.split())[:limit]

@@ -1,0 +1,54 @@
+"""Greedy descent with restarts over a grid of parameters."""
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from kb.kernels import Parameter
+
+Point = Mapping[str, int]
+
+
+def next_point(
+    space: Sequence[Parameter], start: Point, tried: Sequence[tuple[Point, float | None]], *, seed: int
+) -> dict[str, int] | None:
+    """The point to try next.
+
+    First `start`; then the untried neighbours (one parameter, one choice up or down) of the best point so far; when
+    those are used up, an untried point drawn at random, which is the restart: if it turns out best, its neighbours
+    follow.
+
+    Args:
+        tried: Points with their scores, higher is better; None for a point that was refused.
+        seed: Of the draws. Equal arguments give equal points.
+
+    Returns:
+        None when every point was tried.
+    """
+    known = {_key(point): score for point, score in tried}
+    if _key(start) not in known:
+        return dict(start)
+    scored = [(score, point) for point, score in tried if score is not None]
+    best = max(scored, key=lambda pair: pair[0])[1] if scored else start
+    draw = random.Random(f"{seed} {len(tried)}")  # noqa: S311 - a search, not a secret
+    fresh = [p for p in _neighbours(space, best) if _key(p) not in known]
+    if not fresh:
+        names = [parameter.name for parameter in space]
+        points = (dict(zip(names, values, strict=True)) for values in product(*(p.choices for p in space)))
+        fresh = [point for point in points if _key(point) not in known]
+    return draw.choice(fresh) if fresh else None
+
+
+def _neighbours(space: Sequence[Parameter], point: Point) -> list[dict[str, int]]:
+    """Points that differ from `point` in one parameter by one choice, in a stable order."""
+    found = []
+    for parameter in space:
+        ordered = sorted({*parameter.choices, point[parameter.name]})
+        place = ordered.index(point[parameter.name])
+        near = [*ordered[max(0, place - 1) : place], *ordered[place + 1 : place + 2]]
+        found += [{**point, parameter.name: value} for value in near if value in parameter.choices]
+    return found
+
+
+def _key(point: Point) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(point.items()))
