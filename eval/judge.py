@@ -96,6 +96,10 @@ class TaskJudge:
                 "detail": "; ".join(self._baselines.notes)}  # fmt: skip
 
     def _screened(self, candidate: Candidate, results: list[CaseResult]) -> dict[str, Any]:
+        if candidate.language is not Language.TRITON:
+            raise JudgeError(
+                f"a {candidate.language} candidate cannot be screened for {self.target}", hint="write it in Triton"
+            )
         interpreted = Trial(
             candidate, self.level, call_s=self.call_s, guards=self.guards, environment={"TRITON_INTERPRET": "1"}
         )

@@ -97,7 +97,10 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: str, facts: Sequ
     try:
         kernel = Record.model_validate(record)
     except ValidationError as error:
-        raise Fault(Outcome.FORGED, f"not the record of a kernel: {error.errors()[0]['msg']}") from error
+        wrong = error.errors()[0]
+        raise Fault(
+            Outcome.FORGED, f"no record of a kernel, {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+        ) from error
     backend, _, lanes = isa.split()
     vendor = VENDORS[backend]
     text = _read(folder / kernel.assembly)
@@ -154,9 +157,11 @@ def _read(path: Path) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise Fault(Outcome.FORGED, f"{path.name}: {error.strerror}") from error
-    with os.fdopen(handle, "rb") as file:
+    try:
         regular = stat.S_ISREG(os.fstat(handle).st_mode)
-        data = file.read(MAX_ASSEMBLY_BYTES + 1) if regular else b""
+        data = os.read(handle, MAX_ASSEMBLY_BYTES + 1) if regular else b""
+    finally:
+        os.close(handle)
     if not regular or len(data) > MAX_ASSEMBLY_BYTES:
         raise Fault(Outcome.FORGED, f"{path.name} is no assembly")
     return data.decode("utf-8", errors="replace")
@@ -205,7 +210,7 @@ def _occupancy(needs: Needs, lanes: int, vendor: Vendor, facts: Sequence[Fact]) 
 
 
 def _loads(memory: Mapping[str, int], vendor: Vendor, facts: Sequence[Fact]) -> list[Finding]:
-    """Nothing when global memory is not read lane by lane, but not at all or by tiles that are copied whole."""
+    """No finding where lanes load nothing from global memory, or whole tiles are copied."""
     widest = max(map(vendor.load_bytes, memory), default=0)
     if not widest or any(name.startswith(_TILE_COPIES) for name in memory):
         return []

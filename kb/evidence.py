@@ -103,6 +103,11 @@ class Timing(Frozen):
         return min(s.low for s in self.sessions)
 
     @property
+    def high(self) -> float:
+        """The most favourable upper bound of all sessions."""
+        return max(s.high for s in self.sessions)
+
+    @property
     def candidate_us(self) -> float:
         return median(t for s in self.sessions for t in s.candidate_us)
 
@@ -161,7 +166,7 @@ class Evidence(Frozen):
     """The end of what the candidate printed. Data, not to be believed."""
     sandbox_level: int
     environment: dict[str, str]
-    """Versions of what compiled, ran and judged it, and the machine."""
+    """Versions of what compiled, ran and judged it; `machine` names the processor."""
     created: str
     """UTC, ISO 8601."""
 

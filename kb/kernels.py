@@ -63,7 +63,7 @@ class Language(StrEnum):
         """Told by the file name's ending and, for Python, by whether Triton is imported."""
         if suffix in (".cpp", ".cc", ".c++"):
             return cls("cpp")
-        return cls("triton" if re.search(r"^\s*(import|from)\s+triton\b", source, re.M) else "torch")
+        return cls("triton" if re.search(r"^\s*(import|from)\b.*\btriton\b", source, re.M) else "torch")
 
     @classmethod
     def named(cls, name: str) -> Self:
@@ -89,8 +89,8 @@ class Parameter(Frozen):
 
 
 _TUNABLE = re.compile(
-    r"^(?P<head>(?:constexpr\s+int\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*)(?P<value>-?\d+)"
-    r"(?P<tail>\s*;?\s*(?://|#)\s*tune:\s*(?P<choices>-?\d+(?:\s*,\s*-?\d+)*))\s*$",
+    r"^(?P<head>(?:constexpr +int +)?(?P<name>[A-Za-z_]\w*) *= *)(?P<value>-?\d+)"
+    r"(?P<tail> *;? *(?://|#) *tune: *(?P<choices>-?\d+(?: *, *-?\d+)*) *)$",
     re.M,
 )
 

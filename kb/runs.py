@@ -86,10 +86,11 @@ class Run:
         try:
             self.plan = Plan.model_validate_json((folder / HEADER).read_text(encoding="utf-8"))
             self.entries = _entries(folder / JOURNAL)
-        except (OSError, ValueError, ValidationError) as error:
-            raise RunError(
-                f"{folder} holds no run that can be read: {error}", hint="`kb runs list` shows all"
-            ) from error
+        except ValidationError as error:
+            problem = error.errors()[0]
+            raise _unreadable(folder, f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
+        except (OSError, ValueError) as error:
+            raise _unreadable(folder, str(error)) from error
 
     @property
     def id(self) -> str:
@@ -191,10 +192,24 @@ class Runs:
         self._folder = home / "runs"
 
     def __iter__(self) -> Iterator[Run]:
-        """Oldest first."""
-        folders = self._folder.iterdir() if self._folder.is_dir() else iter(())
-        runs = [Run(folder) for folder in folders if (folder / HEADER).is_file() and not folder.name.startswith(".")]
+        """Those that can be read, oldest first."""
+        runs = [run for _, run in self._read() if isinstance(run, Run)]
         return iter(sorted(runs, key=lambda run: (run.plan.created, run.id)))
+
+    def problems(self) -> list[tuple[Path, RunError]]:
+        """The folders that cannot be read, and why."""
+        return [(folder, error) for folder, error in self._read() if isinstance(error, RunError)]
+
+    def _read(self) -> Iterator[tuple[Path, Run | RunError]]:
+        for folder in self._folders():
+            try:
+                yield folder, Run(folder)
+            except RunError as error:
+                yield folder, error
+
+    def _folders(self) -> list[Path]:
+        found = self._folder.iterdir() if self._folder.is_dir() else ()
+        return sorted(folder for folder in found if not folder.name.startswith("."))
 
     def get(self, run_id: str) -> Run:
         """The run of that id, or of an unambiguous beginning or end of it.
@@ -202,7 +217,7 @@ class Runs:
         Raises:
             RunError: there is none, or more than one.
         """
-        names = [f.name for f in self._folder.iterdir() if (f / HEADER).is_file()] if self._folder.is_dir() else []
+        names = [folder.name for folder in self._folders()]
         found = [n for n in names if n == run_id] or [n for n in names if n.startswith(run_id) or n.endswith(run_id)]
         if len(found) != 1:
             many = f"{len(found)} runs match {run_id!r}" if found else f"there is no run {run_id!r}"
@@ -225,6 +240,10 @@ class Runs:
                 shutil.rmtree(staged, ignore_errors=True)
                 raise
         return Run(self._folder / name)
+
+
+def _unreadable(folder: Path, why: str) -> RunError:
+    return RunError(f"run {folder} cannot be read: {why}", hint="`kb runs list` shows the others")
 
 
 def _entries(journal: Path) -> list[Entry]:

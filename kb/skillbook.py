@@ -198,7 +198,7 @@ def skill_of_win(
         "baseline": timing.baseline,
         "baseline (us)": f"{timing.baseline_us:.2f}",
         "speed-up": f"{timing.speedup:.2f}",
-        "95 % interval": f"{timing.low:.2f} to {max(s.high for s in timing.sessions):.2f}",
+        "95 % interval": f"{timing.low:.2f} to {timing.high:.2f}",
         "sessions": len(timing.sessions),
     }
     baselines = [f"{what} {us:.2f} us" for what, us in timing.baselines_us.items()]

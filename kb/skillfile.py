@@ -30,7 +30,7 @@ class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
 
     __pydantic_extra__: dict[str, str]
     kb_schema: Literal["1"]
-    kb_target: str = Field(min_length=1)
+    kb_target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     kb_language: Language
     kb_code_digest: str
 
@@ -70,17 +70,20 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
     with _noting(problems, "SKILL.md"):
         front, body = _split(_text(files, "SKILL.md"))
         if front.name != folder.name:
-            problems.append(f"SKILL.md: name {front.name!r} is not that of the directory")
-        script = f"scripts/kernel{front.metadata.kb_language.suffix}"
-        candidate = Candidate(language=front.metadata.kb_language, source=_text(files, script))
-        if front.metadata.kb_code_digest != f"sha256:{candidate.digest}":
-            problems.append(f"{script}: kb-code-digest is not the kernel's, sha256:{candidate.digest}")
+            raise ValueError(f"name {front.name!r} is not that of the directory")
+    if front:
+        language = front.metadata.kb_language
+        script = f"scripts/kernel{language.suffix}"
+        with _noting(problems, script):
+            candidate = Candidate(language=language, source=_text(files, script))
+            if front.metadata.kb_code_digest != f"sha256:{candidate.digest}":
+                raise ValueError(f"kb-code-digest is not that of the kernel, sha256:{candidate.digest}")
     for path in sorted(path for path in files if path.startswith("evidence/")):
         with _noting(problems, path):
             record = Evidence.model_validate_json(_text(files, path))
-            evidence.append(record)
             if not path.endswith(f"-{record.id[:12]}.json"):
-                problems.append(f"{path}: altered or misnamed, as its id begins with {record.id[:12]}")
+                raise ValueError(f"altered or misnamed, as its id begins with {record.id[:12]}")
+            evidence.append(record)
     if problems or not (front and candidate):
         raise SkillError(
             f"{folder} is not a skill: {one_line('; '.join(problems), 2000)}",
@@ -111,9 +114,9 @@ def _split(text: str) -> tuple[FrontMatter, str]:
 
 def _text(files: Mapping[str, bytes], path: str) -> str:
     if path not in files:
-        raise ValueError(f"{path} is missing")
+        raise ValueError("it is missing")
     if len(files[path]) > MAX_FILE_BYTES:
-        raise ValueError(f"{path} has more than {MAX_FILE_BYTES} bytes")
+        raise ValueError(f"it has more than {MAX_FILE_BYTES} bytes")
     return files[path].decode()
 
 
@@ -139,7 +142,7 @@ def skill_files(skill: Skill) -> dict[str, bytes]:
     if win := skill.best:
         metadata |= {"kb-task": win.task, "kb-task-digest": f"sha256:{win.task_digest}"}
     fields = {"name": skill.name, "description": skill.description, "metadata": metadata}
-    front = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
+    front = yaml.safe_dump(fields, sort_keys=False, width=100)
     texts = {
         "SKILL.md": f"---\n{front}---\n\n{skill.body}\n",
         f"scripts/kernel{skill.candidate.language.suffix}": skill.candidate.source,

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-PACKAGES = ("kb", "ingest", "retrieval", "eval")
+PACKAGES = ("kb", "ingest", "retrieval", "synth", "eval")
 MAX_FILE_LINES = 400
 MAX_LINES = 11_000
 

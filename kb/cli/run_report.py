@@ -111,5 +111,5 @@ def _verdict(attempt: Attempt) -> str:
         return f"{evidence.outcome:<24}"
     timing = evidence.timing
     return (
-        f"{timing.speedup:5.2f}x ({timing.low:.2f} to {timing.sessions[-1].high:.2f})  {timing.candidate_us:10,.1f} us"
+        f"{timing.speedup:5.2f}x ({timing.low:.2f} to {timing.high:.2f})  {timing.candidate_us:10,.1f} us"
     )

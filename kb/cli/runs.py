@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, open_kb, print_json, show
+from kb.cli.output import Json, notify, open_kb, print_json, show
 
 app = typer.Typer(help="Optimisation sessions and their journals.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -19,7 +19,9 @@ def list_runs(as_json: Json = False) -> None:
     from kb.cli.run_report import show_runs, summary
 
     with open_kb() as kb:
-        runs = list(kb.runs)
+        runs, problems = list(kb.runs), kb.runs.problems()
+    for _, error in problems:
+        notify(error.message)
     if as_json:
         print_json([summary(run) for run in runs])
     else:

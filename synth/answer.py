@@ -1,0 +1,69 @@
+"""Reads a candidate out of a written answer: one fenced block of code, and a line that says what it is."""
+
+import re
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from kb.errors import SynthesisError
+from kb.kernels import Candidate, Language
+
+TAGS = {
+    Language.TRITON: ("python", "py", "triton"),
+    Language.TORCH: ("python", "py"),
+    Language.CPP: ("cpp", "c++", "cc"),
+}
+"""What may follow the fence, per language; the first is what is asked for."""
+
+FORMAT = """\
+Answer with exactly one fenced code block that holds the whole file, tagged `{tag}`, and outside it one line that begins
+with `note:` and says what the kernel does or what it changes. Nothing else is read:
+
+note: <one line>
+
+```{tag}
+<the whole file>
+```"""
+
+
+class AnswerError(SynthesisError):
+    """An answer that no single candidate can be read from; the message says what was found instead."""
+
+
+def answer_format(language: Language) -> str:
+    return FORMAT.format(tag=TAGS[language][0])
+
+
+def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:
+    """The candidate, and its note (empty when the answer has none).
+
+    Raises:
+        AnswerError: no fenced block, several without exactly one in `language`, one in another language, or one that is
+            empty or not closed.
+    """
+    fences = [token for token in MarkdownIt("commonmark").parse(text) if token.type == "fence"]
+    fence = _chosen(fences, language)
+    start, end = fence.map or (0, 0)
+    lines = re.split(r"\r\n?|\n", text)
+    if end - start < 2 or not lines[end - 1].strip().startswith(fence.markup):
+        raise _error("the code block is not closed: its last fence is missing", language)
+    if not fence.content.strip():
+        raise _error("the code block is empty", language)
+    outside = lines[:start] + lines[end:]
+    notes = [line.partition(":")[2].strip() for line in outside if line.lower().startswith("note:")]
+    return Candidate(language=language, source=fence.content), next(iter(notes), "")
+
+
+def _chosen(fences: list[Token], language: Language) -> Token:
+    tags = [fence.info.strip().lower().partition(" ")[0] for fence in fences]
+    marked = [fence for fence, tag in zip(fences, tags, strict=True) if tag in TAGS[language]]
+    if len(marked) == 1:
+        return marked[0]
+    if len(fences) == 1 and tags == [""]:
+        return fences[0]
+    found = ", ".join(tag or "untagged" for tag in tags)
+    raise _error(f"found these code blocks: {found}" if fences else "found no fenced code block", language)
+
+
+def _error(what: str, language: Language) -> AnswerError:
+    return AnswerError(what, hint=f"give the whole file in exactly one block fenced as ```{TAGS[language][0]}")

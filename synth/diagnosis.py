@@ -1,0 +1,107 @@
+"""Turns what the judge saw into sentences for the next prompt and phrases for the next search of the documents."""
+
+from kb.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
+
+MEANING = {
+    Outcome.PASSED: "It passed.",
+    Outcome.COMPILE_ERROR: "It does not parse, compile, import or load.",
+    Outcome.INCOMPATIBLE_PARAMETERS: "It cannot take the reference's parameters: match names and shapes, or define "
+    "`load_reference`.",
+    Outcome.RAISED: "It raised an exception when it was called.",
+    Outcome.CRASHED: "Its process died: look for reads and writes out of bounds.",
+    Outcome.TIMED_OUT: "It did not finish in time.",
+    Outcome.FORBIDDEN: "It tried what a candidate may not do: files, network, or other processes.",
+    Outcome.FORGED: "Something other than outputs came from its process. Only the outputs count.",
+    Outcome.BAD_OUTPUT: "Its outputs have a wrong number, type, shape or dtype.",
+    Outcome.ALIASED_INPUT: "An output lies in an input's memory: return fresh tensors.",
+    Outcome.MUTATED_INPUT: "It changed an input.",
+    Outcome.INCORRECT: "Its outputs are wrong.",
+    Outcome.LATE_OUTPUT: "An output changed after the call had returned: finish all work in the call.",
+    Outcome.STALE_OUTPUT: "It was right the first time and wrong with other values: it returned a stored answer.",
+    Outcome.CLOCKS_DISAGREE: "The time taken inside its process is not the time taken outside it: the clock was "
+    "changed, or work was left behind.",
+    Outcome.NO_KERNEL: "It launched no Triton kernel: the computation must happen in one.",
+    Outcome.OVER_LIMIT: "It needs more than the hardware has.",
+}
+
+CHECK_PHRASES = {
+    "scratchpad": "LDS or shared memory size per workgroup",
+    "workgroup size": "largest workgroup size",
+    "registers": "vector registers per lane and occupancy",
+    "spills": "register pressure spills occupancy",
+    "occupancy": "occupancy limits wavefronts per SIMD",
+    "global loads": "wide vector loads coalescing",
+    "matrix": "matrix instructions shapes and data types",
+}
+"""Check of a screen, and what to look for in the documents when it is not ok."""
+SLOW_PHRASES = ("memory bandwidth and cache sizes", "vector and matrix instruction throughput")
+"""What to look for when it was measured not to win and no screen says why."""
+
+
+def diagnose(evidence: Evidence) -> tuple[str, ...]:
+    """What happened and by how much, a sentence each. Times in microseconds; no speed but a measured one."""
+    return (
+        MEANING[evidence.outcome],
+        *_compared(evidence.cases),
+        *_worth(evidence),
+        *(sentence for screen in evidence.screen for sentence in _screened(screen)),
+    )
+
+
+def search_phrases(evidence: Evidence) -> tuple[str, ...]:
+    """Phrasings for the next search of the hardware documents; none when the fault is not the hardware's business."""
+    if evidence.outcome not in (Outcome.PASSED, Outcome.OVER_LIMIT):
+        return ()
+    checks = [f.check for screen in evidence.screen for f in screen.findings if f.state in ("over", "warn")]
+    phrases = tuple(dict.fromkeys(CHECK_PHRASES[check] for check in checks if check in CHECK_PHRASES))
+    return phrases or (SLOW_PHRASES if evidence.timing and not evidence.won else ())
+
+
+def _worth(evidence: Evidence) -> list[str]:
+    if evidence.grade is Grade.COMPILED:
+        return ["It was compiled for the target and not run there: no speed is known."]
+    if evidence.grade is Grade.SIMULATED:
+        return ["It ran in an interpreter and not on the target: no speed is known."]
+    if (timing := evidence.timing) is None:
+        return []
+    return [
+        f"It is {'faster' if timing.speedup > 1 else 'slower'} than `{timing.baseline}`, the best baseline: "
+        f"{timing.candidate_us:.4g} us against {timing.baseline_us:.4g} us, {timing.speedup:.2f} times as fast "
+        f"(95 % interval {timing.low:.2f} to {timing.high:.2f}).",
+        "This is a win." if evidence.won else f"This is no win: the lower end must exceed {WIN_MARGIN}.",
+    ]
+
+
+def _compared(cases: tuple[CaseResult, ...]) -> list[str]:
+    failed = [case for case in cases if case.outcome is not Outcome.PASSED]
+    count = [f"Right in {len(cases) - len(failed)} of the {len(cases)} cases tried."] if cases else []
+    return [*count, *map(_failure, failed)]
+
+
+def _failure(case: CaseResult) -> str:
+    parts = [f"Case `{case.name}`: {case.outcome.replace('_', ' ')}"]
+    if case.max_error is not None:
+        parts.append(f"largest error {case.max_error:.3g}")
+    if case.error_ratio is not None:
+        parts.append(f"{case.error_ratio:.3g} times what is allowed")
+    return ", ".join(parts) + "."
+
+
+def _screened(screen: KernelScreen) -> list[str]:
+    occupancy = "unknown" if screen.occupancy is None else screen.occupancy
+    return [
+        f"Kernel `{screen.kernel}` for {screen.isa}, {screen.num_warps} warps: {screen.registers} vector registers per "
+        f"lane, {screen.spills} spilled, {screen.scratchpad_bytes} bytes of scratchpad, occupancy {occupancy}.",
+        f"Its matrix instructions: {_counted(screen.matrix_instructions)}; its memory instructions: "
+        f"{_counted(screen.memory_instructions)}.",
+        *(_finding(finding) for finding in screen.findings if finding.state != "ok"),
+    ]
+
+
+def _counted(instructions: dict[str, int]) -> str:
+    return ", ".join(f"{name} x {count}" for name, count in sorted(instructions.items())) or "none"
+
+
+def _finding(finding: Finding) -> str:
+    cited = f" [{finding.citation}]" if finding.citation else ""
+    return f"{finding.state}: {finding.message}{cited}"

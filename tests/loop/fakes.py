@@ -1,0 +1,118 @@
+"""A judge and a synthesizer whose answers depend on the candidate alone, and which note each time they are asked."""
+
+import os
+import time
+from pathlib import Path
+
+from kb.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
+from kb.kernels import Candidate, Interface, Language, Task, TensorSpec
+from kb.loop import Loop, Tell, say_nothing
+from kb.protocols import Proposal, Request
+from kb.runs import Run
+from kb.skill import Skill
+from kb.skillbook import Skillbook
+
+TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
+INTERFACE = Interface(
+    inputs=(TensorSpec(name="x", shape=(64, 32), dtype="float32"),),
+    state=(),
+    outputs=(TensorSpec(name="output0", shape=(64,), dtype="float32"),),
+    init=(),
+)
+TEMPLATE = """\
+#include "kb_tensor.h"
+constexpr int UNROLL = 1;  // tune: 1, 2, 4, 8
+constexpr int BLOCK = 64;  // tune: 32, 64, 128, 256
+extern "C" void model_new(const Tensor *in, const Tensor *state, const double *init, Tensor *out) {} // row sum
+"""
+BEST = {"UNROLL": 4, "BLOCK": 128}
+
+
+def candidate(**values: int) -> Candidate:
+    return Candidate(language=Language.CPP, source=TEMPLATE).with_parameters(values)
+
+
+def template(source: str = TEMPLATE, name: str = "row-sum-template") -> Skill:
+    return Skill(
+        name=name,
+        description="Row sum of a matrix",
+        body="# A guess\n",
+        target="any",
+        candidate=Candidate(language=Language.CPP, source=source),
+    )
+
+
+def speedup_of(one: Candidate) -> float:
+    """Largest at BEST, smaller with each step away from it."""
+    return 3.0 - 0.4 * sum(p.choices.index(p.value) != p.choices.index(BEST[p.name]) for p in one.parameters)
+
+
+def evidence_of(one: Candidate, *, outcome: Outcome = Outcome.PASSED, speedup: float | None = None) -> Evidence:
+    passed = outcome is Outcome.PASSED
+    gain = speedup_of(one) if speedup is None else speedup
+    session = Session(
+        baseline_us=(100.0,) * 3, candidate_us=(100.0 / gain,) * 3, inside_us=(100.0 / gain,) * 3,
+        speedup=gain, low=gain * 0.99, high=gain * 1.01,
+    )  # fmt: skip
+    return Evidence(
+        task=TASK.name,
+        task_digest=TASK.digest,
+        candidate_digest=one.digest,
+        language=one.language,
+        target="cpu-x86",
+        outcome=outcome,
+        detail="" if passed else "largest error 3",
+        grade=Grade.MEASURED if passed else None,
+        cases=(CaseResult(name="all", outcome=Outcome.PASSED),) if passed else (),
+        timing=Timing(baseline="eager", baselines_us={"eager": 100.0}, sessions=(session,) * 3) if passed else None,
+        sandbox_level=2,
+        environment={"machine": "a machine"},
+        created="2026-11-21T00:00:00+00:00",
+    )
+
+
+class FakeJudge:
+    """Refuses a source that says `wrong`. Takes `pause_s` for a verdict."""
+
+    interface = INTERFACE
+
+    def __init__(self, log: Path, pause_s: float = 0.0) -> None:
+        self.log, self.pause_s = log, pause_s
+
+    def verify(self, one: Candidate) -> Evidence:
+        time.sleep(self.pause_s)
+        note(self.log, one.digest)
+        return evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
+
+
+class PaidSynthesizer:
+    """Answers step by step, for 100 tokens each."""
+
+    name = "paid"
+
+    def __init__(self, log: Path, pause_s: float = 0.0) -> None:
+        self.log, self.pause_s = log, pause_s
+
+    def propose(self, request: Request) -> Proposal | None:
+        time.sleep(self.pause_s)
+        step = len(request.attempts)
+        note(self.log, str(step))
+        values = {"UNROLL": (1, 2, 4, 8)[step % 4], "BLOCK": (32, 64, 128, 256)[step // 4 % 4]}
+        return Proposal(candidate=candidate(**values), note=f"try {step}", usage={"output_tokens": 100})
+
+
+def note(log: Path, line: str) -> None:
+    """One line, appended in one write, so that a kill cannot tear it."""
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(handle, f"{line}\n".encode())
+    os.close(handle)
+
+
+def loop_of(run: Run, home: Path, shipped: Path, tell: Tell = say_nothing) -> Loop:
+    return Loop(
+        run=run,
+        skillbook=Skillbook(home, shipped=shipped),
+        scope=frozenset({"cpu-x86", "any"}),
+        brief=lambda phrases: ([], []),
+        tell=tell,
+    )

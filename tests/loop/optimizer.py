@@ -1,0 +1,40 @@
+"""Goes on with a run in a child process for each order on its input, so that a test may kill it at any moment.
+
+Orders are JSON lines with `home`, `shipped`, `run`, `synthesizer` and `pause_s`. Events on the output are the child's
+`pid` and, at last, its `status`.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from kb.runs import Runs
+from synth.tune import TuneSynthesizer
+from tests.loop.fakes import FakeJudge, PaidSynthesizer, loop_of
+
+
+def go_on(order: dict[str, str]) -> None:
+    home, pause_s = Path(order["home"]), float(order["pause_s"])
+    judge = FakeJudge(home / "judged.log", pause_s)
+    paid = PaidSynthesizer(home / "paid.log", pause_s)
+    synthesizer = paid if order["synthesizer"] == "paid" else TuneSynthesizer()
+    loop_of(Runs(home).get(order["run"]), home, Path(order["shipped"])).optimize(synthesizer, judge)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                go_on(json.loads(line))
+                status = 0
+            finally:
+                os._exit(status)
+        print(json.dumps({"pid": child}), flush=True)
+        print(json.dumps({"status": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""A run that is killed at any moment goes on to the same journal, and asks and judges nothing again."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from kb.kernels import Language
+from kb.runs import JOURNAL, Kind, Plan, Run, Runs
+from kb.skillbook import Skillbook
+from tests.loop.fakes import TASK, template
+
+KILLS = 30
+CHANCE = random.Random(7)
+SHARES = [round(CHANCE.random(), 3) for _ in range(KILLS)]
+PAUSE_S = 0.01
+EVALUATIONS = 6
+
+
+class Optimizer:
+    """The child process that is killed."""
+
+    def __init__(self, shipped: Path) -> None:
+        self.shipped = shipped
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.loop.optimizer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def go_on(self, home: Path, run: Run, synthesizer: str, *, kill_after_s: float | None = None) -> tuple[int, float]:
+        """Exit status (negative: killed) and seconds of one child."""
+        order = {"home": str(home), "shipped": str(self.shipped), "run": run.id, "synthesizer": synthesizer,
+                 "pause_s": PAUSE_S}  # fmt: skip
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        start, pid = time.monotonic(), json.loads(self._process.stdout.readline())["pid"]
+        if kill_after_s is not None:
+            time.sleep(kill_after_s)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        status = json.loads(self._process.stdout.readline())["status"]
+        return status, time.monotonic() - start
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def optimizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Optimizer]:
+    library = tmp_path_factory.mktemp("library")
+    Skillbook(library, shipped=library / "none").publish(template())
+    child = Optimizer(library / "skills")
+    yield child
+    child.close()
+
+
+def started(home: Path) -> Run:
+    plan = Plan(task=TASK, target="cpu-x86", language=Language.CPP, synthesizer=Kind.TUNE, evaluations=EVALUATIONS)
+    return Runs(home).start(plan)
+
+
+def journal(run: Run) -> bytes:
+    return (run.folder / JOURNAL).read_bytes()
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.mark.parametrize("synthesizer", ["tune", "paid"])
+def test_a_killed_run_goes_on_to_the_same_journal(synthesizer: str, optimizer: Optimizer, tmp_path: Path) -> None:
+    clean_home = tmp_path / "clean"
+    clean = started(clean_home)
+    optimizer.go_on(tmp_path / "warm", started(tmp_path / "warm"), synthesizer)
+    status, seconds = optimizer.go_on(clean_home, clean, synthesizer)
+    assert status == 0
+    skills = {p.relative_to(clean_home): p.read_bytes() for p in (clean_home / "skills").rglob("*") if p.is_file()}
+    assert skills
+    killed = 0
+    for number, share in enumerate(SHARES[: KILLS // 2]):
+        home = tmp_path / str(number)
+        run = started(home)
+        status, _ = optimizer.go_on(home, run, synthesizer, kill_after_s=share * seconds)
+        killed += status == -signal.SIGKILL
+        before = Run(run.folder)
+        judged, paid = len(lines(home / "judged.log")), len(lines(home / "paid.log"))
+        Skillbook(home, shipped=home / "none").skills()
+        assert not Skillbook(home, shipped=home / "none").problems(), "a torn skill can be seen"
+
+        if not before.ended:
+            assert optimizer.go_on(home, run, synthesizer)[0] == 0
+
+        assert journal(run) == journal(clean)
+        again = lines(home / "judged.log")[judged:]
+        assert not {a.candidate.digest for a in before.attempts} & set(again)
+        steps_known = {str(len(before.attempts) - (before.pending is None))} if before.pending else set()
+        assert not steps_known & set(lines(home / "paid.log")[paid:])
+        after = {p.relative_to(home): p.read_bytes() for p in (home / "skills").rglob("*") if p.is_file()}
+        assert after == skills
+    assert killed > KILLS // 4, "too few of the kills came in time to mean anything"

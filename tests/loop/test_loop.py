@@ -1,0 +1,201 @@
+"""The loop spends what it was given, never judges twice, and writes back what won."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kb.errors import RunError
+from kb.kernels import Language
+from kb.model import Fact, Passage
+from kb.protocols import Attempt
+from kb.runs import JOURNAL, Kind, Plan, Run, Runs
+from kb.skill import Standing
+from kb.skillbook import Skillbook
+from synth.tune import TuneSynthesizer
+from tests.loop.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    Skillbook(tmp_path / "library", shipped=tmp_path / "none").publish(template())
+    return tmp_path / "library" / "skills"
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> FakeJudge:
+    return FakeJudge(tmp_path / "judged.log")
+
+
+def start(home: Path, *, evaluations: int = 6, kind: Kind = Kind.TUNE) -> Run:
+    plan = Plan(task=TASK, target="cpu-x86", language=Language.CPP, synthesizer=kind, evaluations=evaluations)
+    return Runs(home).start(plan)
+
+
+def speedups(run: Run) -> list[float]:
+    return [attempt.evidence.speedup or 0.0 for attempt in run.attempts]
+
+
+def test_a_run_judges_as_many_candidates_as_it_may(home: Path, library: Path, judge: FakeJudge) -> None:
+    run = start(home)
+    told: list[tuple[int, Attempt]] = []
+
+    loop_of(run, home, library, lambda step, attempt: told.append((step, attempt))).optimize(TuneSynthesizer(), judge)
+
+    assert len(judge.log.read_text().splitlines()) == 6
+    assert [step for step, _ in told] == [1, 2, 3, 4, 5, 6]
+    assert run.ended == "all evaluations are spent"
+
+
+def test_a_run_ends_when_every_point_was_tried(home: Path, library: Path, judge: FakeJudge) -> None:
+    run = start(home, evaluations=100)
+
+    loop_of(run, home, library).optimize(TuneSynthesizer(), judge)
+
+    assert len(run.attempts) == 16
+    assert run.best
+    assert run.best.candidate.digest == candidate(**BEST).digest
+    assert run.ended == "tune has nothing left to try"
+
+
+def test_the_win_becomes_a_verified_skill_and_the_next_run_starts_from_it(
+    home: Path, library: Path, judge: FakeJudge
+) -> None:
+    first = start(home, evaluations=9)
+    loop_of(first, home, library).optimize(TuneSynthesizer(), judge)
+    (name,) = first.published
+    assert Skillbook(home, shipped=library).get(name).standing is Standing.VERIFIED
+
+    second = start(home, evaluations=3)
+    loop_of(second, home, library).optimize(TuneSynthesizer(), judge)
+
+    assert speedups(second)[0] == max(speedups(first))
+    assert speedups(first)[0] < max(speedups(first)), "the first run had something to gain"
+
+
+def test_a_skill_that_is_refused_as_it_is_gives_way_to_the_next(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
+    book = Skillbook(tmp_path / "library", shipped=tmp_path / "none")
+    book.publish(template(f"// wrong row sum row sum\n{TEMPLATE}", "row-sum-a-wrong-one"))
+    book.publish(template())
+    run = start(home, evaluations=4)
+
+    loop_of(run, home, tmp_path / "library" / "skills").optimize(TuneSynthesizer(), judge)
+
+    outcomes = [a.evidence.outcome for a in run.attempts]
+    assert outcomes.count("incorrect") <= 1
+    assert outcomes[-1] == "passed"
+
+
+def test_the_same_candidate_is_not_judged_again(home: Path, library: Path, judge: FakeJudge, tmp_path: Path) -> None:
+    run = start(home, evaluations=20)
+
+    loop_of(run, home, library).optimize(PaidSynthesizer(tmp_path / "paid.log"), judge)
+
+    assert len(run.attempts) == 20
+    assert len(judge.log.read_text().splitlines()) == 16
+    assert run.usage == {"output_tokens": 2000}
+
+
+def test_a_run_out_of_time_stops_and_can_go_on(home: Path, library: Path, judge: FakeJudge) -> None:
+    run = start(home)
+    loop_of(run, home, library).optimize(TuneSynthesizer(), judge, minutes=0)
+    assert (run.ended, run.attempts) == ("", ())
+
+    loop_of(run, home, library).optimize(TuneSynthesizer(), judge)
+
+    assert len(run.attempts) == 6
+
+
+def test_a_run_that_is_over_is_refused(home: Path, library: Path, judge: FakeJudge) -> None:
+    run = start(home)
+    loop_of(run, home, library).optimize(TuneSynthesizer(), judge)
+
+    with pytest.raises(RunError, match="is over"):
+        loop_of(Runs(home).get(run.id), home, library).optimize(TuneSynthesizer(), judge)
+
+
+def test_a_run_belongs_to_one_process_at_a_time(home: Path, library: Path, judge: FakeJudge) -> None:
+    run = start(home)
+    with run.held(), pytest.raises(RunError, match="another process"):
+        loop_of(Runs(home).get(run.id), home, library).optimize(TuneSynthesizer(), judge)
+
+
+def test_two_runs_share_a_home(home: Path, library: Path, judge: FakeJudge) -> None:
+    one, two = start(home), start(home)
+    assert one.id != two.id
+    with one.held():
+        loop_of(two, home, library).optimize(TuneSynthesizer(), judge)
+    loop_of(one, home, library).optimize(TuneSynthesizer(), judge)
+    assert {r.id for r in Runs(home)} == {one.id, two.id}
+    assert not Skillbook(home, shipped=library).problems()
+
+
+def test_what_is_retrieved_next_follows_from_the_diagnosis(home: Path, library: Path, judge: FakeJudge) -> None:
+    asked: list[Sequence[str]] = []
+
+    def brief(phrases: Sequence[str]) -> tuple[list[Fact], list[Passage]]:
+        asked.append(phrases)
+        return [], []
+
+    loop = loop_of(start(home, evaluations=1), home, library)
+    loop.__class__(loop.run, loop.skillbook, loop.scope, brief, loop.tell).request(INTERFACE)
+    assert asked[0][0] == "row sum Sums the rows of a matrix."
+
+
+def test_a_submitted_candidate_is_judged_once_and_written_back_when_it_wins(
+    home: Path, library: Path, judge: FakeJudge
+) -> None:
+    run = start(home, kind=Kind.EXTERNAL, evaluations=2)
+    loop = loop_of(run, home, library)
+    first = loop.prompt(INTERFACE)
+    assert (run.folder / "prompts" / "001.md").read_text() == first.text
+
+    assert loop.submit(candidate(**BEST), judge, note="all at once").won
+    assert run.published
+    with pytest.raises(RunError, match="judged already, as number 1"):
+        loop.submit(candidate(**BEST), judge)
+    assert "all at once" in loop.prompt(INTERFACE).text
+
+    loop.submit(candidate(), judge)
+    assert len(run.published) == 1, "a slower one is not written back"
+    assert run.ended
+    with pytest.raises(RunError, match="is over"):
+        loop.prompt(INTERFACE)
+
+
+def test_the_same_prompt_is_journaled_once(home: Path, library: Path) -> None:
+    run = start(home, kind=Kind.EXTERNAL)
+    loop = loop_of(run, home, library)
+    assert loop.prompt(INTERFACE).text == loop.prompt(INTERFACE).text
+    assert len(run.entries) == 1
+
+
+def test_a_torn_last_line_did_not_happen(home: Path, library: Path, judge: FakeJudge) -> None:
+    run = start(home)
+    with (run.folder / JOURNAL).open("ab") as file:
+        file.write(b'{"kind":"judged","step"')
+
+    again = Runs(home).get(run.id)
+    loop_of(again, home, library).optimize(TuneSynthesizer(), judge)
+
+    assert len(again.attempts) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("nothing", "there is no run 'nothing'"), ("row-sum", "2 runs match 'row-sum'")]
+)
+def test_a_run_is_named_without_doubt(home: Path, name: str, message: str) -> None:
+    start(home)
+    last = start(home)
+    with pytest.raises(RunError, match=message):
+        Runs(home).get(name)
+    assert Runs(home).get(last.id[-4:]).id == last.id
+
+
+def test_a_damaged_journal_is_refused_and_hides_no_other_run(home: Path) -> None:
+    run, other = start(home), start(home)
+    (run.folder / JOURNAL).write_bytes(b'{"kind":"what"}\n{}\n')
+    with pytest.raises(RunError, match="cannot be read: kind"):
+        Runs(home).get(run.id)
+    assert [r.id for r in Runs(home)] == [other.id]
+    assert [folder.name for folder, _ in Runs(home).problems()] == [run.id]

@@ -1,0 +1,244 @@
+"""Requests for prompts, with all that can stand in one."""
+
+from kb.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
+from kb.kernels import Candidate, Interface, Language, Task, TensorSpec
+from kb.model import Citation, Fact, Passage
+from kb.protocols import Attempt, Request
+from kb.skill import Skill
+from synth.prompt import build_prompt
+
+TASK = Task(
+    name="row-scale",
+    source='''\
+import torch
+import torch.nn as nn
+
+rows = 1024
+columns = 4096
+
+
+class Model(nn.Module):
+    """Scales each row by a learned weight."""
+
+    def __init__(self, columns, eps):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(columns))
+        self.eps = eps
+
+    def forward(self, x):
+        return x * self.weight / (x.abs().amax(-1, keepdim=True) + self.eps)
+
+
+def get_inputs():
+    return [torch.rand(rows, columns)]
+
+
+def get_init_inputs():
+    return [columns, 1e-5]
+''',
+)
+INTERFACE = Interface(
+    inputs=(TensorSpec(name="x", shape=(1024, 4096), dtype="float32"),),
+    state=(TensorSpec(name="weight", shape=(4096,), dtype="float32"),),
+    outputs=(TensorSpec(name="output0", shape=(1024, 4096), dtype="float32"),),
+    init=(4096.0, 1e-5),
+)
+TRITON = """\
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 1024  # tune: 256, 512, 1024
+
+
+class ModelNew(torch.nn.Module): ...
+"""
+CPP = """\
+#include "kb_tensor.h"
+
+constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8
+
+void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs) {}
+"""
+SOURCES = {Language.TRITON: TRITON, Language.TORCH: TRITON.replace("import triton", "# no triton"), Language.CPP: CPP}
+
+
+def citation(number: int, path: str = "mi300x/isa.md") -> Citation:
+    return Citation(
+        id=f"{number:012x}",
+        path=path,
+        sha256=f"{number:064x}",
+        section=("Memory", "Local data share"),
+        line_start=10 * number,
+        line_end=10 * number + 2,
+    )
+
+
+def fact(number: int, quantity: str = "lds_size", target: str = "mi300x", condition: str = "per compute unit") -> Fact:
+    return Fact(
+        target=target,
+        quantity=quantity,
+        value="64",
+        number=64.0,
+        unit="KiB",
+        condition=condition,
+        source="the vendor's manual",
+        citation=citation(number),
+    )
+
+
+def passage(number: int, text: str = "Each compute unit has 64 KiB of local data share.") -> Passage:
+    return Passage(citation=citation(number), target="mi300x", title="Instruction set", kind="text", lead="", text=text)
+
+
+def candidate(language: Language, mark: str = "") -> Candidate:
+    comment = "//" if language is Language.CPP else "#"
+    return Candidate(language=language, source=SOURCES[language] + (f"{comment} {mark}\n" if mark else ""))
+
+
+def timing(speedup: float) -> Timing:
+    """Three sessions with 5 % of noise around 100 us for the baseline."""
+    session = Session(
+        baseline_us=(99.0, 100.0, 101.0),
+        candidate_us=tuple(t / speedup for t in (99.0, 100.0, 101.0)),
+        inside_us=tuple(t / speedup for t in (98.0, 99.0, 100.0)),
+        speedup=speedup,
+        low=speedup * 0.95,
+        high=speedup * 1.05,
+    )
+    return Timing(baseline="compile", baselines_us={"eager": 140.0, "compile": 100.0}, sessions=(session,) * 3)
+
+
+SCREEN = KernelScreen(
+    kernel="row_scale",
+    isa="hip gfx942 64",
+    num_warps=4,
+    registers=128,
+    spills=12,
+    scratchpad_bytes=81920,
+    occupancy=None,
+    matrix_instructions={},
+    memory_instructions={"global_load_dword": 8, "global_store_dwordx4": 2},
+    findings=(
+        Finding(check="scratchpad", state="over", message="scratchpad 81,920 B > 65,536 B", citation="00000000000a"),
+        Finding(check="registers", state="ok", message="registers 128 <= 512", citation="00000000000b"),
+        Finding(check="spills", state="warn", message="12 registers spilled per lane"),
+        Finding(check="occupancy", state="unknown", message="occupancy: no document states one value of simd_units"),
+    ),
+)
+
+
+def evidence(
+    of: Candidate,
+    outcome: Outcome = Outcome.PASSED,
+    *,
+    speedup: float | None = None,
+    target: str = "cpu-x86",
+    detail: str = "",
+    cases: tuple[CaseResult, ...] = (),
+    screen: tuple[KernelScreen, ...] = (),
+    log: str = "",
+) -> Evidence:
+    passed = Grade.COMPILED if speedup is None else Grade.MEASURED
+    return Evidence(
+        task=TASK.name,
+        task_digest=TASK.digest,
+        candidate_digest=of.digest,
+        language=of.language,
+        target=target,
+        outcome=outcome,
+        detail=detail,
+        grade=passed if outcome is Outcome.PASSED else None,
+        cases=cases,
+        timing=None if speedup is None else timing(speedup),
+        screen=screen,
+        log=log,
+        sandbox_level=2,
+        environment={"torch": "2.11.0", "machine": "16 cores"},
+        created="2026-01-01T00:00:00Z",
+    )
+
+
+def attempt(language: Language, outcome: Outcome = Outcome.PASSED, mark: str = "", **account: object) -> Attempt:
+    of = candidate(language, mark or outcome)
+    return Attempt(candidate=of, evidence=evidence(of, outcome, **account), note=f"tries {mark or outcome}")
+
+
+def skill(name: str, language: Language, *speedups: float | None) -> Skill:
+    """With a piece of evidence per speed-up; None for one that was compiled alone."""
+    of = candidate(language, name)
+    return Skill(
+        name=name,
+        description=f"What {name} does and when to use it.",
+        body="## Why it works\n\nRows are read once.\n",
+        target="cpu-x86",
+        candidate=of,
+        evidence=tuple(evidence(of, speedup=speedup) for speedup in speedups),
+    )
+
+
+def request(language: Language, target: str = "cpu-x86", **parts: object) -> Request:
+    return Request(task=TASK, interface=INTERFACE, target=target, language=language, **parts)
+
+
+def cold() -> Request:
+    """The first request of a run: documents, and nothing tried."""
+    return request(
+        Language.TRITON,
+        "mi300x",
+        facts=(
+            fact(1),
+            fact(2, "wavefront_size", target="cdna3", condition=""),
+        ),
+        passages=(passage(3), passage(4, "Use wide loads:\n\n```asm\nglobal_load_dwordx4 v[0:3], v[4:5], off\n```")),
+    )
+
+
+def warm() -> Request:
+    """A request late in a run: an attempt of each outcome, and a skill of each standing."""
+    failing = {
+        Outcome.INCORRECT: {
+            "detail": "wrong at other sizes",
+            "cases": (
+                CaseResult(name="sizes as given", outcome=Outcome.PASSED, max_error=1e-7, error_ratio=0.1),
+                CaseResult(
+                    name="rows=1023; wide values",
+                    outcome=Outcome.INCORRECT,
+                    max_error=0.25,
+                    error_ratio=12.345,
+                    detail="largest error 0.25, 12.3 times what is allowed",
+                ),
+                CaseResult(name="columns=17", outcome=Outcome.INCORRECT, detail="an output is not finite"),
+            ),
+        },
+        Outcome.COMPILE_ERROR: {
+            "detail": "candidate.cpp:5:1: error: expected ';'\n```\nnot the end",
+            "log": "cc: 1 error",
+        },
+        Outcome.OVER_LIMIT: {"detail": "row_scale: scratchpad", "screen": (SCREEN,)},
+    }
+    attempts = [
+        attempt(Language.CPP, outcome, **failing.get(outcome, {})) for outcome in Outcome if outcome != "passed"
+    ]
+    attempts += [
+        attempt(Language.CPP, mark="a win", speedup=1.5),
+        attempt(Language.CPP, mark="a loss", speedup=0.8),
+        attempt(Language.CPP, mark="a screen", screen=(SCREEN,)),
+    ]
+    return request(
+        Language.CPP,
+        facts=(fact(1, target="cpu-x86", quantity="l2_size"),),
+        skills=(
+            skill("stream-rows", Language.CPP, 1.4, 1.2),
+            skill("no-gain", Language.CPP, None, 0.9),
+            skill("screened-rows", Language.TRITON, None),
+            skill("a-guess", Language.CPP),
+        ),
+        attempts=tuple(attempts),
+    )
+
+
+def tight() -> Request:
+    """A late request with room for little more than what always stands."""
+    bare = build_prompt(request(Language.CPP)).tokens
+    return warm().model_copy(update={"budget_tokens": bare + 280, "passages": cold().passages})

@@ -1,0 +1,91 @@
+"""What the judge saw, in sentences, and what to look for next."""
+
+from pathlib import Path
+
+import pytest
+
+from kb.evidence import CaseResult, Evidence, Finding, Outcome
+from kb.kernels import Language
+from synth.diagnosis import CHECK_PHRASES, MEANING, SLOW_PHRASES, diagnose, search_phrases
+from tests.synth.samples import SCREEN, candidate, evidence
+
+CPP = candidate(Language.CPP)
+NARROW = SCREEN.model_copy(
+    update={"findings": (Finding(check="global loads", state="warn", message="widest global load 4 B of 16 B"),)}
+)
+
+
+def test_every_outcome_has_a_meaning_of_its_own() -> None:
+    assert set(MEANING) == set(Outcome)
+    assert len(set(MEANING.values())) == len(Outcome)
+
+
+@pytest.mark.parametrize(
+    ("speedup", "said"),
+    [
+        (
+            1.5,
+            "It is faster than `compile`, the best baseline: 66.67 us against 100 us, 1.50 times as fast "
+            "(95 % interval 1.42 to 1.58). This is a win.",
+        ),
+        (
+            0.8,
+            "It is slower than `compile`, the best baseline: 125 us against 100 us, 0.80 times as fast "
+            "(95 % interval 0.76 to 0.84). This is no win: the lower end must exceed 1.03.",
+        ),
+    ],
+)
+def test_a_measured_speed_is_told_with_its_interval(speedup: float, said: str) -> None:
+    assert " ".join(diagnose(evidence(CPP, speedup=speedup))) == f"It passed. {said}"
+
+
+def test_a_speed_up_within_the_noise_is_no_win() -> None:
+    assert "This is no win" in diagnose(evidence(CPP, speedup=1.05))[-1]
+
+
+def test_failing_cases_are_named_with_their_error() -> None:
+    cases = (
+        CaseResult(name="as given", outcome=Outcome.PASSED, max_error=0.0, error_ratio=0.0),
+        CaseResult(name="rows=7", outcome=Outcome.INCORRECT, max_error=float("inf"), error_ratio=float("inf")),
+        CaseResult(name="rows=9", outcome=Outcome.RAISED),
+    )
+
+    assert diagnose(evidence(CPP, Outcome.INCORRECT, cases=cases))[1:] == (
+        "Right in 1 of the 3 cases tried.",
+        "Case `rows=7`: incorrect, largest error inf, inf times what is allowed.",
+        "Case `rows=9`: raised.",
+    )
+
+
+def test_findings_that_are_ok_are_not_told_and_the_others_are_cited() -> None:
+    text = " ".join(diagnose(evidence(CPP, Outcome.OVER_LIMIT, screen=(SCREEN,))))
+
+    assert "128 <= 512" not in text
+    assert "over: scratchpad 81,920 B > 65,536 B [00000000000a]" in text
+    assert "warn: 12 registers spilled per lane" in text
+    assert "unknown: occupancy: no document states one value of simd_units" in text
+
+
+@pytest.mark.parametrize(
+    ("of", "phrases"),
+    [
+        (evidence(CPP, Outcome.INCORRECT), ()),
+        (evidence(CPP, Outcome.COMPILE_ERROR, screen=(SCREEN,)), ()),
+        (evidence(CPP, speedup=1.5), ()),
+        (evidence(CPP, speedup=0.9), SLOW_PHRASES),
+        (evidence(CPP), ()),
+        (
+            evidence(CPP, Outcome.OVER_LIMIT, screen=(SCREEN, SCREEN)),
+            ("LDS or shared memory size per workgroup", "register pressure spills occupancy"),
+        ),
+        (evidence(CPP, screen=(NARROW,)), ("wide vector loads coalescing",)),
+    ],
+)
+def test_the_next_search_follows_from_the_evidence(of: Evidence, phrases: tuple[str, ...]) -> None:
+    assert search_phrases(of) == phrases
+
+
+def test_the_checks_are_those_of_the_screen() -> None:
+    screen = (Path(__file__).parents[2] / "eval" / "screen.py").read_text(encoding="utf-8")
+
+    assert [check for check in CHECK_PHRASES if f'"{check}"' not in screen] == []
