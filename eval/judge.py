@@ -24,6 +24,7 @@ from eval.machine import compilers, processor, sandbox_level
 from eval.measure import Baselines, measure
 from eval.reference import Reference
 from eval.sandbox import PR_SET_PDEATHSIG
+from eval.screen import screen_kernel
 from eval.trial import Trial
 from eval.worker_process import ALL_GUARDS, Guard
 from kb.errors import JudgeError, KbError, TaskError
@@ -115,8 +116,6 @@ class TaskJudge:
 
     def _compiled(self, trial: Trial) -> list[KernelScreen]:
         """The candidate's kernels as compiled for the target at the task's own sizes."""
-        from eval.screen import screen_kernel
-
         inputs = self.interface.inputs
         with trial.worker() as worker:
             answer = worker.ask(
@@ -126,7 +125,9 @@ class TaskJudge:
                 state=[spec.model_dump() for spec in self.interface.state],
                 inputs=[spec.model_dump() for spec in inputs],
             )
-            return [screen_kernel(record, worker.folder, self.isa, self.facts) for record in answer["kernels"]]
+            if not isinstance(records := answer.get("kernels"), list):
+                raise Fault(Outcome.FORGED, "no list of compiled kernels came")
+            return [screen_kernel(record, worker.folder, self.isa, self.facts) for record in records]
 
     @cached_property
     def _cases(self) -> list[Case]:

@@ -29,3 +29,28 @@ id=$("$BIN/kb" facts mi300x lds_size --json | sed -n 's/.*"id": "\([0-9a-f]*\)".
 run cite "$id"
 printf '\nWhat no document states is refused, never guessed:\n'
 run facts h200 tensor_memory_size || true
+
+# Kernels. Timing needs Linux and a C++ compiler, screening needs Triton, which is for Linux alone.
+case $(uname -m) in x86_64) cpu=cpu-x86 ;; aarch64) cpu=arm ;; riscv64) cpu=riscv ;; *) cpu= ;; esac
+if [ "$(uname -s)" != Linux ]; then
+    printf '\nLeft out: judging kernels needs Linux.\n'
+    exit
+fi
+printf '\nA kernel for a chip that is not here: right in an interpreter, compiled for it, held against cited limits.\n'
+run verify examples/softmax.py kb/skills/softmax-triton/scripts/kernel.py --target mi300x
+if [ -z "$cpu" ] || ! command -v c++ >/dev/null; then
+    printf '\nLeft out: timing kernels on this CPU needs a C++ compiler (c++).\n'
+    exit
+fi
+last_run() { find "$KB_HOME/runs" -mindepth 1 -maxdepth 1 -printf '%T@ %f\n' | sort -n | tail -n 1 | cut -d' ' -f2; }
+printf '\nKernels for the CPU that is here, timed beside the best of eager and torch.compile:\n'
+run optimize examples/exclusive_cumsum.py --target "$cpu" --evaluations 3
+run optimize examples/int8_matvec.py --target "$cpu" --evaluations 5
+printf '\nWhat it learnt:\n'
+run skills list --target "$cpu"
+run skills show "$("$BIN/kb" runs show "$(last_run)" --json | sed -n 's/.*"\(int8-matvec-[a-z0-9-]*-[0-9a-f]\{8\}\)".*/\1/p' | head -n 1)"
+printf '\nA sibling task, first without what was learnt, then with it; templates and budget are the same:\n'
+run optimize examples/int8_matvec_wide.py --target "$cpu" --evaluations 4 --control
+cold=$(last_run)
+run optimize examples/int8_matvec_wide.py --target "$cpu" --evaluations 4
+run runs show "$cold" "$(last_run)"

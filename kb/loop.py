@@ -11,6 +11,7 @@ from kb.kernels import Candidate, Interface, Task, digest_of
 from kb.model import Fact, Passage
 from kb.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.runs import Entry, Run
+from kb.skill import Standing
 from kb.skillbook import Skillbook, skill_of_win
 from synth.diagnosis import search_phrases
 from synth.prompt import Prompt, build_prompt
@@ -105,6 +106,9 @@ class Loop:
         diagnosis = search_phrases(attempts[-1].evidence) if attempts else ()
         facts, passages = self.brief([task_words(plan.task), *(diagnosis or FIRST_PHRASES)])
         query = f"{task_words(plan.task)} {plan.task.source}"
+        skills = self.skillbook.search(query, scope=self.scope, language=plan.language)
+        if plan.control:
+            skills = [skill for skill in skills if skill.standing is Standing.HYPOTHESIS]
         return Request(
             task=plan.task,
             interface=interface,
@@ -112,9 +116,7 @@ class Loop:
             language=plan.language,
             facts=tuple(facts),
             passages=tuple(passages),
-            skills=tuple(
-                self.skillbook.search(query, scope=self.scope, language=plan.language, limit=SKILLS_CONSIDERED)
-            ),
+            skills=tuple(skills[:SKILLS_CONSIDERED]),
             attempts=attempts,
             seed=plan.seed,
         )
@@ -137,7 +139,7 @@ class Loop:
 
     def _end(self, reason: str, interface: Interface) -> None:
         best = self.run.best
-        if best and best.evidence.won and not self.run.published:
+        if best and best.evidence.won and not self.run.published and not self.run.plan.control:
             self._publish(best, interface)
         self.run.append(Entry(kind="ended", step=self.run.step, text=reason))
 

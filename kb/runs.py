@@ -57,6 +57,8 @@ class Plan(Frozen):
     evaluations: int = Field(gt=0)
     """Most candidates to judge."""
     seed: int = 0
+    control: bool = False
+    """Whether it uses no skill that has evidence and writes none: what skills are worth shows beside such a run."""
     created: str = ""
     """UTC, ISO 8601."""
 

@@ -284,6 +284,7 @@ class KnowledgeBase:
         evaluations: int = 8,
         minutes: float | None = None,
         seed: int = 0,
+        control: bool = False,
         tell: Tell = say_nothing,
     ) -> Run:
         """Start a run and see it through. Raises what `start_run`, `judge` and `Loop.optimize` raise."""
@@ -295,6 +296,7 @@ class KnowledgeBase:
             model=self.settings.anthropic_model if synthesizer == Kind.ANTHROPIC else "",
             evaluations=evaluations,
             seed=seed,
+            control=control,
         )
         return self.resume(self.start_run(plan), minutes=minutes, tell=tell)
 

@@ -26,6 +26,9 @@ COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
 """Of name, description, body, code, identifiers in BM25: what a skill is about before what it mentions."""
 FAILURES_SHOWN = 12
 
+PUBLISH_WAIT_S = 120.0
+"""For who holds the home, an ingest say: what a run has won is worth waiting for."""
+
 _STAGE = ".stage-"
 
 
@@ -67,7 +70,7 @@ class Skillbook:
         raise SkillError(f"unknown skill {name!r}", hint=f"{hint}`kb skills list` shows all")
 
     def search(
-        self, query: str, *, scope: frozenset[str] | None = None, language: Language | None = None, limit: int = 5
+        self, query: str, *, scope: frozenset[str] | None = None, language: Language | None = None
     ) -> list[Skill]:
         """The skills that pass the filters of `skills` and share a word with `query`, best first.
 
@@ -81,7 +84,7 @@ class Skillbook:
             speedup = (skill.best.speedup if skill.best else None) or 0.0
             return -round(scores[place], 2), list(Standing).index(skill.standing), -speedup, place
 
-        return [skills[place] for place in sorted(scores, key=rank)[:limit]]
+        return [skills[place] for place in sorted(scores, key=rank)]
 
     def publish(self, skill: Skill) -> Skill:
         """Add a skill, or its evidence to a skill with the same code; whole or not at all. Gives what then stands.
@@ -92,7 +95,7 @@ class Skillbook:
         """
         folder, files = self.folder / skill.name, skill_files(skill)
         parse_skill(folder, files)
-        with write_lock(self.home), storage_errors(self.home):
+        with write_lock(self.home, wait_s=PUBLISH_WAIT_S), storage_errors(self.home):
             for held in (self.shipped / skill.name, folder):
                 if held.exists() and load_skill(held).candidate != skill.candidate:
                     raise SkillError(

@@ -41,6 +41,7 @@ def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:
         AnswerError: no fenced block, several without exactly one in `language`, one in another language, or one that is
             empty or not closed.
     """
+    text = text.encode(errors="replace").decode()  # half a surrogate pair, as JSON may bring it, is no source
     fences = [token for token in MarkdownIt("commonmark").parse(text) if token.type == "fence"]
     fence = _chosen(fences, language)
     start, end = fence.map or (0, 0)

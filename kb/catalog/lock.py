@@ -18,7 +18,7 @@ WAIT_SECONDS = 0.5
 
 
 @contextmanager
-def write_lock(home: Path) -> Iterator[None]:
+def write_lock(home: Path, *, wait_s: float = WAIT_SECONDS) -> Iterator[None]:
     """Hold `home` for writing. The system frees the lock when the holder dies, however it dies.
 
     Raises:
@@ -26,7 +26,7 @@ def write_lock(home: Path) -> Iterator[None]:
         ReadOnlyError: the home cannot be written.
     """
     holder = home / ".lock.holder"
-    lock = FileLock(home / ".lock", timeout=WAIT_SECONDS)
+    lock = FileLock(home / ".lock", timeout=wait_s)
     with storage_errors(home):
         home.mkdir(parents=True, exist_ok=True)
         try:

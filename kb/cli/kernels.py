@@ -61,11 +61,12 @@ def verify(
 def prompt(
     task: TaskFile, target: For, language: In = None, evaluations: Evaluations = 8, as_json: Json = False
 ) -> None:
-    """Start a run that you, or an agent, answer by hand: prints what is asked.
+    """Start a run that is answered by hand.
 
-    Answer with `kb submit RUN FILE`, which judges and prints the next prompt.
+    Prints what is asked of you, or of an agent of yours. Answer with `kb submit RUN FILE`, which judges the answer and
+    prints the next prompt.
 
-    Example: kb prompt examples/softmax.py --target mi300x > prompt.md
+    Example: kb prompt examples/softmax.py --target mi300x
     """
     from eval.task import load_task
     from kb.kernels import Language
@@ -100,7 +101,9 @@ def submit(
     note: Annotated[str, typer.Option(metavar="TEXT", help="In a line: what it is, or what it changes.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Judge an answer to the last prompt, write it back when it wins, and print the next prompt.
+    """Judge an answer to the last prompt.
+
+    A win is written back as a skill. Then the next prompt is printed.
 
     Example: kb submit softmax-mi300x-20261121-101500-3f9c my_softmax.py
 
@@ -144,13 +147,17 @@ def optimize(
     evaluations: Evaluations = 8,
     minutes: Annotated[float | None, typer.Option(min=0, metavar="M", help="Stop after so long; resume later.")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the search.")] = 0,
+    control: Annotated[
+        bool,
+        typer.Option("--control", help="Use no skill that has evidence and write none, to see what they are worth."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Search for a faster kernel: retrieve, propose, judge, diagnose; what wins becomes a skill.
+    """Search for a faster kernel.
 
-    Everything is journaled: `kb runs resume` goes on after an interruption, and judges and pays for nothing twice.
+    Retrieve, propose, judge, diagnose, and again; what wins becomes a skill. Everything is journaled: `kb runs resume` goes on after an interruption, and judges and pays for nothing twice.
 
-    Example: kb optimize examples/int8_matvec.py --target cpu-x86 --evaluations 6
+    Example: kb optimize examples/int8_matvec.py --target cpu-x86
 
     Exit status: 0 when a candidate passed, 1 when none did.
     """
@@ -168,6 +175,7 @@ def optimize(
             synthesizer=Kind.named(synthesizer),
             evaluations=evaluations,
             seed=seed,
+            control=control,
             model=kb.settings.anthropic_model,
         )
         run = kb.start_run(plan)

@@ -50,7 +50,10 @@ def show_runs(runs: Sequence[Run]) -> None:
 
 def show_attempts(run: Run) -> None:
     plan = run.plan
-    show(f"run {run.id}: {plan.task.name} for {plan.target} in {plan.language}, by {plan.synthesizer}")
+    show(
+        f"run {run.id}: {plan.task.name} for {plan.target} in {plan.language}, by {plan.synthesizer}"
+        f"{' (control: no skill with evidence)' if plan.control else ''}"
+    )
     if plan.synthesizer is Kind.TUNE:
         show(f"({NOTICE})")
     for step, attempt in enumerate(run.attempts, start=1):
@@ -63,6 +66,14 @@ def show_attempts(run: Run) -> None:
     if run.usage:
         show(f"tokens: {', '.join(f'{kind} {count:,}' for kind, count in run.usage.items())}")
     show(f"ended: {run.ended}" if run.ended else f"interrupted; `kb runs resume {run.id}`")
+
+
+def show_curves(runs: Sequence[Run]) -> None:
+    """Speed-up of the best so far after each candidate, a line per run."""
+    show("best so far, after each candidate:")
+    for run in runs:
+        curve = accumulate((attempt.evidence.speedup or 0.0 for attempt in run.attempts), max)
+        show(f"  {run.id:<56} {'  '.join(f'{speedup:5.2f}x' for speedup in curve)}")
 
 
 def summary(run: Run) -> dict[str, object]:
@@ -110,6 +121,4 @@ def _verdict(attempt: Attempt) -> str:
     if evidence.timing is None:
         return f"{evidence.outcome:<24}"
     timing = evidence.timing
-    return (
-        f"{timing.speedup:5.2f}x ({timing.low:.2f} to {timing.high:.2f})  {timing.candidate_us:10,.1f} us"
-    )
+    return f"{timing.speedup:5.2f}x ({timing.low:.2f} to {timing.high:.2f})  {timing.candidate_us:10,.1f} us"

@@ -38,7 +38,7 @@ def show_run(
 
     Example: kb runs show 3f9c --plot progress.png
     """
-    from kb.cli.run_report import draw, show_attempts, summary
+    from kb.cli.run_report import draw, show_attempts, show_curves, summary
 
     with open_kb() as kb:
         runs = [kb.runs.get(name) for name in names]
@@ -50,6 +50,8 @@ def show_run(
     for run in runs:
         show_attempts(run)
         show()
+    if len(runs) > 1:
+        show_curves(runs)
 
 
 @app.command("resume")

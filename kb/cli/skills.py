@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kb.skill import Skill
 
 app = typer.Typer(
-    help="Kernels that were written before, with what was measured of them.",
+    help="Kernels that worked, with what was measured of them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -1,4 +1,4 @@
-"""The tree in the docstring of `kb.errors` is the tree."""
+"""The tree in the docstring of `kb.errors` is the tree; packages add leaves of their own."""
 
 import re
 
@@ -22,7 +22,7 @@ def drawn() -> dict[str, str]:
 
 def defined(root: type[errors.KbError]) -> dict[str, str]:
     parents: dict[str, str] = {}
-    for child in root.__subclasses__():
+    for child in (c for c in root.__subclasses__() if c.__module__ == errors.__name__):
         parents |= {child.__name__: root.__name__} | defined(child)
     return parents
 

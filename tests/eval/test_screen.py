@@ -1,0 +1,400 @@
+"""A compiled kernel is held against cited facts: what a document does not state is unknown, never guessed."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.fault import Fault
+from eval.occupancy import ComputeUnit, Needs, occupancy
+from eval.screen import MAX_ASSEMBLY_BYTES, VENDORS, fact_value, screen_kernel
+from ingest.facts import facts as facts_in
+from ingest.readers import read
+from ingest.scan import SHEETS
+from kb.evidence import Finding, KernelScreen
+from kb.model import Citation, Fact
+
+SYNTHETIC = Path(__file__).parent / "screen"
+TARGETS = {"hip gfx942 64": "mi300x", "hip gfx950 64": "mi355x", "cuda 90 32": "h200"}
+AMD, NVIDIA = "hip gfx942 64", "cuda 90 32"
+RECORD = {
+    "kernel": "tiny",
+    "num_warps": 4,
+    "num_stages": 2,
+    "num_ctas": 1,
+    "scratchpad_bytes": 1024,
+    "uses_dot": True,
+    "configurations": 1,
+    "launches": 1,
+    "assembly": "tiny.amdgcn",
+}
+Screen = Callable[[str, str], tuple[KernelScreen, str]]
+
+
+def fact(quantity: str, value: str, unit: str, condition: str) -> Fact:
+    citation = Citation(id=f"{quantity}, {condition}", path="a.md", sha256="0", section=(), line_start=1, line_end=1)
+    return Fact(
+        target="t", quantity=quantity, value=value, number=float(value) if "x" not in value else None, unit=unit,
+        condition=condition, source="a document", citation=citation,
+    )  # fmt: skip
+
+
+@cache
+def facts_of(isa: str) -> list[Fact]:
+    """Those of the sheet that ships for the chip; none where none ships. A citation's id is quantity and condition."""
+    if isa not in TARGETS:
+        return []
+    path = SHEETS / TARGETS[isa] / f"{TARGETS[isa]}.md"
+    found, _ = facts_in(read(path, path.read_bytes(), root=SHEETS), target=TARGETS[isa])
+    return [fact(f.quantity, f.value, f.unit, f.condition) for f in found]
+
+
+def finding(screen: KernelScreen, check: str) -> Finding:
+    return next(f for f in screen.findings if f.check == check)
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
+    """Screens of kernels of tests/eval/screen/kernels.py by target, with the assembly; each is compiled once."""
+    pytest.importorskip("triton")
+    from eval.cross_compile import compile_kernels
+    from tests.eval.screen.kernels import CALLS
+
+    known: dict[tuple[str, str], tuple[KernelScreen, str]] = {}
+
+    def screen(isa: str, name: str) -> tuple[KernelScreen, str]:
+        if (isa, name) not in known:
+            folder = tmp_path_factory.mktemp("compiled")
+            [record] = compile_kernels(isa, CALLS[name], folder)
+            known[isa, name] = (
+                screen_kernel(record, folder, isa, facts_of(isa)),
+                (folder / record["assembly"]).read_text(),
+            )
+        return known[isa, name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("triton")))
+        patch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # Triton 3.9 warns where it is not set
+        yield screen
+
+
+@pytest.mark.parametrize("isa", TARGETS)
+@pytest.mark.parametrize("name", ["add", "softmax"])
+def test_a_plain_kernel_passes_every_check(compiled: Screen, isa: str, name: str) -> None:
+    screen, _ = compiled(isa, name)
+
+    assert {f.state for f in screen.findings} == {"ok"}
+    assert 0 < screen.registers <= 64
+    assert screen.spills == 0
+    assert not screen.matrix_instructions
+    assert any(load in screen.memory_instructions for load in ("buffer_load_dwordx4", "LDG.E.128"))
+
+
+@pytest.mark.parametrize(
+    ("isa", "instruction"),
+    [
+        ("hip gfx942 64", "v_mfma_f32_32x32x8_f16"),
+        ("hip gfx950 64", "v_mfma_f32_32x32x16_f16"),
+        ("cuda 90 32", "HGMMA.64x128x16.F32"),
+        ("cuda 100 32", "UTCHMMA"),
+    ],
+)
+def test_a_matmul_runs_on_the_matrix_units(compiled: Screen, isa: str, instruction: str) -> None:
+    screen, _ = compiled(isa, "matmul")
+
+    assert list(screen.matrix_instructions) == [instruction]
+    assert finding(screen, "matrix") == Finding(
+        check="matrix", state="ok", message=f"matrix instructions {instruction}"
+    )
+    assert screen.scratchpad_bytes >= 128 * 64 * 2
+    assert screen.spills == 0
+
+
+def test_a_kernel_over_the_scratchpad_is_over_by_the_cited_fact_of_its_own_chip(compiled: Screen) -> None:
+    over, _ = compiled("hip gfx942 64", "deep matmul")
+    fits, _ = compiled("hip gfx950 64", "deep matmul")
+
+    assert over.scratchpad_bytes == 98304
+    assert finding(over, "scratchpad") == Finding(
+        check="scratchpad",
+        state="over",
+        message="scratchpad 98,304 B > 65,536 B (per workgroup)",
+        citation="lds_size, per workgroup",
+    )
+    assert finding(fits, "scratchpad").state == "ok"
+
+
+@pytest.mark.parametrize("isa", [AMD, NVIDIA])
+def test_spills_warn(compiled: Screen, isa: str) -> None:
+    screen, _ = compiled(isa, "wide matmul")
+
+    assert screen.spills > 0
+    assert finding(screen, "spills").state == "warn"
+    assert any(name.startswith(("scratch_", "STL")) for name in screen.memory_instructions)
+
+
+@pytest.mark.parametrize("isa", TARGETS)
+def test_loads_that_are_all_narrow_warn(compiled: Screen, isa: str) -> None:
+    found = finding(compiled(isa, "narrow add")[0], "global loads")
+
+    assert (found.state, found.message) == ("warn", "widest global load 2 B of 16 B per lane")
+    assert found.citation.startswith("global_access_width")
+
+
+def test_of_a_chip_without_documents_nothing_is_known_but_what_was_compiled(compiled: Screen) -> None:
+    screen, _ = compiled("cuda 100 32", "matmul")
+
+    assert screen.registers > 0
+    assert screen.occupancy is None
+    assert {f.check for f in screen.findings if f.state == "unknown"} == {
+        "scratchpad", "workgroup size", "registers", "occupancy", "global loads"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("isa", ["hip gfx942 64", "hip gfx950 64"])
+@pytest.mark.parametrize("name", ["add", "softmax", "small matmul", "matmul", "wide matmul"])
+def test_occupancy_is_what_the_compiler_says_of_the_registers(compiled: Screen, isa: str, name: str) -> None:
+    """LLVM does not know the scratchpad, which is asked for at launch, and does not count whole workgroups."""
+    screen, text = compiled(isa, name)
+    stated = re.search(r"^; Occupancy: (\d+)$", text, re.M)
+    assert stated is not None
+    scalar = VENDORS["hip"].usage(text, "")
+    assert scalar is not None
+
+    wavefronts, _ = occupancy(Needs(4, screen.registers, scalar.scalar_registers, 0), compute_unit(isa))
+
+    assert wavefronts == 4 * int(stated[1])
+
+
+@cache
+def compute_unit(isa: str) -> ComputeUnit:
+    backend, _, lanes = isa.split()
+    found = {name: fact_value(facts_of(isa), *key) for name, key in VENDORS[backend].compute_unit.items()}
+    return ComputeUnit(int(lanes), **{name: int(value[0]) for name, value in found.items() if value is not None})
+
+
+NEEDS = st.builds(Needs, st.integers(1, 16), st.integers(1, 512), st.integers(0, 102), st.integers(0, 70_000))
+
+
+@pytest.mark.parametrize("isa", TARGETS)
+@given(needs=NEEDS, more=NEEDS)
+def test_who_takes_more_never_fits_more_often_and_nothing_exceeds_the_slots(
+    isa: str, needs: Needs, more: Needs
+) -> None:
+    unit = compute_unit(isa)
+    greater = Needs(needs.wavefronts, *(a + b for a, b in zip(needs[1:], more[1:], strict=True)))
+
+    assert occupancy(greater, unit)[0] <= occupancy(needs, unit)[0] <= unit.max_wavefronts
+    assert occupancy(needs, unit)[0] % needs.wavefronts == 0
+
+
+@pytest.mark.parametrize(
+    ("wavefronts", "registers", "scratchpad_bytes", "blocks", "limit"),
+    [
+        (1, 16, 0, 32, "max_workgroups"),
+        (4, 32, 0, 16, "max_wavefronts"),
+        (3, 40, 0, 16, "vgpr_file_size"),
+        (5, 67, 0, 5, "vgpr_file_size"),
+        (8, 255, 0, 1, "vgpr_file_size"),
+        (9, 255, 0, 0, "vgpr_file_size"),
+        (4, 40, 37_000, 6, "lds_size"),
+        (4, 40, 115_712, 2, "lds_size"),
+        (4, 40, 115_713, 1, "lds_size"),
+    ],
+)
+def test_occupancy_is_what_the_vendor_calculates(
+    wavefronts: int, registers: int, scratchpad_bytes: int, blocks: int, limit: str
+) -> None:
+    """Blocks as cuda_occupancy.h of CUDA runtime 13.0.88 gives them for an H200."""
+    needs = Needs(wavefronts, registers, 0, scratchpad_bytes)
+
+    assert occupancy(needs, compute_unit(NVIDIA)) == (blocks * wavefronts, limit)
+
+
+def test_many_scalar_registers_cost_a_wavefront() -> None:
+    assert occupancy(Needs(1, 8, 96, 0), compute_unit(AMD)) == (32, "max_wavefronts")
+    assert occupancy(Needs(1, 8, 97, 0), compute_unit(AMD)) == (28, "sgpr_file_size")
+
+
+@pytest.mark.parametrize("isa", [AMD, NVIDIA])
+def test_without_any_one_of_its_facts_occupancy_is_unknown(isa: str) -> None:
+    for quantity, *phrases in VENDORS[isa.split()[0]].compute_unit.values():
+        known = facts_of(isa)
+        missing = fact_value(known, quantity, *phrases)
+        assert missing is not None
+        screen = screened(isa, [f for f in known if f != missing[1]])
+
+        assert screen.occupancy is None
+        assert finding(screen, "occupancy").state == "unknown"
+        assert quantity in finding(screen, "occupancy").message
+
+
+def screened(isa: str, facts: list[Fact], **changes: Any) -> KernelScreen:
+    """Of the synthetic assembly."""
+    assembly = "tiny.amdgcn" if isa.startswith("hip") else "tiny.sass"
+    return screen_kernel({**RECORD, "assembly": assembly, **changes}, SYNTHETIC, isa, facts)
+
+
+def test_amd_assembly_is_read() -> None:
+    screen = screened(AMD, facts_of(AMD))
+
+    assert (screen.kernel, screen.isa, screen.num_warps) == ("tiny", AMD, 4)
+    assert (screen.registers, screen.spills, screen.scratchpad_bytes, screen.occupancy) == (100, 3, 2048, 4)
+    assert screen.matrix_instructions == {"v_mfma_f32_16x16x16_f16": 1}
+    assert screen.memory_instructions == {
+        "global_load_dwordx4": 2, "buffer_load_ushort": 1, "ds_write_b64": 1, "ds_read_b128": 1,
+        "scratch_store_dword": 1, "global_store_dwordx2": 1,
+    }  # fmt: skip
+
+
+def test_nvidia_assembly_is_read() -> None:
+    screen = screened(NVIDIA, facts_of(NVIDIA))
+
+    assert (screen.registers, screen.spills, screen.scratchpad_bytes, screen.occupancy) == (100, 6, 1024, 16)
+    assert screen.matrix_instructions == {"HGMMA.64x128x16.F32": 1}
+    assert screen.memory_instructions == {
+        "LDG.E.128": 1, "LDG.E.U16.CONSTANT": 1, "LDGSTS.E.BYPASS.128": 1, "LDSM.16.M88.4": 1, "STL": 1, "STG.E.64": 1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("backend", "instruction", "width"),
+    [
+        ("hip", "global_load_dwordx4", 16),
+        ("hip", "buffer_load_dwordx3", 12),
+        ("hip", "flat_load_dword", 4),
+        ("hip", "global_load_lds_dwordx4", 16),
+        ("hip", "buffer_load_short_d16_hi", 2),
+        ("hip", "buffer_load_ubyte", 1),
+        ("hip", "global_load_b128", 16),
+        ("hip", "global_store_dwordx4", 0),
+        ("hip", "ds_read_b128", 0),
+        ("cuda", "LDG.E", 4),
+        ("cuda", "LDG.E.S8", 1),
+        ("cuda", "LDG.E.LTC128B.64", 8),
+        ("cuda", "LDG.E.ENL2.256", 32),
+        ("cuda", "LDGSTS.E.BYPASS.128", 16),
+        ("cuda", "LDS.128", 0),
+        ("cuda", "STG.E.128", 0),
+    ],
+)
+def test_the_width_of_a_load_is_in_its_name(backend: str, instruction: str, width: int) -> None:
+    assert VENDORS[backend].load_bytes(instruction) == width
+
+
+def test_loads_are_not_judged_where_whole_tiles_are_copied(tmp_path: Path) -> None:
+    text = (
+        (SYNTHETIC / "tiny.sass").read_text().replace("LDG.E.128", "UTMALDG.2D").replace("LDGSTS.E.BYPASS.128", "NOP")
+    )
+    (tmp_path / "tiny.sass").write_text(text)
+    screen = screen_kernel({**RECORD, "assembly": "tiny.sass"}, tmp_path, NVIDIA, facts_of(NVIDIA))
+
+    assert "UTMALDG.2D" in screen.memory_instructions
+    assert "global loads" not in {f.check for f in screen.findings}
+
+
+def test_a_dot_without_matrix_instructions_warns(tmp_path: Path) -> None:
+    (tmp_path / "tiny.amdgcn").write_text((SYNTHETIC / "tiny.amdgcn").read_text().replace("v_mfma", "v_fma"))
+
+    with_dot, without = (screen_kernel({**RECORD, "uses_dot": dot}, tmp_path, AMD, []) for dot in (True, False))
+
+    assert finding(with_dot, "matrix").state == "warn"
+    assert "matrix" not in {f.check for f in without.findings}
+
+
+def test_a_workgroup_may_be_too_large() -> None:
+    found = finding(screened(AMD, facts_of(AMD), num_warps=32), "workgroup size")
+
+    assert (found.state, found.message) == ("over", "workgroup size 2,048 > 1,024 (compiler default upper bound)")
+
+
+def test_a_workgroup_that_the_registers_cannot_hold_is_over() -> None:
+    screen = screened(NVIDIA, facts_of(NVIDIA), num_warps=32)
+
+    assert screen.occupancy == 0
+    assert finding(screen, "occupancy").state == "over"
+
+
+def test_that_other_configurations_were_not_looked_at_is_said() -> None:
+    found = finding(screened(AMD, [], configurations=12), "autotuning")
+
+    assert (found.state, "first of 12" in found.message) == ("warn", True)
+
+
+def test_a_fact_counts_only_under_the_very_condition() -> None:
+    facts = [
+        fact("lds_size", "228", "KiB", "per compute unit"),
+        fact("lds_size", "48", "KiB", "per workgroup, without opt-in"),
+        fact("lds_size", "1", "furlong", "per workgroup, opt-in"),
+        fact("matrix_shape", "64x256x16", "MxNxK", "float16"),
+    ]
+
+    assert fact_value(facts, "lds_size", "per compute unit") == (228 * 1024, facts[0])
+    assert fact_value(facts, "lds_size", "per workgroup") == (48 * 1024, facts[1])
+    assert fact_value(facts, "lds_size", "per workgroup", "opt-in") is None
+    assert fact_value(facts, "matrix_shape") is None
+    assert fact_value(facts, "l2_size") is None
+
+
+def test_documents_that_agree_in_other_units_are_one_and_that_differ_are_none() -> None:
+    kib, byte = fact("lds_size", "64", "KiB", "per workgroup"), fact("lds_size", "65536", "byte", "per workgroup")
+    other = fact("lds_size", "64000", "byte", "per workgroup")
+
+    assert fact_value([kib, byte], "lds_size", "per workgroup") == (65536, kib)
+    assert fact_value([kib, byte, other], "lds_size", "per workgroup") is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_warps": "4"},
+        {"num_warps": 0},
+        {"scratchpad_bytes": -1},
+        {"scratchpad_bytes": 10**12},
+        {"kernel": "tiny\n"},
+        {"assembly": "../screen/tiny.amdgcn"},
+        {"assembly": "absent.amdgcn"},
+        {"assembly": "tiny.sass"},
+        {"seconds": 0.1},
+    ],
+)
+def test_a_record_that_no_compiler_wrote_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(Fault) as fault:
+        screen_kernel({**RECORD, **changes}, SYNTHETIC, AMD, [])
+
+    assert fault.value.outcome == "forged"
+
+
+@pytest.mark.parametrize("isa", [AMD, NVIDIA])
+@pytest.mark.parametrize("text", ["", "    .vgpr_count:     many\n", "Function tiny:\n  REG:9"])
+def test_assembly_that_does_not_say_what_the_kernel_uses_is_refused(tmp_path: Path, isa: str, text: str) -> None:
+    (tmp_path / "tiny.amdgcn").write_text(text)
+
+    with pytest.raises(Fault, match="does not say"):
+        screen_kernel(RECORD, tmp_path, isa, [])
+
+
+def make_link(path: Path) -> None:
+    path.symlink_to(SYNTHETIC / "tiny.amdgcn")
+
+
+def make_huge(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(MAX_ASSEMBLY_BYTES + 1)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("make", [make_link, make_huge, os.mkfifo, Path.mkdir])
+def test_what_is_no_assembly_is_not_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "tiny.amdgcn")
+
+    with pytest.raises(Fault) as fault:
+        screen_kernel(RECORD, tmp_path, AMD, [])
+
+    assert fault.value.outcome == "forged"

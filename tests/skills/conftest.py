@@ -1,0 +1,31 @@
+"""A library of a test's own, which ships what the test puts there."""
+
+from pathlib import Path
+
+import pytest
+
+from kb.skill import Skill
+from kb.skillbook import Skillbook
+from kb.skillfile import skill_files
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Path:
+    return tmp_path / "shipped"
+
+
+@pytest.fixture
+def book(home: Path, shipped: Path) -> Skillbook:
+    return Skillbook(home, shipped=shipped)
+
+
+def write(root: Path, *skills: Skill) -> None:
+    """Put skills into a folder as if they had always been there."""
+    for skill in skills:
+        write_files(root / skill.name, skill_files(skill))
+
+
+def write_files(folder: Path, files: dict[str, bytes]) -> None:
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)

@@ -1,0 +1,64 @@
+"""Small skills and evidence, as if a judge had seen them."""
+
+from typing import Any
+
+from kb.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
+from kb.kernels import Candidate, Language, Task
+from kb.skill import Skill
+
+TASK = Task(name="row-softmax", source="class Model: ...\n")
+KERNEL = Candidate(
+    language=Language.TRITON,
+    source="import triton\n\nBLOCK = 1024  # tune: 256, 512, 1024\nSTAGES = 2  # tune: 1, 2\n\n\nclass ModelNew: ...\n",
+)
+
+
+def evidence(candidate: Candidate = KERNEL, *, speedup: float | None = None, **fields: Any) -> Evidence:
+    """Of a pass, timed with that speed-up when one is given."""
+    defaults = {
+        "task": TASK.name,
+        "task_digest": TASK.digest,
+        "candidate_digest": candidate.digest,
+        "language": candidate.language,
+        "target": "mi300x",
+        "outcome": Outcome.PASSED,
+        "grade": Grade.MEASURED if speedup else Grade.COMPILED,
+        "cases": (CaseResult(name="small", outcome=Outcome.PASSED, max_error=0.0, error_ratio=0.0),),
+        "timing": timing(speedup) if speedup else None,
+        "sandbox_level": 2,
+        "environment": {"machine": "Test Machine", "torch": "2.11"},
+        "created": "2025-11-20T10:00:00+00:00",
+    }
+    return Evidence(**defaults | fields)
+
+
+def refused(candidate: Candidate, outcome: Outcome = Outcome.INCORRECT, detail: str = "") -> Evidence:
+    return evidence(candidate, outcome=outcome, grade=None, detail=detail)
+
+
+def timing(speedup: float) -> Timing:
+    session = Session(
+        baseline_us=(100.0 * speedup,),
+        candidate_us=(100.0,),
+        inside_us=(99.0,),
+        speedup=speedup,
+        low=speedup - 0.01,
+        high=speedup + 0.01,
+    )
+    baselines = {"eager": 150.0 * speedup, "torch.compile": 100.0 * speedup}
+    return Timing(baseline="torch.compile", baselines_us=baselines, sessions=(session,) * 3)
+
+
+def skill(name: str = "softmax", **fields: Any) -> Skill:
+    defaults = {
+        "name": name,
+        "description": "Softmax over rows. Use it for rows that fit into registers.",
+        "body": "# Softmax\n\nOne program for each row.",
+        "target": "mi300x",
+        "candidate": KERNEL,
+    }
+    return Skill(**defaults | fields)
+
+
+def kernel(text: str, language: Language = Language.TRITON) -> Candidate:
+    return Candidate(language=language, source=f"{text}\n")

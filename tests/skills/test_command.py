@@ -1,0 +1,128 @@
+"""`kb skills` lists, shows and finds skills; what is malformed is named and stops nothing else."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from kb.cli import skills
+from kb.errors import SkillError
+from kb.kernels import Language
+from kb.skillbook import Skillbook
+from kb.targets import Targets
+from tests.skills.conftest import write
+from tests.skills.evidence import KERNEL, evidence, kernel, skill
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], book: Skillbook) -> Run:
+    """`kb skills` on the library `book`: exit status, output and notes."""
+
+    @contextmanager
+    def opened() -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(skills=book, targets=Targets.load(book.home))
+
+    monkeypatch.setattr(skills, "open_kb", opened)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = get_command(skills.app).main(list(arguments), standalone_mode=False) or 0
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def stored(book: Skillbook) -> None:
+    write(
+        book.folder,
+        skill("won", evidence=(evidence(speedup=1.5),)),
+        skill("hopper-only", target="hopper"),
+        skill("plain-c", target="any", candidate=kernel("// c", Language.CPP)),
+    )
+
+
+def test_the_list_tells_standing_target_language_and_speedup(run: Run) -> None:
+    status, out, notes = run("list")
+
+    assert (status, notes) == (0, "")
+    assert [line.split() for line in out.splitlines()] == [
+        ["name", "standing", "target", "language", "speed-up"],
+        ["hopper-only", "hypothesis", "hopper", "triton", "-"],
+        ["plain-c", "hypothesis", "any", "cpp", "-"],
+        ["won", "verified", "mi300x", "triton", "1.50"],
+    ]
+
+
+def test_the_list_of_a_target_leaves_its_siblings_out(run: Run) -> None:
+    listed = json.loads(run("list", "--target", "mi300x", "--json")[1])
+
+    assert [(s["name"], s["standing"], s["speedup"]) for s in listed] == [
+        ("plain-c", "hypothesis", None),
+        ("won", "verified", 1.5),
+    ]
+
+
+def test_a_malformed_skill_is_named_beside_the_list(run: Run, book: Skillbook) -> None:
+    (book.folder / "won" / "SKILL.md").unlink()
+
+    status, out, notes = run("list")
+
+    assert status == 0
+    assert "plain-c" in out
+    assert notes.startswith(f"note: {book.folder / 'won'} is not a skill: ")
+
+
+def test_a_shown_skill_has_its_standing_and_its_text(run: Run) -> None:
+    _, out, _ = run("show", "won")
+
+    assert "standing:    verified\n" in out
+    assert "speedup:     1.50\n" in out
+    assert f"evidence:    {evidence(speedup=1.5).id[:12]} mi300x passed 1.50\n" in out
+    assert out.endswith("# Softmax\n\nOne program for each row.\n")
+
+
+def test_the_code_is_printed_byte_for_byte(run: Run) -> None:
+    assert run("show", "won", "--code")[1] == KERNEL.source
+
+
+def test_a_skill_as_json_holds_all_of_it(run: Run) -> None:
+    shown = json.loads(run("show", "won", "--json")[1])
+
+    assert (shown["candidate"]["source"], shown["standing"]) == (KERNEL.source, "verified")
+    assert shown["evidence"][0]["timing"]["baseline"] == "torch.compile"
+
+
+def test_an_unknown_skill_is_a_skill_error(run: Run) -> None:
+    with pytest.raises(SkillError, match="unknown skill 'wom'"):
+        run("show", "wom")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), ["won", "hopper-only", "plain-c"]),
+        (("--target", "mi300x"), ["won", "plain-c"]),
+        (("--language", "cpp"), ["plain-c"]),
+    ],
+    ids=str,
+)
+def test_a_search_keeps_to_target_and_language(run: Run, options: tuple[str, ...], expected: list[str]) -> None:
+    status, out, _ = run("search", "softmax", *options, "--json")
+
+    assert (status, [found["name"] for found in json.loads(out)]) == (0, expected)
+
+
+def test_a_search_that_finds_nothing_is_exit_status_1(run: Run) -> None:
+    assert run("search", "softmax", "--target", "mi300x", "--language", "torch") == (1, "no skills\n", "")
+
+
+def test_every_language_can_be_asked_for(run: Run) -> None:
+    for language in Language:
+        run("search", "softmax", "--language", language)

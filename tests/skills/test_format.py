@@ -1,0 +1,231 @@
+"""A directory is a whole and unaltered skill, or refused with all that is wrong; what kb writes is valid everywhere."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import skills_ref
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from kb.errors import SkillError
+from kb.evidence import CaseResult, Outcome
+from kb.kernels import Candidate, Language
+from kb.skill import Skill
+from kb.skillbook import SHIPPED, Skillbook
+from kb.skillfile import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
+from tests.skills.conftest import write_files
+from tests.skills.evidence import KERNEL, evidence, skill
+
+Files = dict[str, bytes]
+
+WHOLE = skill(evidence=(evidence(), evidence(speedup=1.5)))
+MD = "SKILL.md"
+CODE = "scripts/kernel.py"
+RECORD = next(path for path in skill_files(WHOLE) if path.startswith("evidence/"))
+
+
+def without(path: str) -> Callable[[Files], Files]:
+    return lambda files: {p: content for p, content in files.items() if p != path}
+
+
+def holding(path: str, content: bytes) -> Callable[[Files], Files]:
+    return lambda files: files | {path: content}
+
+
+def replaced(path: str, old: str, new: str) -> Callable[[Files], Files]:
+    def change(files: Files) -> Files:
+        assert old.encode() in files[path]
+        return files | {path: files[path].replace(old.encode(), new.encode(), 1)}
+
+    return change
+
+
+def renamed(path: str, new: str) -> Callable[[Files], Files]:
+    return lambda files: {new if p == path else p: content for p, content in files.items()}
+
+
+MALFORMED = {
+    "no SKILL.md": (without(MD), "SKILL.md: it is missing"),
+    "an empty SKILL.md": (holding(MD, b""), "no front matter"),
+    "no front matter": (holding(MD, b"# Softmax\n"), "no front matter"),
+    "front matter that does not end": (replaced(MD, "\n---\n", "\n"), "no front matter"),
+    "front matter without end in sight": (replaced(MD, "name:", "#" * 30_000 + "\nname:"), "no front matter"),
+    "front matter that is a list": (holding(MD, b"---\n- name\n---\n"), "valid dictionary"),
+    "no YAML": (replaced(MD, "name: ", "name: ["), "SKILL.md: while parsing"),
+    "a character that no string has": (replaced(MD, "name: softmax", 'name: "\\UFFFFFFFF"'), "SKILL.md: "),
+    "nesting without end": (replaced(MD, "name: softmax", "name: " + "[" * 5000), "recursion"),
+    "SKILL.md in Latin-1": (holding(MD, skill_files(WHOLE)[MD] + b"\xe9\n"), "utf-8"),
+    "a kernel in Latin-1": (holding(CODE, b"# \xe9\n"), "utf-8"),
+    "no name": (replaced(MD, "name: softmax\n", ""), "name Field required"),
+    "the name of another directory": (replaced(MD, "name: softmax", "name: softmin"), "'softmin' is not"),
+    "a name with capitals": (replaced(MD, "name: softmax", "name: Softmax"), "name String should match"),
+    "a long name": (replaced(MD, "name: softmax", f"name: {'x' * 65}"), "at most 64"),
+    "no description": (replaced(MD, "description: ", "license: "), "description Field required"),
+    "a blank description": (replaced(MD, "description: Softmax", "description: ''\nlicense: x"), "description"),
+    "a long description": (replaced(MD, "Softmax over", "over " * 300), "at most 1024"),
+    "a description that others would cut": (replaced(MD, "Softmax over", "Softmax --- over"), "inside a line"),
+    "a key that the specification lacks": (replaced(MD, "metadata:", "version: 1\nmetadata:"), "version Extra inputs"),
+    "one of its keys by another spelling": (replaced(MD, "metadata:", "allowed_tools: x\nmetadata:"), "allowed_tools"),
+    "no metadata": (holding(MD, b"---\nname: softmax\ndescription: d\n---\n"), "metadata Field required"),
+    "metadata that is text": (replaced(MD, "metadata:", "metadata: x\nlicense:\n  - x\ncompatibility:"), "metadata"),
+    "metadata that holds a list": (replaced(MD, "kb-schema:", "other: [1]\n  kb-schema:"), "metadata.other"),
+    "no kb-schema": (replaced(MD, "kb-schema:", "schema:"), "metadata.kb-schema Field required"),
+    "another kb-schema": (replaced(MD, "kb-schema: '1'", "kb-schema: '2'"), "metadata.kb-schema"),
+    "no kb-target": (replaced(MD, "kb-target:", "target:"), "metadata.kb-target Field required"),
+    "a target by an alias": (replaced(MD, "kb-target: mi300x", "kb-target: MI-300X"), "metadata.kb-target"),
+    "no kb-language": (replaced(MD, "kb-language:", "language:"), "metadata.kb-language Field required"),
+    "an unknown language": (replaced(MD, "kb-language: triton", "kb-language: fortran"), "'triton', 'cpp' or 'torch'"),
+    "no kb-code-digest": (replaced(MD, "kb-code-digest:", "digest:"), "metadata.kb-code-digest Field required"),
+    "no kernel": (without(CODE), "scripts/kernel.py: it is missing"),
+    "the kernel of another language": (renamed(CODE, "scripts/kernel.cpp"), "scripts/kernel.py: it is missing"),
+    "an altered kernel": (replaced(CODE, "1024", "2048"), "kb-code-digest is not that"),
+    "a kernel with other line ends": (replaced(CODE, "\n", "\r\n"), "kb-code-digest is not that"),
+    "a kernel without end": (holding(CODE, b" " * (MAX_FILE_BYTES + 1)), "more than"),
+    "evidence that is no JSON": (holding(RECORD, b"{"), f"{RECORD}: Invalid JSON"),
+    "evidence that is something else": (holding(RECORD, b"{}"), f"{RECORD}: task Field required"),
+    "altered evidence": (replaced(RECORD, "Test Machine", "Best Machine"), f"{RECORD}: altered"),
+    "evidence under another id": (renamed(RECORD, f"{RECORD[:-10]}00000.json"), "altered or misnamed"),
+    "evidence with a time that was refused": (replaced(RECORD, '"grade": "compiled"', '"grade": null'), "does not fit"),
+    "evidence with half a level": (replaced(RECORD, '"sandbox_level": 2', '"sandbox_level": 2.5'), "sandbox_level"),
+}
+
+
+@pytest.mark.parametrize(("change", "complaint"), MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_skill_is_refused(tmp_path: Path, change: Callable[[Files], Files], complaint: str) -> None:
+    write_files(tmp_path / "softmax", change(skill_files(WHOLE)))
+
+    with pytest.raises(SkillError) as refusal:
+        load_skill(tmp_path / "softmax")
+
+    assert complaint in refusal.value.message
+    assert str(tmp_path / "softmax") in refusal.value.message
+    assert refusal.value.hint
+
+
+def test_the_skill_that_those_were_made_from_is_whole(tmp_path: Path) -> None:
+    write_files(tmp_path / "softmax", skill_files(WHOLE))
+
+    assert load_skill(tmp_path / "softmax") == WHOLE.model_copy(update={"folder": tmp_path / "softmax"})
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    files = skill_files(WHOLE)
+    for path, old, new in [(MD, "name:", "nom:"), (MD, "kb-target:", "target:"), (RECORD, "2.11", "2.12")]:
+        files = replaced(path, old, new)(files)
+
+    with pytest.raises(SkillError) as refusal:
+        parse_skill(Path("softmax"), files)
+
+    for complaint in ("name Field required", "nom Extra", "kb-target Field required", "altered"):
+        assert complaint in refusal.value.message
+
+
+def test_a_directory_that_is_not_there_is_no_skill(tmp_path: Path) -> None:
+    with pytest.raises(SkillError, match=r"SKILL\.md: it is missing"):
+        load_skill(tmp_path / "softmax")
+
+
+def test_what_merge_keys_would_multiply_costs_nothing() -> None:
+    levels = [f"a{n}: &a{n} {{ <<: [{', '.join([f'*a{n - 1}'] * 9)}] }}" for n in range(1, 12)]
+    bomb = "\n".join(["---", "a0: &a0 { k: v }", *levels, "---", ""])
+
+    with pytest.raises(SkillError, match="a11 Extra inputs"):
+        parse_skill(Path("softmax"), {MD: bomb.encode()})
+
+
+NAMES = st.from_regex(r"[a-z0-9]+(-[a-z0-9]+)*", fullmatch=True).filter(lambda name: len(name) <= 64)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)
+FLOATS = st.floats(allow_nan=False)
+CANDIDATES = st.builds(Candidate, language=st.sampled_from(Language), source=TEXTS)
+
+
+@st.composite
+def skills(draw: st.DrawFn) -> Skill:
+    candidate = draw(CANDIDATES)
+    records = st.builds(
+        lambda speedup, error, **fields: evidence(
+            candidate,
+            speedup=speedup,
+            cases=(CaseResult(name="c", outcome=Outcome.PASSED, max_error=error),),
+            **fields,
+        ),
+        speedup=st.none() | st.floats(0.01, 1e9),
+        error=FLOATS,
+        task=TEXTS,
+        target=TEXTS,
+        log=TEXTS,
+        created=TEXTS,
+        environment=st.dictionaries(TEXTS, TEXTS, max_size=3),
+    )
+    found = draw(st.lists(records, max_size=2, unique_by=lambda e: e.id))
+    return skill(
+        draw(NAMES),
+        description=draw(TEXTS.filter(str.strip)),
+        body=draw(TEXTS),
+        target=draw(st.from_regex(r"[a-z0-9][a-z0-9._-]*", fullmatch=True)),
+        candidate=candidate,
+        evidence=tuple(sorted(found, key=lambda e: (e.created, e.id))),
+    )
+
+
+@settings(max_examples=80, deadline=None)
+@given(written=skills())
+@example(written=skill(description="\x85 \u2028 \n\n \r b: #\t\0 'é' \U0001f600 "))
+def test_a_skill_is_read_as_it_was_written_and_valid_for_the_reference_reader(written: Skill) -> None:
+    files = skill_files(written)
+    assume(b"---" not in files[MD][4:].partition(b"\n---\n")[0])
+    with TemporaryDirectory() as root:
+        folder = Path(root) / written.name
+        write_files(folder, files)
+
+        assert load_skill(folder) == written.model_copy(update={"folder": folder})
+        assert skills_ref.validate(folder) == []
+
+
+PIECES = r"""name description metadata kb-schema kb-target : - ? [ ] { } , & * ! !!int !!timestamp !!python/name:os
+<< = | > ' " % %YAML # @ ` ~ null 1 1e9 0x 2001-99-99 \ \U --- ... é"""
+YAML = st.sampled_from([*PIECES.split(), " ", "\n", ": ", "\n  ", "&a ", "*a", "\t", "\0", "\x85", "\ufeff"])
+FRONT = st.lists(YAML, max_size=30).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(front=FRONT, at=st.integers(0, 300))
+@example(front='"\\U99999999"', at=10)
+def test_whatever_stands_in_front_matter_is_a_skill_or_a_skill_error(front: str, at: int) -> None:
+    files = skill_files(WHOLE)
+    text = files[MD].decode()
+    for damaged in (f"---\n{front}\n---\n", text[:at] + front + text[at:]):
+        with suppress(SkillError):
+            parse_skill(Path("softmax"), files | {MD: damaged.encode()})
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.recursive(st.none() | st.booleans() | FLOATS | TEXTS, lambda v: st.lists(v) | st.dictionaries(TEXTS, v)))
+def test_whatever_stands_in_place_of_evidence_is_a_skill_error(value: object) -> None:
+    with pytest.raises(SkillError, match="is not a skill"):
+        parse_skill(Path("softmax"), skill_files(WHOLE) | {RECORD: json.dumps(value).encode()})
+
+
+def test_a_body_that_holds_rules_and_front_matter_is_kept() -> None:
+    written = skill(body="\n---\nname: other\n---\n\n---\n\n")
+
+    assert parse_skill(Path("softmax"), skill_files(written)).body == written.body
+
+
+def test_evidence_of_other_code_is_kept_and_makes_no_standing() -> None:
+    other = KERNEL.with_parameters({"BLOCK": 256})
+
+    read = parse_skill(Path("softmax"), skill_files(skill(evidence=(evidence(other, speedup=2.0),))))
+
+    assert (len(read.evidence), read.standing) == (1, "hypothesis")
+
+
+def test_every_skill_that_ships_is_whole_and_valid_for_the_reference_reader(home: Path) -> None:
+    assert Skillbook(home).problems() == []
+    folders = [found.folder for found in Skillbook(home).skills()]
+    assert [problem for folder in folders for problem in skills_ref.validate(folder)] == []
+    assert len(folders) == len(list(SHIPPED.glob("*/SKILL.md")))

@@ -1,0 +1,209 @@
+"""Skills are found by target, language and words; the better known comes first; publishing loses and alters nothing."""
+
+import shutil
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from kb.errors import SkillError
+from kb.kernels import Language
+from kb.skill import Skill
+from kb.skillbook import Skillbook
+from tests.skills.conftest import write
+from tests.skills.evidence import KERNEL, evidence, kernel, refused, skill
+
+
+def names(skills: list[Skill]) -> list[str]:
+    return [skill.name for skill in skills]
+
+
+def test_a_home_without_skills_has_none(book: Skillbook) -> None:
+    assert (book.skills(), book.problems(), book.search("softmax")) == ([], [], [])
+
+
+def test_skills_come_by_name_from_both_places_and_the_home_wins(book: Skillbook, shipped: Path) -> None:
+    write(shipped, skill("b"), skill("c", body="shipped"))
+    write(book.folder, skill("c", body="of the home"), skill("a"))
+
+    assert names(book.skills()) == ["a", "b", "c"]
+    assert book.get("c").body == "of the home"
+    assert book.get("b").folder == shipped / "b"
+
+
+def test_a_malformed_skill_is_a_problem_and_hides_no_other(book: Skillbook, shipped: Path) -> None:
+    write(shipped, skill("a"), skill("b"))
+    write(book.folder, skill("a"), skill("c"))
+    (book.folder / "a" / "SKILL.md").unlink()
+
+    assert names(book.skills()) == ["a", "b", "c"]
+    assert book.get("a").folder == shipped / "a"
+    assert [folder for folder, _ in book.problems()] == [book.folder / "a"]
+
+
+def test_files_and_dot_directories_are_no_skills(book: Skillbook) -> None:
+    write(book.folder, skill("a"))
+    (book.folder / "README.md").write_text("about", encoding="utf-8")
+    (book.folder / "a").rename(book.folder / ".stage-a")
+
+    assert (book.skills(), book.problems()) == ([], [])
+
+
+def test_an_unknown_skill_is_refused_with_the_nearest(book: Skillbook) -> None:
+    write(book.folder, skill("row-softmax"), skill("matmul"))
+
+    with pytest.raises(SkillError, match="'row-softmx'") as refusal:
+        book.get("row-softmx")
+
+    assert "did you mean row-softmax?" in refusal.value.hint
+
+
+def test_a_malformed_skill_that_is_asked_for_says_what_is_wrong(book: Skillbook) -> None:
+    write(book.folder, skill("a"))
+    (book.folder / "a" / "scripts" / "kernel.py").unlink()
+
+    with pytest.raises(SkillError, match=r"kernel\.py: it is missing"):
+        book.get("a")
+
+
+# Search
+
+
+def test_only_skills_for_a_target_in_scope_or_for_any_are_found(book: Skillbook) -> None:
+    write(book.folder, *(skill(target, target=target) for target in ("any", "cdna3", "mi300x", "hopper")))
+
+    for found in (
+        book.skills(scope=frozenset({"mi300x", "cdna3"})),
+        book.search("", scope=frozenset({"cdna3", "mi300x"})),
+    ):
+        assert names(found) == ["any", "cdna3", "mi300x"]
+
+
+def test_only_skills_in_the_language_are_found(book: Skillbook) -> None:
+    write(book.folder, *(skill(str(language), candidate=kernel("x", language)) for language in Language))
+
+    assert names(book.search("softmax", language=Language.CPP)) == ["cpp"]
+
+
+@pytest.mark.parametrize("field", ["name", "description", "body", "candidate"])
+def test_words_are_looked_for_in_name_description_body_and_code(book: Skillbook, field: str) -> None:
+    value = kernel("# swizzle") if field == "candidate" else "swizzle"
+    write(book.folder, skill("a"), skill(**{"name": "b", field: value}), skill("c"))
+
+    assert len(book.search("how to swizzle")) == 1
+
+
+@pytest.mark.parametrize("query", ["num_stages", "NUM_STAGES", "numstages", "stages", "stage"])
+def test_an_identifier_in_the_code_is_found_whole_and_by_part(book: Skillbook, query: str) -> None:
+    write(book.folder, skill("a", candidate=kernel("run(num_stages=3)")), skill("b", candidate=kernel("x = 1")))
+
+    assert names(book.search(query)) == ["a"]
+
+
+def test_what_a_skill_is_about_ranks_before_what_another_mentions(book: Skillbook) -> None:
+    filler = [skill(f"other{n}", description="Else.", body="Else.") for n in range(8)]
+    mentions = skill("a-matmul", description="Matmul.", body="Unlike a softmax it reads each row often.")
+    write(book.folder, mentions, skill("z-softmax", body="Rows."), *filler)
+
+    assert names(book.search("softmax")) == ["z-softmax", "a-matmul"]
+
+
+STANDINGS = [
+    skill("d", evidence=(evidence(speedup=2.0),)),
+    skill("e", evidence=(evidence(speedup=1.5),)),
+    skill("c", evidence=(evidence(),)),
+    skill("b", evidence=(evidence(kernel("other"), speedup=9.0),)),
+    skill("f", evidence=(refused(KERNEL),)),
+]
+
+
+@pytest.mark.parametrize("query", ["softmax", "unheard-of", "", "?!"])
+def test_equals_and_all_when_no_word_is_known_are_ranked_by_standing(book: Skillbook, query: str) -> None:
+    write(book.folder, *STANDINGS)
+
+    assert names(book.search(query)) == ["d", "e", "c", "b", "f"]
+    assert names(book.search(query))[:2] == ["d", "e"]
+
+
+@pytest.mark.parametrize("query", ['"', "softmax OR", "NEAR(softmax", "name:softmax*", "softmax " * 3000, "\0", "' --"])
+def test_nothing_in_a_query_is_an_operator(book: Skillbook, query: str) -> None:
+    write(book.folder, skill())
+
+    assert names(book.search(query)) == ["softmax"]
+
+
+def test_a_query_of_many_words_is_answered(book: Skillbook) -> None:
+    write(book.folder, skill(), skill("other", description="Else.", body=""))
+
+    assert names(book.search(" ".join(map("".join, product("xyz", repeat=8))) + " rows")) == ["softmax"]
+
+
+# Publication
+
+
+def test_a_published_skill_is_found_as_it_was_given(book: Skillbook) -> None:
+    given = skill(evidence=(evidence(speedup=1.5),))
+
+    published = book.publish(given)
+
+    assert published == given.model_copy(update={"folder": book.folder / "softmax"})
+    assert book.skills() == [published]
+    assert sorted(path.name for path in book.folder.iterdir()) == ["softmax"]
+
+
+def test_publishing_again_adds_the_evidence_that_is_new_and_changes_nothing_else(book: Skillbook) -> None:
+    first, second = evidence(speedup=1.5), evidence(speedup=1.6, created="2025-11-21T10:00:00+00:00")
+    before = {p: p.read_bytes() for p in book.publish(skill(evidence=(first,))).folder.rglob("*.*")}
+
+    published = book.publish(skill(body="Other words.", evidence=(second,)))
+
+    assert (published.body, published.evidence) == (skill().body, (first, second))
+    assert {p: p.read_bytes() for p in before} == before
+    assert book.publish(published) == published
+
+
+def test_evidence_can_be_added_to_a_skill_that_had_none(book: Skillbook) -> None:
+    book.publish(skill())
+
+    assert book.publish(skill(evidence=(evidence(),))).standing == "screened"
+
+
+def test_a_skill_that_ships_gets_its_evidence_in_the_home(book: Skillbook, shipped: Path) -> None:
+    write(shipped, skill())
+
+    book.publish(skill(evidence=(evidence(speedup=1.5),)))
+
+    assert book.get("softmax").standing == "verified"
+    assert not (shipped / "softmax" / "evidence").exists()
+
+
+@pytest.mark.parametrize("where", ["home", "shipped"])
+def test_the_code_under_a_name_never_changes(book: Skillbook, shipped: Path, where: str) -> None:
+    write(book.folder if where == "home" else shipped, skill())
+
+    with pytest.raises(SkillError, match="holds other code"):
+        book.publish(skill(candidate=KERNEL.with_parameters({"BLOCK": 256})))
+
+    assert [found.candidate for found in book.skills()] == [KERNEL]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"name": name} for name in ("", "..", "../softmax", "a/b", "/tmp/a", "Softmax", "a--b", "a" * 65)]
+    + [{"description": " "}, {"description": "x" * 1025}, {"description": "a --- b"}, {"target": ""}],
+    ids=str,
+)
+def test_what_could_not_be_read_again_is_not_published(book: Skillbook, fields: dict[str, str]) -> None:
+    with pytest.raises(SkillError):
+        book.publish(skill().model_copy(update=fields))
+
+    assert not book.home.exists()
+
+
+def test_what_a_dead_process_left_is_cleared_away(book: Skillbook) -> None:
+    write(book.folder / ".stage-dead", skill("half"))
+    shutil.rmtree(book.folder / ".stage-dead" / "half" / "scripts")
+
+    book.publish(skill())
+
+    assert [path.name for path in book.folder.iterdir()] == ["softmax"]

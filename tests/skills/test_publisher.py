@@ -1,0 +1,142 @@
+"""A process that dies, shares or may not write the library never leaves a torn skill, nor loses a published one."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kb.skillbook import Skillbook
+from tests.cli.conftest import CONFINED
+from tests.skills.evidence import skill
+from tests.skills.publisher import RECORDS, numbered
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+
+ROOT = Path(__file__).parents[2]
+KILLS = 30
+MOMENTS = [random.Random(20251120 + n).uniform(0, 0.03) for n in range(KILLS)]
+"""Seconds after its start that a publisher is killed."""
+
+PUBLISH_ONE = """
+import sys
+from pathlib import Path
+from kb.errors import ReadOnlyError
+from kb.skillbook import Skillbook
+from tests.skills.evidence import skill
+book = Skillbook(Path(sys.argv[1]))
+print([found.name for found in book.skills()])
+try:
+    book.publish(skill("new"))
+except ReadOnlyError as error:
+    print(error.message)
+"""
+
+
+class Publisher:
+    """`tests.skills.publisher`, driven by a test."""
+
+    def __init__(self, home: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.skills.publisher", str(home)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, first: int, count: int) -> int:
+        """Id of a process that publishes so many skills."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{first} {count}\n")
+        self.process.stdin.flush()
+        return int(self._line())
+
+    def end(self) -> dict[int, int]:
+        """How many records of evidence of each skill were published, when the process has ended."""
+        published = {}
+        while (line := self._line()) != "end":
+            number, records = line.split()
+            published[int(number)] = int(records)
+        return published
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "the publisher itself ended"
+        return line.strip()
+
+    def close(self) -> None:
+        self.process.communicate(timeout=60)
+
+
+@pytest.fixture
+def publishers(home: Path) -> Iterator[tuple[Publisher, Publisher]]:
+    pair = (Publisher(home), Publisher(home))
+    yield pair
+    for publisher in pair:
+        publisher.close()
+
+
+def test_a_killed_publisher_leaves_whole_skills_and_all_that_it_had_published(
+    book: Skillbook, publishers: tuple[Publisher, Publisher]
+) -> None:
+    publisher, _ = publishers
+    half_done = 0
+    for kill, moment in enumerate(MOMENTS):
+        first = 1000 * kill
+        child = publisher.start(first, 1000)
+        time.sleep(moment)
+        os.kill(child, signal.SIGKILL)
+        published = publisher.end()
+        folders = list(book.folder.iterdir()) if book.folder.exists() else []
+        half_done += any(folder.name.startswith(".stage-") for folder in folders)
+
+        assert book.problems() == []
+        found = {skill.name: skill for skill in book.skills()}
+        for number in range(first, first + len(published) + 1):
+            records = len(found[f"skill-{number}"].evidence) if f"skill-{number}" in found else -1
+            assert records >= published.get(number, -1)
+        assert book.publish(numbered(number)).evidence == numbered(number).evidence
+        assert not [folder for folder in book.folder.iterdir() if folder.name.startswith(".")]
+    assert half_done, "no kill came while a skill was being written"
+
+
+def test_two_publishers_at_once_publish_every_skill_whole_while_others_read(
+    book: Skillbook, publishers: tuple[Publisher, Publisher]
+) -> None:
+    count = 10
+    children = [publisher.start(0, count) for publisher in publishers]
+
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert book.problems() == []
+
+    assert [publisher.end() for publisher in publishers] == [dict.fromkeys(range(count), RECORDS)] * 2
+    assert {s.name: s.evidence for s in book.skills()} == {f"skill-{n}": numbered(n).evidence for n in range(count)}
+    assert len(list(book.folder.iterdir())) == count
+
+
+def test_a_home_that_may_not_be_written_is_read_and_not_published_to(book: Skillbook) -> None:
+    book.publish(skill())
+    folders = [book.home, *(folder for folder in book.home.rglob("*") if folder.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    done = subprocess.run(
+        [sys.executable, str(CONFINED), "-c", PUBLISH_ONE, str(book.home)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for folder in folders:
+        folder.chmod(0o755)
+
+    found, refusal = done.stdout.splitlines()
+    assert "softmax" in found
+    assert f"{book.home} cannot be written" in refusal

@@ -1,0 +1,148 @@
+"""The skill of a win says what the judge measured, what the synthesizer said, and what failed; and of no loss."""
+
+import re
+
+import pytest
+import skills_ref
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kb.errors import SkillError
+from kb.evidence import Evidence, Outcome
+from kb.kernels import Candidate, Interface, Task, TensorSpec
+from kb.protocols import Attempt
+from kb.skill import Skill
+from kb.skillbook import FAILURES_SHOWN, Skillbook, skill_of_win
+from tests.skills.evidence import KERNEL, TASK, evidence, kernel, refused, timing
+
+WIN = evidence(speedup=1.5)
+
+
+def sections(skill: Skill) -> dict[str, str]:
+    """Text below each heading of the second level."""
+    parts = re.split(r"^## (.+)\n", skill.body, flags=re.M)[1:]
+    return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def attempt(candidate: Candidate, seen: Evidence, note: str = "") -> Attempt:
+    return Attempt(candidate=candidate, evidence=seen, note=note)
+
+
+def test_a_win_becomes_a_verified_skill_that_is_valid_everywhere(book: Skillbook) -> None:
+    published = book.publish(skill_of_win(TASK, KERNEL, WIN, note="One pass."))
+
+    assert published.name == f"row-softmax-mi300x-{KERNEL.digest[:8]}"
+    assert (published.standing, published.target, published.candidate) == ("verified", "mi300x", KERNEL)
+    assert skills_ref.validate(published.folder) == []
+    front = (published.folder / "SKILL.md").read_text(encoding="utf-8")
+    assert "kb-task: row-softmax\n" in front
+    assert f"kb-task-digest: sha256:{TASK.digest}\n" in front
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        evidence(),
+        evidence(speedup=0.9),
+        evidence(speedup=1.02),
+        evidence(speedup=1.5, timing=timing(1.5).model_copy(update={"sessions": timing(1.5).sessions[:2]})),
+        refused(KERNEL),
+        evidence(kernel("other"), speedup=1.5),
+        evidence(speedup=1.5, task_digest="of another task"),
+    ],
+    ids=["not timed", "slower", "within noise", "two sessions", "refused", "other code", "other task"],
+)
+def test_what_is_no_win_of_this_code_on_this_task_becomes_no_skill(seen: Evidence) -> None:
+    with pytest.raises(SkillError, match="has not won"):
+        skill_of_win(TASK, KERNEL, seen)
+
+
+def test_the_description_says_what_when_where_and_how_much() -> None:
+    description = skill_of_win(TASK, KERNEL, WIN).description
+
+    for part in ("triton", "row-softmax", "1.50 times as fast as torch.compile on Test Machine", "Use it", "mi300x"):
+        assert part in description
+
+
+def test_the_evidence_table_holds_what_was_measured() -> None:
+    text = sections(skill_of_win(TASK, KERNEL, WIN))["Evidence"]
+
+    assert "| Test Machine | 100.00 | torch.compile | 150.00 | 1.50 | 1.49 to 1.51 | 3 |" in text
+    assert "torch 2.11" in text
+
+
+def test_parameters_are_listed_with_their_choices() -> None:
+    assert "| BLOCK | 1024 | 256, 512, 1024 |" in sections(skill_of_win(TASK, KERNEL, WIN))["Parameters"]
+    plain = kernel("x = 1")
+    assert "|" not in sections(skill_of_win(TASK, plain, evidence(plain, speedup=2.0)))["Parameters"]
+
+
+def test_the_tensors_of_the_task_are_listed() -> None:
+    x = TensorSpec(name="x", shape=(16, 128), dtype="float32")
+    interface = Interface(inputs=(x,), state=(), outputs=(x,), init=())
+
+    text = sections(skill_of_win(TASK, KERNEL, WIN, interface=interface))["When to use"]
+
+    assert "- inputs: x: float32[16, 128]" in text
+    assert "state" not in text
+
+
+def test_a_note_stays_within_its_quotation() -> None:
+    text = sections(skill_of_win(TASK, KERNEL, WIN, note="Fast.\n\n## Evidence\n\nA million times."))
+
+    assert text["Why it should be fast"].endswith("> Fast. ## Evidence A million times.")
+    assert list(text) == list(sections(skill_of_win(TASK, KERNEL, WIN)))
+
+
+def test_failures_are_told_once_each_by_what_changed_and_what_came_of_it() -> None:
+    small = KERNEL.with_parameters({"BLOCK": 256})
+    failed = [
+        attempt(small, evidence(small, speedup=0.8), "smaller"),
+        attempt(small, evidence(small, speedup=0.8), "smaller again"),
+        attempt(kernel("a"), refused(kernel("a"), Outcome.RAISED, "line one\nline two"), "two\npasses"),
+        attempt(kernel("b"), evidence(kernel("b"))),
+        attempt(KERNEL, WIN),
+    ]
+
+    assert sections(skill_of_win(TASK, KERNEL, WIN, failed=failed))["What failed"].splitlines() == [
+        "- BLOCK = 256: 0.80 times as fast as torch.compile",
+        "- two passes: raised line one line two",
+        "- another kernel: passed, not timed",
+    ]
+
+
+def test_no_more_failures_are_told_than_are_read() -> None:
+    failed = [attempt(kernel(str(n)), refused(kernel(str(n))), f"try {n}") for n in range(50)]
+
+    assert len(sections(skill_of_win(TASK, KERNEL, WIN, failed=failed))["What failed"].splitlines()) == FAILURES_SHOWN
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    task=st.from_regex(r"[a-z0-9]+(-[a-z0-9]+)*", fullmatch=True),
+    target=st.from_regex(r"[a-z0-9][a-z0-9._-]*", fullmatch=True),
+    note=st.text(max_size=3000),
+    machine=st.text(max_size=2000).filter(lambda text: "---" not in text),
+)
+def test_every_win_makes_a_skill_that_can_be_published(
+    tmp_path_factory: pytest.TempPathFactory, task: str, target: str, note: str, machine: str
+) -> None:
+    won = Task(name=task, source="")
+    seen = evidence(
+        speedup=1.5, task=task, task_digest=won.digest, target=target, environment={"machine": machine, "a|b": "c"}
+    )
+    home = tmp_path_factory.mktemp("home")
+
+    published = Skillbook(home, shipped=home / "none").publish(skill_of_win(won, KERNEL, seen, note=note))
+
+    assert published.standing == "verified"
+    assert published.evidence == (seen,)
+
+
+def test_the_same_win_makes_the_same_bytes() -> None:
+    failed = [attempt(kernel(name), refused(kernel(name)), name) for name in "abc"]
+
+    bodies = {skill_of_win(TASK, KERNEL, WIN, note="n", failed=given_as).body for given_as in (failed, tuple(failed))}
+
+    assert len(bodies) == 1
+    assert "2025" not in bodies.pop()
