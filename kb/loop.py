@@ -105,8 +105,7 @@ class Loop:
         plan, attempts = self.run.plan, self.run.attempts
         diagnosis = search_phrases(attempts[-1].evidence) if attempts else ()
         facts, passages = self.brief([task_words(plan.task), *(diagnosis or FIRST_PHRASES)])
-        query = f"{task_words(plan.task)} {plan.task.source}"
-        skills = self.skillbook.search(query, scope=self.scope, language=plan.language)
+        skills = self.skillbook.search(task_words(plan.task), scope=self.scope, language=plan.language)
         if plan.control:
             skills = [skill for skill in skills if skill.standing is Standing.HYPOTHESIS]
         return Request(

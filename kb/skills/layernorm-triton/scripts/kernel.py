@@ -26,7 +26,7 @@ def layernorm_row(x_ptr, weight_ptr, bias_ptr, y_ptr, cols, eps, block: tl.const
     for start in range(0, cols, block):
         i = start + tl.arange(0, block)
         x = tl.load(x_ptr + i, mask=i < cols).to(tl.float32)
-        away = (x-mean)
+        away = tl.where(i < cols, x - mean, 0)
         squares += away * away
     scale = 1 / tl.sqrt(tl.sum(squares, axis=0) / cols + eps)
     for start in range(0, cols, block):
