@@ -1,8 +1,10 @@
 """On what a candidate is tried: the task's sizes and values, and others; and what is close enough."""
 
+import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -12,9 +14,11 @@ from kb.errors import TaskError
 from kb.evidence import CaseResult, Outcome
 from kb.kernels import Interface, Task
 
-SMALLEST_SIZE = 16
-"""Constants up to this are kernel widths, group counts and the like, and stay."""
+SMALLEST_SIZES = (16, 8, 4, 2)
+"""How far sizes are made smaller, in this order: the smallest may be kernel widths, group counts and the like."""
 SHRINKING_STEPS = 24
+TOLERATED_EXCESS = 16
+"""How many times too many elements are still tried, for tasks with sizes that no constant stands for."""
 EXACT_EPSILON = 1e-5
 """Types finer than this add up in their own precision, in whatever order; coarser ones add up in float32."""
 ORDER_SLACK, ROUNDING_SLACK = 16.0, 4.0
@@ -103,37 +107,39 @@ def make_case(name: str, reference: Reference, inputs: list[Any]) -> Case:
 
 
 def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | None:
-    """The task's sizes divided until all its tensors together have at most `elements` elements.
+    """The task's sizes divided until all its tensors together have at most `elements` elements, or little more.
 
     Args:
-        odd: Make the changed sizes odd and different, so that no block divides them and none stands for another.
+        odd: Make the changed sizes odd and different where the task takes that, at least one of them otherwise: no block
+            divides them and none stands for another.
 
     Returns:
-        None when the file has no sizes to change, or its reference runs at none of the smaller ones.
+        None when the file has no sizes to change, or its reference has no shape at any of the smaller ones.
     """
     given = integer_constants(task)
-    for step in range(1, SHRINKING_STEPS):
-        large = [(n, v) for n, v in given.items() if v > SMALLEST_SIZE]
-        sizes = {n: _smaller(v, 2**step, odd=odd) + 2 * i * odd for i, (n, v) in enumerate(large)}
-        if not sizes:
-            return None
-        try:
-            interface = Reference(task, seed=0, sizes=sizes).interface()
-        except TaskError:
-            continue
-        if count_elements(interface) <= elements:
-            return sizes
-    return None
+    fewest: tuple[float, dict[str, int]] = (math.inf, {})
+    for smallest, step in product(SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
+        large = {name: max(smallest, value // 2**step) for name, value in given.items() if value > smallest}
+        for sizes in _made_odd(large) if odd else [large]:
+            try:
+                interface = Reference(task, seed=0, sizes=sizes, device="meta").interface()
+            except TaskError:
+                continue
+            if (count := count_elements(interface)) <= elements:
+                return sizes
+            fewest = min(fewest, (count, sizes), key=lambda found: found[0])
+    return fewest[1] if fewest[0] <= elements * TOLERATED_EXCESS else None
+
+
+def _made_odd(sizes: dict[str, int]) -> list[dict[str, int]]:
+    """All sizes odd and different; then, for tasks that do not take that, one alone."""
+    together = {name: (size | 1) + 2 * i for i, (name, size) in enumerate(sizes.items())}
+    return [together, *({**sizes, name: size | 1} for name, size in sizes.items())]
 
 
 def count_elements(interface: Interface) -> int:
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
     return sum(torch.Size(t.shape).numel() for t in tensors)
-
-
-def _smaller(value: int, divisor: int, *, odd: bool) -> int:
-    smaller = max(SMALLEST_SIZE, value // divisor)
-    return smaller | 1 if odd else smaller
 
 
 def _largest_difference(a: torch.Tensor, b: torch.Tensor) -> float:

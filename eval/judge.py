@@ -22,7 +22,7 @@ from eval.channel import Channel, Message
 from eval.fault import Fault
 from eval.machine import compilers, processor, sandbox_level
 from eval.measure import Baselines, measure
-from eval.reference import Reference
+from eval.reference import Reference, interface_of
 from eval.sandbox import PR_SET_PDEATHSIG
 from eval.screen import screen_kernel
 from eval.trial import Trial
@@ -63,7 +63,7 @@ class TaskJudge:
         self.call_s, self.guards = call_s, guards
         self.level = sandbox_level()
         self.reference = Reference(task, seed=secrets.randbits(62))
-        self.interface = self.reference.interface()
+        self.interface = interface_of(task, self.reference)
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError when the candidate's language does not fit the target, or this machine cannot judge it."""

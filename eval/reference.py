@@ -2,7 +2,7 @@
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,14 +20,15 @@ class Reference:
     """Builds the task's model with parameters drawn from `seed`.
 
     Args:
-        sizes: Values for integer constants of the task's file, by name; the others keep theirs.
+        sizes: Values for integer constants of the task's file, as `integer_constants` names them; others keep theirs.
+        device: `meta` for shapes without values.
 
     Raises:
         TaskError: the file's own code fails.
     """
 
-    def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None) -> None:
-        self._name = task.name
+    def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
+        self._name, self._device = task.name, device
         self._names = _execute(_resized(task, sizes or {}), task.name)
         torch.manual_seed(seed)
         self.arguments = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
@@ -36,7 +37,10 @@ class Reference:
                 f"get_init_inputs() of task {task.name} gives more than numbers, strings and lists of them",
                 hint="make tensors inside Model, so that they are in its state_dict",
             )
-        self.model: torch.nn.Module = self._guarded("Model(...)", lambda: self._names["Model"](*self.arguments))
+        with torch.device(device):
+            self.model: torch.nn.Module = self._guarded("Model(...)", lambda: self._names["Model"](*self.arguments))
+        if device == "meta":
+            return
         with torch.no_grad():
             for parameter in self.model.parameters():
                 if parameter.is_floating_point() and parameter.numel() > 1 and bool(parameter.min() == parameter.max()):
@@ -69,13 +73,10 @@ class Reference:
         return outputs
 
     def interface(self) -> Interface:
-        """Shapes and types at these sizes. Nothing is computed where torch can tell shapes without values."""
-        with torch.device("meta"):
+        """Shapes and types at these sizes."""
+        with torch.device(self._device):
             inputs = self.inputs(0)
-        if all(not isinstance(x, torch.Tensor) or x.device.type == "meta" for x in inputs):
-            outputs = as_tuple(copy.deepcopy(self.model).to("meta")(*inputs))
-        else:
-            outputs = self.native(inputs)
+        outputs = self.native(inputs)
         names = _argument_names(self.model, len(inputs))
         return Interface(
             inputs=tuple(_spec(n, x) for n, x in zip(names, inputs, strict=True) if isinstance(x, torch.Tensor)),
@@ -97,29 +98,57 @@ class Reference:
             ) from error
 
 
+def interface_of(task: Task, reference: Reference) -> Interface:
+    """Of the task's own sizes; nothing is computed where torch can tell shapes without values."""
+    try:
+        return Reference(task, seed=0, device="meta").interface()
+    except TaskError:
+        return reference.interface()
+
+
 def integer_constants(task: Task) -> dict[str, int]:
-    """The sizes of a task: plain integers assigned to a name at the top level of its file."""
-    return {name: node.value.value for name, node in _size_nodes(ast.parse(task.source))}
+    """The sizes of a task: integers, products of integers and tuples of them, assigned at the top level of its file.
 
-
-def _size_nodes(tree: ast.Module) -> list[tuple[str, Any]]:
-    return [
-        (node.targets[0].id, node)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and len(node.targets) == 1
-        and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Constant)
-        and type(node.value.value) is int
-    ]
+    `ROWS = 4096` and `N = 1024 * 2` give their name; `shape = (64, 32)` gives `shape[0]` and `shape[1]`.
+    """
+    found: dict[str, int] = {}
+    for assignment in _assignments(ast.parse(task.source)):
+        _replaced(assignment.value, assignment.targets[0].id, lambda name, value: found.setdefault(name, value))
+    return found
 
 
 def _resized(task: Task, sizes: Mapping[str, int]) -> ast.Module:
     tree = ast.parse(task.source)
-    for name, node in _size_nodes(tree):
-        if name in sizes:
-            node.value = ast.copy_location(ast.Constant(sizes[name]), node.value)
-    return tree
+    for node in _assignments(tree):
+        node.value = _replaced(node.value, node.targets[0].id, lambda name, value: sizes.get(name, value))
+    return ast.fix_missing_locations(tree)
+
+
+def _assignments(tree: ast.Module) -> list[Any]:
+    return [
+        node
+        for node in tree.body
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+    ]
+
+
+def _replaced(node: ast.expr, name: str, change: Callable[[str, int], int]) -> ast.expr:
+    """The expression with each integer in it put through `change`; anything else as it is."""
+    if isinstance(node, ast.Tuple | ast.List):
+        node.elts = [_replaced(part, f"{name}[{i}]", change) for i, part in enumerate(node.elts)]
+        return node
+    value = _integer(node)
+    return node if value is None else ast.Constant(change(name, value))
+
+
+def _integer(node: ast.expr) -> int | None:
+    """The value of an integer or a product of integers."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = _integer(node.left), _integer(node.right)
+        return None if left is None or right is None else left * right
+    return None
 
 
 def _execute(tree: ast.Module, name: str) -> dict[str, Any]:
