@@ -1,7 +1,7 @@
 """How runs read on a terminal and as a picture."""
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, compress
 from pathlib import Path
 
 import typer
@@ -104,10 +104,12 @@ def draw(runs: Sequence[Run], path: Path) -> None:
         speedups = [attempt.evidence.speedup or 0.0 for attempt in run.attempts]
         steps = range(1, len(speedups) + 1)
         (line,) = axes.step(steps, list(accumulate(speedups, max)), where="post", label=f"{run.id}: best so far")
-        axes.plot(steps, speedups, "o", color=line.get_color())
+        for judged, marker in (([s > 0 for s in speedups], "o"), ([s == 0 for s in speedups], "x")):
+            at = list(compress(steps, judged))
+            axes.plot(at, [speedups[step - 1] for step in at], marker, color=line.get_color())
     axes.axhline(1, color="gray", linestyle=":", label="best baseline")
-    axes.set_xlabel("candidates judged")
-    axes.set_ylabel("speed-up over the best baseline (0: refused or not timed)")
+    axes.set_xlabel("candidates judged (x: refused, or not timed)")
+    axes.set_ylabel("speed-up over the best baseline")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(fontsize="small")
     try:
