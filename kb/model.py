@@ -53,6 +53,11 @@ class Citation(Frozen):
         """File and lines, as editors take them."""
         return f"{self.path}:{self.line_start}" + (f"-{self.line_end}" if self.line_end > self.line_start else "")
 
+    @property
+    def brief(self) -> str:
+        """Without the section."""
+        return f"[{self.path}@{self.sha256[:8]} L{self.place.rpartition(':')[2]}]"
+
     def __str__(self) -> str:
         section = f" §{' > '.join(self.section[-2:])}" if self.section else ""
         return f"[{self.path}@{self.sha256[:8]}{section} L{self.place.rpartition(':')[2]}]"

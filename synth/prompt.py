@@ -151,7 +151,7 @@ def _facts(request: Request) -> list[_Item]:
 def _fact(fact: Fact, target: str) -> str:
     of = "" if fact.target == target else f" (of {fact.target})"
     condition = f", {fact.condition}" if fact.condition else ""
-    return _one_line(f"{fact.quantity}{of} = {fact.value} {fact.unit}{condition} {fact.citation}")
+    return _one_line(f"{fact.quantity}{of} = {fact.value} {fact.unit}{condition} {fact.citation.brief}")
 
 
 def _passages(request: Request) -> list[_Item]:

@@ -155,7 +155,8 @@ def optimize(
 ) -> None:
     """Search for a faster kernel.
 
-    Retrieve, propose, judge, diagnose, and again; what wins becomes a skill. Everything is journaled: `kb runs resume` goes on after an interruption, and judges and pays for nothing twice.
+    Retrieve, propose, judge, diagnose, and again; what wins becomes a skill. Everything is journaled: `kb runs resume`
+    goes on after an interruption, and judges and pays for nothing twice.
 
     Example: kb optimize examples/int8_matvec.py --target cpu-x86
 

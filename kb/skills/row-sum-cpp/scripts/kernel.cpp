@@ -22,10 +22,10 @@ static void sum_rows(const float *x, int64_t cols, float *y) {
             for (int j = 0; j < WIDTH; j++) sums[r][j] += row[j];
         }
     for (int r = 0; r < N; r++) {
-        float sum = 0;
+        double sum = 0;
         for (int64_t j = i; j < cols; j++) sum += x[r * cols + j];
         for (int j = 0; j < WIDTH; j++) sum += sums[r][j];
-        y[r] = sum;
+        y[r] = (float)sum;
     }
 }
 

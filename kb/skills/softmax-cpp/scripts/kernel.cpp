@@ -5,6 +5,7 @@
 
 constexpr int LANES = 8;  // tune: 8, 16, 32
 constexpr int CHUNK = 1;  // tune: 1, 16, 256
+constexpr int BLOCK = 1024;
 
 // e^x for x <= 0. Without branches or calls, so that loops around it become vector code.
 static inline float exp_negative(float x) {
@@ -36,16 +37,23 @@ extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, 
     for (int64_t r = 0; r < rows; r++) {
         const float *x = (const float *)in.data + r * cols;
         float *y = (float *)outputs[0].data + r * cols;
-        float top = -INFINITY, sum = 0;
+        float top = -INFINITY;
 #pragma omp simd reduction(max : top) simdlen(LANES)
         for (int64_t i = 0; i < cols; i++) top = x[i] > top ? x[i] : top;
         // Stored unscaled: the output row is in the cache when it is scaled, and no exponential is computed twice.
-#pragma omp simd reduction(+ : sum) simdlen(LANES)
-        for (int64_t i = 0; i < cols; i++) {
-            y[i] = exp_negative(x[i] - top);
-            sum += y[i];
+        // Summed in blocks, since a long float sum would swallow the many small terms.
+        double sum = 0;
+        for (int64_t i = 0; i < cols; i += BLOCK) {
+            const int64_t end = i + BLOCK < cols ? i + BLOCK : cols;
+            float part = 0;
+#pragma omp simd reduction(+ : part) simdlen(LANES)
+            for (int64_t j = i; j < end; j++) {
+                y[j] = exp_negative(x[j] - top);
+                part += y[j];
+            }
+            sum += part;
         }
-        const float scale = 1 / sum;
+        const float scale = (float)(1 / sum);
 #pragma omp simd simdlen(LANES)
         for (int64_t i = 0; i < cols; i++) y[i] *= scale;
     }
