@@ -1,0 +1,20 @@
+"""Sum of every row."""
+
+import torch
+from torch import nn
+
+ROWS = 4096
+COLS = 8192
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sum(dim=-1)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs() -> list[float]:
+    return []
