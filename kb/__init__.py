@@ -1,6 +1,5 @@
 """A cited knowledge base for kernel authors. `kb.open()` gives the library what the command line has."""
 
-from importlib.metadata import version as _version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,14 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "open"]
 
-__version__ = _version("kb-hardware")
+
+def __getattr__(name: str) -> str:
+    """`__version__`, when it is asked for: parts of kb also run from a source tree that nobody installed."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("kb-hardware")
+    raise AttributeError(name)
 
 
 def open(home: Path | str | None = None) -> "KnowledgeBase":  # noqa: A001 - `kb.open` is what a reader expects

@@ -78,7 +78,7 @@ class ModelError(SynthesisError):
     """A model gave no candidate. `usage` holds the tokens paid for nevertheless."""
 
     def __init__(self, message: str, outcome: ModelOutcome) -> None:
-        super().__init__(message, hint=HINTS[outcome])
+        super().__init__(f"no kernel from the model, {outcome.replace('_', ' ')}: {message}", hint=HINTS[outcome])
         self.outcome = outcome
         self.usage: dict[str, int] = {}
 

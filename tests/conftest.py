@@ -49,11 +49,16 @@ class HashEmbedder:
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: socket.socket, address: object) -> None:
-        if self.family != socket.AF_UNIX:
-            raise AssertionError(f"a test opened a connection to {address}")
+    """Loopback alone, and without a proxy."""
+    connect = socket.socket.connect
 
-    monkeypatch.setattr(socket.socket, "connect", refuse)
+    def loopback(self: socket.socket, address: tuple[str, int] | str) -> None:
+        if self.family != socket.AF_UNIX and address[0] != "127.0.0.1":
+            raise AssertionError(f"a test opened a connection to {address}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", loopback)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 @pytest.fixture(autouse=True)

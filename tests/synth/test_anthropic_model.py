@@ -1,6 +1,5 @@
 """Every way in which a model's service can fail, over a real connection to a server on this machine."""
 
-import socket
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,16 +24,7 @@ PAID_FOR_A_BEGINNING = PAID | {"output_tokens": 1}
 
 
 @pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loopback alone, without a proxy, and with a key that is none."""
-    connect = socket.socket.connect
-
-    def loopback(self: socket.socket, address: tuple[str, int]) -> None:
-        assert address[0] == "127.0.0.1", f"a test opened a connection to {address}"
-        connect(self, address)
-
-    monkeypatch.setattr(socket.socket, "connect", loopback)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
 
 

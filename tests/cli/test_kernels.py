@@ -1,0 +1,209 @@
+"""`kb verify`, `prompt`, `submit`, `optimize`, `runs`: what they print, write and refuse."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from kb.catalog import Catalog
+from tests.cli.conftest import Run
+from tests.synth.model_server import failure, serving
+
+TASK = '''"""Every row of a matrix, doubled and shifted."""
+import torch
+from torch import nn
+
+ROWS = 512
+COLUMNS = 512
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return 2 * x + 1
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLUMNS)]
+
+
+def get_init_inputs():
+    return []
+'''
+RIGHT = """#include "kb_tensor.h"
+constexpr int STEP = 1;  // tune: 1, 2
+extern "C" void model_new(const Tensor *in, const Tensor *state, const double *init, Tensor *out) {
+    const float *x = (const float *)in[0].data;
+    float *y = (float *)out[0].data;
+    for (int64_t i = 0; i < in[0].count; i++) y[i] = 2 * x[i] + 1;
+}
+"""
+TRITON = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x, y, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, 2 * tl.load(x + at, mask=at < count) + FACTOR, mask=at < count)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        double[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y
+"""
+SCREENED = TRITON.replace("FACTOR", "1")
+WRONG = TRITON.replace("FACTOR", "2")
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="candidates are judged on Linux only")
+needs_compiler = pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    file = tmp_path / "double_rows.py"
+    file.write_text(TASK)
+    return file
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TASK.replace("class Model", "class Modul"), "does not define Model"),
+        (TASK.replace("def get_in", "def got_in"), "does not define get_inputs and get_init_inputs"),
+        (TASK.replace("return 2", "return ("), "is not valid Python"),
+    ],
+)
+def test_a_file_that_is_no_task_is_refused_in_one_line(run: Run, tmp_path: Path, text: str, message: str) -> None:
+    file = written(tmp_path, "task.py", text)
+    for command in (("verify", file, file), ("prompt", file), ("optimize", file)):
+        assert message in run(*command, "--target", "mi300x").refusal[0]
+
+
+def test_a_task_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+    assert "cannot be read" in run("optimize", tmp_path / "none.py", "--target", "mi300x").refusal[0]
+
+
+def test_a_candidate_of_no_language_is_refused(run: Run, task: Path) -> None:
+    message, hint = run("verify", task, written(task.parent, "kernel.rs", ""), "--target", "mi300x").refusal
+    assert "its name ends in .rs" in message
+    assert ".cpp" in hint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--language", "cuda"), "unknown language 'cuda'"),
+        (("--synthesizer", "oracle"), "unknown synthesizer 'oracle'"),
+        (("--target", "mi9000"), "unknown target 'mi9000'"),
+    ],
+)
+def test_an_unknown_choice_is_refused(run: Run, task: Path, options: tuple[str, ...], message: str) -> None:
+    assert message in run("optimize", task, "--target", "mi300x", *options).refusal[0]
+
+
+def test_nobody_is_asked_about_a_target_that_no_document_speaks_of(run: Run, task: Path, home: Path) -> None:
+    message, hint = run("prompt", task, "--target", "trainium2").refusal
+    assert "no document speaks of trainium2" in message
+    assert "kb ingest" in hint
+    assert not (home / "runs").exists()
+
+
+def test_a_malformed_skill_is_named_and_hides_no_other(run: Run, home: Path) -> None:
+    (home / "skills" / "torn").mkdir(parents=True)
+    (home / "skills" / "torn" / "SKILL.md").write_text("---\nname: other\n---\n")
+
+    shown = run("skills", "list")
+
+    assert shown.status == 0
+    assert "torn" in shown.err
+    assert "torn" not in shown.out
+    assert "is not a skill" in run("skills", "show", "torn").refusal[0]
+
+
+def test_a_run_that_is_not_there_is_refused(run: Run, task: Path) -> None:
+    for command in (("runs", "show", "none"), ("runs", "resume", "none"), ("submit", "none", task)):
+        assert "there is no run 'none'" in run(*command).refusal[0]
+
+
+@needs_linux
+@needs_compiler
+def test_a_candidate_with_a_syntax_error_is_refused_with_the_compilers_words(run: Run, task: Path) -> None:
+    done = run(
+        "verify", task, written(task.parent, "kernel.cpp", RIGHT.replace("float *y", "flaot *y")), "-t", "cpu-x86"
+    )
+    assert done.status == 1
+    assert done.out.startswith("compile_error: double-rows on cpu-x86")
+    assert "flaot" in done.out
+
+
+@needs_linux
+@needs_compiler
+def test_a_right_candidate_is_timed_and_the_status_says_so(run: Run, task: Path) -> None:
+    done = run("verify", task, written(task.parent, "kernel.cpp", RIGHT), "--target", "cpu-x86", "--json")
+    assert done.status == 0
+    assert done.json["grade"] == "measured"
+    assert done.json["timing"]["sessions"]
+    assert done.json["environment"]["compiler"]
+
+
+@needs_linux
+def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_told(run: Run, task: Path, home: Path) -> None:
+    done = run("verify", task, written(task.parent, "kernel.py", SCREENED), "--target", "mi300x")
+    assert done.status == 0, done
+    assert "no speed is known" in done.out
+    cited = set(re.findall(r"\[kb cite (\w+)\]", done.out))
+    assert cited
+    with Catalog(home) as catalog:
+        assert all(catalog.fact(key) for key in cited)
+
+
+@needs_linux
+def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home: Path) -> None:
+    asked = run("prompt", task, "--target", "mi300x", "--evaluations", "2")
+    assert asked.status == 0, asked
+    assert "wavefront_size = 64" in asked.out
+    (folder,) = (home / "runs").iterdir()
+
+    wrong = run("submit", folder.name[-4:], written(task.parent, "kernel.py", WRONG))
+    assert wrong.status == 1
+    assert wrong.out.startswith("incorrect: double-rows on mi300x")
+    assert "times what is allowed" in wrong.out.partition("## ")[2], "the next prompt says what was wrong"
+
+    answer = f"note: adds one\n\n```python\n{SCREENED}```\n"
+    right = run("submit", folder.name[-4:], written(task.parent, "answer.md", answer), "--json")
+    assert right.status == 0
+    assert right.json["evidence"]["grade"] == "compiled"
+    assert right.json["ended"] == "all evaluations are spent"
+    assert "is over" in run("submit", folder.name[-4:], task.parent / "answer.md").refusal[0]
+
+    (listed,) = run("runs", "list", "--json").json
+    assert [a["evidence"]["outcome"] for a in listed["attempts"]] == ["incorrect", "passed"]
+
+
+@needs_linux
+def test_a_refused_key_ends_the_run_in_one_line_and_it_can_go_on(
+    run: Run, task: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KB_ANTHROPIC_MODEL", "claude-test")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
+    with serving(failure(401, "authentication_error")) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        done = run("optimize", task, "--target", "mi300x", "--synthesizer", "anthropic")
+    assert done.status == 1
+    errors = [line for line in done.err.splitlines() if not line.startswith("note:")]
+    assert [line.partition(":")[0] for line in errors] == ["error", "hint"], errors
+    assert "key" in errors[0]
+    (folder,) = (home / "runs").iterdir()
+    assert json.loads((folder / "run.json").read_text())["model"] == "claude-test"
+    assert (folder / "journal.jsonl").read_bytes() == b""
