@@ -5,6 +5,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -35,8 +36,14 @@ def _wide(x: torch.Tensor) -> torch.Tensor:
     return x * torch.exp2(torch.randint(-6, 7, x.shape).to(x.dtype))
 
 
-VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {"given": lambda x: x, "signed": _signed, "wide": _wide}
-"""Floating-point inputs as the task draws them, around zero with both signs, and over four orders of magnitude."""
+VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "given": lambda x: x,
+    "signed": _signed,
+    "wide": _wide,
+    "small": lambda x: x * 2.0**-12,
+}
+"""Floating-point inputs as the task draws them, around zero with both signs, over four orders of magnitude, and so
+small that what is added to keep a divisor from zero decides."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,9 @@ def make_case(name: str, reference: Reference, inputs: list[Any]) -> Case:
     return Case(name, reference, inputs, expected, tuple(errors), tuple(t.dtype for t in native))
 
 
+Change = Callable[[dict[str, int]], dict[str, int]]
+
+
 def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | None:
     """The task's sizes divided until all its tensors together have at most `elements` elements, or little more.
 
@@ -126,23 +136,26 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | N
     """
     given = integer_constants(task)
     fewest: tuple[float, dict[str, int]] = (math.inf, {})
-    for smallest, step in product(SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
+    changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in given)] if odd else [dict]
+    for change, smallest, step in product(changes, SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
         large = {name: max(smallest, value // 2**step) for name, value in given.items() if value > smallest}
-        for sizes in _made_odd(large) if odd else [large]:
-            try:
-                interface = Reference(task, seed=0, sizes=sizes, device="meta").interface()
-            except TaskError:
-                continue
-            if (count := count_elements(interface)) <= elements:
-                return sizes
-            fewest = min(fewest, (count, sizes), key=lambda found: found[0])
+        sizes = change(large)
+        try:
+            interface = Reference(task, seed=0, sizes=sizes, device="meta").interface()
+        except TaskError:
+            continue
+        if (count := count_elements(interface)) <= elements:
+            return sizes
+        fewest = min(fewest, (count, sizes), key=lambda found: found[0])
     return fewest[1] if fewest[0] <= elements * TOLERATED_EXCESS else None
 
 
-def _made_odd(sizes: dict[str, int]) -> list[dict[str, int]]:
-    """All sizes odd and different; then, for tasks that do not take that, one alone."""
-    together = {name: (size | 1) + 2 * i for i, (name, size) in enumerate(sizes.items())}
-    return [together, *({**sizes, name: size | 1} for name, size in sizes.items())]
+def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
+    return {name: (size | 1) + 2 * i for i, (name, size) in enumerate(sizes.items())}
+
+
+def _one_odd(name: str, sizes: dict[str, int]) -> dict[str, int]:
+    return {**sizes, name: sizes[name] | 1} if name in sizes else sizes
 
 
 def count_elements(interface: Interface) -> int:

@@ -12,7 +12,7 @@ from ingest.pipeline import Ingest, Progress
 from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
-from kb.errors import FactError, MissingModelError, QueryError, RunError, StoreError
+from kb.errors import FactError, MissingModelError, QueryError, RunError, SettingsError, StoreError
 from kb.kernels import Language, Task
 from kb.loop import Loop, Tell, say_nothing
 from kb.model import CitedPlace, Context, Fact, IngestReport, Passage, SearchResult, Status
@@ -252,7 +252,12 @@ class KnowledgeBase:
         Raises:
             TargetError: the target is unknown.
             FactError: no document speaks of it, and the synthesizer would have to guess.
+            SettingsError: a model is to be asked and none is named.
         """
+        if plan.synthesizer is Kind.ANTHROPIC and not plan.model:
+            raise SettingsError(
+                "no model is named", hint="set KB_ANTHROPIC_MODEL, or anthropic_model in kb.toml of the home"
+            )
         plan = plan.model_copy(update={"target": self.targets.get(plan.target).name})
         if plan.synthesizer != Kind.TUNE:
             self.ensure_sheets(plan.target)

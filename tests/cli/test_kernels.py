@@ -106,6 +106,7 @@ def test_a_candidate_of_no_language_is_refused(run: Run, task: Path) -> None:
         (("--language", "cuda"), "unknown language 'cuda'"),
         (("--synthesizer", "oracle"), "unknown synthesizer 'oracle'"),
         (("--target", "mi9000"), "unknown target 'mi9000'"),
+        (("--synthesizer", "anthropic"), "no model is named"),
     ],
 )
 def test_an_unknown_choice_is_refused(run: Run, task: Path, options: tuple[str, ...], message: str) -> None:

@@ -1,0 +1,15 @@
+// Is right, and crashes when its process ends.
+#include <stdlib.h>
+
+#include "kb_tensor.h"
+
+static void scale(const Tensor *inputs, Tensor *outputs) {
+    const float *x = (const float *)inputs[0].data;
+    for (int64_t i = 0; i < inputs[0].count; i++) ((float *)outputs[0].data)[i] = 2 * x[i] + 1;
+}
+
+extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {
+    static int registered = atexit(abort);
+    scale(inputs, outputs);
+    (void)registered;
+}

@@ -1,0 +1,19 @@
+"""The same again, elsewhere."""
+
+import torch
+from torch import nn
+
+COLS = 1000
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(COLS)]
+
+
+def get_init_inputs() -> list[int]:
+    return []
