@@ -61,16 +61,18 @@ class Case:
 
     def compare(self, outputs: Sequence[torch.Tensor]) -> CaseResult:
         """Whether a candidate's outputs, of right shape and type, are as near as the native operation's."""
-        worst, ratio = 0.0, 0.0
+        worst, ratio, detail = 0.0, 0.0, ""
         for output, expected, error in zip(outputs, self.expected, self.native_error, strict=True):
             if not bool(torch.isfinite(output).all()):
                 return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
             if output.numel():
                 errors = _errors(output, expected)
                 worst = max(worst, float(errors.max()))
-                ratio = max(ratio, float((errors / allowance(expected, error, output.dtype)).max()))
+                ratios = errors / allowance(expected, error, output.dtype)
+                ratio = max(ratio, float(ratios.max()))
+                if bool((ratios > 1).any()):
+                    detail = f"{ratio:.3g} times the error allowed; {_first_wrong(output, expected, ratios > 1)}"
         outcome = Outcome.PASSED if ratio <= 1 else Outcome.INCORRECT
-        detail = "" if ratio <= 1 else f"largest error {worst:.3g}, {ratio:.3g} times what is allowed"
         return CaseResult(name=self.name, outcome=outcome, max_error=worst, error_ratio=ratio, detail=detail)
 
     def near(self, outputs: Sequence[torch.Tensor], native: Any) -> bool:
@@ -80,6 +82,13 @@ class Case:
             and bool((_errors(output, other) <= 2 * allowance(other, error, output.dtype)).all())
             for output, other, error in zip(outputs, as_tuple(native), self.native_error, strict=True)
         )
+
+
+def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> str:
+    """How many elements are wrong, and the first of them."""
+    place = tuple(wrong.nonzero()[0].tolist())
+    share = f"{int(wrong.sum())} of {wrong.numel()} elements are wrong"
+    return f"{share}, the first at {list(place)}: {float(output[place]):.6g}, not {float(expected[place]):.6g}"
 
 
 def allowance(expected: torch.Tensor, native_error: float, dtype: torch.dtype) -> torch.Tensor:

@@ -275,7 +275,7 @@ class KnowledgeBase:
             run=run,
             skillbook=self.skills,
             scope=self.targets.scope(target),
-            brief=lambda phrases: (self._known_facts(target), self._passages(phrases, target)),
+            brief=lambda phrases: self._brief(phrases, target),
             tell=tell,
         )
 
@@ -339,8 +339,14 @@ class KnowledgeBase:
         except FactError:
             return []
 
-    def _passages(self, phrases: Sequence[str], target: str) -> list[Passage]:
-        return list(self.context(phrases, target=target).passages)
+    def _brief(self, phrases: Sequence[str], target: str) -> tuple[list[Fact], list[Passage]]:
+        """All facts of a target, and what its documents say besides in answer to `phrases`."""
+        facts = self._known_facts(target)
+        places = {fact.citation.place for fact in facts}
+        found = self.search(phrases, target=target, limit=CONTEXT_CANDIDATES)
+        besides = tuple(hit for hit in found.hits if hit.passage.citation.place not in places)
+        packed = pack(found.model_copy(update={"hits": besides}), budget_tokens=self.settings.budget_tokens)
+        return facts, list(packed.passages)
 
     # Parts
 

@@ -42,7 +42,7 @@ def finish(run: Run, *, as_json: bool) -> None:
 def show_runs(runs: Sequence[Run]) -> None:
     for run in runs:
         best = f"{run.best.evidence.speedup:.2f}x" if run.best and run.best.evidence.speedup else "-"
-        state = run.ended or "interrupted"
+        state = run.ended or "not over"
         show(f"{run.id}  {run.plan.synthesizer}  {len(run.attempts)} judged  best {best}  {state}")
     if not runs:
         show("no runs yet; `kb optimize` starts one")
@@ -65,7 +65,8 @@ def show_attempts(run: Run) -> None:
         show(f"skill written: {name}  (`kb skills show {name}`)")
     if run.usage:
         show(f"tokens: {', '.join(f'{kind} {count:,}' for kind, count in run.usage.items())}")
-    show(f"ended: {run.ended}" if run.ended else f"interrupted; `kb runs resume {run.id}`")
+    going_on = f"kb submit {run.id} FILE" if plan.synthesizer is Kind.EXTERNAL else f"kb runs resume {run.id}"
+    show(f"ended: {run.ended}" if run.ended else f"not over; go on with `{going_on}`")
 
 
 def show_curves(runs: Sequence[Run]) -> None:

@@ -179,7 +179,7 @@ def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home:
     wrong = run("submit", folder.name[-4:], written(task.parent, "kernel.py", WRONG))
     assert wrong.status == 1
     assert wrong.out.startswith("incorrect: double-rows on mi300x")
-    assert "times what is allowed" in wrong.out.partition("## ")[2], "the next prompt says what was wrong"
+    assert "times the error allowed" in wrong.out.partition("## ")[2], "the next prompt says what was wrong"
 
     answer = f"note: adds one\n\n```python\n{SCREENED}```\n"
     right = run("submit", folder.name[-4:], written(task.parent, "answer.md", answer), "--json")

@@ -1,0 +1,98 @@
+"""Judges the candidates of kernels/ on the tasks of tasks/ in this process; its own process is tested elsewhere."""
+
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from eval.cases import Case, cases, make_case
+from eval.fault import Fault
+from eval.machine import sandbox_level
+from eval.measure import Baselines, measure
+from eval.reference import Reference
+from eval.task import load_task
+from eval.trial import Trial
+from eval.worker_process import ALL_GUARDS, Guard
+from kb.evidence import CaseResult, Outcome, Timing
+from kb.kernels import Candidate, Language, Task
+
+HERE = Path(__file__).parent
+WRONG, CORRECT = HERE / "kernels" / "wrong", HERE / "kernels" / "correct"
+COMPILER = shutil.which("c++") or shutil.which("clang++")
+PATIENCE_S = 60.0
+"""For candidates that are not meant to be slow, on a machine that may be."""
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="candidates are judged on Linux only")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+needs_sandbox = pytest.mark.skipif(sandbox_level() < 2, reason="this kernel lacks Landlock or seccomp")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    outcome: Outcome
+    detail: str = ""
+    log: str = ""
+    timing: Timing | None = None
+
+
+@cache
+def task(name: str) -> Task:
+    return load_task(HERE / "tasks" / f"{name}.py")
+
+
+@cache
+def reference(name: str) -> Reference:
+    return Reference(task(name), seed=1)
+
+
+@cache
+def baselines(name: str) -> Baselines:
+    return Baselines(reference(name))
+
+
+def candidate(path: Path) -> Candidate:
+    """The candidate of a file; `.txt` behind its name keeps tools away that would read it as Python."""
+    name = Path(path.name.removesuffix(".txt"))
+    source = path.read_text(encoding="utf-8")
+    return Candidate(language=Language.of(name.suffix, source), source=source)
+
+
+def trial(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float = PATIENCE_S) -> Trial:
+    return Trial(candidate(path), sandbox_level(), COMPILER or "", call_s, guards)
+
+
+def given_case(name: str) -> Case:
+    """The task as its file gives it."""
+    return make_case("sizes as given", reference(name), reference(name).inputs(2))
+
+
+def hidden_cases(name: str, **sizes: int) -> list[Case]:
+    return list(cases(Reference(task(name), seed=3, sizes=sizes), sizes=sizes))
+
+
+def judge(
+    path: Path,
+    on: str,
+    guards: frozenset[Guard] = ALL_GUARDS,
+    *,
+    call_s: float = PATIENCE_S,
+    timed: bool = False,
+    hidden: dict[str, int] | None = None,
+) -> Verdict:
+    """What comes of a candidate on a task.
+
+    Args:
+        timed: Measure it too, when it is right.
+        hidden: Try it at these sizes, and others than the given values, as well.
+    """
+    tried = trial(path, guards, call_s=call_s)
+    results: list[CaseResult] = []
+    try:
+        log = tried.check([given_case(on), *(hidden_cases(on, **hidden) if hidden else [])], results)
+        timing = measure(tried, baselines(on)) if timed else None
+    except Fault as fault:
+        return Verdict(Outcome(fault.outcome), fault.detail)
+    return Verdict(Outcome.PASSED, log=log, timing=timing)

@@ -1,0 +1,9 @@
+"""Gives the right numbers in another type."""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (2 * x + 1).double()

@@ -1,0 +1,9 @@
+"""Defines another class than the one that is asked for."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x + 1
