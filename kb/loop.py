@@ -11,7 +11,7 @@ from kb.kernels import Candidate, Interface, Task, digest_of
 from kb.model import Fact, Passage
 from kb.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.runs import Entry, Run
-from kb.skill import Standing
+from kb.skill import Skill, Standing
 from kb.skillbook import Skillbook, skill_of_win
 from synth.diagnosis import search_phrases
 from synth.prompt import Prompt, build_prompt
@@ -146,10 +146,22 @@ class Loop:
         others = [a for a in self.run.attempts if a.candidate.digest != best.candidate.digest]
         skill = self.skillbook.publish(
             skill_of_win(
-                self.run.plan.task, best.candidate, best.evidence, note=best.note, failed=others, interface=interface
+                self.run.plan.task,
+                best.candidate,
+                best.evidence,
+                note=best.note,
+                failed=others,
+                interface=interface,
+                parent=self._parent(best.candidate),
             )
         )
         self.run.append(Entry(kind="published", step=self.run.step, text=skill.name))
+
+
+    def _parent(self, candidate: Candidate) -> Skill | None:
+        """The skill that holds this kernel, perhaps with other parameters; the plainest of them where there are more."""
+        same = [s for s in self.skillbook.skills() if s.candidate.template_digest == candidate.template_digest]
+        return min(same, key=lambda skill: len(skill.name), default=None)
 
 
 def task_words(task: Task) -> str:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 
 from kb.catalog import storage_errors, write_lock
@@ -25,6 +26,7 @@ ANY = "any"
 COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
 """Of name, description, body, code, identifiers in BM25: what a skill is about before what it mentions."""
 FAILURES_SHOWN = 12
+WHY = "Why it should be fast"
 
 PUBLISH_WAIT_S = 120.0
 """For who holds the home, an ingest say: what a run has won is worth waiting for."""
@@ -178,6 +180,7 @@ def skill_of_win(
     note: str = "",
     failed: Sequence[Attempt] = (),
     interface: Interface | None = None,
+    parent: Skill | None = None,
 ) -> Skill:
     """The skill to publish for a candidate that won. Every number in it is the judge's.
 
@@ -185,6 +188,7 @@ def skill_of_win(
         note: What the synthesizer said of the candidate; quoted as that.
         failed: Attempts on the same task that were refused or slower.
         interface: Of the task.
+        parent: The skill whose kernel this is with other parameters; what it says of itself is handed on.
 
     Raises:
         SkillError: `evidence` is no win, or not of this candidate and task.
@@ -217,24 +221,31 @@ def skill_of_win(
         "When to use": f"For that task on {target}, or as a start for a task like it.{_tensors(interface)}",
         "When not to use": "On another target or at other sizes, unless it is measured there: it was right in "
         f"{len(evidence.cases)} case(s), and timed on {target} at the sizes that the task gives.",
-        "Why it should be fast": f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
+        WHY: f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
         "Parameters": _table(("parameter", "value", "choices"), *parameters) if parameters else "None are declared.",
         "Evidence": f"{_table(measured, measured.values())}\n\nBaselines tried: {', '.join(baselines)}.\n\n"
         f"Made with: {', '.join(versions) or 'not recorded'}.",
         "What failed": "\n".join(list(failures)[:FAILURES_SHOWN]) or "Nothing is recorded.",
     }
+    about = f"Use it to write or tune a kernel for that task or one like it on {target}."
+    if parent:
+        about = f"It is {parent.name} with other parameters. {parent.description}"
+        for title in ("When to use", "When not to use", WHY):
+            sections[title] += f"\n\nOf {parent.name}:\n\n{section(parent.body, title)}"
     return Skill(
         name=name,
-        description=one_line(
-            f"A {candidate.language} kernel for {task.name}, {gain}. Use it to write or tune a kernel for that task "
-            f"or one like it on {target}.",
-            1024,
-        ),
+        description=one_line(f"A {candidate.language} kernel for {task.name}, {gain}. {about}", 1024),
         body="\n\n".join([f"# {name}", *(f"## {title}\n\n{text}" for title, text in sections.items())]),
         target=target,
         candidate=candidate,
         evidence=(evidence,),
     )
+
+
+def section(body: str, title: str) -> str:
+    """The text below a heading of a skill's body; empty where there is none."""
+    below = body.partition(f"## {title}\n")[2].splitlines()
+    return "\n".join(takewhile(lambda line: not line.startswith("## "), below)).strip()
 
 
 def _tensors(interface: Interface | None) -> str:
