@@ -159,7 +159,7 @@ class Loop:
 
 
     def _parent(self, candidate: Candidate) -> Skill | None:
-        """The skill that holds this kernel, perhaps with other parameters; the plainest of them where there are more."""
+        """The skill that holds this kernel, perhaps with other parameters; the shortest name where there are more."""
         same = [s for s in self.skillbook.skills() if s.candidate.template_digest == candidate.template_digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
 
