@@ -180,6 +180,5 @@ def optimize(
             model=kb.settings.anthropic_model,
         )
         run = kb.start_run(plan)
-        notify(f"this is run {run.id}; `kb runs resume {run.id}` goes on with it after an interruption")
         kb.resume(run, minutes=minutes, tell=tell(run, quiet=as_json))
     finish(run, as_json=as_json)

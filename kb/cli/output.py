@@ -28,7 +28,7 @@ def notify(message: str) -> None:
 
 
 def show(text: str = "") -> None:
-    print(text.rstrip())
+    print(text.rstrip(), flush=True)
 
 
 def print_json(value: object) -> None:

@@ -8,33 +8,29 @@ import typer
 
 from kb.cli.evidence_report import headline
 from kb.cli.output import notify, print_json, show
-from kb.loop import Tell
+from kb.loop import Tell, say_nothing
 from kb.protocols import Attempt
 from kb.runs import Kind, Run
 from synth.tune import NOTICE
 
 
 def tell(run: Run, *, quiet: bool) -> Tell:
-    """Prints a line for each judged candidate as it comes."""
-
-    def one(step: int, attempt: Attempt) -> None:
-        if not quiet:
-            show(f"{step:3}/{run.plan.evaluations}  {_verdict(attempt)}  {attempt.note}")
-
-    return one
+    """Prints a line for each judged candidate as it comes, those of earlier sessions first."""
+    if quiet:
+        return say_nothing
+    _show_table(run)
+    return _show_attempt
 
 
 def finish(run: Run, *, as_json: bool) -> None:
-    """Summary table and plot of a run that stopped. Raises Exit with status 1 when nothing passed."""
+    """Outcome and plot of a run that stopped. Raises Exit with status 1 when nothing passed."""
     plot = run.folder / "progress.png"
     draw([run], plot)
     if as_json:
         print_json(summary(run) | {"plot": str(plot)})
     else:
-        show()
-        show_attempts(run)
+        _show_outcome(run)
         show(f"plot: {plot}")
-        show(f"journal: {run.folder}")
     if run.best is None:
         raise typer.Exit(1)
 
@@ -48,7 +44,12 @@ def show_runs(runs: Sequence[Run]) -> None:
         show("no runs yet; `kb optimize` starts one")
 
 
-def show_attempts(run: Run) -> None:
+def show_journal(run: Run) -> None:
+    _show_table(run)
+    _show_outcome(run)
+
+
+def _show_table(run: Run) -> None:
     plan = run.plan
     show(
         f"run {run.id}: {plan.task.name} for {plan.target} in {plan.language}, by {plan.synthesizer}"
@@ -57,15 +58,21 @@ def show_attempts(run: Run) -> None:
     if plan.synthesizer is Kind.TUNE:
         show(f"({NOTICE})")
     for step, attempt in enumerate(run.attempts, start=1):
-        best = " <- best" if attempt == run.best else ""
-        show(f"{step:3}  {_verdict(attempt)}  {attempt.note}{best}")
+        _show_attempt(step, attempt)
+
+
+def _show_attempt(step: int, attempt: Attempt) -> None:
+    show(f"{step:3}  {_verdict(attempt)}  {attempt.note}")
+
+
+def _show_outcome(run: Run) -> None:
     if run.best:
-        show(headline(run.best.evidence))
+        show(f"best: {run.attempts.index(run.best) + 1}, {headline(run.best.evidence)}")
     for name in run.published:
         show(f"skill written: {name}  (`kb skills show {name}`)")
     if run.usage:
         show(f"tokens: {', '.join(f'{kind} {count:,}' for kind, count in run.usage.items())}")
-    going_on = f"kb submit {run.id} FILE" if plan.synthesizer is Kind.EXTERNAL else f"kb runs resume {run.id}"
+    going_on = f"kb submit {run.id} FILE" if run.plan.synthesizer is Kind.EXTERNAL else f"kb runs resume {run.id}"
     show(f"ended: {run.ended}" if run.ended else f"not over; go on with `{going_on}`")
 
 

@@ -38,7 +38,7 @@ def show_run(
 
     Example: kb runs show 3f9c --plot progress.png
     """
-    from kb.cli.run_report import draw, show_attempts, show_curves, summary
+    from kb.cli.run_report import draw, show_curves, show_journal, summary
 
     with open_kb() as kb:
         runs = [kb.runs.get(name) for name in names]
@@ -48,7 +48,7 @@ def show_run(
         print_json([summary(run) for run in runs])
         return
     for run in runs:
-        show_attempts(run)
+        show_journal(run)
         show()
     if len(runs) > 1:
         show_curves(runs)
