@@ -6,7 +6,8 @@ import select
 import time
 from typing import Any
 
-MAX_LINE_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 24
+"""Holds the longest source a task or candidate may have, escaped, and the facts of a target beside it."""
 Message = dict[str, Any]
 
 
@@ -26,11 +27,14 @@ class Channel:
         self._read_fd, self._write_fd = read_fd, write_fd
         self._buffer = b""
 
-    def send(self, message: Message) -> None:
-        """Raises BrokenPipeError when the other end is gone."""
+    def send(self, message: Message, *, within_s: float | None = None) -> None:
+        """Raises BrokenPipeError when the other end is gone, TimeoutError when it does not read in time."""
+        deadline = _deadline(within_s)
         data = json.dumps(message).encode() + b"\n"
         while data:
-            data = data[os.write(self._write_fd, data) :]
+            if not select.select([], [self._write_fd], [], _left(deadline))[1]:
+                raise TimeoutError
+            data = data[os.write(self._write_fd, data[: select.PIPE_BUF]) :]
 
     def receive(self, *, within_s: float | None = None) -> Message:
         """The next message.
@@ -40,12 +44,12 @@ class Channel:
             EOFError: the other end is closed.
             NotAMessage: what came is not a JSON object on one line, or is too long.
         """
-        deadline = None if within_s is None else time.monotonic() + within_s
+        deadline = _deadline(within_s)
         while b"\n" not in self._buffer:
             if len(self._buffer) > MAX_LINE_BYTES:
+                self._buffer = b""
                 raise NotAMessage("an endless line")
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not select.select([self._read_fd], [], [], left)[0]:
+            if not select.select([self._read_fd], [], [], _left(deadline))[0]:
                 raise TimeoutError
             chunk = os.read(self._read_fd, 1 << 16)
             if not chunk:
@@ -54,7 +58,7 @@ class Channel:
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
             raise NotAMessage(line[:80].decode(errors="replace"))
@@ -63,3 +67,11 @@ class Channel:
     def close(self) -> None:
         os.close(self._read_fd)
         os.close(self._write_fd)
+
+
+def _deadline(within_s: float | None) -> float | None:
+    return None if within_s is None else time.monotonic() + within_s
+
+
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.0, deadline - time.monotonic())

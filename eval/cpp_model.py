@@ -7,7 +7,6 @@ baseline differ in their code alone.
 import ctypes
 import math
 import mmap
-import os
 import subprocess
 from pathlib import Path
 from time import perf_counter
@@ -26,7 +25,7 @@ ITEM_BYTES = {
 
 
 _KEPT: list[mmap.mmap] = []
-"""Mapped files, which must outlive every pointer into them: all of a worker's life."""
+"""Mapped memory, which must outlive every pointer into it: all of a worker's life."""
 
 
 class Tensor(ctypes.Structure):
@@ -43,8 +42,8 @@ class Tensor(ctypes.Structure):
 class CppModel:
     """Compiles on construction. See `eval.worker.Model`."""
 
-    def __init__(self, folder: Path, question: Message) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, memory: int, question: Message) -> None:
+        self._memory = memory
         library = ctypes.CDLL(str(_compile(folder, question["compiler"])))
         if not hasattr(library, "model_new"):
             raise Fault("compile_error", 'it does not define model_new; declare it through kb_tensor.h, extern "C"')
@@ -52,7 +51,7 @@ class CppModel:
         self._call.restype = None
         self._libc = ctypes.CDLL(None)
         self._init = (ctypes.c_double * max(1, len(question["init"])))(*question["init"])
-        mapped = _mapped(folder / question["file"], question["state"]) if question["state"] else []
+        mapped = _mapped(memory, question["state"])
         self._state = _array(
             [self._copied(tensor, spec) for tensor, spec in zip(mapped, question["state"], strict=True)]
         )
@@ -63,13 +62,13 @@ class CppModel:
         self._inputs: list[Any] = []
         self._outputs: list[list[Tensor]] = []
 
-    def map_inputs(self, file: str, sets: list[list[Message]]) -> None:
-        mapped = _mapped(self._folder / file, [spec for inputs in sets for spec in inputs])
+    def map_inputs(self, sets: list[list[Message]]) -> None:
+        mapped = _mapped(self._memory, [spec for inputs in sets for spec in inputs])
         per_set = len(sets[0])
-        self._inputs = [_array(mapped[i : i + per_set]) for i in range(0, len(mapped), per_set)]
+        self._inputs = [_array(mapped[i * per_set : (i + 1) * per_set]) for i in range(len(sets))]
 
     def run(self, sets: list[int]) -> float:
-        self._free_outputs()
+        self.forget_outputs()
         start = perf_counter()
         for number in sets:
             outputs = [self._allocated(spec) for spec in self._specs]
@@ -78,19 +77,14 @@ class CppModel:
             self._call(self._inputs[number], self._state, self._init, array)
         return perf_counter() - start
 
-    def outputs(self) -> list[list[Message]]:
-        return [
-            [
-                {
-                    "pointer": tensor.data,
-                    "shape": spec["shape"],
-                    "dtype": spec["dtype"],
-                    "stride": _strides(spec["shape"]),
-                }
-                for tensor, spec in zip(tensors, self._specs, strict=True)
-            ]
-            for tensors in self._outputs
-        ]
+    def forget_outputs(self) -> None:
+        for tensor in (tensor for tensors in self._outputs for tensor in tensors):
+            self._libc.free(ctypes.c_void_p(tensor.data))
+        self._outputs = []
+
+    def outputs(self) -> Message:
+        layout = [{**spec, "stride": _strides(spec["shape"])} for spec in self._specs]
+        return {"layout": layout, "pointers": [[tensor.data for tensor in tensors] for tensors in self._outputs]}
 
     def _allocated(self, spec: Message) -> Tensor:
         pointer = ctypes.c_void_p()
@@ -103,11 +97,6 @@ class CppModel:
         ctypes.memmove(copy.data, tensor.data, _size_bytes(spec))
         return copy
 
-    def _free_outputs(self) -> None:
-        for tensor in (tensor for tensors in self._outputs for tensor in tensors):
-            self._libc.free(ctypes.c_void_p(tensor.data))
-        self._outputs = []
-
 
 def _compile(folder: Path, compiler: str) -> Path:
     library = folder / "candidate.so"
@@ -118,12 +107,13 @@ def _compile(folder: Path, compiler: str) -> Path:
     return library
 
 
-def _mapped(file: Path, specs: list[Message]) -> list[Tensor]:
-    """Tensors over the shared pages of a file; each spec has its `offset` there."""
-    with file.open("r+b") as handle:
-        memory = mmap.mmap(handle.fileno(), os.fstat(handle.fileno()).st_size)
-    _KEPT.append(memory)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+def _mapped(memory: int, specs: list[Message]) -> list[Tensor]:
+    """Tensors over the pages of a handle; each spec has its `offset` there."""
+    if not (end := max((spec["offset"] + _size_bytes(spec) for spec in specs), default=0)):
+        return [_tensor(0, spec) for spec in specs]
+    pages = mmap.mmap(memory, end)
+    _KEPT.append(pages)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     return [_tensor(start + spec["offset"], spec) for spec in specs]
 
 

@@ -16,10 +16,14 @@ from kb.evidence import Evidence
 from kb.kernels import Candidate, Interface, Task
 from kb.model import Fact
 
+BACKENDS = ("cpu", "cuda", "hip")
 CALL_S = 60.0
 """Longest time for one build or call of a candidate."""
 ANSWER_S = 900.0
 """Longest time for one whole verdict, baselines included."""
+EXIT_S = 5.0
+STDERR = 2
+"""What a judge prints is for people."""
 
 
 class LocalJudge:
@@ -46,7 +50,7 @@ class LocalJudge:
         call_s: float = CALL_S,
         guards: Iterable[Guard] = ALL_GUARDS,
     ) -> None:
-        if not isa:
+        if isa.partition(" ")[0] not in BACKENDS:
             raise JudgeError(
                 f"kb knows no compiler for {target}, so nothing can be judged for it",
                 hint="name a target that has one, such as mi300x, h200 or cpu-x86",
@@ -56,8 +60,8 @@ class LocalJudge:
         questions, answers = os.pipe(), os.pipe()
         self._channel = Channel(answers[0], questions[1])
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "eval.judge", str(questions[0]), str(answers[1])],
-            stdin=subprocess.DEVNULL, stdout=sys.stderr, pass_fds=(questions[0], answers[1]),
+            [sys.executable, "-P", "-m", "eval.judge", str(questions[0]), str(answers[1])],
+            stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], answers[1]),
             env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")},
         )  # fmt: skip
         os.close(questions[0])
@@ -89,15 +93,21 @@ class LocalJudge:
         self.close()
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        """End the judge, and with it the worker that it may have; by force when it does not end by itself."""
+        self._process.terminate()
+        try:
+            self._process.wait(EXIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._channel.close()
 
     def _ask(self, question: Mapping[str, Any]) -> Message:
         try:
-            self._channel.send(dict(question))
+            self._channel.send(dict(question), within_s=ANSWER_S)
             answer = self._channel.receive(within_s=ANSWER_S)
         except TimeoutError:
+            self._process.kill()  # or its answer would be taken for that to the next question
             raise JudgeError(f"no verdict within {ANSWER_S:g} s", hint="is the reference very slow here?") from None
         except (EOFError, BrokenPipeError, NotAMessage) as error:
             raise JudgeError(

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from eval.cases import Case, cases, count_elements, make_case, smaller_sizes
+from eval.cases import Case, cases, count_elements, given_case, smaller_sizes
 from eval.channel import Channel, Message
 from eval.fault import Fault
 from eval.machine import compilers, processor, sandbox_level
@@ -141,7 +141,7 @@ class TaskJudge:
             for case in cases(Reference(self.task, seed=secrets.randbits(62), sizes=sizes), sizes=sizes)
         ]
         if native or count_elements(self.interface) <= INTERPRETED_ELEMENTS[0]:
-            found.append(make_case("sizes as given", self.reference, self.reference.inputs(secrets.randbits(62))))
+            found.append(given_case("sizes as given", self.reference))
         if not found:
             raise TaskError(
                 f"task {self.task.name} is too large to interpret and has no sizes to make smaller",
@@ -201,6 +201,7 @@ def main() -> None:
     """Answer the driver until it is gone."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # by way of the worker's end
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
     judge: TaskJudge | None = None
     while True:

@@ -1,5 +1,6 @@
 """Times a candidate on this machine's CPU beside the best baseline, by the judge's clock."""
 
+import ctypes
 import math
 import random
 import secrets
@@ -10,38 +11,45 @@ from typing import Any
 
 import torch
 
-from eval.cases import Case, make_case
+from eval.cases import Case, given_case
 from eval.fault import Fault
 from eval.memory import SharedTensors
 from eval.reference import Reference
 from eval.timing import clocks_agree, session_of
 from eval.trial import Trial
-from eval.worker_process import Guard
+from eval.worker_process import Guard, WorkerProcess
 from kb.evidence import WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
 
-BATCH_S = 0.005
-"""A batch of calls between two looks at the clock lasts at least this, so that asking the worker costs little."""
-MOST_SETS = 64
+BATCH_S = 0.01
+"""A batch of the baseline's calls lasts at least this, so that asking the worker costs little beside it."""
+MOST_SETS, COMPARED_SETS = 256, 8
 MOST_BYTES = 512 << 20
 """Of all input sets and the outputs of one batch."""
-LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 8, 20, 4.0
+LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 8, 20, 2.5
+WARM_ROUNDS = 2
+"""Come first and do not count: memory is taken from the kernel in them."""
 SETTLE_S = 0.01
 """Pause before each batch: threads of the other side's OpenMP pool spin for some milliseconds after their work."""
-PINGS = 20
+REHEARSALS = 20
 TRIES = 5
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+"""From malloc.h of glibc."""
 
 
 class Baselines:
     """The reference run as well as torch can: eagerly and compiled. Compiles on construction.
 
     Attributes:
+        case: One set of inputs at the task's sizes, and how far the reference errs there.
         medians_us: Per baseline, a quick median of one call.
         notes: Why a baseline is missing.
     """
 
     def __init__(self, reference: Reference) -> None:
+        keep_memory()
         self.reference = reference
-        inputs = reference.inputs(secrets.randbits(62))
+        self.case = given_case("timed", reference)
+        inputs = self.case.inputs
         self._calls: dict[str, Callable[..., Any]] = {"eager": reference.model}
         self.notes: list[str] = []
         try:
@@ -63,6 +71,13 @@ class Baselines:
             return time.perf_counter() - start, outputs
 
 
+def keep_memory() -> None:
+    """Have this process's C library keep what is freed, as that of a worker does: see eval.trial.KEPT_MEMORY."""
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(M_TRIM_THRESHOLD, -1)
+        mallopt(M_MMAP_MAX, 0)
+
+
 def measure(trial: Trial, baselines: Baselines) -> Timing:
     """Timing sessions in fresh workers: one, and as many more as a win needs when the first looks like one.
 
@@ -76,54 +91,62 @@ def measure(trial: Trial, baselines: Baselines) -> Timing:
 
 
 def _session(trial: Trial, baselines: Baselines) -> Session:
-    reference, guards = baselines.reference, trial.guards
-    case = make_case("timed", reference, reference.inputs(secrets.randbits(62)))
+    reference, case, guards = baselines.reference, baselines.case, trial.guards
     with trial.worker() as worker:
+        # Of the baseline, and before the candidate is there: it could be slow on purpose to make these what it likes.
+        call_s = baselines.medians_us[baselines.best] / 1e6
+        count = _set_count(call_s, case)
+        asking_s = median(_asking_s(worker, count, len(case.expected), count * call_s) for _ in range(REHEARSALS))
         trial.build(worker, reference, case)
-        shared = SharedTensors(worker.folder / "inputs", _fresh(reference, 1))
+        trial.send_inputs(worker, SharedTensors(worker.memory, [case.inputs]))
+        trial.run(worker, 1)
+        trial.run(worker, 1)
+        sets = _fresh(reference, count)
+        shared = SharedTensors(worker.memory, sets)
         trial.send_inputs(worker, shared)
-        worker.ask("run", sets=[0])
-        first_s = worker.ask("run", sets=[0])["seconds"]
-        count = _set_count(first_s, case)
-        shared = SharedTensors(worker.folder / "batch", _fresh(reference, count))
-        trial.send_inputs(worker, shared)
-        ping_s = median(_seconds_after_pause(lambda: worker.ask("ping")) for _ in range(PINGS))
 
         def baseline_batch() -> tuple[float, list[Any]]:
             time.sleep(SETTLE_S)
             return baselines.run(shared.sets)
 
-        def candidate_batch() -> tuple[float, float, int, list[torch.Tensor]]:
+        def candidate_batch() -> tuple[float, float, dict[int, list[torch.Tensor]]]:
             time.sleep(SETTLE_S)
-            start = time.perf_counter()
-            answer = worker.ask("run", sets=list(range(count)))
-            outside_s = time.perf_counter() - start - ping_s
-            chosen = random.SystemRandom().randrange(count)
-            return outside_s, answer["seconds"], chosen, trial.read_outputs(worker, answer, case, chosen)
+            answer = trial.run(worker, count)
+            outside_s = max(worker.answer_s - asking_s, asking_s)
+            chosen = random.SystemRandom().sample(range(count), min(count, COMPARED_SETS))
+            return outside_s, answer.seconds, {n: trial.read_outputs(worker, answer, case, n) for n in chosen}
 
         times: list[tuple[float, float, float]] = []
         deadline = time.monotonic() + SESSION_S
-        while len(times) < LEAST_ROUNDS or (len(times) < MOST_ROUNDS and time.monotonic() < deadline):
+        while _goes_on(len(times) - WARM_ROUNDS, deadline):
+            worker.ask("forget")  # not later: what it is told after it knows the inputs is on the clock
             if Guard.FRESH_INPUTS in guards:
-                for number, arguments in enumerate(_fresh(reference, count)):
+                sets = _fresh(reference, count)
+                for number, arguments in enumerate(sets):
                     shared.write(number, arguments)
             if len(times) % 2:
-                outside_s, inside_s, chosen, outputs = candidate_batch()
+                outside_s, inside_s, outputs = candidate_batch()
                 baseline_s, expected = baseline_batch()
             else:
                 baseline_s, expected = baseline_batch()
-                outside_s, inside_s, chosen, outputs = candidate_batch()
-            if Guard.COMPARISON in guards and not case.near(outputs, expected[chosen]):
+                outside_s, inside_s, outputs = candidate_batch()
+            if Guard.MUTATION in guards and not all(shared.unchanged(n, arguments) for n, arguments in enumerate(sets)):
+                raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
+            if Guard.COMPARISON in guards and not all(case.near(outputs[n], expected[n]) for n in outputs):
                 raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call is not what its inputs give")
-            times.append((baseline_s * 1e6 / count, max(outside_s, 1e-9) * 1e6 / count, inside_s * 1e6 / count))
+            times.append((baseline_s * 1e6 / count, outside_s * 1e6 / count, inside_s * 1e6 / count))
         worker.finish()
-    baseline_us, outside_us, inside_us = zip(*times, strict=True)
-    if Guard.CLOCKS in guards and not clocks_agree(outside_us, inside_us, overhead_us=2 * ping_s * 1e6 / count):
+    baseline_us, outside_us, inside_us = zip(*times[WARM_ROUNDS:], strict=True)
+    if Guard.CLOCKS in guards and not clocks_agree(outside_us, inside_us, overhead_us=asking_s * 1e6 / count):
         raise Fault(
             Outcome.CLOCKS_DISAGREE,
             f"a call takes {median(outside_us):.1f} us by the judge's clock, {median(inside_us):.1f} by the worker's",
         )
     return session_of(baseline_us, outside_us, inside_us)
+
+
+def _goes_on(rounds: int, deadline: float) -> bool:
+    return rounds < LEAST_ROUNDS or (rounds < MOST_ROUNDS and time.monotonic() < deadline)
 
 
 def _fresh(reference: Reference, count: int) -> list[list[Any]]:
@@ -142,10 +165,12 @@ def _median_us(call: Callable[..., Any], inputs: list[Any]) -> float:
         return median(_seconds(lambda: call(*inputs)) for _ in range(TRIES)) * 1e6
 
 
-def _seconds_after_pause(call: Callable[[], Any]) -> float:
-    """As batches are timed: a core that slept answers later."""
+def _asking_s(worker: WorkerProcess, count: int, outputs: int, batch_s: float) -> float:
+    """What asking for a batch costs besides the batch: a core that slept answers later."""
     time.sleep(SETTLE_S)
-    return _seconds(call)
+    answer = worker.ask("rehearse", sets=list(range(count)), outputs=outputs, busy_s=min(batch_s, BATCH_S))
+    busy_s: float = answer["seconds"]
+    return worker.answer_s - busy_s
 
 
 def _seconds(call: Callable[[], Any]) -> float:

@@ -7,32 +7,56 @@ answer came, and reading costs the candidate no time. Linux only (process_vm_rea
 import ctypes
 import errno
 import math
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field, NonNegativeInt
 
 from eval.channel import Message
 from eval.python_model import mapped
 from kb.errors import JudgeError
+from kb.model import Frozen
 
 ALIGNMENT = 64
 """Bytes; as torch aligns its own CPU tensors."""
 MOST_STRETCH = 4
 """How many times its own size a strided output may span."""
 
+Pointer = Annotated[int, Field(ge=0, lt=1 << 63)]
+
+
+class Layout(Frozen):
+    """How a tensor lies in memory."""
+
+    dtype: str
+    """As torch prints it, without the prefix; what it is instead when it is no plain tensor."""
+    shape: tuple[NonNegativeInt, ...] = ()
+    stride: tuple[NonNegativeInt, ...] = ()
+    """In elements."""
+
+    @property
+    def span(self) -> int:
+        """Elements from its first to its last, inclusive."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
+
 
 class SharedTensors:
-    """Sets of arguments in a file that judge and worker both map. Values that are no tensors travel by value.
+    """Sets of arguments in the memory that judge and worker share. Values that are no tensors travel by value.
+
+    What was shared before is written over.
 
     Args:
+        memory: Handle of that memory.
         sets: Arguments of one call each; all alike in shapes and types.
     """
 
-    def __init__(self, path: Path, sets: Sequence[Sequence[Any]]) -> None:
-        self.path = path
+    def __init__(self, memory: int, sets: Sequence[Sequence[Any]]) -> None:
         self.specs: list[list[Message]] = []
         size = 0
         for arguments in sets:
@@ -45,9 +69,9 @@ class SharedTensors:
                 described.append({"shape": list(value.shape), "dtype": dtype, "offset": size})
                 size += -(-value.numel() * value.element_size() // ALIGNMENT) * ALIGNMENT
             self.specs.append(described)
-        with path.open("wb") as file:
-            file.truncate(max(size, ALIGNMENT))
-        pages = iter(mapped(path, [spec for specs in self.specs for spec in specs if "value" not in spec]))
+        if size > os.fstat(memory).st_size:
+            os.ftruncate(memory, size)
+        pages = iter(mapped(memory, [spec for specs in self.specs for spec in specs if "value" not in spec]))
         self.sets = [[next(pages) if isinstance(v, torch.Tensor) else v for v in arguments] for arguments in sets]
         for number, arguments in enumerate(sets):
             self.write(number, arguments)
@@ -65,39 +89,46 @@ class SharedTensors:
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8)) if a.numel() else True
+    """Whether two tensors of one shape and type hold the same, bit for bit."""
+    return not a.numel() or torch.equal(_bytes(a), _bytes(b))
 
 
-def read_tensor(pid: int, place: Message) -> torch.Tensor:
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def read_tensor(pid: int, pointer: int, layout: Layout) -> torch.Tensor:
     """A copy of a tensor in another process's memory.
 
-    Args:
-        place: `pointer`, `shape`, `stride` (in elements, not negative) and `dtype`.
-
     Raises:
-        ValueError: the place is not well-formed, or nothing can be read there.
+        ValueError: there is no such layout, or nothing can be read there.
+        ProcessLookupError: the process is gone.
+        JudgeError: this system does not allow it.
     """
-    dtype = getattr(torch, str(place["dtype"]), None)
-    shape, stride = [int(n) for n in place["shape"]], [int(n) for n in place["stride"]]
-    if not isinstance(dtype, torch.dtype) or len(shape) != len(stride) or min([0, *shape, *stride]) < 0:
-        raise ValueError(f"no tensor is at {place}")
-    count = math.prod(shape)
-    span = 1 + sum((n - 1) * step for n, step in zip(shape, stride, strict=True)) if count else 0
-    if span > MOST_STRETCH * max(count, ALIGNMENT):
-        raise ValueError(f"the output spans {span} elements for {count}")
-    flat = torch.empty(span, dtype=dtype)
-    _read(pid, int(place["pointer"]), flat)
-    return flat.as_strided(shape, stride)
+    dtype = getattr(torch, layout.dtype, None)
+    if not isinstance(dtype, torch.dtype) or len(layout.shape) != len(layout.stride):
+        raise ValueError(f"no tensor lies as {layout}")
+    count = math.prod(layout.shape)
+    if layout.span > MOST_STRETCH * max(count, ALIGNMENT):
+        raise ValueError(f"the output spans {layout.span} elements for {count}")
+    flat = torch.empty(layout.span, dtype=dtype)
+    _read(pid, pointer, flat)
+    return flat.as_strided(layout.shape, layout.stride)
 
 
-def mapped_file(pid: int, pointer: int) -> str:
-    """The file whose pages lie at an address of another process; empty when it is plain memory."""
+def lies_in(pid: int, pointer: int, size_bytes: int, memory: int) -> bool:
+    """Whether any part of another process's range of addresses is the memory of a handle of ours.
+
+    Raises ProcessLookupError when the process is gone.
+    """
+    status = os.fstat(memory)
+    file = [f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}", str(status.st_ino)]
     for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
-        span, _, rest = line.partition(" ")
+        span, _, _, *mapped_file = line.split(maxsplit=5)[:5]
         start, end = (int(edge, 16) for edge in span.split("-"))
-        if start <= pointer < end:
-            return rest.split(maxsplit=4)[4] if len(rest.split(maxsplit=4)) > 4 else ""
-    return ""
+        if start < pointer + size_bytes and pointer < end and mapped_file == file:
+            return True
+    return False
 
 
 class _Span(ctypes.Structure):
@@ -113,6 +144,8 @@ def _read(pid: int, pointer: int, into: torch.Tensor) -> None:
     while done < length:
         here, there = _Span(into.data_ptr() + done, length - done), _Span(pointer + done, length - done)
         count = libc.process_vm_readv(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+        if count < 0 and ctypes.get_errno() == errno.ESRCH:
+            raise ProcessLookupError(pid)
         if count < 0 and ctypes.get_errno() == errno.EPERM:
             raise JudgeError(
                 "this system does not let the judge read its worker's memory", hint="allow ptrace of children"

@@ -1,6 +1,7 @@
 """A `triton` or `torch` candidate inside the worker: a module that defines `ModelNew`."""
 
 import importlib.util
+import mmap
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from eval.fault import Fault
 class PythonModel:
     """Imports the candidate on construction and gives it the reference's parameters. See `eval.worker.Model`."""
 
-    def __init__(self, folder: Path, question: Message) -> None:
+    def __init__(self, folder: Path, memory: int, question: Message) -> None:
         import torch
 
         torch.set_grad_enabled(False)
@@ -23,27 +24,35 @@ class PythonModel:
             from eval.cross_compile import skip_autotuning
 
             skip_autotuning()
-        self._folder = folder
-        state = mapped(folder / question["file"], question["state"]) if question["state"] else []
+        self._memory = memory
+        state = mapped(memory, question["state"])
         named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
         self._model = build(import_candidate(folder), question["arguments"], named)
         self._inputs: list[list[Any]] = []
         self._outputs: list[tuple[Any, ...]] = []
 
-    def map_inputs(self, file: str, sets: list[list[Message]]) -> None:
-        tensors = iter(mapped(self._folder / file, [s for inputs in sets for s in inputs if "value" not in s]))
+    def map_inputs(self, sets: list[list[Message]]) -> None:
+        tensors = iter(mapped(self._memory, [s for inputs in sets for s in inputs if "value" not in s]))
         self._inputs = [[s["value"] if "value" in s else next(tensors) for s in inputs] for inputs in sets]
 
     def run(self, sets: list[int]) -> float:
-        self._outputs = []
+        self.forget_outputs()
         start = perf_counter()
         results = [self._model(*self._inputs[number]) for number in sets]
         seconds = perf_counter() - start
         self._outputs = [tuple(r) if isinstance(r, tuple | list) else (r,) for r in results]
         return seconds
 
-    def outputs(self) -> list[list[Message]]:
-        return [[_described(output) for output in outputs] for outputs in self._outputs]
+    def forget_outputs(self) -> None:
+        self._outputs = []
+
+    def outputs(self) -> Message:
+        layout = [_layout(output) for output in self._outputs[0]]
+        plain = all("stride" in output for output in layout)
+        return {
+            "layout": layout,
+            "pointers": [[output.data_ptr() if plain else 0 for output in outputs] for outputs in self._outputs],
+        }
 
 
 def import_candidate(folder: Path) -> ModuleType:
@@ -97,29 +106,28 @@ def cross_compile(folder: Path, question: Message) -> list[Message]:
     return compile_kernels(question["isa"], call, folder)
 
 
-def mapped(file: Path, specs: Sequence[Message]) -> list[Any]:
-    """Tensors over the shared pages of a file; each spec has its `offset` there."""
+def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
+    """Tensors over the pages of a handle; each spec has its `offset` there."""
     import torch
 
-    size = file.stat().st_size
-    pages = torch.from_file(str(file), shared=True, size=size, dtype=torch.uint8) if size else torch.empty(0)
-    tensors = []
+    places = []
     for spec in specs:
         dtype = getattr(torch, spec["dtype"])
-        empty = torch.empty(spec["shape"], dtype=dtype, device="meta")
-        end = spec["offset"] + empty.numel() * empty.element_size()
-        tensors.append(pages[spec["offset"] : end].view(dtype).view(spec["shape"]))
-    return tensors
+        size = torch.Size(spec["shape"]).numel() * dtype.itemsize
+        places.append((slice(spec["offset"], spec["offset"] + size), dtype, spec["shape"]))
+    if not (end := max((place.stop for place, _, _ in places), default=0)):
+        return [torch.empty(shape, dtype=dtype) for _, dtype, shape in places]
+    pages = torch.frombuffer(mmap.mmap(memory, end), dtype=torch.uint8)
+    return [pages[place].view(dtype).view(shape) for place, dtype, shape in places]
 
 
-def _described(output: Any) -> Message:
-    """Where an output lies; only its type when it is not a plain tensor in this process's memory."""
+def _layout(output: Any) -> Message:
+    """How an output lies in memory; only what it is when it is not a plain tensor in this process's memory."""
     import torch
 
     if type(output) is not torch.Tensor or output.device.type != "cpu" or output.layout is not torch.strided:
-        return {"type": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}"}
+        return {"dtype": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}"}
     return {
-        "pointer": output.data_ptr(),
         "shape": list(output.shape),
         "stride": list(output.stride()),
         "dtype": str(output.dtype).removeprefix("torch."),

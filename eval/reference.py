@@ -57,8 +57,14 @@ class Reference:
 
     def inputs(self, seed: int) -> list[Any]:
         """One set of arguments for `forward`, as the task's file draws them."""
-        torch.manual_seed(seed)
-        return list(self._guarded("get_inputs()", self._names["get_inputs"]))
+        torch.default_generator.manual_seed(seed)  # of the CPU alone: torch.manual_seed is slow
+        inputs: list[Any] = self._guarded("get_inputs()", lambda: list(self._names["get_inputs"]()))
+        if not all(isinstance(value, torch.Tensor) or _is_plain(value) for value in inputs):
+            raise TaskError(
+                f"get_inputs() of task {self._name} gives more than tensors, numbers, strings and lists of the latter",
+                hint="give each tensor to forward as an argument of its own",
+            )
+        return inputs
 
     def native(self, inputs: Sequence[Any]) -> Tensors:
         """What the reference gives, in its own precision."""
@@ -166,6 +172,8 @@ def as_tuple(result: Any) -> Tensors:
     outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
     if not all(isinstance(output, torch.Tensor) for output in outputs):
         raise TypeError(f"forward gives {type(result).__name__}, not tensors")
+    if any(output.is_complex() for output in outputs):
+        raise TypeError("forward gives complex numbers, which kb cannot compare; give their view_as_real")
     return outputs
 
 

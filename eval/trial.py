@@ -1,22 +1,36 @@
 """One candidate before the judge: built in a worker, called, and its outputs looked at from outside."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import torch
+from pydantic import Field, ValidationError
 
 from eval.cases import Case
-from eval.channel import Message
 from eval.fault import Fault
-from eval.memory import SharedTensors, mapped_file, read_tensor, same_bits
+from eval.memory import Layout, Pointer, SharedTensors, lies_in, read_tensor, same_bits
 from eval.reference import Reference
 from eval.worker_process import ALL_GUARDS, Guard, WorkerProcess
 from kb.evidence import CaseResult, Outcome
 from kb.kernels import Candidate, Language
+from kb.model import Frozen
 
 SETTLE_S = 0.05
 """How long an output is watched for changes after the call has returned."""
+KEPT_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_MAX_": "0"}
+"""glibc keeps what is freed: taking an output's pages from the kernel anew can cost more than filling it."""
+POISON = {"MALLOC_PERTURB_": "1"}
+"""glibc fills what it gives."""
+
+
+class Answer(Frozen):
+    """What a worker says of a run; see eval.worker.Model."""
+
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """By the clock inside the worker."""
+    layout: tuple[Layout, ...]
+    pointers: tuple[tuple[Pointer, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -33,10 +47,15 @@ class Trial:
     guards: frozenset[Guard] = ALL_GUARDS
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def worker(self) -> WorkerProcess:
-        environment = {"OMP_NUM_THREADS": str(torch.get_num_threads()), **self.environment}
+    def worker(self, *, poisoned: bool = False) -> WorkerProcess:
+        """A worker. In a poisoned one new memory holds garbage, so that nothing can rely on finding zeros there."""
+        environment = {"OMP_NUM_THREADS": str(torch.get_num_threads()), **KEPT_MEMORY, **(POISON if poisoned else {})}
         return WorkerProcess(
-            self.candidate, level=self.level, call_s=self.call_s, guards=self.guards, environment=environment
+            self.candidate,
+            level=self.level,
+            call_s=self.call_s,
+            guards=self.guards,
+            environment={**environment, **self.environment},
         )
 
     def check(self, cases: Sequence[Case], results: list[CaseResult]) -> str:
@@ -49,7 +68,7 @@ class Trial:
             Fault: the candidate is refused; the detail names the case.
         """
         built: Reference | None = None
-        with self.worker() as worker:
+        with self.worker(poisoned=True) as worker:
             for case in cases:
                 try:
                     if case.reference is not built:
@@ -64,14 +83,13 @@ class Trial:
     def build(self, worker: WorkerProcess, reference: Reference, case: Case) -> None:
         """Make the candidate's model with the reference's arguments and parameters."""
         state = reference.state
-        shared = SharedTensors(worker.folder / "state", [list(state.values())])
+        shared = SharedTensors(worker.memory, [list(state.values())])
         worker.ask(
             "build",
             language=self.candidate.language,
             compiler=self.compiler,
             arguments=reference.arguments,
             init=reference.numbers,
-            file="state",
             state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
             outputs=[
                 {"shape": list(e.shape), "dtype": str(d).removeprefix("torch.")}
@@ -84,49 +102,64 @@ class Trial:
             raise Fault(
                 Outcome.INCOMPATIBLE_PARAMETERS, "forward takes more than tensors, a cpp candidate takes those alone"
             )
-        worker.ask("inputs", file=shared.path.name, sets=shared.specs)
+        worker.ask("inputs", sets=shared.specs)
 
-    def read_outputs(self, worker: WorkerProcess, answer: Message, case: Case, number: int) -> list[torch.Tensor]:
+    def run(self, worker: WorkerProcess, count: int) -> Answer:
+        """Call the candidate on the first `count` input sets."""
+        answer = worker.ask("run", sets=list(range(count)))
+        if Guard.AT_ONCE not in self.guards:
+            worker.let_run(4 * SETTLE_S)
+        try:
+            return Answer.model_validate(answer)
+        except ValidationError as error:
+            raise Fault(Outcome.FORGED, f"this is no answer of a run: {error.errors()[0]['msg']}") from error
+
+    def read_outputs(self, worker: WorkerProcess, answer: Answer, case: Case, number: int) -> list[torch.Tensor]:
         """The outputs of one call, as they stand in the worker's memory now.
 
         Raises:
             Fault: they are not what the reference gives by number, type and shape, or lie in an input.
         """
-        if Guard.AT_ONCE not in self.guards:
-            time.sleep(4 * SETTLE_S)
-        places, expected = answer["outputs"][number], list(zip(case.expected, case.dtypes, strict=True))
-        if len(places) != len(expected):
-            raise Fault(Outcome.BAD_OUTPUT, f"{len(places)} outputs, the reference gives {len(expected)}")
-        for place, (tensor, dtype) in zip(places, expected, strict=True):
-            wanted = f"{str(dtype).removeprefix('torch.')}{list(tensor.shape)}"
-            got = place.get("type") or f"{place['dtype']}{place['shape']}"
-            if got != wanted:
-                raise Fault(Outcome.BAD_OUTPUT, f"an output is {got}, the reference gives {wanted}")
-            if Guard.ALIASING in self.guards and mapped_file(worker.pid, int(place["pointer"])).startswith(
-                str(worker.folder)
-            ):
-                raise Fault(Outcome.ALIASED_INPUT, "an output lies in the memory of an input; return a new tensor")
+        if len(answer.layout) != len(case.expected):
+            raise Fault(Outcome.BAD_OUTPUT, f"{len(answer.layout)} outputs, the reference gives {len(case.expected)}")
+        if number >= len(answer.pointers) or len(answer.pointers[number]) != len(answer.layout):
+            raise Fault(Outcome.FORGED, "the answer of a run leaves outputs out")
         try:
-            return [read_tensor(worker.pid, place) for place in places]
+            return [
+                self._read_output(worker, pointer, layout, dtype, tuple(expected.shape))
+                for pointer, layout, dtype, expected in zip(
+                    answer.pointers[number], answer.layout, case.dtypes, case.expected, strict=True
+                )
+            ]
         except ValueError as error:
             raise Fault(Outcome.BAD_OUTPUT, str(error)) from error
+        except ProcessLookupError:
+            raise Fault(Outcome.CRASHED, "its process died after it had answered") from None
+
+    def _read_output(
+        self, worker: WorkerProcess, pointer: int, layout: Layout, dtype: torch.dtype, shape: tuple[int, ...]
+    ) -> torch.Tensor:
+        wanted = str(dtype).removeprefix("torch.")
+        if (layout.dtype, layout.shape) != (wanted, shape):
+            got = f"{layout.dtype[:80]}{list(layout.shape)}"
+            raise Fault(Outcome.BAD_OUTPUT, f"an output is {got}, the reference gives {wanted}{list(shape)}")
+        if Guard.ALIASING in self.guards and lies_in(worker.pid, pointer, layout.span * dtype.itemsize, worker.memory):
+            raise Fault(Outcome.ALIASED_INPUT, "an output lies in the memory of an input; return a new tensor")
+        return read_tensor(worker.pid, pointer, layout)
 
     def _try(self, worker: WorkerProcess, case: Case) -> CaseResult:
-        shared = SharedTensors(worker.folder / "inputs", [case.inputs])
+        shared = SharedTensors(worker.memory, [case.inputs])
         self.send_inputs(worker, shared)
-        answer = worker.ask("run", sets=[0])
+        answer = self.run(worker, 1)
         outputs = self.read_outputs(worker, answer, case, 0)
-        if Guard.MUTATION in self.guards and not shared.unchanged(0, case.inputs):
-            raise Fault(Outcome.MUTATED_INPUT, "the call changed its inputs")
         if Guard.AT_ONCE in self.guards:
-            time.sleep(SETTLE_S)
+            worker.let_run(SETTLE_S)
             later = self.read_outputs(worker, answer, case, 0)
             if not all(same_bits(a, b) for a, b in zip(outputs, later, strict=True)):
                 raise Fault(Outcome.LATE_OUTPUT, "an output was still changing after the call had returned")
+        if Guard.MUTATION in self.guards and not shared.unchanged(0, case.inputs):
+            raise Fault(Outcome.MUTATED_INPUT, "the call changed its inputs")
         result = case.compare(outputs)
         if Guard.COMPARISON in self.guards and result.outcome is not Outcome.PASSED:
-            raise Fault(
-                Outcome.INCORRECT,
-                f"largest error {result.max_error:.3g}, {result.error_ratio:.3g} times what is allowed",
-            )
+            raise Fault(Outcome.INCORRECT, result.detail)
         return result.model_copy(update={"outcome": Outcome.PASSED})

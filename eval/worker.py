@@ -1,13 +1,14 @@
-"""The process that runs a candidate: `python -I worker.py READ_FD WRITE_FD FOLDER`, started inside the sandbox.
+"""The process that runs a candidate: `python -I worker.py READ_FD WRITE_FD MEMORY_FD FOLDER`, started in the sandbox.
 
 Nothing it says is believed: it answers where its outputs lie, and the judge looks there itself. Only the standard
 library is imported here; torch when the candidate needs it. The candidate lies in FOLDER as `candidate.py` or
-`candidate.cpp`; tensors come in files there, see `_mapped`.
+`candidate.cpp`; tensors come in the memory of MEMORY_FD, which the judge holds too.
 """
 
 import sys
 import traceback
 from pathlib import Path
+from time import perf_counter
 from typing import Protocol
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -21,34 +22,45 @@ LOG_CHARACTERS = 4000
 class Model(Protocol):
     """A built candidate."""
 
-    def map_inputs(self, file: str, sets: list[list[Message]]) -> None:
-        """Make the input sets in `file` callable by number."""
+    def map_inputs(self, sets: list[list[Message]]) -> None:
+        """Make the input sets in the shared memory callable by number."""
 
     def run(self, sets: list[int]) -> float:
         """Call the candidate on each set, keep the outputs, give the seconds it took by the clock in here."""
 
-    def outputs(self) -> list[list[Message]]:
-        """Where the outputs of the last run lie, per call."""
+    def forget_outputs(self) -> None:
+        """Give back the memory of the outputs of the last run."""
+
+    def outputs(self) -> Message:
+        """The `layout` of each output of the last run, the same in all its calls, and per call the `pointers` to them.
+
+        This is short because it is said on the judge's clock.
+        """
 
 
 class Worker:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, memory: int) -> None:
+        self.folder, self.memory = folder, memory
         self.model: Model | None = None
 
     def answer(self, question: Message) -> Message:
         match question["verb"]:
             case "ping":
                 return {}
+            case "rehearse":
+                return rehearsed(question["sets"], question["outputs"], question["busy_s"])
             case "build":
                 self.model = self._build(question)
                 return {}
             case "inputs":
-                self._built.map_inputs(question["file"], question["sets"])
+                self._built.map_inputs(question["sets"])
+                return {}
+            case "forget":
+                self._built.forget_outputs()
                 return {}
             case "run":
                 seconds = self._built.run(question["sets"])
-                return {"seconds": seconds, "outputs": self._built.outputs()}
+                return {"seconds": seconds, **self._built.outputs()}
             case "cross_compile":
                 from eval.python_model import cross_compile
 
@@ -65,10 +77,18 @@ class Worker:
         if question["language"] == "cpp":
             from eval.cpp_model import CppModel
 
-            return CppModel(self.folder, question)
+            return CppModel(self.folder, self.memory, question)
         from eval.python_model import PythonModel
 
-        return PythonModel(self.folder, question)
+        return PythonModel(self.folder, self.memory, question)
+
+
+def rehearsed(sets: list[int], outputs: int, busy_s: float) -> Message:
+    """An answer like that of a run that takes `busy_s`: it shows what asking costs besides."""
+    start = perf_counter()
+    while perf_counter() - start < busy_s:
+        pass
+    return {"seconds": perf_counter() - start, "layout": [], "pointers": [[1 << 46] * outputs for _ in sets]}
 
 
 def fault_of(error: Exception, verb: str) -> Fault:
@@ -87,7 +107,7 @@ def fault_of(error: Exception, verb: str) -> Fault:
 
 def main() -> None:
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
-    worker = Worker(Path(sys.argv[3]))
+    worker = Worker(Path(sys.argv[4]), int(sys.argv[3]))
     while (question := channel.receive())["verb"] != "exit":
         try:
             answer = worker.answer(question)

@@ -1,5 +1,6 @@
 """The judge's hold on one worker: starts it confined, asks it, and says what its silence or death means."""
 
+import fcntl
 import json
 import os
 import secrets
@@ -26,11 +27,12 @@ from kb.kernels import Candidate
 HERE = Path(__file__).parent
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
           "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
-START_S, EXIT_S = 60.0, 5.0
+START_S, EXIT_S, STOP_S = 60.0, 5.0, 1.0
+STOPPED_CPU_S = 0.001
+"""Of a process that is stopped; none is right."""
 FILE_BYTES = 1 << 30
-LOG_CHARACTERS = 2000
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only to make a private folder in
-ROOM_BYTES = 2 << 30
+LOG_CHARACTERS, DETAIL_CHARACTERS = 2000, 4000
+FOLDER = "kb-worker-"
 
 
 class Guard(StrEnum):
@@ -48,6 +50,8 @@ class Guard(StrEnum):
     """Other values at the same addresses before every timed round, and the outputs of that round compared."""
     AT_ONCE = "at_once"
     """Outputs are read when the answer comes, and must stay as they are."""
+    PAUSE = "pause"
+    """The worker is stopped while it is not asked, so that it neither works ahead nor slows the baseline."""
     CLOCKS = "clocks"
 
 
@@ -57,9 +61,15 @@ ALL_GUARDS = frozenset(Guard)
 class WorkerProcess:
     """A worker for one candidate, in a folder of its own that vanishes with it. Use it as a context manager.
 
+    It runs while it is asked and is stopped otherwise.
+
     Args:
         level: Of the sandbox; see eval.machine.sandbox_level.
         call_s: Longest time one question may take.
+
+    Attributes:
+        memory: Handle of the memory shared with it; see eval.memory.SharedTensors.
+        answer_s: Seconds from the last question to its answer, by the clock of this process.
     """
 
     def __init__(
@@ -72,38 +82,28 @@ class WorkerProcess:
         environment: Mapping[str, str],
     ) -> None:
         self._call_s, self._guards = call_s, guards
-        self.folder = _new_folder()
+        self.folder, self._lock = _new_folder()
+        self.memory = _new_memory()
+        self.answer_s = 0.0
+        self._stopped_at_cpu_s: float | None = None
         (self.folder / f"candidate{candidate.language.suffix}").write_text(candidate.source, encoding="utf-8")
         self._log = (self.folder / "log").open("w+b")
         ours, theirs = os.pipe(), os.pipe()
         self._channel = Channel(theirs[0], ours[1])
         self._process = subprocess.Popen(
-            self._command(level if Guard.SANDBOX in guards else 0, ours[0], theirs[1]),
+            self._command(level if Guard.SANDBOX in guards else 0, ours[0], theirs[1], self.memory),
             cwd=self.folder, env=self._environment(environment), stdin=subprocess.DEVNULL, stdout=self._log,
-            stderr=self._log, close_fds=True, pass_fds=(ours[0], theirs[1]), start_new_session=True,
+            stderr=self._log, close_fds=True, pass_fds=(ours[0], theirs[1], self.memory), start_new_session=True,
         )  # fmt: skip
         os.close(ours[0])
         os.close(theirs[1])
 
-    def _command(self, level: int, read_fd: int, write_fd: int) -> list[str]:
+    def _command(self, level: int, *handles: int) -> list[str]:
         python = [sys.executable, "-I"]
-        worker = [*python, str(HERE / "worker.py"), str(read_fd), str(write_fd), str(self.folder)]
+        worker = [*python, str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
         if level == 0:
             return worker
-        limits = Limits(
-            level=level,
-            listable=[str(HERE.parent)],
-            readable=[
-                *SYSTEM,
-                str(HERE),
-                sys.prefix,
-                sys.base_prefix,
-                *(p for p in sys.path[1:] if p != str(HERE.parent)),
-            ],
-            writable=[str(self.folder)],
-            cpu_s=int(self._call_s * (os.cpu_count() or 1) * 4) + 60,
-            file_bytes=FILE_BYTES,
-        )
+        limits = limits_of(self.folder, level=level, call_s=self._call_s)
         return [*python, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *worker]
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
@@ -113,11 +113,13 @@ class WorkerProcess:
     def __enter__(self) -> Self:
         try:
             self.ask("ping", within_s=START_S)
-        except Fault as fault:
+        except BaseException as error:
             self.kill()
+            if not isinstance(error, Fault):
+                raise
             raise JudgeError(
-                f"a worker does not start: {fault.detail}; {self.log}", hint="`kb doctor` says what this machine allows"
-            ) from fault
+                f"a worker does not start: {error.detail}; {self.log}", hint="`kb doctor` says what this machine allows"
+            ) from error
         return self
 
     def __exit__(
@@ -147,28 +149,66 @@ class WorkerProcess:
         token = secrets.token_hex(8)
         limit_s = within_s or self._call_s
         deadline = time.monotonic() + limit_s
+        self._go_on()
+        start = time.perf_counter()
         try:
-            self._channel.send({"verb": verb, "token": token, **fields})
+            self._channel.send({"verb": verb, "token": token, **fields}, within_s=limit_s)
             answer = self._answer(token, deadline)
         except TimeoutError:
             raise Fault(Outcome.TIMED_OUT, f"no answer to `{verb}` within {limit_s:g} s") from None
         except (EOFError, BrokenPipeError):
             raise Fault(Outcome.CRASHED, f"its process {self._death()} during `{verb}`") from None
+        self.answer_s = time.perf_counter() - start
+        self._stop()
         if "outcome" in answer:
-            raise Fault(Outcome(answer["outcome"]), str(answer["detail"]))
+            refusals = (o for o in Outcome if o == answer["outcome"] and o is not Outcome.PASSED)
+            raise Fault(next(refusals, Outcome.FORGED), str(answer.get("detail"))[:DETAIL_CHARACTERS])
         return answer
 
     def _answer(self, token: str, deadline: float) -> Message:
         while True:
             try:
                 answer = self._channel.receive(within_s=max(0.0, deadline - time.monotonic()))
-                if answer.get("token") == token:
+                if answer.pop("token", None) == token:
                     return answer
                 what = str(answer)[:80]
             except NotAMessage as error:
                 what = str(error)
             if Guard.CHANNEL in self._guards:
                 raise Fault(Outcome.FORGED, f"this came in place of an answer: {what!r}")
+
+    def let_run(self, seconds: float) -> None:
+        """Let it do what it does without being asked.
+
+        Raises:
+            Fault: as `ask` does when the worker was not still before, or does not stop after.
+        """
+        self._go_on()
+        time.sleep(seconds)
+        self._stop()
+
+    def _stop(self) -> None:
+        if Guard.PAUSE not in self._guards:
+            return
+        os.killpg(self.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + STOP_S
+        while os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if time.monotonic() > deadline:
+                raise Fault(Outcome.FORBIDDEN, "its process does not stop when it is told to")
+            time.sleep(1e-5)
+        self._stopped_at_cpu_s = self._cpu_s()
+
+    def _go_on(self) -> None:
+        if self._stopped_at_cpu_s is None:
+            return
+        if self._cpu_s() > self._stopped_at_cpu_s + STOPPED_CPU_S:
+            raise Fault(Outcome.FORBIDDEN, "its process worked while it should have stood still")
+        self._stopped_at_cpu_s = None
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def _cpu_s(self) -> float:
+        """Of the worker's process. The clock's number: CPUCLOCK_SCHED in Linux's posix-timers_types.h."""
+        return time.clock_gettime(~self.pid << 3 | 2)
 
     def finish(self) -> None:
         """End the worker.
@@ -178,11 +218,12 @@ class WorkerProcess:
         """
         if Guard.EXIT not in self._guards:
             return
+        self._go_on()
         try:
-            self._channel.send({"verb": "exit", "token": ""})
+            self._channel.send({"verb": "exit", "token": ""}, within_s=EXIT_S)
             if self._process.wait(EXIT_S) == 0:
                 return
-        except (subprocess.TimeoutExpired, BrokenPipeError):
+        except (subprocess.TimeoutExpired, TimeoutError, BrokenPipeError):
             pass
         raise Fault(Outcome.CRASHED, f"its process {self._death()} at the end")
 
@@ -201,19 +242,57 @@ class WorkerProcess:
         _ = self.log
         self._log.close()
         self._channel.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self.memory)
+        _remove(self.folder, self._lock)
 
 
-def _new_folder() -> Path:
-    """In memory, where there is room: pages that the judge rewrites are then never written to a disk.
+def limits_of(folder: Path, *, level: int, call_s: float) -> Limits:
+    """What a worker in a folder may read and write, and how much."""
+    return Limits(
+        level=level,
+        listable=[str(HERE.parent)],
+        readable=[
+            *SYSTEM,
+            str(HERE),
+            sys.prefix,
+            sys.base_prefix,
+            *(p for p in sys.path[1:] if p != str(HERE.parent)),
+        ],
+        writable=[str(folder)],
+        cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,
+        file_bytes=FILE_BYTES,
+    )
 
-    Folders of judges that were killed are removed on the way.
-    """
+
+def _new_folder() -> tuple[Path, int]:
+    """A folder, and the lock on it that says that its judge lives. Those of judges that were killed are removed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        with suppress(OSError):
+            _remove(folder, _locked(folder))
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+        with suppress(BlockingIOError, FileNotFoundError):  # another judge may take it for a dead one's
+            return folder, _locked(folder)
+
+
+def _remove(folder: Path, lock: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)
+
+
+def _locked(folder: Path) -> int:
+    """Raises OSError when another process holds the lock. The kernel lets go of it when its holder dies."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        parent = SHARED_MEMORY if shutil.disk_usage(SHARED_MEMORY).free > ROOM_BYTES else Path(tempfile.gettempdir())
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        parent = Path(tempfile.gettempdir())
-    for folder in parent.glob("kb-worker-*-*"):
-        if not Path(f"/proc/{folder.name.split('-')[2]}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"kb-worker-{os.getpid()}-", dir=parent))
+        os.close(handle)
+        raise
+    return handle
+
+
+def _new_memory() -> int:
+    """Memory without a name to share with a worker. Nobody can make it shorter under the other's hands."""
+    memory = os.memfd_create("kb-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    return memory

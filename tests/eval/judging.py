@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -60,7 +61,7 @@ def candidate(path: Path) -> Candidate:
     return Candidate(language=Language.of(name.suffix, source), source=source)
 
 
-def trial(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float = PATIENCE_S) -> Trial:
+def trial_of(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float = PATIENCE_S) -> Trial:
     return Trial(candidate(path), sandbox_level(), COMPILER or "", call_s, guards)
 
 
@@ -88,7 +89,7 @@ def judge(
         timed: Measure it too, when it is right.
         hidden: Try it at these sizes, and others than the given values, as well.
     """
-    tried = trial(path, guards, call_s=call_s)
+    tried = trial_of(path, guards, call_s=call_s)
     results: list[CaseResult] = []
     try:
         log = tried.check([given_case(on), *(hidden_cases(on, **hidden) if hidden else [])], results)
@@ -96,3 +97,16 @@ def judge(
     except Fault as fault:
         return Verdict(Outcome(fault.outcome), fault.detail)
     return Verdict(Outcome.PASSED, log=log, timing=timing)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process and it has not ended; it is given a moment to."""
+    stat = Path(f"/proc/{pid}/stat")
+    for _ in range(100):
+        try:
+            if stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] in "ZX":
+                return False
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        time.sleep(0.05)
+    return True

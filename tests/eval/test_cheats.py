@@ -1,15 +1,32 @@
 """Every known cheat is refused for what it is, by the guard that is there for it; honest kernels pass."""
 
+import os
+import re
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from eval import channel, measure, trial
 from eval.worker_process import ALL_GUARDS, Guard
 from kb.evidence import Outcome
-from tests.eval.judging import COMPILER, CORRECT, WRONG, judge, needs_linux, needs_sandbox
+from tests.eval.judging import (
+    CORRECT,
+    PATIENCE_S,
+    WRONG,
+    given_case,
+    is_alive,
+    judge,
+    needs_compiler,
+    needs_linux,
+    needs_sandbox,
+    reference,
+    trial_of,
+)
 
 pytestmark = [needs_linux, pytest.mark.usefixtures("quick")]
 
@@ -23,6 +40,7 @@ class Cheat:
         call_s: Longest time for a call; without the limit it is accepted.
         timed: It is right when checked, and cheats where time is measured.
         hidden: Sizes at which it is wrong; without them it is accepted.
+        settle_s: How long its outputs are watched: longer than it dawdles, on a machine that may be loaded.
     """
 
     file: str
@@ -32,6 +50,7 @@ class Cheat:
     call_s: float | None = None
     timed: bool = False
     hidden: dict[str, int] = field(default_factory=dict)
+    settle_s: float = 0.05
 
     @property
     def path(self) -> Path:
@@ -47,25 +66,23 @@ CHEATS = [
     Cheat("relies_on_zeros.cpp", Outcome.INCORRECT, Guard.COMPARISON, on="row_sum"),
     Cheat("relies_on_identity.cpp", Outcome.INCORRECT, Guard.COMPARISON, on="linear"),
     Cheat("special_cases_size.cpp", Outcome.INCORRECT, on="row_sum", hidden={"COLS": 333}),
-    Cheat("hangs.cpp", Outcome.TIMED_OUT, call_s=2.0),
+    Cheat("hangs.cpp", Outcome.TIMED_OUT, call_s=1.5),
     Cheat("crashes_at_exit.cpp", Outcome.CRASHED, Guard.EXIT),
     Cheat("prints_pass.cpp", Outcome.FORGED, Guard.CHANNEL),
     Cheat("endless_line.cpp", Outcome.FORGED, Guard.CHANNEL),
     Cheat("returns_input.py", Outcome.ALIASED_INPUT, Guard.ALIASING, on="clone"),
     Cheat("mutates_input.cpp", Outcome.MUTATED_INPUT, Guard.MUTATION),
     Cheat("mutates_when_timed.cpp", Outcome.MUTATED_INPUT, Guard.MUTATION, timed=True),
-    Cheat("writes_late.cpp", Outcome.LATE_OUTPUT, Guard.AT_ONCE),
+    Cheat("writes_late.cpp", Outcome.LATE_OUTPUT, Guard.AT_ONCE, settle_s=0.4),
     Cheat("caches_by_pointer.cpp", Outcome.STALE_OUTPUT, Guard.FRESH_INPUTS, timed=True),
     Cheat("skips_calls.cpp", Outcome.STALE_OUTPUT, Guard.COMPARISON, timed=True),
-    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, timed=True),
+    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True),
     Cheat("wakes_itself.cpp", Outcome.FORBIDDEN, Guard.PAUSE),
     Cheat("reads_parent.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("opens_socket.py", Outcome.FORBIDDEN, Guard.SANDBOX),
-    Cheat("signals_parent.py", Outcome.FORBIDDEN, Guard.SANDBOX),
-    Cheat("slows_parent.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("segfault.cpp", Outcome.CRASHED),
     Cheat("exits_early.cpp", Outcome.CRASHED),
-    Cheat("exits_after_answer.cpp", Outcome.CRASHED),
+    Cheat("exits_after_answer.cpp", Outcome.CRASHED, settle_s=0.4),
     Cheat("says_passed.cpp", Outcome.FORGED),
     Cheat("answers_nonsense.cpp", Outcome.FORGED),
     Cheat("points_nowhere.cpp", Outcome.BAD_OUTPUT),
@@ -82,13 +99,8 @@ CHEATS = [
     Cheat("wrong_answer.cpp", Outcome.INCOMPATIBLE_PARAMETERS, on="scaled_by"),
     Cheat("raises.py", Outcome.RAISED),
 ]
-FUTILE = {
-    "slow_to_answer.cpp": "scale",
-    "works_ahead.cpp": "sines",
-    "spins.cpp": "scale",
-    "forks.cpp": "scale",
-}
-"""Cheats that are not refused because they gain nothing, and the tasks they are tried on."""
+FUTILE = {"slow_to_answer.cpp", "works_ahead.cpp", "spins.cpp", "forks.cpp"}
+"""Cheats that nobody refuses, because they gain nothing."""
 HONEST = {
     "scale_openmp.cpp": "scale",
     "total.cpp": "total",
@@ -100,16 +112,18 @@ HONEST = {
     "linear_loaded.py": "linear",
     "scaled_by.py": "scaled_by",
 }
+"""Files of kernels/correct, and the tasks that they do."""
+TIMED = {"scale_openmp.cpp", "total.cpp", "linear_loaded.py"}
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rounds against the eager baseline alone, and a patience that a loaded machine does not outwear."""
     monkeypatch.setattr(measure.torch, "compile", _not_here)
+    monkeypatch.setattr(measure, "REHEARSALS", 5)
     monkeypatch.setattr(measure, "LEAST_ROUNDS", 8)
     monkeypatch.setattr(measure, "MOST_ROUNDS", 8)
     monkeypatch.setattr(measure, "WIN_SESSIONS", 1)
-    monkeypatch.setattr(trial, "SETTLE_S", 0.3)
     monkeypatch.setattr(channel, "MAX_LINE_BYTES", 1 << 19)
 
 
@@ -122,39 +136,92 @@ def parameters(cheats: Sequence[Cheat]) -> list[object]:
 
 
 def _marks(cheat: Cheat) -> list[pytest.MarkDecorator]:
-    return [needs_sandbox] if cheat.guard is Guard.SANDBOX else []
-
-
-@pytest.fixture(autouse=True)
-def compiler(request: pytest.FixtureRequest) -> None:
-    if ".cpp" in request.node.name and COMPILER is None:
-        pytest.skip("there is no C++ compiler")
+    return [needs_sandbox] * (cheat.guard is Guard.SANDBOX) + [needs_compiler] * cheat.file.endswith(".cpp")
 
 
 @pytest.mark.parametrize("cheat", parameters(CHEATS))
-def test_a_cheat_is_refused_for_what_it_is(cheat: Cheat) -> None:
-    verdict = judge(
-        cheat.path, cheat.on, **({"call_s": cheat.call_s} if cheat.call_s else {}), timed=cheat.timed,
-        hidden=cheat.hidden,
-    )  # fmt: skip
+def test_a_cheat_is_refused_for_what_it_is(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
+
+    verdict = judge(cheat.path, cheat.on, call_s=cheat.call_s or PATIENCE_S, timed=cheat.timed, hidden=cheat.hidden)
 
     assert verdict.outcome is cheat.outcome, verdict
 
 
 @pytest.mark.parametrize("cheat", parameters([c for c in CHEATS if c.guard or c.call_s or c.hidden]))
-def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Cheat) -> None:
+def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
+
     verdict = judge(cheat.path, cheat.on, ALL_GUARDS - {cheat.guard}, timed=cheat.timed)
 
     assert verdict.outcome is Outcome.PASSED, verdict
 
 
-@pytest.mark.parametrize("file", HONEST)
+@pytest.mark.parametrize("file", [pytest.param(f, marks=[needs_compiler] * f.endswith(".cpp")) for f in HONEST])
 def test_an_honest_kernel_passes(file: str) -> None:
-    verdict = judge(CORRECT / file, HONEST[file], timed=True)
+    verdict = judge(CORRECT / file, HONEST[file], timed=file in TIMED)
 
     assert verdict.outcome is Outcome.PASSED, verdict
 
 
+@needs_compiler
+def test_what_asking_costs_is_not_for_the_candidate_to_say() -> None:
+    timing = judge(WRONG / "slow_to_answer.cpp", "scale", timed=True).timing
+
+    assert timing
+    assert timing.candidate_us > 0.5 * median(timing.sessions[0].inside_us)
+
+
+@needs_compiler
+def test_work_ahead_of_the_question_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "SETTLE_S", 0.05)
+    monkeypatch.setattr(measure, "MOST_SETS", 4)  # so few that they are done in that time
+
+    paused = judge(WRONG / "works_ahead.cpp", "sines", timed=True).timing
+    free = judge(WRONG / "works_ahead.cpp", "sines", ALL_GUARDS - {Guard.PAUSE}, timed=True).timing
+
+    assert paused
+    assert free
+    assert free.candidate_us < 0.5 * paused.candidate_us
+
+
+@pytest.mark.parametrize(("guards", "busy"), [(ALL_GUARDS, False), (ALL_GUARDS - {Guard.PAUSE}, True)])
+@needs_compiler
+@needs_sandbox
+def test_a_worker_that_is_not_asked_uses_no_processor(guards: frozenset[Guard], busy: bool) -> None:
+    tried = trial_of(WRONG / "spins.cpp", guards)
+
+    with tried.worker() as worker:
+        tried.build(worker, reference("scale"), given_case("scale"))
+        before = group_cpu_s(worker.pid)
+        time.sleep(0.5)
+        used_s = {pid: used - before[pid] for pid, used in group_cpu_s(worker.pid).items()}
+
+    assert len(used_s) == 2, "the worker and the process that it started"
+    assert all((used > 0.05) == busy for used in used_s.values()), used_s
+
+
+def group_cpu_s(group: int) -> dict[int, float]:
+    """Seconds of processor time of each process of a group, by its id."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                found[int(path.parent.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+@needs_compiler
+@needs_sandbox
+def test_nothing_that_a_candidate_starts_outlives_its_trial() -> None:
+    verdict = judge(WRONG / "forks.cpp", "scale")
+
+    assert verdict.outcome is Outcome.PASSED, verdict
+    [pid] = re.findall(r"left behind: (\d+)", verdict.log)
+    assert not is_alive(int(pid))
+
+
 def test_every_kernel_on_disk_is_tried() -> None:
-    assert {f.name for f in WRONG.iterdir()} == {c.file for c in CHEATS} | set(FUTILE)
+    assert {f.name for f in WRONG.iterdir()} == {c.file for c in CHEATS} | FUTILE
     assert {f.name for f in CORRECT.iterdir()} == set(HONEST)

@@ -1,0 +1,92 @@
+"""From times to a claim: an interval that holds the speed-up, is wide when times are, and moves by times alone."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval.timing import clocks_agree, session_of
+
+TIMES = st.floats(min_value=0.01, max_value=1e7)
+ROUNDS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=30)
+
+
+@settings(max_examples=30)
+@given(ROUNDS)
+def test_the_speed_up_lies_in_its_interval(rounds: list[tuple[float, float, float]]) -> None:
+    session = session_of(*zip(*rounds, strict=True))
+
+    assert 0 < session.low <= session.speedup <= session.high
+
+
+@settings(max_examples=30)
+@given(ROUNDS)
+def test_the_same_times_give_the_same_session(rounds: list[tuple[float, float, float]]) -> None:
+    random.seed()
+
+    assert session_of(*zip(*rounds, strict=True)) == session_of(*zip(*rounds, strict=True))
+
+
+@settings(max_examples=30)
+@given(ROUNDS, st.sampled_from([0.5, 2.0, 4.0]))
+def test_the_unit_of_time_does_not_matter(rounds: list[tuple[float, float, float]], unit: float) -> None:
+    baseline, candidate, inside = zip(*rounds, strict=True)
+    one = session_of(baseline, candidate, inside)
+    other = session_of([unit * t for t in baseline], [unit * t for t in candidate], inside)
+
+    assert (one.speedup, one.low, one.high) == pytest.approx((other.speedup, other.low, other.high))
+
+
+def test_steady_times_give_the_exact_speed_up() -> None:
+    session = session_of([30.0] * 8, [20.0] * 8, [20.0] * 8)
+
+    assert (session.low, session.speedup, session.high) == (1.5, 1.5, 1.5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_of_the_same_are_not_told_apart(seed: int) -> None:
+    noise = random.Random(seed)
+    times = [[100 * noise.lognormvariate(0, 0.1) for _ in range(20)] for _ in range(2)]
+
+    session = session_of(times[0], times[1], times[1])
+
+    assert session.low < 1.03, "noise is sold as a win"
+    assert session.low - 0.05 < 1 < session.high + 0.05
+
+
+def test_what_slows_both_of_a_round_cancels() -> None:
+    noise = random.Random(0)
+    slowed = [noise.choice([1, 1, 1, 2]) for _ in range(21)]
+
+    session = session_of([150.0 * s for s in slowed], [100.0 * s for s in slowed], [100.0] * 21)
+
+    assert session.speedup == pytest.approx(1.5)
+
+
+def test_noisier_times_give_a_wider_interval() -> None:
+    def width(spread: float) -> float:
+        noise = random.Random(0)
+        times = [[100 * noise.lognormvariate(0, spread) for _ in range(20)] for _ in range(2)]
+        session = session_of(times[0], times[1], times[1])
+        return session.high - session.low
+
+    assert width(0.01) < width(0.1) < width(0.5)
+
+
+CLOCKS = {
+    "the same": ([100.0] * 8, [100.0] * 8, 0.0, True),
+    "asking costs a little": ([103.0] * 8, [100.0] * 8, 0.0, True),
+    "asking costs what it may": ([150.0] * 8, [100.0] * 8, 45.0, True),
+    "the answer came late but once": ([900.0] * 7 + [101.0], [100.0] * 8, 0.0, True),
+    "the inside clock is slow": ([100.0] * 8, [10.0] * 8, 10.0, False),
+    "the inside clock is fast": ([100.0] * 8, [200.0] * 8, 10.0, False),
+    "the inside clock stands": ([100.0] * 8, [0.0] * 8, 10.0, False),
+}
+
+
+@pytest.mark.parametrize(("outside_us", "inside_us", "overhead_us", "agree"), CLOCKS.values(), ids=CLOCKS)
+def test_clocks_agree_when_they_do_in_any_round(
+    outside_us: list[float], inside_us: list[float], overhead_us: float, agree: bool
+) -> None:
+    assert clocks_agree(outside_us, inside_us, overhead_us=overhead_us) is agree
