@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from eval.channel import Channel, Message, NotAMessage
+from eval.timing import REUSED_MEMORY
 from eval.worker_process import ALL_GUARDS, Guard
 from kb import errors
 from kb.errors import JudgeError
@@ -62,7 +63,7 @@ class LocalJudge:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "eval.judge", str(questions[0]), str(answers[1])],
             stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], answers[1]),
-            env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")},
+            env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), **REUSED_MEMORY},
         )  # fmt: skip
         os.close(questions[0])
         os.close(answers[1])

@@ -11,6 +11,7 @@ from eval.cases import Case
 from eval.fault import Fault
 from eval.memory import Layout, Pointer, SharedTensors, lies_in, read_tensor, same_bits
 from eval.reference import Reference
+from eval.timing import REUSED_MEMORY
 from eval.worker_process import ALL_GUARDS, Guard, WorkerProcess
 from kb.evidence import CaseResult, Outcome
 from kb.kernels import Candidate, Language
@@ -18,8 +19,6 @@ from kb.model import Frozen
 
 SETTLE_S = 0.05
 """How long an output is watched for changes after the call has returned."""
-KEPT_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_MAX_": "0"}
-"""glibc keeps what is freed: taking an output's pages from the kernel anew can cost more than filling it."""
 POISON = {"MALLOC_PERTURB_": "1"}
 """glibc fills what it gives."""
 
@@ -49,7 +48,7 @@ class Trial:
 
     def worker(self, *, poisoned: bool = False) -> WorkerProcess:
         """A worker. In a poisoned one new memory holds garbage, so that nothing can rely on finding zeros there."""
-        environment = {"OMP_NUM_THREADS": str(torch.get_num_threads()), **KEPT_MEMORY, **(POISON if poisoned else {})}
+        environment = {"OMP_NUM_THREADS": str(torch.get_num_threads()), **REUSED_MEMORY, **(POISON if poisoned else {})}
         return WorkerProcess(
             self.candidate,
             level=self.level,
