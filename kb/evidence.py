@@ -5,7 +5,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from kb.kernels import Language, digest_of
 from kb.model import Frozen
@@ -150,11 +150,11 @@ class KernelScreen(Frozen):
 class Evidence(Frozen):
     """The judge's whole account of one candidate on one task."""
 
-    task: str
+    task: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     task_digest: str
     candidate_digest: str
     language: Language
-    target: str
+    target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     outcome: Outcome
     detail: str = ""
     """One or a few lines on why it was refused."""

@@ -61,9 +61,9 @@ class Language(StrEnum):
     @classmethod
     def of(cls, suffix: str, source: str) -> Self:
         """Told by the file name's ending and, for Python, by whether Triton is imported."""
-        if suffix in (".cpp", ".cc", ".c++"):
+        if suffix in (".cpp", ".cc"):
             return cls("cpp")
-        return cls("triton" if re.search(r"^\s*(import|from)\b.*\btriton\b", source, re.M) else "torch")
+        return cls("triton" if re.search(r"^\s*(import|from)\b[^#\n]*\btriton\b", source, re.M) else "torch")
 
     @classmethod
     def named(cls, name: str) -> Self:

@@ -5,23 +5,27 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kb.errors import RunError
+from kb.errors import CandidateError, RunError
 from kb.evidence import Evidence
-from kb.kernels import Candidate, Interface, Task, digest_of
+from kb.kernels import Candidate, Interface, Task
 from kb.model import Fact, Passage
 from kb.protocols import Attempt, Judge, Proposal, Request, Synthesizer
-from kb.runs import Entry, Run
+from kb.runs import Entry, Kind, Run
 from kb.skill import Skill, Standing
 from kb.skillbook import Skillbook, skill_of_win
 from synth.diagnosis import search_phrases
 from synth.prompt import Prompt, build_prompt
 
 SKILLS_CONSIDERED = 8
+SPENT = "all evaluations are spent"
 FIRST_PHRASES = ("tuning guidance for kernels", "memory hierarchy, coalesced wide loads, occupancy")
-"""What a first prompt asks the manuals, before there is a diagnosis to ask with."""
+"""What the manuals are asked when there is no diagnosis to ask with: at first, and when the last one names no cause."""
 
 Tell = Callable[[int, Attempt], None]
 """Is told of each judged candidate and its number."""
+
+Teller = Callable[[Run], Tell]
+"""Is given a run when it starts or goes on."""
 
 Brief = Callable[[Sequence[str]], tuple[list[Fact], list[Passage]]]
 """Phrasings → what the target's documents say: facts, and passages best first."""
@@ -29,6 +33,10 @@ Brief = Callable[[Sequence[str]], tuple[list[Fact], list[Passage]]]
 
 def say_nothing(step: int, attempt: Attempt) -> None:
     """For who does not want to be told."""
+
+
+def tell_nobody(run: Run) -> Tell:
+    return say_nothing
 
 
 @dataclass(frozen=True)
@@ -55,49 +63,66 @@ class Loop:
         deadline = time.monotonic() + minutes * 60 if minutes is not None else None
         with self.run.held():
             self._must_be_open()
-            reason = "all evaluations are spent"
-            while self.run.step <= self.run.plan.evaluations:
-                if deadline is not None and time.monotonic() > deadline:
-                    return
-                proposal = self.run.pending or synthesizer.propose(self.request(judge.interface))
-                if proposal is None:
-                    reason = f"{synthesizer.name} has nothing left to try"
-                    break
-                self._judge(proposal, judge)
-            self._end(reason, judge.interface)
+            try:
+                reason = self._search(synthesizer, judge, deadline)
+            finally:
+                self._write_back(judge.interface)
+            if reason:
+                self._end(reason)
+
+    def _search(self, synthesizer: Synthesizer, judge: Judge, deadline: float | None) -> str:
+        """Why there is nothing more to do; empty when only the time is up."""
+        while self.run.step <= self.run.plan.evaluations:
+            if deadline is not None and time.monotonic() > deadline:
+                return ""
+            proposal = self.run.pending or synthesizer.propose(self.request(judge.interface))
+            if proposal is None:
+                return f"{synthesizer.name} has nothing left to try"
+            self._judge(proposal, judge)
+        return SPENT
 
     def prompt(self, interface: Interface) -> Prompt:
-        """What to ask for next; also written to the run's folder."""
-        prompt = build_prompt(self.request(interface))
+        """What to ask for next; also written to the run's folder.
+
+        Raises:
+            RunError: the run is over, held by another process, or not answered by hand.
+            SynthesisError: the prompt does not fit its budget.
+        """
         with self.run.held():
-            self._must_be_open()
+            self._must_be_answered_by_hand()
+            prompt = build_prompt(self.request(interface))
             self.run.write(f"prompts/{self.run.step:03d}.md", prompt.text)
-            if not self.run.asked:
-                self.run.append(Entry(kind="asked", step=self.run.step, text=digest_of(prompt.text)))
         return prompt
 
     def submit(self, candidate: Candidate, judge: Judge, *, note: str = "") -> Evidence:
         """Judge a candidate that somebody hands in, and write it back if it is the run's best and wins.
 
+        One that was handed in and never judged, because of a kill or a fault of the judge, makes room for this one.
+
         Raises:
-            RunError: the run is over or held, or this candidate was judged in it already.
+            RunError: the run is over, held or not answered by hand, or this candidate was judged in it already.
+            CandidateError: it is in another language than the run.
+            JudgeError: the judge is at fault.
         """
+        plan = self.run.plan
+        if candidate.language is not plan.language:
+            raise CandidateError(
+                f"this candidate is in {candidate.language}, the run is in {plan.language}",
+                hint=f"hand in a {plan.language} kernel, or start a run with --language {candidate.language}",
+            )
         with self.run.held():
-            self._must_be_open()
-            if self.run.pending and self.run.pending.candidate.digest != candidate.digest:
-                self._judge(self.run.pending, judge)
+            self._must_be_answered_by_hand()
+            self._write_back(judge.interface)
             for step, attempt in enumerate(self.run.attempts, start=1):
                 if attempt.candidate.digest == candidate.digest:
                     raise RunError(
                         f"this candidate was judged already, as number {step}: {attempt.evidence.outcome}",
                         hint="change it and submit it again",
                     )
-            evidence = self._judge(self.run.pending or Proposal(candidate=candidate, note=note), judge)
-            best = self.run.best
-            if evidence.won and best and best.evidence.id == evidence.id:
-                self._publish(best, judge.interface)
-            if self.run.step > self.run.plan.evaluations:
-                self.run.append(Entry(kind="ended", step=self.run.step, text="all evaluations are spent"))
+            evidence = self._judge(Proposal(candidate=candidate, note=note), judge)
+            self._write_back(judge.interface)
+            if self.run.step > plan.evaluations:
+                self._end(SPENT)
         return evidence
 
     def request(self, interface: Interface) -> Request:
@@ -124,10 +149,20 @@ class Loop:
         if self.run.ended:
             raise RunError(f"run {self.run.id} is over: {self.run.ended}", hint="start another one")
 
+    def _must_be_answered_by_hand(self) -> None:
+        self._must_be_open()
+        if self.run.plan.synthesizer is not Kind.EXTERNAL:
+            raise RunError(
+                f"run {self.run.id} is answered by {self.run.plan.synthesizer}", hint="`kb runs resume` goes on with it"
+            )
+        if self.run.step > self.run.plan.evaluations:
+            self._end(SPENT)
+            self._must_be_open()
+
     def _judge(self, proposal: Proposal, judge: Judge) -> Evidence:
         """The verdict on a proposal; that of an earlier attempt where it is the same candidate."""
         step, candidate = self.run.step, proposal.candidate
-        if self.run.pending is None:
+        if self.run.pending != proposal:
             self.run.write(f"candidates/{step:03d}{candidate.language.suffix}", candidate.source)
             self.run.append(Entry(kind="proposed", step=step, proposal=proposal))
         same = (a.evidence for a in self.run.attempts if a.candidate.digest == candidate.digest)
@@ -136,35 +171,36 @@ class Loop:
         self.tell(step, Attempt(candidate=candidate, evidence=evidence, note=proposal.note))
         return evidence
 
-    def _end(self, reason: str, interface: Interface) -> None:
-        best = self.run.best
-        if best and best.evidence.won and not self.run.published and not self.run.plan.control:
-            self._publish(best, interface)
+    def _end(self, reason: str) -> None:
         self.run.append(Entry(kind="ended", step=self.run.step, text=reason))
 
-    def _publish(self, best: Attempt, interface: Interface) -> None:
-        others = [a for a in self.run.attempts if a.candidate.digest != best.candidate.digest]
-        skill = self.skillbook.publish(
-            skill_of_win(
-                self.run.plan.task,
-                best.candidate,
-                best.evidence,
-                note=best.note,
-                failed=others,
-                interface=interface,
-                parent=self._parent(best.candidate),
-            )
+    def _write_back(self, interface: Interface) -> None:
+        """Publish the run's best if it won and is not published yet."""
+        attempts, best = self.run.attempts, self.run.best
+        if self.run.plan.control or best is None or not best.evidence.won:
+            return
+        skill = skill_of_win(
+            self.run.plan.task,
+            best.candidate,
+            best.evidence,
+            note=best.note,
+            failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
+            interface=interface,
+            parent=self._parent(best.candidate),
         )
-        self.run.append(Entry(kind="published", step=self.run.step, text=skill.name))
-
+        if skill.name not in self.run.published:
+            self.skillbook.publish(skill)
+            self.run.append(Entry(kind="published", step=attempts.index(best) + 1, text=skill.name))
 
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill that holds this kernel, perhaps with other parameters; the shortest name where there are more."""
-        same = [s for s in self.skillbook.skills() if s.candidate.template_digest == candidate.template_digest]
+        skills = self.skillbook.skills(scope=self.scope, language=candidate.language)
+        same = [skill for skill in skills if skill.candidate.template_digest == candidate.template_digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
 
 
 def task_words(task: Task) -> str:
     """A task's name and the first line of its first docstring: what it is about, in words."""
     docstring = re.search(r'"""\s*(.+)', task.source)
-    return f"{task.name.replace('-', ' ')} {docstring[1].strip(chr(34)) if docstring else ''}".strip()
+    words = docstring[1].strip('"') if docstring else ""
+    return f"{task.name.replace('-', ' ')} {words}".strip()

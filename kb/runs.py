@@ -27,6 +27,8 @@ from kb.model import Frozen
 from kb.protocols import Attempt, Proposal
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
+NAME_CHARACTERS = 100
+"""Of a task, in the name of a run: file systems take no more than 255."""
 
 
 class Kind(StrEnum):
@@ -66,13 +68,13 @@ class Plan(Frozen):
 class Entry(Frozen):
     """One thing that happened."""
 
-    kind: Literal["asked", "proposed", "judged", "published", "ended"]
+    kind: Literal["proposed", "judged", "published", "ended"]
     step: int
     """Number of the candidate it is about, counted from 1."""
     proposal: Proposal | None = None
     evidence: Evidence | None = None
     text: str = ""
-    """Digest of the prompt that was asked, name of the skill that was published, or why the run ended."""
+    """Name of the skill that was published, or why the run ended."""
 
 
 class Run:
@@ -85,6 +87,10 @@ class Run:
             RunError: the folder holds no run, or its journal is damaged before its last line.
         """
         self.folder = folder
+        self._load()
+
+    def _load(self) -> None:
+        folder = self.folder
         try:
             self.plan = Plan.model_validate_json((folder / HEADER).read_text(encoding="utf-8"))
             self.entries = _entries(folder / JOURNAL)
@@ -116,12 +122,8 @@ class Run:
     @property
     def pending(self) -> Proposal | None:
         """What was proposed and not judged yet."""
-        return next((e.proposal for e in self.entries if e.kind == "proposed" and e.step == self.step), None)
-
-    @property
-    def asked(self) -> bool:
-        """Whether the prompt for this step was written already."""
-        return any(e.kind == "asked" and e.step == self.step for e in self.entries)
+        proposed = [e.proposal for e in self.entries if e.kind == "proposed" and e.step == self.step]
+        return proposed[-1] if proposed else None
 
     @property
     def published(self) -> tuple[str, ...]:
@@ -135,9 +137,9 @@ class Run:
 
     @property
     def best(self) -> Attempt | None:
-        """The attempt with the largest measured speed-up, else the first that passed."""
+        """The fastest of those that won, else of those that passed; None when none did."""
         passed = [a for a in self.attempts if a.evidence.passed]
-        return max(passed, key=lambda a: a.evidence.speedup or 0.0, default=None)
+        return max(passed, key=lambda a: (a.evidence.won, a.evidence.speedup or 0.0), default=None)
 
     @property
     def usage(self) -> dict[str, int]:
@@ -153,7 +155,7 @@ class Run:
         """Keep other processes from going on with this run; drop what a kill left unfinished.
 
         Raises:
-            RunError: another process holds it.
+            RunError: another process holds it, or its journal is damaged.
         """
         lock = FileLock(self.folder / ".lock", timeout=0)
         with storage_errors(self.folder):
@@ -162,8 +164,8 @@ class Run:
             except Timeout:
                 raise RunError(f"run {self.id} is in another process's hands", hint="wait for it to end") from None
         try:
+            self._load()
             journal = self.folder / JOURNAL
-            self.entries = _entries(journal)
             with storage_errors(self.folder), journal.open("r+b") as file:
                 file.truncate(journal.read_bytes().rfind(b"\n") + 1)
             yield
@@ -173,7 +175,8 @@ class Run:
     def append(self, entry: Entry) -> None:
         """Add to the journal; on return it is on the disk."""
         with storage_errors(self.folder), (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
-            file.write(entry.model_dump_json(exclude_defaults=True) + "\n")
+            # Not model_dump_json, which writes infinity as null and refuses half a surrogate pair.
+            file.write(json.dumps(entry.model_dump(mode="json", exclude_defaults=True)) + "\n")
             file.flush()
             os.fsync(file.fileno())
         self.entries = [*self.entries, entry]
@@ -230,7 +233,7 @@ class Runs:
         """A new run, complete from the moment it can be seen."""
         now = datetime.now(UTC)
         plan = plan.model_copy(update={"created": now.isoformat(timespec="seconds")})
-        name = f"{plan.task.name}-{plan.target}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        name = f"{plan.task.name[:NAME_CHARACTERS]}-{plan.target}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         with storage_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             staged = Path(tempfile.mkdtemp(prefix=".new-", dir=self._folder))

@@ -12,9 +12,9 @@ from ingest.pipeline import Ingest, Progress
 from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
-from kb.errors import FactError, MissingModelError, QueryError, RunError, SettingsError, StoreError
+from kb.errors import CandidateError, FactError, MissingModelError, QueryError, RunError, SettingsError, StoreError
 from kb.kernels import Language, Task
-from kb.loop import Loop, Tell, say_nothing
+from kb.loop import Loop, Tell, Teller, say_nothing, tell_nobody
 from kb.model import CitedPlace, Context, Fact, IngestReport, Passage, SearchResult, Status
 from kb.protocols import Embedder, Synthesizer
 from kb.runs import Kind, Plan, Run, Runs
@@ -251,15 +251,20 @@ class KnowledgeBase:
 
         Raises:
             TargetError: the target is unknown.
+            CandidateError: kernels for it are not written in that language.
             FactError: no document speaks of it, and the synthesizer would have to guess.
             SettingsError: a model is to be asked and none is named.
         """
+        plan = plan.model_copy(update={"target": self.targets.get(plan.target).name})
+        if plan.language not in (fitting := self._languages(plan.target)):
+            raise CandidateError(
+                f"kernels for {plan.target} are not written in {plan.language}", hint=f"write {' or '.join(fitting)}"
+            )
         if plan.synthesizer is Kind.ANTHROPIC and not plan.model:
             raise SettingsError(
                 "no model is named", hint="set KB_ANTHROPIC_MODEL, or anthropic_model in kb.toml of the home"
             )
-        plan = plan.model_copy(update={"target": self.targets.get(plan.target).name})
-        if plan.synthesizer != Kind.TUNE:
+        if plan.synthesizer is not Kind.TUNE:
             self.ensure_sheets(plan.target)
             if not self.catalog.count_by_target().keys() & (self.targets.scope(plan.target) - {ROOT}):
                 raise FactError(
@@ -279,7 +284,7 @@ class KnowledgeBase:
             tell=tell,
         )
 
-    def optimize(
+    def plan(
         self,
         task: Task,
         target: str,
@@ -287,31 +292,36 @@ class KnowledgeBase:
         synthesizer: Kind = Kind.TUNE,
         language: Language | None = None,
         evaluations: int = 8,
-        minutes: float | None = None,
         seed: int = 0,
         control: bool = False,
-        tell: Tell = say_nothing,
-    ) -> Run:
-        """Start a run and see it through. Raises what `start_run`, `judge` and `Loop.optimize` raise."""
-        plan = Plan(
+    ) -> Plan:
+        """What to do in a run: see `Plan`. The language is by default the usual one for the target."""
+        return Plan(
             task=task,
             target=target,
-            language=language or self.language_for(target),
+            language=language or self._languages(target)[0],
             synthesizer=synthesizer,
-            model=self.settings.anthropic_model if synthesizer == Kind.ANTHROPIC else "",
+            model=self.settings.anthropic_model if synthesizer is Kind.ANTHROPIC else "",
             evaluations=evaluations,
             seed=seed,
             control=control,
         )
-        return self.resume(self.start_run(plan), minutes=minutes, tell=tell)
 
-    def resume(
-        self,
-        run: Run,
-        *,
-        minutes: float | None = None,
-        tell: Tell = say_nothing,
-    ) -> Run:
+    def optimize(self, plan: Plan, *, minutes: float | None = None, tell: Teller = tell_nobody) -> Run:
+        """Start a run of `tune` or `anthropic` and see it through.
+
+        Args:
+            tell: Is given the run when it starts, and gives what is told of each candidate.
+
+        Raises: What `start_run`, `judge` and `Loop.optimize` raise.
+        """
+        synthesizer = self._synthesizer(plan)
+        with self.judge(plan.task, plan.target) as judge:
+            run = self.start_run(plan)
+            self.loop(run, tell(run)).optimize(synthesizer, judge, minutes=minutes)
+        return run
+
+    def resume(self, run: Run, *, minutes: float | None = None, tell: Teller = tell_nobody) -> None:
         """Go on with a run of `tune` or `anthropic`.
 
         Raises:
@@ -319,12 +329,12 @@ class KnowledgeBase:
         """
         synthesizer = self._synthesizer(run.plan)
         with self.judge(run.plan.task, run.plan.target) as judge:
-            self.loop(run, tell).optimize(synthesizer, judge, minutes=minutes)
-        return run
+            self.loop(run, tell(run)).optimize(synthesizer, judge, minutes=minutes)
 
-    def language_for(self, target: str) -> Language:
-        """What kernels for a target are written in when nobody says otherwise."""
-        return Language.CPP if self.targets.isa(target).startswith("cpu ") else Language.TRITON
+    def _languages(self, target: str) -> tuple[Language, ...]:
+        """What kernels for a target may be written in, the usual one first."""
+        on_cpu = self.targets.isa(target).startswith("cpu ")
+        return (Language.CPP, Language.TORCH) if on_cpu else (Language.TRITON,)
 
     def _synthesizer(self, plan: Plan) -> Synthesizer:
         if plan.synthesizer == Kind.TUNE:

@@ -15,7 +15,7 @@ from kb.catalog import storage_errors, write_lock
 from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.errors import SkillError
 from kb.evidence import Evidence
-from kb.kernels import Candidate, Interface, Language, Task
+from kb.kernels import Candidate, Interface, Language, Task, digest_of
 from kb.protocols import Attempt
 from kb.skill import Skill, Standing
 from kb.skillfile import load_skill, one_line, parse_skill, skill_files, slug
@@ -200,7 +200,7 @@ def skill_of_win(
             f"candidate {candidate.digest[:12]} has not won on task {task.name!r}",
             hint="only what the judge measured as faster than the best baseline becomes a skill",
         )
-    name = f"{slug(f'{task.name}-{target}')[:55].rstrip('-')}-{candidate.digest[:8]}"
+    name = f"{slug(f'{task.name}-{target}')[:55].rstrip('-')}-{digest_of(task.digest + candidate.digest)[:8]}"
     machine = evidence.environment.get("machine", target)
     gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {machine}"
     measured = {
@@ -229,9 +229,11 @@ def skill_of_win(
     }
     about = f"Use it to write or tune a kernel for that task or one like it on {target}."
     if parent:
-        about = f"It is {parent.name} with other parameters. {parent.description}"
+        same = parent.candidate.digest == candidate.digest
+        about = f"It is {parent.name}{'' if same else ' with other parameters'}. {parent.description}"
         for title in ("When to use", "When not to use", WHY):
-            sections[title] += f"\n\nOf {parent.name}:\n\n{section(parent.body, title)}"
+            if said := section(parent.body, title):
+                sections[title] += f"\n\nOf {parent.name}:\n\n{said}"
     return Skill(
         name=name,
         description=one_line(f"A {candidate.language} kernel for {task.name}, {gain}. {about}", 1024),

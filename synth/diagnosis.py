@@ -74,7 +74,7 @@ def _worth(evidence: Evidence) -> list[str]:
 
 def _compared(cases: tuple[CaseResult, ...]) -> list[str]:
     failed = [case for case in cases if case.outcome is not Outcome.PASSED]
-    count = [f"Right in {len(cases) - len(failed)} of the {len(cases)} cases tried."] if cases else []
+    count = [f"Right in {len(cases) - len(failed)} case(s)."] if cases else []
     return [*count, *map(_failure, failed)]
 
 

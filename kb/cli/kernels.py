@@ -1,5 +1,6 @@
 """`kb verify`, `prompt`, `submit`, `optimize`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -70,19 +71,13 @@ def prompt(
     """
     from eval.task import load_task
     from kb.kernels import Language
-    from kb.runs import Kind, Plan
+    from kb.runs import Kind
 
-    loaded = load_task(task)
+    loaded, chosen = load_task(task), Language.named(language) if language else None
     with open_kb() as kb:
-        plan = Plan(
-            task=loaded,
-            target=target,
-            language=Language.named(language) if language else kb.language_for(target),
-            synthesizer=Kind.EXTERNAL,
-            evaluations=evaluations,
-        )
-        run = kb.start_run(plan)
-        with kb.judge(loaded, run.plan.target) as judge:
+        plan = kb.plan(loaded, target, language=chosen, synthesizer=Kind.EXTERNAL, evaluations=evaluations)
+        with kb.judge(loaded, target) as judge:
+            run = kb.start_run(plan)
             asked = kb.loop(run).prompt(judge.interface)
     if as_json:
         print_json({"run": run.id, "prompt": asked.text, "tokens": asked.tokens, "left_out": asked.left_out})
@@ -119,18 +114,20 @@ def submit(
         if answer.suffix in (".md", ".txt"):
             candidate, said = parse_answer(read_source(answer, CandidateError), going.plan.language)
         else:
-            candidate, said = load_candidate(answer, going.plan.language), ""
+            candidate, said = load_candidate(answer), ""
         with kb.judge(going.plan.task, going.plan.target) as judge:
             loop = kb.loop(going)
+            before = going.published
             evidence = loop.submit(candidate, judge, note=note or said)
+            if not as_json:
+                show_evidence(evidence)
+            for name in going.published[len(before) :]:
+                notify(f"skill written: {name}")
             asked = None if going.ended else loop.prompt(judge.interface)
     if as_json:
         following = asked.text if asked else None
         print_json({"evidence": evidence, "published": going.published, "prompt": following, "ended": going.ended})
     else:
-        show_evidence(evidence)
-        for name in going.published:
-            show(f"skill: {name}")
         show()
         show(asked.text if asked else f"The run is over: {going.ended}.")
     if not evidence.passed:
@@ -165,20 +162,18 @@ def optimize(
     from eval.task import load_task
     from kb.cli.run_report import finish, tell
     from kb.kernels import Language
-    from kb.runs import Kind, Plan
+    from kb.runs import Kind
 
-    loaded = load_task(task)
+    loaded, chosen = load_task(task), Language.named(language) if language else None
     with open_kb() as kb:
-        plan = Plan(
-            task=loaded,
-            target=target,
-            language=Language.named(language) if language else kb.language_for(target),
+        plan = kb.plan(
+            loaded,
+            target,
+            language=chosen,
             synthesizer=Kind.named(synthesizer),
             evaluations=evaluations,
             seed=seed,
             control=control,
-            model=kb.settings.anthropic_model,
         )
-        run = kb.start_run(plan)
-        kb.resume(run, minutes=minutes, tell=tell(run, quiet=as_json))
+        run = kb.optimize(plan, minutes=minutes, tell=partial(tell, quiet=as_json))
     finish(run, as_json=as_json)

@@ -1,6 +1,7 @@
 """What all commands share: options, opening the knowledge base, printing."""
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +9,9 @@ import typer
 
 if TYPE_CHECKING:
     from kb.session import KnowledgeBase
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What a terminal takes for a command, or cannot print; documents and candidates may hold it."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[
@@ -28,7 +32,7 @@ def notify(message: str) -> None:
 
 
 def show(text: str = "") -> None:
-    print(text.rstrip(), flush=True)
+    print(_CONTROLS.sub(lambda match: match.group().encode("unicode_escape").decode(), text.rstrip()), flush=True)
 
 
 def print_json(value: object) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from kb.cli.evidence_report import headline
 from kb.cli.output import notify, print_json, show
+from kb.errors import RunError
 from kb.loop import Tell, say_nothing
 from kb.protocols import Attempt
 from kb.runs import Kind, Run
@@ -25,12 +26,15 @@ def tell(run: Run, *, quiet: bool) -> Tell:
 def finish(run: Run, *, as_json: bool) -> None:
     """Outcome and plot of a run that stopped. Raises Exit with status 1 when nothing passed."""
     plot = run.folder / "progress.png"
-    draw([run], plot)
+    try:
+        draw([run], plot)
+    except RunError as error:
+        notify(error.message)
     if as_json:
-        print_json(summary(run) | {"plot": str(plot)})
+        print_json(summary(run))
     else:
         _show_outcome(run)
-        show(f"plot: {plot}")
+        show(f"journal and plot: {run.folder}")
     if run.best is None:
         raise typer.Exit(1)
 
@@ -81,7 +85,7 @@ def show_curves(runs: Sequence[Run]) -> None:
     show("best so far, after each candidate:")
     for run in runs:
         curve = accumulate((attempt.evidence.speedup or 0.0 for attempt in run.attempts), max)
-        show(f"  {run.id:<56} {'  '.join(f'{speedup:5.2f}x' for speedup in curve)}")
+        show(f"  {run.id:<56} {'  '.join(f'{speedup:5.2f}x' if speedup else '    -' for speedup in curve)}")
 
 
 def summary(run: Run) -> dict[str, object]:
@@ -102,7 +106,11 @@ def summary(run: Run) -> dict[str, object]:
 
 
 def draw(runs: Sequence[Run], path: Path) -> None:
-    """Speed-up of each judged candidate, and of the best so far, as a PNG."""
+    """Speed-up of each judged candidate, and of the best so far, as a PNG.
+
+    Raises:
+        RunError: it cannot be written.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -121,9 +129,9 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(fontsize="small")
     try:
-        figure.savefig(path, dpi=120)
+        figure.savefig(path, format="png", dpi=120)
     except OSError as error:
-        notify(f"the plot could not be written: {error}")
+        raise RunError(f"the plot cannot be written: {error}", hint="name a file in a folder of yours") from error
 
 
 def _verdict(attempt: Attempt) -> str:

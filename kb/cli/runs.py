@@ -1,5 +1,6 @@
 """`kb runs list | show | resume`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -70,5 +71,5 @@ def resume_run(
 
     with open_kb() as kb:
         run = kb.runs.get(name)
-        kb.resume(run, minutes=minutes, tell=tell(run, quiet=as_json))
+        kb.resume(run, minutes=minutes, tell=partial(tell, quiet=as_json))
     finish(run, as_json=as_json)

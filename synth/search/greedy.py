@@ -2,11 +2,13 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 
 from kb.kernels import Parameter
 
 Point = Mapping[str, int]
+DRAWS = 100
+"""At random, before the rest of the grid is gone through in order: grids may be too large to list."""
 
 
 def next_point(
@@ -31,12 +33,13 @@ def next_point(
     scored = [(score, point) for point, score in tried if score is not None]
     best = max(scored, key=lambda pair: pair[0])[1] if scored else start
     draw = random.Random(f"{seed} {len(tried)}")  # noqa: S311 - a search, not a secret
-    fresh = [p for p in _neighbours(space, best) if _key(p) not in known]
-    if not fresh:
-        names = [parameter.name for parameter in space]
-        points = (dict(zip(names, values, strict=True)) for values in product(*(p.choices for p in space)))
-        fresh = [point for point in points if _key(point) not in known]
-    return draw.choice(fresh) if fresh else None
+    if near := [p for p in _neighbours(space, best) if _key(p) not in known]:
+        return draw.choice(near)
+    drawn = ({p.name: draw.choice(p.choices) for p in space} for _ in range(DRAWS))
+    everything = (
+        dict(zip((p.name for p in space), values, strict=True)) for values in product(*(p.choices for p in space))
+    )
+    return next((point for point in chain(drawn, everything) if _key(point) not in known), None)
 
 
 def _neighbours(space: Sequence[Parameter], point: Point) -> list[dict[str, int]]:

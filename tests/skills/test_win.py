@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kb.errors import SkillError
 from kb.evidence import Evidence, Outcome
-from kb.kernels import Candidate, Interface, Task, TensorSpec
+from kb.kernels import Candidate, Interface, Task, TensorSpec, digest_of
 from kb.protocols import Attempt
 from kb.skill import Skill
 from kb.skillbook import FAILURES_SHOWN, Skillbook, skill_of_win
@@ -31,7 +31,7 @@ def attempt(candidate: Candidate, seen: Evidence, note: str = "") -> Attempt:
 def test_a_win_becomes_a_verified_skill_that_is_valid_everywhere(book: Skillbook) -> None:
     published = book.publish(skill_of_win(TASK, KERNEL, WIN, note="One pass."))
 
-    assert published.name == f"row-softmax-mi300x-{KERNEL.digest[:8]}"
+    assert published.name == f"row-softmax-mi300x-{digest_of(TASK.digest + KERNEL.digest)[:8]}"
     assert (published.standing, published.target, published.candidate) == ("verified", "mi300x", KERNEL)
     assert skills_ref.validate(published.folder) == []
     front = (published.folder / "SKILL.md").read_text(encoding="utf-8")

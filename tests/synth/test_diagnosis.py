@@ -51,7 +51,7 @@ def test_failing_cases_are_named_with_their_error() -> None:
     )
 
     assert diagnose(evidence(CPP, Outcome.INCORRECT, cases=cases))[1:] == (
-        "Right in 1 of the 3 cases tried.",
+        "Right in 1 case(s).",
         "Case `rows=7`: incorrect, largest error inf, inf times what is allowed.",
         "Case `rows=9`: raised.",
     )
