@@ -8,6 +8,7 @@ from typing import Any
 
 MAX_LINE_BYTES = 1 << 24
 """Holds the longest source a task or candidate may have, escaped, and the facts of a target beside it."""
+CLOSED = -1
 Message = dict[str, Any]
 
 
@@ -28,7 +29,9 @@ class Channel:
         self._buffer = b""
 
     def send(self, message: Message, *, within_s: float | None = None) -> None:
-        """Raises BrokenPipeError when the other end is gone, TimeoutError when it does not read in time."""
+        """Raises BrokenPipeError when either end is closed, TimeoutError when the other does not read in time."""
+        if self._write_fd == CLOSED:
+            raise BrokenPipeError
         deadline = _deadline(within_s)
         data = json.dumps(message).encode() + b"\n"
         while data:
@@ -65,8 +68,9 @@ class Channel:
         return message
 
     def close(self) -> None:
-        os.close(self._read_fd)
-        os.close(self._write_fd)
+        for handle in {self._read_fd, self._write_fd} - {CLOSED}:
+            os.close(handle)
+        self._read_fd = self._write_fd = CLOSED
 
 
 def _deadline(within_s: float | None) -> float | None:

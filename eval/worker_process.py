@@ -27,7 +27,7 @@ from kb.kernels import Candidate
 HERE = Path(__file__).parent
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
           "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
-START_S, EXIT_S, STOP_S = 60.0, 5.0, 1.0
+START_S, EXIT_S, STOP_S = 60.0, 5.0, 5.0
 STILL_S = 0.002
 STOPPED_CPU_S = 0.001
 """Of a process that is stopped; none is right."""
@@ -192,27 +192,37 @@ class WorkerProcess:
         if Guard.PAUSE not in self._guards:
             return
         os.killpg(self.pid, signal.SIGSTOP)
+        if not self._comes_to(os.WSTOPPED | os.WEXITED):
+            raise Fault(Outcome.FORBIDDEN, "its process does not stop when it is told to")
+        self._stopped_at_cpu_s = self._cpu_s_at_rest()
+
+    def _go_on(self) -> None:
+        if self._stopped_at_cpu_s is None:
+            return
+        if self._cpu_s() > self._stopped_at_cpu_s + STOPPED_CPU_S and not self._comes_to(os.WEXITED):
+            raise Fault(Outcome.FORBIDDEN, "its process worked while it should have stood still")
+        self._stopped_at_cpu_s = None
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def _comes_to(self, states: int) -> bool:
+        """Whether the process is soon in one of these states of os.waitid."""
         deadline = time.monotonic() + STOP_S
-        while os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        while os.waitid(os.P_PID, self.pid, states | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > deadline:
-                raise Fault(Outcome.FORBIDDEN, "its process does not stop when it is told to")
+                return False
             time.sleep(1e-5)
-        # Where a hypervisor takes the core from a thread that is just stopping, the time is still put down to it.
+        return True
+
+    def _cpu_s_at_rest(self) -> float:
+        """Where a hypervisor takes the core from a thread that is just stopping, the time is still put down to it."""
+        deadline = time.monotonic() + STOP_S
         before_s = None
         while (cpu_s := self._cpu_s()) != before_s:
             if time.monotonic() > deadline:
                 raise Fault(Outcome.FORBIDDEN, "its process does not stand still when it is stopped")
             before_s = cpu_s
             time.sleep(STILL_S)
-        self._stopped_at_cpu_s = cpu_s
-
-    def _go_on(self) -> None:
-        if self._stopped_at_cpu_s is None:
-            return
-        if self._cpu_s() > self._stopped_at_cpu_s + STOPPED_CPU_S:
-            raise Fault(Outcome.FORBIDDEN, "its process worked while it should have stood still")
-        self._stopped_at_cpu_s = None
-        os.killpg(self.pid, signal.SIGCONT)
+        return cpu_s
 
     def _cpu_s(self) -> float:
         """Of the worker's process. The clock's number: CPUCLOCK_SCHED in Linux's posix-timers_types.h."""

@@ -11,13 +11,14 @@ from statistics import median
 
 import pytest
 
-from eval import channel, measure, trial
+from eval import channel, measure, trial, worker_process
 from eval.worker_process import ALL_GUARDS, Guard
 from kb.evidence import Outcome
 from tests.eval.judging import (
     CORRECT,
     PATIENCE_S,
     WRONG,
+    baselines,
     given_case,
     is_alive,
     judge,
@@ -41,6 +42,7 @@ class Cheat:
         timed: It is right when checked, and cheats where time is measured.
         hidden: Sizes at which it is wrong; without them it is accepted.
         settle_s: How long its outputs are watched: longer than it dawdles, on a machine that may be loaded.
+        batch_s: How long a batch is timed: longer than a loaded machine keeps answers back, where that matters.
     """
 
     file: str
@@ -51,6 +53,7 @@ class Cheat:
     timed: bool = False
     hidden: dict[str, int] = field(default_factory=dict)
     settle_s: float = 0.05
+    batch_s: float = 0.01
 
     @property
     def path(self) -> Path:
@@ -66,7 +69,7 @@ CHEATS = [
     Cheat("relies_on_zeros.cpp", Outcome.INCORRECT, Guard.COMPARISON, on="row_sum"),
     Cheat("relies_on_identity.cpp", Outcome.INCORRECT, Guard.COMPARISON, on="linear"),
     Cheat("special_cases_size.cpp", Outcome.INCORRECT, on="row_sum", hidden={"COLS": 333}),
-    Cheat("hangs.cpp", Outcome.TIMED_OUT, call_s=1.5),
+    Cheat("hangs.cpp", Outcome.TIMED_OUT, call_s=1.0),
     Cheat("crashes_at_exit.cpp", Outcome.CRASHED, Guard.EXIT),
     Cheat("prints_pass.cpp", Outcome.FORGED, Guard.CHANNEL),
     Cheat("endless_line.cpp", Outcome.FORGED, Guard.CHANNEL),
@@ -76,8 +79,7 @@ CHEATS = [
     Cheat("writes_late.cpp", Outcome.LATE_OUTPUT, Guard.AT_ONCE, settle_s=0.4),
     Cheat("caches_by_pointer.cpp", Outcome.STALE_OUTPUT, Guard.FRESH_INPUTS, timed=True),
     Cheat("skips_calls.cpp", Outcome.STALE_OUTPUT, Guard.COMPARISON, timed=True),
-    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True),
-    Cheat("wakes_itself.cpp", Outcome.FORBIDDEN, Guard.PAUSE),
+    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True, batch_s=0.2),
     Cheat("reads_parent.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("opens_socket.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("segfault.cpp", Outcome.CRASHED),
@@ -90,7 +92,6 @@ CHEATS = [
     Cheat("bad_dtype.py", Outcome.BAD_OUTPUT),
     Cheat("lazy_output.py", Outcome.BAD_OUTPUT),
     Cheat("too_many_outputs.py", Outcome.BAD_OUTPUT),
-    Cheat("no_output.py", Outcome.BAD_OUTPUT),
     Cheat("syntax_error.py.txt", Outcome.COMPILE_ERROR),
     Cheat("no_model.py", Outcome.COMPILE_ERROR),
     Cheat("does_not_compile.cpp", Outcome.COMPILE_ERROR),
@@ -99,7 +100,7 @@ CHEATS = [
     Cheat("wrong_answer.cpp", Outcome.INCOMPATIBLE_PARAMETERS, on="scaled_by"),
     Cheat("raises.py", Outcome.RAISED),
 ]
-FUTILE = {"slow_to_answer.cpp", "works_ahead.cpp", "spins.cpp", "forks.cpp"}
+FUTILE = {"wakes_itself.cpp", "slow_to_answer.cpp", "works_ahead.cpp", "spins.cpp", "forks.cpp"}
 """Cheats that nobody refuses, because they gain nothing."""
 HONEST = {
     "scale_openmp.cpp": "scale",
@@ -113,16 +114,17 @@ HONEST = {
     "scaled_by.py": "scaled_by",
 }
 """Files of kernels/correct, and the tasks that they do."""
-TIMED = {"scale_openmp.cpp", "total.cpp", "linear_loaded.py"}
+TIMED = {"scale_openmp.cpp", "total.cpp"}
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rounds against the eager baseline alone, and a patience that a loaded machine does not outwear."""
     monkeypatch.setattr(measure.torch, "compile", _not_here)
+    monkeypatch.setattr(worker_process, "STOP_S", 1.0)
     monkeypatch.setattr(measure, "REHEARSALS", 5)
-    monkeypatch.setattr(measure, "LEAST_ROUNDS", 8)
-    monkeypatch.setattr(measure, "MOST_ROUNDS", 8)
+    monkeypatch.setattr(measure, "LEAST_ROUNDS", 5)
+    monkeypatch.setattr(measure, "MOST_ROUNDS", 5)
     monkeypatch.setattr(measure, "WIN_SESSIONS", 1)
     monkeypatch.setattr(channel, "MAX_LINE_BYTES", 1 << 19)
 
@@ -142,6 +144,7 @@ def _marks(cheat: Cheat) -> list[pytest.MarkDecorator]:
 @pytest.mark.parametrize("cheat", parameters(CHEATS))
 def test_a_cheat_is_refused_for_what_it_is(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
+    monkeypatch.setattr(measure, "BATCH_S", cheat.batch_s)
 
     verdict = judge(cheat.path, cheat.on, call_s=cheat.call_s or PATIENCE_S, timed=cheat.timed, hidden=cheat.hidden)
 
@@ -151,6 +154,7 @@ def test_a_cheat_is_refused_for_what_it_is(cheat: Cheat, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("cheat", parameters([c for c in CHEATS if c.guard or c.call_s or c.hidden]))
 def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
+    monkeypatch.setattr(measure, "BATCH_S", cheat.batch_s)
 
     verdict = judge(cheat.path, cheat.on, ALL_GUARDS - {cheat.guard}, timed=cheat.timed)
 
@@ -174,15 +178,15 @@ def test_what_asking_costs_is_not_for_the_candidate_to_say() -> None:
 
 @needs_compiler
 def test_work_ahead_of_the_question_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "SETTLE_S", 0.05)
+    monkeypatch.setattr(measure, "SETTLE_S", 0.1)
     monkeypatch.setattr(measure, "MOST_SETS", 4)  # so few that they are done in that time
 
-    paused = judge(WRONG / "works_ahead.cpp", "sines", timed=True).timing
-    free = judge(WRONG / "works_ahead.cpp", "sines", ALL_GUARDS - {Guard.PAUSE}, timed=True).timing
+    paused_us, free_us = (
+        median(measure.measure(trial_of(WRONG / "works_ahead.cpp", guards), baselines("sines")).sessions[0].inside_us)
+        for guards in (ALL_GUARDS, ALL_GUARDS - {Guard.PAUSE})
+    )
 
-    assert paused
-    assert free
-    assert free.candidate_us < 0.5 * paused.candidate_us
+    assert free_us < 0.5 * paused_us
 
 
 @pytest.mark.parametrize(("guards", "busy"), [(ALL_GUARDS, False), (ALL_GUARDS - {Guard.PAUSE}, True)])

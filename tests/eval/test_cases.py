@@ -1,0 +1,249 @@
+"""Candidates are tried at sizes and values of the judge's choice, and must be as near as the native operation is."""
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch  # noqa: TID253 - what is tested computes with it
+
+from eval.cases import VALUES, Case, allowance, cases, count_elements, given_case, make_case, smaller_sizes
+from eval.reference import Reference, integer_constants
+from eval.task import load_task
+from kb.errors import TaskError
+from kb.evidence import Outcome
+from kb.kernels import Task
+from tests.eval.judging import HERE
+
+FILE = """
+import torch
+from torch import nn
+
+{constants}
+
+class Model(nn.Module):
+    def forward(self, x):
+        return {result}
+
+def get_inputs():
+    return [{input}]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def task_of(result: str = "x + 1", *, constants: str = "N = 64", drawn: str = "torch.randn(N)") -> Task:
+    return Task(name="small", source=FILE.format(constants=constants, result=result, input=drawn))
+
+
+def case_of(task: Task) -> Case:
+    return given_case("given", Reference(task, seed=0))
+
+
+@pytest.mark.parametrize("path", sorted((HERE / "tasks").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("elements", [1 << 10, 1 << 12])
+def test_sizes_shrink_to_the_limit_and_the_reference_runs_there(path, elements) -> None:
+    task = load_task(path)
+
+    sizes = smaller_sizes(task, elements=elements, odd=False)
+
+    assert sizes
+    assert set(sizes) <= set(integer_constants(task))
+    reference = Reference(task, seed=0, sizes=sizes)
+    assert count_elements(reference.interface()) <= elements
+    assert list(cases(reference, sizes=sizes))
+
+
+def test_odd_sizes_are_odd_and_different() -> None:
+    task = task_of(constants="A = 1024\nB = 1024\nC = 512", drawn="torch.randn(A, B, C)")
+
+    sizes = smaller_sizes(task, elements=1 << 16, odd=True)
+
+    assert sizes
+    assert set(sizes) == {"A", "B", "C"}
+    assert all(size % 2 for size in sizes.values())
+    assert len(set(sizes.values())) == 3
+
+
+def test_a_task_that_takes_no_odd_size_is_tried_at_even_ones_all_the_same() -> None:
+    task = task_of("x.view(-1, 2).sum(-1)", constants="N = 4096")
+
+    assert smaller_sizes(task, elements=1 << 10, odd=False) is not None
+    assert (smaller_sizes(task, elements=1 << 10, odd=True) or {"N": 0})["N"] % 2 == 0
+
+
+@pytest.mark.parametrize("constants", ["", "N = float(64)", "def n(): return 64"])
+def test_a_task_without_sizes_has_no_smaller_ones(constants: str) -> None:
+    task = task_of(constants=constants, drawn="torch.randn(64)")
+
+    assert not smaller_sizes(task, elements=16, odd=False)
+
+
+def test_each_kind_of_values_is_tried() -> None:
+    task = task_of()
+
+    tried = list(cases(Reference(task, seed=0), sizes={"N": 64}))
+
+    assert [case.name.rpartition("; ")[2] for case in tried] == [f"{kind} values" for kind in VALUES]
+    assert all("N=64" in case.name for case in tried)
+
+
+def test_integers_are_tried_as_they_are_drawn_alone() -> None:
+    task = task_of("x + 1", drawn="torch.randint(0, 9, (N,))")
+
+    [case] = cases(Reference(task, seed=0), sizes={"N": 64})
+
+    assert case.compare([case.inputs[0] + 1]).outcome is Outcome.PASSED
+
+
+def test_values_on_which_the_reference_is_not_finite_are_left_out() -> None:
+    task = task_of("torch.log(x)", drawn="torch.rand(N) + 1")
+
+    tried = list(cases(Reference(task, seed=0), sizes={"N": 64}))
+
+    assert "signed" not in " ".join(case.name for case in tried)
+    assert tried
+
+
+@pytest.mark.parametrize("result", ["torch.log(x - x)", "(x - x) / (x - x)", "x * 3e38 * 3e38"])
+def test_a_reference_that_is_not_finite_on_its_own_inputs_is_no_reference(result: str) -> None:
+    with pytest.raises(TaskError, match=r"infinit|not a number"):
+        case_of(task_of(result))
+
+
+def test_where_the_reference_overflows_nothing_is_accepted() -> None:
+    reference = Reference(task_of("x * 3e38 * 3e38"), seed=0)
+
+    case = make_case("overflow", reference, reference.inputs(0))
+
+    assert not case.is_finite
+    assert list(cases(reference, sizes={})) == []
+
+
+@pytest.mark.parametrize("result", ["x.add_(1)", "torch.relu_(x)"])
+def test_a_reference_that_changes_its_inputs_is_no_reference(result: str) -> None:
+    with pytest.raises(TaskError, match="changes its inputs"):
+        case_of(task_of(result))
+
+
+NEAR = {
+    "what the native operation gives": (lambda y: y, True),
+    "what it gives, a rounding off": (lambda y: y * (1 + torch.finfo(torch.float32).eps), True),
+    "rounded to float16": (lambda y: y.half().float(), False),
+    "rounded to bfloat16": (lambda y: y.bfloat16().float(), False),
+    "one element off by a thousandth": (lambda y: y + 0.001 * (torch.arange(len(y)) == 7), False),
+    "zeros": (torch.zeros_like, False),
+    "the mean of all": (lambda y: y.mean().expand_as(y), False),
+    "one element infinite": (lambda y: torch.where(torch.arange(len(y)) == 7, math.inf, y), False),
+    "one element not a number": (lambda y: torch.where(torch.arange(len(y)) == 7, math.nan, y), False),
+}
+
+
+@pytest.mark.parametrize("result", ["x + 1", "torch.tanh(x)", "x.cumsum(0)", "torch.softmax(x, 0)"])
+@pytest.mark.parametrize(("change", "accepted"), NEAR.values(), ids=NEAR)
+def test_an_output_must_be_as_near_as_the_native_operations(result: str, change, accepted: bool) -> None:
+    case = case_of(task_of(result, constants="N = 1000"))
+    [native] = case.reference.native(case.inputs)
+
+    output = change(native)
+
+    assert (case.compare([output]).outcome is Outcome.PASSED) == accepted
+    assert case.near([output], native) == accepted
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+def test_the_native_operation_itself_passes_in_every_precision(dtype: str) -> None:
+    task = task_of("torch.softmax(x, -1)", constants="N = 4096", drawn=f"torch.randn(N, dtype=torch.{dtype})")
+    for case in cases(Reference(task, seed=0), sizes={"N": 4096}):
+        native = case.reference.native(case.inputs)
+
+        assert case.compare(native).outcome is Outcome.PASSED
+        assert case.near(native, native)
+
+
+@pytest.mark.parametrize("lanes", [8, 16, 64])
+def test_adding_up_in_lanes_passes(lanes: int) -> None:
+    case = case_of(task_of("x.sum(-1)", constants="ROWS = 20\nCOLS = 4096", drawn="torch.randn(ROWS, COLS)"))
+    total = torch.zeros(20, lanes)
+    for columns in case.inputs[0].split(lanes, dim=-1):
+        total = total + columns
+
+    assert case.compare([total.sum(-1)]).outcome is Outcome.PASSED
+
+
+WRONG_INTEGERS = {
+    "int64, small": ("torch.arange(N) + x - x", 1),
+    "int64, too large for a double": ("torch.arange(N) + (1 << 60) + x - x", 1),
+    "uint8": ("(torch.arange(N) + x - x).to(torch.uint8)", 1),
+}
+
+
+@pytest.mark.parametrize(("result", "step"), WRONG_INTEGERS.values(), ids=WRONG_INTEGERS)
+def test_integers_must_be_exact(result: str, step: int) -> None:
+    case = case_of(task_of(result, drawn="torch.randint(0, 9, (N,))"))
+    [native] = case.reference.native(case.inputs)
+    other = native.clone()
+    other[5] += step
+
+    assert case.compare([native]).outcome is Outcome.PASSED
+    assert case.near([native], native)
+    assert case.compare([other]).outcome is Outcome.INCORRECT
+    assert not case.near([other], native)
+
+
+def test_truth_must_be_exact() -> None:
+    case = case_of(task_of("x > 0"))
+    [native] = case.reference.native(case.inputs)
+
+    assert case.compare([native]).outcome is Outcome.PASSED
+    assert case.compare([~native]).outcome is Outcome.INCORRECT
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_more_is_allowed_where_the_reference_is_larger_or_errs_more(dtype) -> None:
+    expected = torch.tensor([0.0, 1e-3, 1.0, 1e3], dtype=torch.float64)
+    errors = (0.0, 1e-6, 1e-3, 1.0)
+
+    allowed = [allowance(expected, error, dtype) for error in errors]
+
+    assert all(bool((a > 0).all()) for a in allowed)
+    assert all(bool((a.diff() >= 0).all()) for a in allowed)
+    assert all(bool((more >= less).all()) for less, more in pairwise(allowed))
+
+
+def test_coarser_types_are_allowed_more_rounding() -> None:
+    expected = torch.ones(8, dtype=torch.float64)
+    types = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+    allowed = [float(allowance(expected, 0.0, dtype).max()) for dtype in types]
+
+    assert allowed == sorted(allowed)
+
+
+def test_a_refusal_names_the_case_and_how_far_off_it_is() -> None:
+    case = case_of(task_of())
+    [native] = case.reference.native(case.inputs)
+
+    result = case.compare([native + 1])
+
+    assert result.name == "given"
+    assert result.max_error == pytest.approx(1)
+    assert result.error_ratio
+    assert result.error_ratio > 1
+    assert result.detail
+
+
+def test_all_outputs_are_compared() -> None:
+    case = case_of(task_of("(x + 1, x - 1)"))
+    first, second = case.reference.native(case.inputs)
+
+    assert case.compare([first, second]).outcome is Outcome.PASSED
+    assert case.compare([first, second + 1]).outcome is Outcome.INCORRECT
+    assert case.compare([first + 1, second]).outcome is Outcome.INCORRECT
+    assert not case.near([first, second + 1], (first, second))
+
+
+def test_an_output_without_elements_is_right() -> None:
+    case = case_of(task_of("x[:0]"))
+
+    assert case.compare([torch.empty(0)]).outcome is Outcome.PASSED

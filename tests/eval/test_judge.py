@@ -1,0 +1,259 @@
+"""The judge in its own process: a verdict comes whole, and what is not the candidate's fault is an error."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eval import driver
+from eval.driver import LocalJudge
+from eval.judge import TaskJudge
+from eval.machine import sandbox_level
+from kb.errors import JudgeError, KbError, TaskError
+from kb.evidence import Evidence, Grade, Outcome
+from kb.kernels import Candidate, Language, Task
+from tests.eval.judging import WRONG, candidate, is_alive, needs_compiler, needs_linux, task
+
+pytestmark = needs_linux
+
+HERE_ISA = f"cpu {os.uname().machine}"
+TRITON = Candidate(language=Language.TRITON, source="import triton")
+
+
+@pytest.fixture(autouse=True)
+def eager_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.compile gives the reference back as it is: compiling it takes a while and is not tested here."""
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def judge_for(subject: Task, cache: Path, *, isa: str = HERE_ISA, call_s: float = 60.0) -> LocalJudge:
+    return LocalJudge(subject, target="cpu", isa=isa, facts=[], cache=cache, call_s=call_s)
+
+
+@needs_compiler
+def test_candidates_are_judged_one_after_the_other_wherever_kb_is_started(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("eval.py", "torch.py"):
+        (tmp_path / name).write_text("raise SystemExit('not this one')\n")
+    monkeypatch.chdir(tmp_path)
+
+    with judge_for(task("row_sum"), tmp_path) as judge:
+        wrong = judge.verify(candidate(WRONG / "special_cases_size.cpp"))
+        right = judge.verify(ROW_SUM)
+        with pytest.raises(JudgeError, match="do not run on CPUs"):
+            judge.verify(TRITON)
+        broken = judge.verify(candidate(WRONG / "does_not_compile.cpp"))
+
+        assert [str(spec) for spec in judge.interface.inputs] == ["x: float32[100, 320]"]
+    assert (wrong.outcome, wrong.grade, wrong.timing) == (Outcome.INCORRECT, None, None)
+    assert "ROWS" in wrong.detail, "the case is named"
+    assert broken.outcome is Outcome.COMPILE_ERROR
+    assert (right.outcome, right.grade) == (Outcome.PASSED, Grade.MEASURED), right
+    assert right.candidate_digest == ROW_SUM.digest
+    assert right.task_digest == task("row_sum").digest
+    assert len({case.name for case in right.cases}) > 4
+    assert right.timing
+    assert right.timing.low <= right.timing.speedup
+    assert right.sandbox_level == sandbox_level()
+    assert Evidence.model_validate_json(right.model_dump_json()) == right
+    assert list(temporary.iterdir()) == []
+
+
+ROW_SUM = Candidate(
+    language=Language.CPP,
+    source="""
+#include "kb_tensor.h"
+extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {
+    const float *x = (const float *)inputs[0].data;
+    const int64_t rows = inputs[0].shape[0], cols = inputs[0].shape[1];
+    for (int64_t row = 0; row < rows; row++) {
+        long double sum = 0;  // slow, so that one session shows that it is no win
+        for (int64_t i = 0; i < cols; i++) sum += x[row * cols + i];
+        ((float *)outputs[0].data)[row] = sum;
+    }
+}
+""",
+)
+
+
+def test_a_reference_that_raises_is_the_tasks_fault(tmp_path: Path) -> None:
+    source = task("row_sum").source.replace("return x.sum(dim=-1)", "raise ValueError('no rows')")
+
+    with pytest.raises(TaskError, match="no rows") as caught:
+        judge_for(Task(name="broken", source=source), tmp_path)
+
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("isa", ["", "sparc v9 64", "gpu"])
+def test_a_target_without_a_compiler_is_told_at_once(tmp_path: Path, isa: str) -> None:
+    with pytest.raises(JudgeError, match="no compiler for cpu"):
+        judge_for(task("row_sum"), tmp_path, isa=isa)
+
+
+REFUSED = {
+    "Triton on a CPU": (HERE_ISA, TRITON, "do not run on CPUs"),
+    "C++ for a GPU": ("hip gfx942 64", ROW_SUM, "cannot be screened"),
+    "C++ for another CPU": ("cpu sparc64", ROW_SUM, "timed on a sparc64 machine"),
+}
+
+
+@pytest.mark.parametrize(("isa", "subject", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_candidate_in_a_language_that_does_not_fit_is_no_verdict(isa: str, subject: Candidate, message: str) -> None:
+    judge = TaskJudge(task("row_sum"), "cpu", isa, [], call_s=60.0)
+
+    with pytest.raises(JudgeError, match=message):
+        judge.verify(subject)
+
+
+def test_a_task_without_sizes_to_change_is_tried_on_other_values_all_the_same() -> None:
+    source = task("clone").source.replace("COLS = 1000", "").replace("COLS", "1000")
+    judge = TaskJudge(Task(name="clone", source=source), "cpu", HERE_ISA, [], call_s=60.0)
+
+    assert any("signed" in case.name for case in judge._cases)
+
+
+@dataclass
+class Verifying:
+    """A verdict on a candidate that hangs, under way."""
+
+    judge: LocalJudge
+    worker: int
+    """Its process."""
+    thread: threading.Thread
+    errors: list[Exception]
+
+    def ended(self) -> Exception:
+        self.thread.join(30)
+        [error] = self.errors
+        return error
+
+
+@pytest.fixture
+def verifying(tmp_path: Path, temporary: Path) -> Iterator[Verifying]:
+    judge = judge_for(task("scale"), tmp_path)
+    errors: list[Exception] = []
+
+    def verify() -> None:
+        try:
+            judge.verify(HANGS)
+        except (KbError, OSError) as error:  # the latter when it is closed meanwhile
+            errors.append(error)
+
+    thread = threading.Thread(target=verify)
+    thread.start()
+    yield Verifying(judge, _first(lambda: _worker_of(judge._process.pid, temporary)), thread, errors)
+    judge.close()
+    thread.join()
+
+
+HANGS = Candidate(
+    language=Language.CPP,
+    source="""
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "kb_tensor.h"
+extern "C" void model_new(const Tensor *, const Tensor *, const double *, Tensor *) {
+    close(open("hangs", O_CREAT | O_WRONLY, 0600));
+    sleep(100);
+}
+""",
+)
+
+
+def _worker_of(judge: int, temporary: Path) -> int | None:
+    """Its process, once the candidate hangs."""
+    if not list(temporary.glob("*/hangs")):
+        return None
+    children = Path(f"/proc/{judge}/task/{judge}/children").read_text(encoding="utf-8").split()
+    return next((int(pid) for pid in children if _command_of(pid).count("worker.py")), None)
+
+
+def _command_of(pid: str) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+
+
+def _first(find: Callable[[], int | None]) -> int:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if found := find():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("the candidate was not called")
+
+
+@needs_compiler
+def test_a_judge_that_is_killed_leaves_no_worker_and_is_an_error(verifying: Verifying) -> None:
+    verifying.judge._process.send_signal(signal.SIGKILL)
+
+    assert isinstance(verifying.ended(), JudgeError)
+    assert not is_alive(verifying.worker)
+    with pytest.raises(JudgeError, match="died"):
+        verifying.judge.verify(ROW_SUM)
+
+
+@needs_compiler
+def test_a_judge_that_is_closed_takes_its_worker_along_and_cleans_up(verifying: Verifying, temporary: Path) -> None:
+    verifying.judge.close()
+
+    assert not is_alive(verifying.worker)
+    assert list(temporary.iterdir()) == []
+
+
+LATE_JUDGE = """#!{python}
+import json, sys, time
+questions, answers = open(int(sys.argv[-2])), open(int(sys.argv[-1]), "w")
+interface = {{"inputs": [], "state": [], "outputs": [], "init": []}}
+for number, question in enumerate(questions):
+    time.sleep(1 if number else 0)
+    print(json.dumps({{"interface": interface}} if number == 0 else {{"evidence": "late"}}), file=answers, flush=True)
+"""
+
+
+def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "judge"
+    fake.write_text(LATE_JUDGE.format(python=sys.executable))
+    fake.chmod(0o755)
+    monkeypatch.setattr(driver.sys, "executable", str(fake))
+
+    with judge_for(task("scale"), tmp_path) as judge:
+        monkeypatch.setattr(driver, "ANSWER_S", 0.3)
+        with pytest.raises(JudgeError, match=r"no verdict within 0\.3 s"):
+            judge.verify(ROW_SUM)
+        monkeypatch.setattr(driver, "ANSWER_S", 30.0)
+        with pytest.raises(JudgeError, match="died"):
+            judge.verify(ROW_SUM)
+
+
+def test_a_judge_that_is_closed_can_be_closed_again_and_judges_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "judge"
+    fake.write_text(LATE_JUDGE.format(python=sys.executable))
+    fake.chmod(0o755)
+    monkeypatch.setattr(driver.sys, "executable", str(fake))
+    judge = judge_for(task("scale"), tmp_path)
+
+    judge.close()
+    judge.close()
+
+    with pytest.raises(JudgeError):
+        judge.verify(ROW_SUM)

@@ -1,0 +1,241 @@
+"""The judge shares memory with a worker and reads more of it, and nothing that the worker says of it is believed."""
+
+import ctypes
+import mmap
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pytest
+import torch  # noqa: TID253 - what is tested computes with it
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from eval.memory import ALIGNMENT, Layout, SharedTensors, lies_in, read_tensor, same_bits
+from eval.python_model import mapped
+from eval.worker_process import _new_memory
+from kb.errors import JudgeError
+from tests.eval.judging import needs_linux
+
+pytestmark = needs_linux
+
+HOLDER = """
+import ctypes, mmap, sys
+values = (ctypes.c_float * 24)(*range(24))
+shared = mmap.mmap(int(sys.argv[1]), 4096)
+place = ctypes.addressof(ctypes.c_char.from_buffer(shared))
+print(ctypes.addressof(values), place, flush=True)
+sys.stdin.read()
+"""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds 0, 1, ... 23 as float32, and a mapping of memory that is shared with it."""
+
+    process: subprocess.Popen[str]
+    memory: int
+    pointer: int
+    shared: int
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+
+@pytest.fixture(scope="module")
+def holder() -> Iterator[Holder]:
+    memory = _new_memory()
+    os.ftruncate(memory, 4096)
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-c", HOLDER, str(memory)], pass_fds=[memory], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout
+    pointer, shared = map(int, process.stdout.readline().split())
+    found = Holder(process, memory, pointer, shared)
+    try:
+        read_tensor(found.pid, pointer, layout((1,)))
+    except JudgeError:
+        process.kill()
+        pytest.skip("this system does not let a process read its children's memory")
+    yield found
+    process.kill()
+    process.communicate()
+    os.close(memory)
+
+
+def layout(shape: tuple[int, ...], stride: tuple[int, ...] | None = None, dtype: str = "float32") -> Layout:
+    return Layout(
+        dtype=dtype, shape=shape, stride=torch.empty(shape, device="meta").stride() if stride is None else stride
+    )
+
+
+PLACES = {
+    "in a row": ((24,), (1,)),
+    "a matrix": ((4, 6), (6, 1)),
+    "transposed": ((6, 4), (1, 6)),
+    "every other column": ((4, 3), (6, 2)),
+    "one row many times": ((4, 6), (0, 1)),
+    "without dimensions": ((), ()),
+    "without elements": ((0, 3), (3, 1)),
+}
+
+
+@pytest.mark.parametrize(("shape", "stride"), PLACES.values(), ids=PLACES)
+def test_a_tensor_of_another_process_is_read_as_it_lies(
+    holder: Holder, shape: tuple[int, ...], stride: tuple[int, ...]
+) -> None:
+    found = read_tensor(holder.pid, holder.pointer, layout(shape, stride))
+
+    assert torch.equal(found, torch.arange(24, dtype=torch.float32).as_strided(shape, stride))
+
+
+GARBAGE = {
+    "nowhere": (8, layout((4,))),
+    "at nothing": (0, layout((4,))),
+    "beyond all addresses": ((1 << 63) - 64, layout((4,))),
+    "no dtype": (None, layout((4,), dtype="Tensor")),
+    "no dtype at all": (None, layout((4,), dtype="")),
+    "a function of torch": (None, layout((4,), dtype="load")),
+    "fewer strides than sizes": (None, layout((4, 4), (1,))),
+    "more strides than sizes": (None, layout((4,), (4, 1))),
+    "stretched": (None, layout((4, 4), (1 << 40, 1))),
+}
+
+
+@pytest.mark.parametrize(("pointer", "garbage"), GARBAGE.values(), ids=GARBAGE)
+def test_a_place_where_no_tensor_can_be_is_told(holder: Holder, pointer: int | None, garbage: Layout) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_tensor(holder.pid, holder.pointer if pointer is None else pointer, garbage)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{}, {"dtype": 7}, {"dtype": "float32", "shape": [-1]}, {"dtype": "float32", "shape": "4"},
+     {"dtype": "float32", "shape": [4], "stride": [-1]}, {"dtype": "float32", "more": 1}],
+)  # fmt: skip
+def test_what_is_no_layout_is_told(said: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        Layout.model_validate(said)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(0, (1 << 63) - 1),
+    st.sampled_from(["float32", "int64", "bool", "bfloat16", "Tensor", "x"]),
+    st.lists(st.integers(0, 9), max_size=4),
+    st.lists(st.integers(0, 9) | st.integers(0, 1 << 70), max_size=4),
+)
+def test_nothing_that_a_worker_says_of_a_tensor_harms_the_judge(
+    holder: Holder, pointer: int, dtype: str, shape: list[int], stride: list[int]
+) -> None:
+    """Of a tensor of the right shape, that is: others are refused before anything is read."""
+    said = Layout(dtype=dtype, shape=tuple(shape), stride=tuple(stride))
+
+    with suppress(ValueError):
+        read_tensor(holder.pid, pointer, said)
+
+
+def test_a_process_that_is_gone_is_told() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+
+    with pytest.raises(ProcessLookupError):
+        read_tensor(process.pid, 4096, layout((1,)))
+
+
+def test_a_place_in_shared_memory_is_known_from_one_beside_it(holder: Holder) -> None:
+    assert lies_in(holder.pid, holder.shared, 4, holder.memory)
+    assert lies_in(holder.pid, holder.shared + 4092, 4, holder.memory)
+    assert lies_in(holder.pid, holder.shared - 4, 8, holder.memory), "half of it"
+    assert not lies_in(holder.pid, holder.shared - 4, 4, holder.memory)
+    assert not lies_in(holder.pid, holder.shared + 4096, 4, holder.memory)
+    assert not lies_in(holder.pid, holder.pointer, 96, holder.memory)
+
+
+@pytest.fixture
+def memory() -> Iterator[int]:
+    handle = _new_memory()
+    yield handle
+    os.close(handle)
+
+
+def test_sets_are_shared_with_whoever_maps_them(memory: int) -> None:
+    sets = [[torch.randn(3, 5), 2.5, torch.arange(7)], [torch.randn(3, 5), 2.5, torch.arange(7) + 1]]
+
+    shared = SharedTensors(memory, sets)
+
+    assert shared.specs[0][1] == {"value": 2.5}
+    assert all(spec["offset"] % ALIGNMENT == 0 for specs in shared.specs for spec in specs if "offset" in spec)
+    for specs, arguments in zip(shared.specs, sets, strict=True):
+        first, last = mapped(memory, [spec for spec in specs if "offset" in spec])
+        assert torch.equal(first, arguments[0])
+        assert torch.equal(last, arguments[2])
+
+
+def test_what_either_side_writes_the_other_sees(memory: int) -> None:
+    given = [torch.zeros(4)]
+    shared = SharedTensors(memory, [given])
+    [theirs] = mapped(memory, shared.specs[0])
+
+    assert shared.unchanged(0, given)
+    shared.write(0, [torch.ones(4)])
+    assert torch.equal(theirs, torch.ones(4))
+    theirs[2] = 5
+    assert not shared.unchanged(0, [torch.ones(4)])
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan")])
+def test_unchanged_is_told_by_bits(memory: int, value: float) -> None:
+    given = [torch.full((4,), value)]
+    shared = SharedTensors(memory, [given])
+
+    assert shared.unchanged(0, given)
+    shared.write(0, [-given[0]])
+    assert not shared.unchanged(0, given)
+
+
+@pytest.mark.parametrize("sets", [[[]], [[torch.empty(0)]], [[torch.tensor(1.0)]], [[torch.ones(4, 4).t()[::2]]]])
+def test_sets_of_any_tensors_can_be_shared(memory: int, sets: list[list[object]]) -> None:
+    assert SharedTensors(memory, sets).unchanged(0, sets[0])
+
+
+def test_shared_memory_cannot_be_made_shorter_under_the_judges_hands(memory: int) -> None:
+    SharedTensors(memory, [[torch.ones(5000)]])
+
+    for size in (0, 4096):
+        with pytest.raises(PermissionError):
+            os.ftruncate(memory, size)
+
+
+def test_shared_memory_that_somebody_made_longer_is_used_all_the_same(memory: int) -> None:
+    os.ftruncate(memory, 1 << 50)
+
+    assert SharedTensors(memory, [[torch.ones(8)]]).unchanged(0, [torch.ones(8)])
+
+
+BITS = [
+    (torch.tensor(1.0), torch.tensor(1.0), True),
+    (torch.tensor(0.0), torch.tensor(-0.0), False),
+    (torch.tensor([float("nan")]), torch.tensor([float("nan")]), True),
+    (torch.ones(4, 4).t(), torch.ones(4, 4), True),
+    (torch.ones(8)[::2], torch.ones(4), True),
+    (torch.empty(0), torch.empty(0), True),
+    (torch.tensor([True]), torch.tensor([False]), False),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "same"), BITS)
+def test_bits_are_compared_however_tensors_lie(a: "torch.Tensor", b: "torch.Tensor", same: bool) -> None:
+    assert same_bits(a, b) is same
+
+
+def test_a_mapping_of_shared_memory_is_as_long_as_what_is_in_it(memory: int) -> None:
+    SharedTensors(memory, [[torch.ones(3)]])
+
+    assert ctypes.sizeof(ctypes.c_float) * 3 <= os.fstat(memory).st_size <= mmap.PAGESIZE

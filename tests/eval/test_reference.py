@@ -1,0 +1,166 @@
+"""A task's reference runs at any sizes, with parameters that are no accident, and says what is wrong with it."""
+
+import re
+
+import pytest
+import torch  # noqa: TID253 - what is tested computes with it
+
+from eval.cases import given_case
+from eval.reference import Reference, integer_constants, interface_of
+from eval.task import load_task
+from kb.errors import TaskError
+from kb.kernels import Task
+from tests.eval.judging import HERE
+
+GOOD = """
+import torch
+from torch import nn
+
+N = 8
+
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.drawn = nn.Parameter(torch.randn(width))
+        self.register_buffer("steps", torch.zeros(3, dtype=torch.int64))
+
+    def forward(self, x):
+        return x * self.weight + self.bias
+
+def get_inputs():
+    return [torch.randn(2, N)]
+
+def get_init_inputs():
+    return [N]
+"""
+
+
+def task() -> Task:
+    return Task(name="small", source=GOOD)
+
+
+def change(old: str, new: str) -> Task:
+    assert old in GOOD
+    return Task(name="small", source=GOOD.replace(old, new))
+
+
+def test_parameters_that_are_all_one_value_are_spread_and_others_left() -> None:
+    reference = Reference(task(), seed=3)
+
+    assert reference.state["weight"].std() > 0.1
+    assert reference.state["bias"].std() > 0.1
+    torch.manual_seed(3)
+    assert torch.equal(reference.state["drawn"], torch.randn(8))
+    assert torch.equal(reference.state["steps"], torch.zeros(3, dtype=torch.int64))
+
+
+def test_one_seed_gives_the_same_reference_and_inputs_and_another_gives_others() -> None:
+    one, same, other = (Reference(task(), seed=seed) for seed in (1, 1, 2))
+
+    assert all(torch.equal(one.state[name], same.state[name]) for name in one.state)
+    assert not torch.equal(one.state["bias"], other.state["bias"])
+    assert torch.equal(one.inputs(5)[0], same.inputs(5)[0])
+    assert not torch.equal(one.inputs(5)[0], one.inputs(6)[0])
+
+
+def test_sizes_change_the_whole_task() -> None:
+    reference = Reference(task(), seed=0, sizes={"N": 5})
+
+    assert reference.inputs(0)[0].shape == (2, 5)
+    assert reference.state["weight"].shape == (5,)
+    assert reference.numbers == (5.0,)
+
+
+def test_the_oracle_computes_in_float64_and_leaves_the_model_alone() -> None:
+    reference = Reference(task(), seed=0)
+    inputs = reference.inputs(0)
+
+    [exact], [native] = reference.oracle(inputs), reference.native(inputs)
+
+    assert (exact.dtype, native.dtype) == (torch.float64, torch.float32)
+    assert torch.allclose(exact, native.double(), atol=1e-6)
+    assert reference.state["weight"].dtype == inputs[0].dtype == torch.float32
+
+
+@pytest.mark.parametrize("path", sorted((HERE / "tasks").glob("*.py")), ids=lambda p: p.stem)
+def test_the_interface_told_without_computing_is_that_of_what_is_computed(path) -> None:
+    reference = Reference(load_task(path), seed=0)
+
+    told, computed = interface_of(load_task(path), reference), reference.interface()
+
+    assert told == computed
+    inputs = reference.inputs(0)
+    outputs = reference.native(inputs)
+    assert [spec.shape for spec in told.outputs] == [tuple(t.shape) for t in outputs]
+    assert [f"torch.{spec.dtype}" for spec in told.outputs] == [str(t.dtype) for t in outputs]
+
+
+def test_the_interface_names_what_a_candidate_is_given() -> None:
+    interface = Reference(task(), seed=0).interface()
+
+    assert [str(spec) for spec in interface.inputs] == ["x: float32[2, 8]"]
+    assert [str(spec) for spec in interface.state] == [
+        "weight: float32[8]", "bias: float32[8]", "drawn: float32[8]", "steps: int64[3]",
+    ]  # fmt: skip
+    assert interface.init == (8.0,)
+
+
+def test_shapes_that_depend_on_values_are_told_by_computing() -> None:
+    depends = change("x * self.weight + self.bias", "x[x > 0].sum()")
+
+    assert interface_of(depends, Reference(depends, seed=0)).outputs[0].shape == ()
+
+
+CONSTANTS = {
+    "A = 4": {"A": 4},
+    "A = 4 * 1024": {"A": 4096},
+    "A = 2 * 3 * 5": {"A": 30},
+    "A = (4, 8)": {"A[0]": 4, "A[1]": 8},
+    "A: int = 4": {},
+    "A = 4.0": {},
+    "A = True": {},
+    "A = 'four'": {},
+    "A = B = 4": {},
+    "def f():\n    A = 4": {},
+}
+
+
+@pytest.mark.parametrize(("source", "sizes"), CONSTANTS.items())
+def test_sizes_are_integers_assigned_at_the_top(source: str, sizes: dict[str, int]) -> None:
+    assert integer_constants(Task(name="small", source=source)) == sizes
+
+
+BROKEN = {
+    "loading raises": ("N = 8", "N = 8 / 0", "cannot be loaded.*ZeroDivisionError"),
+    "an import is missing": ("import torch\n", "import torch\nimport no_such_module\n", "cannot be loaded.*no_such"),
+    "get_inputs raises": ("return [torch.randn(2, N)]", "raise KeyError('x')", r"get_inputs\(\).*KeyError"),
+    "get_inputs gives nothing": ("return [torch.randn(2, N)]", "pass", r"get_inputs\(\)"),
+    "get_inputs gives a dictionary of tensors": ("[torch.randn(2, N)]", "[{'x': torch.randn(2)}]", r"get_inputs\(\)"),
+    "get_inputs gives a list of tensors": ("[torch.randn(2, N)]", "[[torch.randn(2, N)]]", r"get_inputs\(\)"),
+    "get_init_inputs raises": ("return [N]", "raise OSError('gone')", r"get_init_inputs\(\).*OSError"),
+    "get_init_inputs gives a tensor": ("return [N]", "return [torch.ones(2)]", r"get_init_inputs\(\)"),
+    "get_init_inputs gives a function": ("return [N]", "return [len]", r"get_init_inputs\(\)"),
+    "Model raises": ("super().__init__()", "super().__init__(); raise ValueError(width)", r"Model\(.*ValueError"),
+    "Model takes other arguments": ("return [N]", "return [N, N]", r"Model\(.*TypeError"),
+    "forward raises": ("return x * self.weight", "raise ValueError('no'); return x", r"forward\(\).*ValueError: no"),
+    "forward takes other arguments": ("def forward(self, x)", "def forward(self, x, y)", r"forward\(\).*TypeError"),
+    "forward gives no tensor": ("x * self.weight + self.bias", "'four'", r"forward\(\).*str"),
+    "forward gives a dictionary": ("x * self.weight + self.bias", "{'y': x}", r"forward\(\).*dict"),
+    "forward gives complex numbers": ("x * self.weight + self.bias", "x + 1j", r"forward\(\).*complex"),
+    "forward takes float32 alone": (
+        "return x * self.weight", "assert x.dtype is torch.float32; return x * self.weight", "float64.*AssertionError",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_reference_is_one_clear_error(old: str, new: str, message: str) -> None:
+    broken = change(old, new)
+
+    with pytest.raises(TaskError, match=re.compile(message, re.S)) as caught:
+        given_case("given", Reference(broken, seed=0))
+
+    assert "small" in caught.value.message
+    assert caught.value.hint

@@ -1,0 +1,116 @@
+"""Tasks and candidates are read from files without being run; what is wrong with a file is one clear error."""
+
+from pathlib import Path
+
+import pytest
+
+from eval.task import CANDIDATE_SUFFIXES, MAX_SOURCE_BYTES, load_candidate, load_task
+from kb.errors import CandidateError, TaskError
+from kb.kernels import Language
+from tests.eval.judging import CORRECT, HERE
+
+TASK = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
+
+
+def write(folder: Path, name: str, source: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(source.encode() if isinstance(source, str) else source)
+    return path
+
+
+def test_a_task_is_named_by_its_file_and_kept_as_it_is(tmp_path: Path) -> None:
+    task = load_task(write(tmp_path, "19_ReLU (fast).py", TASK))
+
+    assert task.name == "19-relu-fast"
+    assert task.source == TASK
+
+
+def test_a_task_is_not_run_when_it_is_read(tmp_path: Path) -> None:
+    load_task(write(tmp_path, "task.py", f"raise SystemExit('run')\n{TASK}"))
+
+
+MISSING = {
+    "Model": TASK.replace("class Model", "class Other"),
+    "get_inputs": TASK.replace("def get_inputs", "def inputs"),
+    "get_init_inputs": TASK.replace("def get_init_inputs", "def init_inputs"),
+    "Model and get_inputs and get_init_inputs": "",
+    "get_inputs and get_init_inputs": "class Model:\n    def get_inputs(): ...\n    def get_init_inputs(): ...\n",
+}
+
+
+@pytest.mark.parametrize(("names", "source"), MISSING.items())
+def test_a_task_without_one_of_its_names_is_told_which(tmp_path: Path, names: str, source: str) -> None:
+    with pytest.raises(TaskError, match=f"does not define {names}$"):
+        load_task(write(tmp_path, "task.py", source))
+
+
+UNREADABLE = {
+    "not Python": ("class Model\n", "not valid Python"),
+    "a null byte": (TASK + "\0", "not valid Python"),
+    "no text": (b"\xff\xfe\x00", "cannot be read"),
+    "too large": (TASK + "#" * MAX_SOURCE_BYTES, "larger than"),
+}
+
+
+@pytest.mark.parametrize(("source", "message"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_that_is_no_task_is_one_clear_error(tmp_path: Path, source: str | bytes, message: str) -> None:
+    with pytest.raises(TaskError, match=message) as caught:
+        load_task(write(tmp_path, "task.py", source))
+
+    assert "task.py" in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["missing.py", "."])
+def test_a_task_that_is_no_file_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TaskError, match="cannot be read"):
+        load_task(tmp_path / name)
+
+
+LANGUAGES = {
+    "kernel.cpp": ("void model_new();", Language.CPP),
+    "kernel.cc": ("import triton", Language.CPP),
+    "torch.py": ("import torch\n# import triton", Language.TORCH),
+    "triton.py": ("import torch\nimport triton.language as tl", Language.TRITON),
+    "inside.py": ("def f():\n    from triton import jit", Language.TRITON),
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), LANGUAGES.items())
+def test_the_language_of_a_candidate_is_told_by_its_file(
+    tmp_path: Path, name: str, expected: tuple[str, Language]
+) -> None:
+    source, language = expected
+
+    candidate = load_candidate(write(tmp_path, name, source))
+
+    assert (candidate.language, candidate.source) == (language, source)
+
+
+def test_a_language_that_is_given_goes_before(tmp_path: Path) -> None:
+    path = write(tmp_path, "kernel.py", "import triton")
+
+    assert load_candidate(path, Language.TORCH).language is Language.TORCH
+
+
+@pytest.mark.parametrize("name", ["kernel", "kernel.cu", "kernel.txt", "kernel.py.txt"])
+def test_a_file_of_another_kind_is_no_candidate(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CandidateError, match="is not a candidate"):
+        load_candidate(write(tmp_path, name, "x"))
+
+
+def test_a_candidate_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(CandidateError, match="cannot be read"):
+        load_candidate(tmp_path / "missing.cpp")
+
+
+@pytest.mark.parametrize("path", sorted((HERE / "tasks").glob("*.py")), ids=lambda p: p.stem)
+def test_the_tasks_of_these_tests_are_tasks(path: Path) -> None:
+    assert load_task(path).name == path.stem.replace("_", "-")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(p for s in CANDIDATE_SUFFIXES for p in CORRECT.glob(f"*{s}")), ids=lambda p: p.name
+)
+def test_the_candidates_of_these_tests_are_candidates(path: Path) -> None:
+    assert load_candidate(path).source

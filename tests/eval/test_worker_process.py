@@ -1,0 +1,208 @@
+"""A worker starts confined, answers what it is asked, stands still otherwise, and leaves nothing behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval import worker_process
+from eval.fault import Fault
+from eval.machine import sandbox_level
+from eval.worker_process import ALL_GUARDS, Guard, WorkerProcess
+from kb.errors import JudgeError
+from kb.evidence import Outcome
+from kb.kernels import Candidate, Language
+from tests.eval.judging import is_alive, needs_linux
+
+pytestmark = needs_linux
+
+HOLD_A_FOLDER = """
+import sys
+from eval.worker_process import _new_folder
+print(_new_folder()[0], flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files, of this test alone."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(worker_process.tempfile, "tempdir", None)
+    return folder
+
+
+@pytest.fixture
+def worker() -> Iterator[WorkerProcess]:
+    with start() as worker:
+        yield worker
+
+
+def start(*, guards: frozenset[Guard] = ALL_GUARDS, call_s: float = 20.0, level: int | None = None) -> WorkerProcess:
+    return WorkerProcess(
+        Candidate(language=Language.CPP, source="// nothing"), level=sandbox_level() if level is None else level,
+        call_s=call_s, guards=guards, environment={},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_worker_starts_at_every_level_there_is(level: int) -> None:
+    if level > sandbox_level():
+        pytest.skip("this kernel lacks Landlock or seccomp")
+    with start(level=level) as worker:
+        assert worker.ask("ping") == {}
+        assert worker.answer_s > 0
+        worker.finish()
+
+
+def test_a_worker_leaves_neither_process_nor_folder_nor_handle(temporary: Path) -> None:
+    handles = set(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names alone
+
+    with start() as worker:
+        assert worker.folder.parent == temporary
+        assert (worker.folder / "candidate.cpp").exists()
+
+    assert not is_alive(worker.pid)
+    assert list(temporary.iterdir()) == []
+    assert set(os.listdir("/proc/self/fd")) == handles  # noqa: PTH208
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
+def test_a_worker_ends_with_the_judge_that_is_interrupted(temporary: Path, error: type[BaseException]) -> None:
+    with pytest.raises(error), start() as worker:
+        raise error
+
+    assert not is_alive(worker.pid)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_worker_that_does_not_start_is_not_the_candidates_fault(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_process.sys, "executable", shutil.which("false"))
+
+    with pytest.raises(JudgeError, match="does not start") as caught:
+        start().__enter__()
+
+    assert "doctor" in caught.value.hint
+    assert list(temporary.iterdir()) == []
+
+
+def test_an_unknown_question_is_an_answer_of_the_worker(worker: WorkerProcess) -> None:
+    with pytest.raises(Fault) as caught:
+        worker.ask("dance")
+
+    assert caught.value.outcome == Outcome.RAISED
+
+
+def test_an_unbuilt_candidate_cannot_run(worker: WorkerProcess) -> None:
+    with pytest.raises(Fault, match="nothing is built"):
+        worker.ask("run", sets=[0])
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
+def test_a_worker_that_dies_has_crashed_and_the_signal_is_told(worker: WorkerProcess, name: str) -> None:
+    os.kill(worker.pid, signal.Signals[name])
+
+    with pytest.raises(Fault, match=f"died of {name} during `ping`") as caught:
+        worker.ask("ping")
+
+    assert caught.value.outcome == Outcome.CRASHED
+
+
+def test_a_worker_that_is_not_asked_is_stopped(worker: WorkerProcess) -> None:
+    assert state(worker.pid) == "T"
+    worker.ask("ping")
+    assert state(worker.pid) == "T"
+
+
+def test_without_the_guard_a_worker_goes_on() -> None:
+    with start(guards=ALL_GUARDS - {Guard.PAUSE}) as worker:
+        assert state(worker.pid) != "T"
+
+
+def test_a_worker_runs_while_it_is_let(worker: WorkerProcess) -> None:
+    worker.let_run(0.01)
+
+    assert state(worker.pid) == "T"
+    assert worker.ask("ping") == {}
+
+
+def test_a_worker_that_works_while_it_is_stopped_is_refused(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_process, "STOP_S", 0.1)
+    os.kill(worker.pid, signal.SIGCONT)
+    worker._channel.send({"verb": "rehearse", "token": "", "sets": [], "outputs": 0, "busy_s": 0.05})
+    time.sleep(0.2)
+
+    with pytest.raises(Fault, match="should have stood still") as caught:
+        worker.ask("ping")
+
+    assert caught.value.outcome == Outcome.FORBIDDEN
+
+
+def test_a_worker_ends_when_its_judge_is_killed() -> None:
+    script = """
+import sys
+from eval.worker_process import ALL_GUARDS, WorkerProcess
+from kb.kernels import Candidate
+worker = WorkerProcess(Candidate(language="cpp", source=""), level=1, call_s=9, guards=ALL_GUARDS, environment={})
+worker.__enter__()
+print(worker.pid, flush=True)
+sys.stdin.read()
+"""
+    judge = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert judge.stdout
+    pid = int(judge.stdout.readline())
+
+    judge.kill()
+    judge.communicate()
+
+    assert not is_alive(pid)
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+
+
+def test_folders_of_dead_judges_are_removed_and_those_of_living_ones_stay(temporary: Path) -> None:
+    holders = [
+        subprocess.Popen(
+            [sys.executable, "-c", HOLD_A_FOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    dead, living = (Path(holder.stdout.readline().strip()) for holder in holders if holder.stdout)
+    (dead / "deep").mkdir()
+    (dead / "deep" / "file").write_text("")
+    holders[0].kill()
+    holders[0].communicate()
+    other = temporary / "somebody-elses"
+    other.mkdir()
+
+    with start() as worker:
+        left = {folder.name for folder in temporary.iterdir()}
+        assert left == {worker.folder.name, living.name, other.name}
+
+    holders[1].communicate("")
+
+
+def test_a_link_that_looks_like_a_dead_judges_folder_leads_nowhere(temporary: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("kept")
+    (temporary / f"{worker_process.FOLDER}link").symlink_to(precious)
+
+    with start():
+        pass
+
+    assert (precious / "file").read_text() == "kept"
