@@ -1,6 +1,7 @@
 """What this machine offers for judging kernels: compilers, accelerators, the means to confine untrusted code."""
 
 import ctypes
+import os
 import platform
 import shutil
 import subprocess
@@ -41,6 +42,18 @@ def processor() -> str:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
+
+
+def cpu_seconds() -> tuple[float, float]:
+    """Seconds that all cores together were busy, and that went by on them, since the machine started (proc_stat(5)).
+
+    What the hypervisor gave to others counts as busy.
+    """
+    user, nice, system, idle, iowait, irq, softirq, steal = map(
+        int, Path("/proc/stat").read_text(encoding="ascii").split()[1:9]
+    )
+    busy, ticks = user + nice + system + irq + softirq + steal, os.sysconf("SC_CLK_TCK")
+    return busy / ticks, (busy + idle + iowait) / ticks
 
 
 def landlock_abi() -> int:

@@ -1,6 +1,5 @@
 """Times a candidate on this machine's CPU beside the best baseline, by the judge's clock."""
 
-import ctypes
 import math
 import random
 import secrets
@@ -13,6 +12,7 @@ import torch
 
 from eval.cases import Case, given_case
 from eval.fault import Fault
+from eval.machine import cpu_seconds
 from eval.memory import SharedTensors
 from eval.reference import Reference
 from eval.timing import clocks_agree, session_of
@@ -32,8 +32,6 @@ SETTLE_S = 0.01
 """Pause before each batch: threads of the other side's OpenMP pool spin for some milliseconds after their work."""
 REHEARSALS = 20
 TRIES = 5
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
-"""From malloc.h of glibc."""
 
 
 class Baselines:
@@ -46,7 +44,6 @@ class Baselines:
     """
 
     def __init__(self, reference: Reference) -> None:
-        keep_memory()
         self.reference = reference
         self.case = given_case("timed", reference)
         inputs = self.case.inputs
@@ -69,13 +66,6 @@ class Baselines:
             start = time.perf_counter()
             outputs = [call(*arguments) for arguments in sets]
             return time.perf_counter() - start, outputs
-
-
-def keep_memory() -> None:
-    """Have this process's C library keep what is freed, as that of a worker does: see eval.trial.KEPT_MEMORY."""
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        mallopt(M_TRIM_THRESHOLD, -1)
-        mallopt(M_MMAP_MAX, 0)
 
 
 def measure(trial: Trial, baselines: Baselines) -> Timing:
@@ -118,6 +108,7 @@ def _session(trial: Trial, baselines: Baselines) -> Session:
             return outside_s, answer.seconds, {n: trial.read_outputs(worker, answer, case, n) for n in chosen}
 
         times: list[tuple[float, float, float]] = []
+        before = _spent_s(worker)
         deadline = time.monotonic() + SESSION_S
         while _goes_on(len(times) - WARM_ROUNDS, deadline):
             worker.ask("forget")  # not later: what it is told after it knows the inputs is on the clock
@@ -136,6 +127,7 @@ def _session(trial: Trial, baselines: Baselines) -> Session:
             if Guard.COMPARISON in guards and not all(case.near(outputs[n], expected[n]) for n in outputs):
                 raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call is not what its inputs give")
             times.append((baseline_s * 1e6 / count, outside_s * 1e6 / count, inside_s * 1e6 / count))
+        ours_s, busy_s, passed_s = (after - b for after, b in zip(_spent_s(worker), before, strict=True))
         worker.finish()
     baseline_us, outside_us, inside_us = zip(*times[WARM_ROUNDS:], strict=True)
     if Guard.CLOCKS in guards and not clocks_agree(outside_us, inside_us, overhead_us=max(costs_s) * 1e6 / count):
@@ -143,7 +135,12 @@ def _session(trial: Trial, baselines: Baselines) -> Session:
             Outcome.CLOCKS_DISAGREE,
             f"a call takes {median(outside_us):.1f} us by the judge's clock, {median(inside_us):.1f} by the worker's",
         )
-    return session_of(baseline_us, outside_us, inside_us)
+    return session_of(baseline_us, outside_us, inside_us, others=max(0.0, busy_s - ours_s) / passed_s)
+
+
+def _spent_s(worker: WorkerProcess) -> tuple[float, float, float]:
+    """CPU time of judge and worker, of everybody, and what the machine has had, in seconds since some moment."""
+    return time.process_time() + worker.cpu_s(), *cpu_seconds()
 
 
 def _goes_on(rounds: int, deadline: float) -> bool:

@@ -15,7 +15,9 @@ CLOCK_TOLERANCE = 0.05
 """Share by which the clock inside the worker and the judge's own may differ."""
 
 
-def session_of(baseline_us: Sequence[float], candidate_us: Sequence[float], inside_us: Sequence[float]) -> Session:
+def session_of(
+    baseline_us: Sequence[float], candidate_us: Sequence[float], inside_us: Sequence[float], *, others: float = 0.0
+) -> Session:
     """A session of rounds, each of which timed baseline and candidate one after the other.
 
     The interval is a percentile bootstrap over rounds (Efron and Tibshirani 1993, chapter 13): whole rounds are drawn,
@@ -32,6 +34,7 @@ def session_of(baseline_us: Sequence[float], candidate_us: Sequence[float], insi
         speedup=_speedup(rounds),
         low=speedups[tail],
         high=speedups[-1 - tail],
+        others=others,
     )
 
 

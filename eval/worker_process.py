@@ -199,7 +199,7 @@ class WorkerProcess:
     def _go_on(self) -> None:
         if self._stopped_at_cpu_s is None:
             return
-        if self._cpu_s() > self._stopped_at_cpu_s + STOPPED_CPU_S and not self._comes_to(os.WEXITED):
+        if self.cpu_s() > self._stopped_at_cpu_s + STOPPED_CPU_S and not self._comes_to(os.WEXITED):
             raise Fault(Outcome.FORBIDDEN, "its process worked while it should have stood still")
         self._stopped_at_cpu_s = None
         os.killpg(self.pid, signal.SIGCONT)
@@ -217,14 +217,14 @@ class WorkerProcess:
         """Where a hypervisor takes the core from a thread that is just stopping, the time is still put down to it."""
         deadline = time.monotonic() + STOP_S
         before_s = None
-        while (cpu_s := self._cpu_s()) != before_s:
+        while (cpu_s := self.cpu_s()) != before_s:
             if time.monotonic() > deadline:
                 raise Fault(Outcome.FORBIDDEN, "its process does not stand still when it is stopped")
             before_s = cpu_s
             time.sleep(STILL_S)
         return cpu_s
 
-    def _cpu_s(self) -> float:
+    def cpu_s(self) -> float:
         """Of the worker's process. The clock's number: CPUCLOCK_SCHED in Linux's posix-timers_types.h."""
         return time.clock_gettime(~self.pid << 3 | 2)
 

@@ -16,6 +16,10 @@ WIN_SESSIONS = 3
 """Timing sessions, each in a fresh process, that must all show the win."""
 
 
+MOST_OTHERS = 0.15
+"""Share of the machine that others may take while a win is timed: what competes for cores slows one side more."""
+
+
 class Outcome(StrEnum):
     """Why a candidate was accepted or refused."""
 
@@ -84,6 +88,8 @@ class Session(Frozen):
     low: float
     high: float
     """95 % bootstrap interval of the speed-up over rounds."""
+    others: float = 0.0
+    """Share of the machine's CPU time that other processes and other machines on the same host took meanwhile."""
 
 
 class Timing(Frozen):
@@ -106,6 +112,11 @@ class Timing(Frozen):
     def high(self) -> float:
         """The most favourable upper bound of all sessions."""
         return max(s.high for s in self.sessions)
+
+    @property
+    def others(self) -> float:
+        """Of the session that others disturbed most."""
+        return max(s.others for s in self.sessions)
 
     @property
     def candidate_us(self) -> float:
@@ -194,5 +205,8 @@ class Evidence(Frozen):
 
     @property
     def won(self) -> bool:
-        """Whether every session, and enough of them, show it faster than the best baseline."""
-        return self.timing is not None and len(self.timing.sessions) >= WIN_SESSIONS and self.timing.low > WIN_MARGIN
+        """Whether every session, and enough of them, show it faster than the best baseline on a machine left alone."""
+        timing = self.timing
+        if timing is None or len(timing.sessions) < WIN_SESSIONS or timing.low <= WIN_MARGIN:
+            return False
+        return timing.others <= MOST_OTHERS

@@ -1,6 +1,6 @@
 """Turns what the judge saw into sentences for the next prompt and phrases for the next search of the documents."""
 
-from kb.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
+from kb.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Timing
 
 MEANING = {
     Outcome.PASSED: "It passed.",
@@ -68,8 +68,14 @@ def _worth(evidence: Evidence) -> list[str]:
         f"It is {'faster' if timing.speedup > 1 else 'slower'} than `{timing.baseline}`, the best baseline: "
         f"{timing.candidate_us:.4g} us against {timing.baseline_us:.4g} us, {timing.speedup:.2f} times as fast "
         f"(95 % interval {timing.low:.2f} to {timing.high:.2f}).",
-        "This is a win." if evidence.won else f"This is no win: the lower end must exceed {WIN_MARGIN}.",
+        "This is a win." if evidence.won else f"This is no win: {_missing(timing)}.",
     ]
+
+
+def _missing(timing: Timing) -> str:
+    if timing.low <= WIN_MARGIN:
+        return f"the lower end must exceed {WIN_MARGIN}"
+    return "others used the machine while it was timed"
 
 
 def _compared(cases: tuple[CaseResult, ...]) -> list[str]:

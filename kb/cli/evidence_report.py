@@ -1,7 +1,7 @@
 """How the judge's evidence reads on a terminal."""
 
 from kb.cli.output import show
-from kb.evidence import Evidence, Grade, KernelScreen, Timing
+from kb.evidence import MOST_OTHERS, Evidence, Grade, KernelScreen, Timing
 
 MARKS = {"ok": "ok  ", "over": "OVER", "warn": "warn", "unknown": "?   "}
 
@@ -30,7 +30,8 @@ def headline(evidence: Evidence) -> str:
     if evidence.grade is Grade.COMPILED:
         return f"passed: {about}: right and compiles for it; nothing ran on it, so no speed is known"
     if evidence.grade is Grade.MEASURED:
-        verdict = "a win" if evidence.won else "not shown to be faster"
+        busy = evidence.timing is not None and evidence.timing.others > MOST_OTHERS
+        verdict = "a win" if evidence.won else "no win: the machine was busy" if busy else "not shown to be faster"
         return f"passed: {about}: {evidence.speedup:.2f}x the best baseline, {verdict}"
     return f"{evidence.outcome}: {about}: {evidence.detail}"
 
@@ -42,7 +43,7 @@ def _show_timing(timing: Timing) -> None:
     for session in timing.sessions:
         show(
             f"  session of {len(session.candidate_us)} rounds in a fresh process: {session.speedup:.2f}x"
-            f" (95 %: {session.low:.2f} to {session.high:.2f})"
+            f" (95 %: {session.low:.2f} to {session.high:.2f}); others took {session.others:.0%} of the machine"
         )
 
 
