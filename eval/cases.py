@@ -2,8 +2,9 @@
 
 import copy
 import math
+import random
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -20,6 +21,7 @@ from kb.kernels import Interface, Task
 SMALLEST_SIZES = (16, 8, 4, 2)
 """How far sizes are made smaller, in this order: the smallest may be kernel widths, group counts and the like."""
 SHRINKING_STEPS = 24
+ODD_CHOICES = 4
 TOLERATED_EXCESS = 16
 """How many times too many elements are still tried, for tasks with sizes that no constant stands for."""
 EXACT_EPSILON = 1e-5
@@ -119,10 +121,11 @@ def _slack(dtype: torch.dtype) -> float:
     return ORDER_SLACK if torch.finfo(dtype).eps < EXACT_EPSILON else ROUNDING_SLACK
 
 
-def cases(reference: Reference, *, sizes: Mapping[str, int]) -> Iterator[Case]:
+def cases(reference: Reference, *, sizes: Mapping[str, int], kinds: Iterable[str] = VALUES) -> Iterator[Case]:
     """Each kind of values at the sizes of `reference`, but for those on which it is not finite itself."""
     where = ", ".join(f"{name}={size}" for name, size in sizes.items()) or "sizes as given"
-    for kind, change in VALUES.items():
+    for kind in kinds:
+        change = VALUES[kind]
         inputs = reference.inputs(secrets.randbits(62))
         if kind == "given" or any(_changeable(x) for x in inputs):
             changed = [change(x) if _changeable(x) else x for x in inputs]
@@ -132,11 +135,21 @@ def cases(reference: Reference, *, sizes: Mapping[str, int]) -> Iterator[Case]:
 
 
 def given_case(name: str, reference: Reference) -> Case:
-    """The task as its file draws it. Raises TaskError when the reference fails there or is not finite."""
+    """The task as its file draws it.
+
+    Raises:
+        TaskError: the reference fails there, is not finite, or gives the same on other inputs.
+    """
     case = make_case(name, reference, reference.inputs(secrets.randbits(62)))
     if not case.is_finite:
         raise TaskError(
             "the reference gives infinities, or what is not a number", hint="draw inputs on which it gives numbers"
+        )
+    other = reference.native(reference.inputs(secrets.randbits(62)))
+    if [t.shape for t in other] == [t.shape for t in case.expected] and case.compare(other).outcome is Outcome.PASSED:
+        raise TaskError(
+            "the reference gives the same on other inputs: a stored answer would pass",
+            hint="draw inputs at random and let the outputs depend on them",
         )
     return case
 
@@ -187,7 +200,9 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | N
 
 
 def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
-    return {name: (size | 1) + 2 * i for i, (name, size) in enumerate(sizes.items())}
+    """Odd and different, and not to be known beforehand."""
+    steps = random.SystemRandom().sample(range(len(sizes) + ODD_CHOICES), len(sizes))
+    return {name: (size | 1) + 2 * step for (name, size), step in zip(sizes.items(), sorted(steps), strict=True)}
 
 
 def _one_odd(name: str, sizes: dict[str, int]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from eval.cases import Case, cases, count_elements, given_case, smaller_sizes
+from eval.cases import VALUES, Case, cases, count_elements, given_case, smaller_sizes
 from eval.channel import Channel, Message
 from eval.fault import Fault
 from eval.machine import compilers, processor, sandbox_level
@@ -141,9 +141,9 @@ class TaskJudge:
             for case in cases(Reference(self.task, seed=secrets.randbits(62), sizes=sizes), sizes=sizes)
         ]
         if native or count_elements(self.interface) <= INTERPRETED_ELEMENTS[0]:
-            if not found:  # no sizes to change: other values all the same
-                found = list(cases(self.reference, sizes={}))
-            found.append(given_case("sizes as given", self.reference))
+            # All kinds of values where there are no sizes to change; else one, which nobody knows beforehand.
+            kinds = list(VALUES) if not found else [secrets.choice([kind for kind in VALUES if kind != "given"])]
+            found += [*cases(self.reference, sizes={}, kinds=kinds), given_case("sizes as given", self.reference)]
         if not found:
             raise TaskError(
                 f"task {self.task.name} is too large to interpret and has no sizes to make smaller",

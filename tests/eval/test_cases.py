@@ -63,6 +63,8 @@ def test_odd_sizes_are_odd_and_different() -> None:
     assert set(sizes) == {"A", "B", "C"}
     assert all(size % 2 for size in sizes.values())
     assert len(set(sizes.values())) == 3
+    others = (smaller_sizes(task, elements=1 << 16, odd=True) for _ in range(50))
+    assert any(other != sizes for other in others), "they could be known beforehand"
 
 
 def test_a_task_that_takes_no_odd_size_is_tried_at_even_ones_all_the_same() -> None:
@@ -126,6 +128,24 @@ def test_a_reference_that_changes_its_inputs_is_no_reference(result: str) -> Non
         case_of(task_of(result))
 
 
+SAME_FOR_ALL = {
+    "a constant": ("x * 0 + 1", "torch.randn(N)"),
+    "inputs that are no draw": ("x + 1", "torch.ones(N)"),
+    "no element": ("x[:0]", "torch.randn(N)"),
+    "saturated": ("torch.sigmoid(x + 1000)", "torch.randn(N)"),
+}
+
+
+@pytest.mark.parametrize(("result", "drawn"), SAME_FOR_ALL.values(), ids=SAME_FOR_ALL)
+def test_a_reference_for_which_a_stored_answer_would_do_is_no_reference(result: str, drawn: str) -> None:
+    with pytest.raises(TaskError, match="a stored answer would pass"):
+        case_of(task_of(result, drawn=drawn))
+
+
+def test_one_output_that_depends_on_the_inputs_is_enough() -> None:
+    assert case_of(task_of("(x * 0, x + 1)")).is_finite
+
+
 NEAR = {
     "what the native operation gives": (lambda y: y, True),
     "what it gives, a rounding off": (lambda y: y * (1 + torch.finfo(torch.float32).eps), True),
@@ -172,9 +192,9 @@ def test_adding_up_in_lanes_passes(lanes: int) -> None:
 
 
 WRONG_INTEGERS = {
-    "int64, small": ("torch.arange(N) + x - x", 1),
-    "int64, too large for a double": ("torch.arange(N) + (1 << 60) + x - x", 1),
-    "uint8": ("(torch.arange(N) + x - x).to(torch.uint8)", 1),
+    "int64, small": ("torch.arange(N) + x", 1),
+    "int64, too large for a double": ("torch.arange(N) + (1 << 60) + x", 1),
+    "uint8": ("(torch.arange(N) + x).to(torch.uint8)", 1),
 }
 
 
@@ -244,6 +264,7 @@ def test_all_outputs_are_compared() -> None:
 
 
 def test_an_output_without_elements_is_right() -> None:
-    case = case_of(task_of("x[:0]"))
+    reference = Reference(task_of("x[:0]"), seed=0)
+    case = make_case("given", reference, reference.inputs(0))
 
     assert case.compare([torch.empty(0)]).outcome is Outcome.PASSED

@@ -79,7 +79,7 @@ CHEATS = [
     Cheat("writes_late.cpp", Outcome.LATE_OUTPUT, Guard.AT_ONCE, settle_s=0.4),
     Cheat("caches_by_pointer.cpp", Outcome.STALE_OUTPUT, Guard.FRESH_INPUTS, timed=True),
     Cheat("skips_calls.cpp", Outcome.STALE_OUTPUT, Guard.COMPARISON, timed=True),
-    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True, batch_s=0.2),
+    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True, batch_s=0.06),
     Cheat("reads_parent.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("opens_socket.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("segfault.cpp", Outcome.CRASHED),
@@ -100,8 +100,8 @@ CHEATS = [
     Cheat("wrong_answer.cpp", Outcome.INCOMPATIBLE_PARAMETERS, on="scaled_by"),
     Cheat("raises.py", Outcome.RAISED),
 ]
-FUTILE = {"wakes_itself.cpp", "slow_to_answer.cpp", "works_ahead.cpp", "spins.cpp", "forks.cpp"}
-"""Cheats that nobody refuses, because they gain nothing."""
+APART = {"slow_to_answer.cpp", "works_ahead.cpp", "spins.cpp", "wakes_itself.cpp", "forks.cpp"}
+"""Cheats that have tests of their own below: most are not refused, because they gain nothing."""
 HONEST = {
     "scale_openmp.cpp": "scale",
     "total.cpp": "total",
