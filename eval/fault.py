@@ -10,6 +10,6 @@ class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge
     """
 
     def __init__(self, outcome: str, detail: str) -> None:
-        super().__init__(detail)
+        self.detail = detail.encode(errors="replace").decode()  # what candidates say need not be text
+        super().__init__(self.detail)
         self.outcome = outcome
-        self.detail = detail

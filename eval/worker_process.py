@@ -163,7 +163,9 @@ class WorkerProcess:
         self._stop()
         if "outcome" in answer:
             refusals = (o for o in Outcome if o == answer["outcome"] and o is not Outcome.PASSED)
-            raise Fault(next(refusals, Outcome.FORGED), str(answer.get("detail"))[:DETAIL_CHARACTERS])
+            detail = answer.get("detail")
+            text = detail[:DETAIL_CHARACTERS] if isinstance(detail, str) else ""
+            raise Fault(next(refusals, Outcome.FORGED), text)
         return answer
 
     def _answer(self, token: str, deadline: float) -> Message:
@@ -172,7 +174,7 @@ class WorkerProcess:
                 answer = self._channel.receive(within_s=max(0.0, deadline - time.monotonic()))
                 if answer.pop("token", None) == token:
                     return answer
-                what = str(answer)[:80]
+                what = ", ".join(answer)[:80]
             except NotAMessage as error:
                 what = str(error)
             if Guard.CHANNEL in self._guards:

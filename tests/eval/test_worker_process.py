@@ -22,6 +22,32 @@ from tests.eval.judging import is_alive, needs_linux
 
 pytestmark = needs_linux
 
+HOSTILE_WORKER = """#!{python} -I
+import json, sys
+questions, answers = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w")
+for number, line in enumerate(questions):
+    token = json.loads(line)["token"]
+    answer = {answer!r} if number else '{{"token": "TOKEN"}}'
+    print(answer.replace("TOKEN", token), file=answers, flush=True)
+"""
+DEEP = "[" * 900 + "]" * 900
+HOSTILE_ANSWERS = {
+    "that it has passed": ('{"token": "TOKEN", "outcome": "passed"}', Outcome.FORGED),
+    "an outcome that there is not": ('{"token": "TOKEN", "outcome": "won", "detail": "x"}', Outcome.FORGED),
+    "an outcome that is no word": ('{"token": "TOKEN", "outcome": [["passed"]]}', Outcome.FORGED),
+    "a refusal in words that are no text": (
+        '{"token": "TOKEN", "outcome": "raised", "detail": "\\ud800"}',
+        Outcome.RAISED,
+    ),
+    "a refusal without words": ('{"token": "TOKEN", "outcome": "raised"}', Outcome.RAISED),
+    "a refusal in deep words": (f'{{"token": "TOKEN", "outcome": "raised", "detail": {DEEP}}}', Outcome.RAISED),
+    "another token": ('{"token": "0123456789abcdef"}', Outcome.FORGED),
+    "a deep token": (f'{{"token": {DEEP}}}', Outcome.FORGED),
+    "deep things without a token": (f'{{"deep": {DEEP}, "\\ud800": 1}}', Outcome.FORGED),
+    "no object": ('["TOKEN"]', Outcome.FORGED),
+    "not a number": ("NaN", Outcome.FORGED),
+}
+
 HOLD_A_FOLDER = """
 import sys
 from eval.worker_process import _new_folder
@@ -106,6 +132,22 @@ def test_an_unknown_question_is_an_answer_of_the_worker(worker: WorkerProcess) -
 def test_an_unbuilt_candidate_cannot_run(worker: WorkerProcess) -> None:
     with pytest.raises(Fault, match="nothing is built"):
         worker.ask("run", sets=[0])
+
+
+@pytest.mark.parametrize(("answer", "outcome"), HOSTILE_ANSWERS.values(), ids=HOSTILE_ANSWERS)
+def test_whatever_a_worker_answers_is_an_outcome_that_can_be_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: Outcome
+) -> None:
+    hostile = tmp_path / "worker"
+    hostile.write_text(HOSTILE_WORKER.format(python=sys.executable, answer=answer))
+    hostile.chmod(0o755)
+    monkeypatch.setattr(worker_process.sys, "executable", str(hostile))
+
+    with start(level=0) as worker, pytest.raises(Fault) as caught:
+        worker.ask("ping")
+
+    assert caught.value.outcome == outcome
+    assert caught.value.detail.encode().decode() == caught.value.detail
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
