@@ -48,7 +48,7 @@ run optimize examples/exclusive_cumsum.py --target "$cpu" --evaluations 2 || tru
 run optimize examples/int8_matvec.py --target "$cpu" --evaluations 4 || true
 printf '\nWhat it learnt:\n'
 run skills list --target "$cpu"
-learnt=$(find "$KB_HOME/skills" -mindepth 1 -maxdepth 1 -name 'int8-matvec-*' -printf '%f\n' 2>/dev/null | head -n 1)
+learnt=$(find "$KB_HOME/skills" -mindepth 1 -maxdepth 1 -name 'int8-matvec-*' -printf '%f\n' 2>/dev/null | head -n 1) || true
 if [ -n "$learnt" ]; then run skills show "$learnt"; else printf 'Nothing won on this machine this time.\n'; fi
 printf '\nA sibling task, first without what was learnt, then with it; templates and budget are the same:\n'
 run optimize examples/int8_matvec_wide.py --target "$cpu" --evaluations 3 --control || true

@@ -130,10 +130,12 @@ def test_an_endless_line_is_refused_before_it_fills_memory(ends: Ends, monkeypat
             while True:
                 written += os.write(ends.write_fd, b"a" * (1 << 16))
 
-    writer = threading.Thread(target=pour, daemon=True)
+    writer = threading.Thread(target=pour)
     writer.start()
     with pytest.raises(NotAMessage, match="endless"):
         ends.channel.receive(within_s=5)
+    ends.channel.close()
+    writer.join()
 
     assert written < 1 << 20
 

@@ -79,7 +79,7 @@ CHEATS = [
     Cheat("writes_late.cpp", Outcome.LATE_OUTPUT, Guard.AT_ONCE, settle_s=0.4),
     Cheat("caches_by_pointer.cpp", Outcome.STALE_OUTPUT, Guard.FRESH_INPUTS, timed=True),
     Cheat("skips_calls.cpp", Outcome.STALE_OUTPUT, Guard.COMPARISON, timed=True),
-    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True, batch_s=0.06),
+    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True, batch_s=0.05),
     Cheat("reads_parent.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("opens_socket.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("segfault.cpp", Outcome.CRASHED),
@@ -121,6 +121,7 @@ TIMED = {"scale_openmp.cpp", "total.cpp"}
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rounds against the eager baseline alone, and a patience that a loaded machine does not outwear."""
     monkeypatch.setattr(measure.torch, "compile", _not_here)
+    monkeypatch.setattr(measure, "WARM_ROUNDS", 0)
     monkeypatch.setattr(measure, "REHEARSALS", 5)
     monkeypatch.setattr(measure, "LEAST_ROUNDS", 5)
     monkeypatch.setattr(measure, "MOST_ROUNDS", 5)
@@ -175,6 +176,7 @@ def test_what_asking_costs_is_not_for_the_candidate_to_say() -> None:
     assert timing.candidate_us > 0.5 * median(timing.sessions[0].inside_us)
 
 
+@pytest.mark.slow  # compares times: for a machine left alone
 @needs_compiler
 def test_work_ahead_of_the_question_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "SETTLE_S", 0.1)
