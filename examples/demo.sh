@@ -44,8 +44,8 @@ if [ -z "$cpu" ] || ! command -v c++ >/dev/null; then
 fi
 last_run() { find "$KB_HOME/runs" -mindepth 1 -maxdepth 1 -printf '%T@ %f\n' | sort -n | tail -n 1 | cut -d' ' -f2; }
 printf '\nKernels for the CPU that is here, timed beside the best of eager and torch.compile:\n'
-run optimize examples/exclusive_cumsum.py --target "$cpu" --evaluations 2 || true
-run optimize examples/int8_matvec.py --target "$cpu" --evaluations 4 || true
+run optimize examples/exclusive_cumsum.py --target "$cpu" --evaluations 1 || true
+run optimize examples/int8_matvec.py --target "$cpu" --evaluations 3 || true
 printf '\nWhat it learnt:\n'
 run skills list --target "$cpu"
 learnt=$(find "$KB_HOME/skills" -mindepth 1 -maxdepth 1 -name 'int8-matvec-*' -printf '%f\n' 2>/dev/null | head -n 1) || true
