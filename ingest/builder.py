@@ -18,6 +18,8 @@ class Kind(StrEnum):
     ITEM = "item"
     CODE = "code"
     TABLE = "table"
+    FURNITURE = "furniture"
+    """Running headers, page numbers: kept, never searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class DocumentBuilder:
     _blocks: list[Block] = field(default_factory=list)
     _sections: list[_OpenSection] = field(default_factory=list)
     _open: list[int] = field(default_factory=list)
+    _furniture: list[tuple[int, str]] = field(default_factory=list)
 
     def heading(self, level: int, title: str, line: int) -> None:
         """Start a section; it ends with the next heading of this level or a higher one."""
@@ -153,7 +156,15 @@ class DocumentBuilder:
         last = self._blocks[-1]
         self._blocks[-1] = Block(Kind.TABLE, last.start, last.end, last.section, Table(header, tuple(spans)))
 
+    def furniture(self, text: str, line: int) -> None:
+        """What belongs to the page and not to the text; it is kept behind the text."""
+        if text.strip():
+            self._furniture.append((line, " ".join(text.split())))
+
     def build(self, *, includes: Sequence[str] = ()) -> ParsedDocument:
+        if self._furniture:
+            self._open.clear()
+            self._emit(Kind.FURNITURE, [text for _, text in self._furniture], [line for line, _ in self._furniture])
         sections = tuple(SectionRecord(s.level, s.title, s.start, s.end, s.parent) for s in self._sections)
         return ParsedDocument(
             "\n".join(self._lines),

@@ -43,7 +43,8 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
     """
     with_children = {s.parent for s in document.sections}
     records: list[ChunkRecord] = []
-    for section, run in groupby(document.blocks, key=lambda b: b.section):
+    body_blocks = (b for b in document.blocks if b.kind is not Kind.FURNITURE)
+    for section, run in groupby(body_blocks, key=lambda b: b.section):
         trail = _trail(document, section)
         blocks = list(run)
         body = [b for b in blocks if b.kind is not Kind.HEADING]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ingest.chunk import chunk
 from ingest.facts import facts
-from ingest.readers import FORMATS, read
+from ingest.readers import format_of, read
 from ingest.scan import Candidate, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
@@ -131,7 +131,7 @@ class Ingest:
             path=candidate.shown,
             target=target,
             title=title,
-            format=FORMATS[candidate.path.suffix.lower()],
+            format=format_of(candidate.path) or "",
             version=parsed.metadata.get("version", ""),
             licence=parsed.metadata.get("licence", ""),
             sha256=digest,

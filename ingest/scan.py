@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from ingest.readers import FORMATS
+from ingest.readers import FORMATS, format_of
 from kb.errors import SourceError
 
 SHEETS = Path(str(files("kb"))).resolve() / "hardware_docs"
@@ -121,6 +121,6 @@ def _skip(path: Path, root: Path, *, hidden: bool) -> str:
         return "not a regular file"
     if path.name.upper().startswith(("LICENSE", "LICENCE", "COPYING", "NOTICE")):
         return "a licence, not a manual"
-    if path.suffix.lower() not in FORMATS:
+    if format_of(path) is None:
         return f"format {path.suffix.lower() or 'without suffix'} is not read"
     return ""

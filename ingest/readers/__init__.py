@@ -1,49 +1,38 @@
 """One file a format; each turns a file into a `ParsedDocument`."""
 
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from ingest.builder import ParsedDocument
+from ingest.source import Source
 from kb.errors import DocumentError
 
-FORMATS = {".md": "markdown", ".markdown": "markdown", ".rst": "rst"}
-"""Format by suffix; a file with another suffix is reported as skipped."""
+FORMATS = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".rst": "rst",
+    ".rst.txt": "rst",
+}
+"""Reader by the end of a file's name; other files are reported as skipped."""
+
+
+def format_of(path: Path) -> str | None:
+    """Which reader takes `path`; the longest matching end of its name decides."""
+    name = path.name.lower()
+    return next((FORMATS[end] for end in sorted(FORMATS, key=len, reverse=True) if name.endswith(end)), None)
 
 
 def read(path: Path, content: bytes, *, root: Path) -> ParsedDocument:
     """Parse `content`, the bytes of `path`. Nothing outside the folder `root` is read.
 
     Raises:
-        DocumentError: the file is not text in UTF-8, or nests too deeply to be parsed.
+        DocumentError: no reader can make sense of the file, or it nests too deeply to be parsed.
     """
-    text = decode(content, path)
+    source = Source(path, root, content)
     try:
-        return _parse(text, path, root)
+        # Each reader's parser is imported when its first file comes: a search needs none of them.
+        document: ParsedDocument = import_module(f"ingest.readers.{format_of(path)}").read(source)
     except RecursionError as error:
         raise DocumentError(f"{path} nests too deeply", hint="check that the file is a manual") from error
-
-
-def _parse(text: str, path: Path, root: Path) -> ParsedDocument:
-    # Each reader's parser is imported when its first file comes: a search needs none of them.
-    if FORMATS[path.suffix.lower()] == "markdown":
-        from ingest.readers import markdown
-
-        return markdown.read(text)
-    from ingest.readers import rst
-
-    return rst.read(text, path=path, root=root)
-
-
-def decode(content: bytes, path: Path) -> str:
-    """UTF-8 text with line ends as `\\n`, without a byte order mark.
-
-    Raises:
-        DocumentError: it is not UTF-8; the message names the place.
-    """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DocumentError(
-            f"{path} is not UTF-8: byte 0x{content[error.start]:02x} in line {line}", hint="convert the file to UTF-8"
-        ) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return replace(document, warnings=(*source.warnings, *document.warnings))

@@ -11,6 +11,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers.html_fragment import numbered_lines
+from ingest.source import Source
 
 _DIRECTIVE = re.compile(r"\{([\w:+.-]+)\}[ \t]*(.*)")
 _OPTION = re.compile(r":[\w-]+:.*")
@@ -32,9 +33,9 @@ _markdown = (
 )
 
 
-def read(text: str) -> ParsedDocument:
+def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder()
-    _Reader(builder).blocks(_parse(text), first_line=1)
+    _Reader(builder).blocks(_parse(source.text), first_line=1)
     return builder.build()
 
 

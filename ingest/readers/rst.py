@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -14,6 +13,7 @@ from docutils.parsers.rst.directives.tables import CSVTable
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers.includes import Expanded, expand
+from ingest.source import Source
 
 _LABEL = "kb-label"
 _WITH_LANGUAGE = {"code", "code-block", "sourcecode", "prompt"}
@@ -56,8 +56,8 @@ _SETTINGS = {
 }
 
 
-def read(text: str, *, path: Path, root: Path) -> ParsedDocument:
-    source = expand(text, path=path, root=root)
+def read(file: Source) -> ParsedDocument:
+    source = expand(file.text, path=file.path, root=file.root)
     with _fallbacks():
         tree = publish_doctree("\n".join(source.lines), settings_overrides=_SETTINGS)
     builder = DocumentBuilder(warnings=source.warnings)

@@ -1,0 +1,56 @@
+"""A file to read, and its text whatever encoding it has."""
+
+import codecs
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from kb.errors import DocumentError
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
+MOST_NULS, MOST_NUL_SHARE = 8, 0.01
+"""A file with more NUL bytes than both is no text."""
+
+
+@dataclass(frozen=True)
+class Source:
+    path: Path
+    root: Path
+    """Nothing outside this folder is read."""
+    content: bytes
+    warnings: list[str] = field(default_factory=list)
+
+    @cached_property
+    def text(self) -> str:
+        """The file's text with line ends as `\\n`, without a byte order mark.
+
+        Raises:
+            DocumentError: it is no text.
+        """
+        text = self._decoded().replace("\r\n", "\n").replace("\r", "\n")
+        return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+    def _decoded(self) -> str:
+        for mark, encoding in _BYTE_ORDER_MARKS:
+            if self.content.startswith(mark):
+                return self.content.decode(encoding, errors="replace")
+        if self.content.count(0) > max(MOST_NULS, MOST_NUL_SHARE * len(self.content)):
+            raise DocumentError(f"{self.path} is not text", hint="convert it to text")
+        try:
+            return self.content.decode()
+        except UnicodeDecodeError as error:
+            line = self.content.count(b"\n", 0, error.start) + 1
+            place = f"byte 0x{self.content[error.start]:02x} in line {line} is not UTF-8"
+            if _MULTIBYTE.search(self.content):
+                self.warnings.append(f"{place}: replaced")
+                return self.content.decode(errors="replace")
+            self.warnings.append(f"{place}: the file is read as Windows-1252")
+            return self.content.decode("cp1252", errors="replace")
