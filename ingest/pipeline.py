@@ -1,9 +1,9 @@
 """One ingest: compare files with the catalog, read what changed, embed, store a document at a time."""
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ingest.chunk import chunk
 from ingest.facts import facts
-from ingest.readers import format_of, read
-from ingest.scan import Candidate, nothing_to_read, scan, source_of, stamp, stamped_includes
+from ingest.readers import format_of
+from ingest.reading import ReadFile, read_all
+from ingest.scan import Candidate, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
 from kb.model import FileReport, IngestReport
@@ -62,7 +63,7 @@ class Ingest:
         self._store(self._changed(candidates, stored, named))
         self._remove(gone)
         return IngestReport(
-            files=tuple(self._reports),
+            files=tuple(sorted(self._reports, key=lambda report: report.path)),
             new_targets=tuple(self._new_targets),
             notes=(),
             seconds=time.monotonic() - began,
@@ -77,55 +78,58 @@ class Ingest:
         self, candidates: Sequence[Candidate], stored: dict[str, DocumentState], named: str | None
     ) -> Iterator[tuple[DocumentRecord, FileReport]]:
         """What has to be stored; the other files are reported."""
+        wanted = list(self._wanted(candidates, stored, named))
+        with closing(read_all((c.path, c.root) for c, _ in wanted)) as files:
+            for (candidate, target), file in zip(wanted, files, strict=True):
+                report = FileReport(path=candidate.shown, target=target, outcome="failed")
+                if isinstance(file, DocumentError):
+                    self._report(report.model_copy(update={"reason": str(file)}))
+                    continue
+                document = self._document(candidate, target, file)
+                found = {
+                    "outcome": "changed" if candidate.source in stored else "new",
+                    "chunks": len(document.chunks),
+                    "facts": len(document.facts),
+                    "warnings": document.warnings,
+                }
+                yield document, report.model_copy(update=found)
+
+    def _wanted(
+        self, candidates: Sequence[Candidate], stored: dict[str, DocumentState], named: str | None
+    ) -> Iterator[tuple[Candidate, str]]:
+        """Each file that has to be read, with its target."""
         for candidate in candidates:
+            before = stored.get(candidate.source)
             if candidate.skip:
                 self._report(FileReport(path=candidate.shown, target="", outcome="skipped", reason=candidate.skip))
                 continue
-            before = stored.get(candidate.source)
             target = named or self._target_of(candidate, before)
-            try:
-                document, mark = self._read(candidate, target, before)
-            except (DocumentError, OSError) as error:
-                self._report(FileReport(path=candidate.shown, target=target, outcome="failed", reason=str(error)))
-                continue
-            if document is None:
-                if before is not None and mark != before.stamp and not self.dry_run:
-                    self.catalog.moved(candidate.source, stamp=mark)
+            if before is not None and self._is_current(candidate, before, target):
                 self._report(FileReport(path=candidate.shown, target=target, outcome="unchanged"))
-                continue
-            yield (
-                document,
-                FileReport(
-                    path=candidate.shown,
-                    target=target,
-                    outcome="changed" if before else "new",
-                    chunks=len(document.chunks),
-                    facts=len(document.facts),
-                    warnings=document.warnings,
-                ),
-            )
+            else:
+                yield candidate, target
 
-    def _read(
-        self, candidate: Candidate, target: str, before: DocumentState | None
-    ) -> tuple[DocumentRecord | None, str]:
-        """The document, or None when the stored one is the same, and the file's stamp."""
+    def _is_current(self, candidate: Candidate, before: DocumentState, target: str) -> bool:
+        """Whether the stored document is what would be made of the file now; a new stamp alone is recorded."""
+        if (before.pipeline, before.target) != (self.pipeline, target):
+            return False
+        includes = stamped_includes(before.stamp)
         try:
-            candidate.source.encode()
-        except UnicodeEncodeError as error:
-            raise DocumentError(f"the name of {candidate.shown} is not UTF-8", hint="rename the file") from error
-        same = before is not None and (before.pipeline, before.target) == (self.pipeline, target)
-        includes = stamped_includes(before.stamp) if before else ()
-        mark = stamp(candidate.path, includes)
-        if same and before is not None and mark == before.stamp:
-            return None, mark
-        content = candidate.path.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
-        if same and before is not None and digest == before.sha256 and not includes:
-            return None, mark
-        parsed = read(candidate.path, content, root=candidate.root)
+            mark = stamp(candidate.path, includes)
+            if mark == before.stamp:
+                return True
+            if includes or file_digest(candidate.path) != before.sha256:
+                return False
+        except OSError:
+            return False  # who reads it says why
+        if not self.dry_run:
+            self.catalog.moved(candidate.source, stamp=mark)
+        return True
+
+    def _document(self, candidate: Candidate, target: str, file: ReadFile) -> DocumentRecord:
+        parsed = file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
         found, refused = facts(parsed, target=target)
-        mark = stamp(candidate.path, parsed.includes)
         return DocumentRecord(
             source=candidate.source,
             path=candidate.shown,
@@ -134,8 +138,8 @@ class Ingest:
             format=format_of(candidate.path) or "",
             version=parsed.metadata.get("version", ""),
             licence=parsed.metadata.get("licence", ""),
-            sha256=digest,
-            stamp=mark,
+            sha256=file.sha256,
+            stamp=stamp(candidate.path, parsed.includes),
             pipeline=self.pipeline,
             text=parsed.text,
             lines=parsed.lines,
@@ -143,7 +147,7 @@ class Ingest:
             sections=parsed.sections,
             chunks=chunk(parsed, title=title, tokenizer=self.embedder),
             facts=tuple(found),
-        ), mark
+        )
 
     def _store(self, changed: Iterable[tuple[DocumentRecord, FileReport]]) -> None:
         """Embed in batches over several documents; store each in a transaction of its own."""

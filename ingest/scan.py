@@ -115,6 +115,8 @@ def _walk(root: Path) -> Iterator[Path]:
 def _skip(path: Path, root: Path, *, hidden: bool) -> str:
     if not hidden and any(part.startswith(".") for part in path.relative_to(root).parts):
         return "hidden (--hidden reads it)"
+    if os.fsencode(path).decode(errors="replace") != str(path):
+        return "its name is not UTF-8"
     if not Path(os.path.realpath(path)).is_relative_to(root):
         return "a link that leads out of the folder"
     if not path.is_file():

@@ -2,7 +2,8 @@
 
 from kb.catalog.connection import storage_errors
 from kb.catalog.lock import write_lock
-from kb.catalog.records import (
+from kb.catalog.store import Catalog
+from kb.records import (
     ChunkRecord,
     DocumentRecord,
     DocumentState,
@@ -11,7 +12,6 @@ from kb.catalog.records import (
     SectionRecord,
     text_digest,
 )
-from kb.catalog.store import Catalog
 
 __all__ = [
     "Catalog",

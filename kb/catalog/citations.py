@@ -5,9 +5,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from kb.catalog.records import DocumentRecord, SectionRecord, text_digest
 from kb.errors import CitationError
 from kb.model import Citation
+from kb.records import DocumentRecord, SectionRecord, text_digest
 
 
 class Places:

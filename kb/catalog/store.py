@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from kb.catalog.citations import Places, Trails, check
 from kb.catalog.connection import connect, storage_errors
-from kb.catalog.records import DocumentRecord, DocumentState, Generation, SectionRecord, text_digest
 from kb.catalog.words import identifier_words
 from kb.errors import CitationError, ReadOnlyError, StoreError
 from kb.model import Fact, Passage
 from kb.protocols import Vectors
+from kb.records import DocumentRecord, DocumentState, Generation, SectionRecord, text_digest
 
 STORED_VECTOR = np.dtype("<f2")
 """Half precision moves a cosine by less than 0.0005 and halves the file."""

@@ -1,0 +1,111 @@
+"""Reading files in processes of their own, ahead of who wants them: a file that hangs or swells harms itself alone."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+from pydantic import TypeAdapter
+
+from ingest.builder import ParsedDocument
+from ingest.reading_process import MOST_SECONDS
+from kb.errors import DocumentError
+
+MOST_BYTES = 256 << 20
+"""Of one file."""
+AHEAD = 16
+"""Files read before they are asked for."""
+
+DOCUMENTS = TypeAdapter(ParsedDocument)
+"""Documents cross between processes as JSON: nothing that a parser of strange files sends is unpickled."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    sha256: str
+    """Of the bytes that were read."""
+    document: ParsedDocument
+
+
+def read_all(files: Iterable[tuple[Path, Path]]) -> Generator[ReadFile | DocumentError, None, None]:
+    """Read each (path, root) and give what came of it, in the same order. Close it to end the processes early."""
+    count = max(1, (os.cpu_count() or 1) - 1)
+    idle: SimpleQueue[_Process] = SimpleQueue()
+    processes = [_Process() for _ in range(count)]
+    for process in processes:
+        idle.put(process)
+
+    def read(path: Path, root: Path) -> ReadFile | DocumentError:
+        process = idle.get()
+        try:
+            return process.read(path, root)
+        finally:
+            idle.put(process)
+
+    waiting: deque[Future[ReadFile | DocumentError]] = deque()
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            for path, root in files:
+                waiting.append(threads.submit(read, path, root))
+                if len(waiting) > AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+            for process in processes:
+                process.end()
+
+
+class _Process:
+    """A process that reads one file after another; started when it is first needed, and again when it died."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
+        if (size := path.stat().st_size) > MOST_BYTES:
+            return DocumentError(
+                f"{path} has {size:,} bytes; kb reads files of up to {MOST_BYTES:,}", hint="split the file"
+            )
+        process = self._process or self._start()
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
+        try:
+            process.stdin.write(json.dumps([os.fspath(path), os.fspath(root)]).encode() + b"\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except BrokenPipeError:
+            answer = b""
+        if not answer:
+            return self._death(process, path)
+        kind, *words = json.loads(answer)
+        if kind == "error":
+            return DocumentError(words[0], hint=words[1])
+        return ReadFile(words[0], DOCUMENTS.validate_json(process.stdout.readline()))
+
+    def end(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-m", "ingest.reading_process"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        return self._process
+
+    def _death(self, process: subprocess.Popen[bytes], path: Path) -> DocumentError:
+        self._process = None
+        code = process.wait()
+        process.communicate()
+        reason = f"took more than {MOST_SECONDS} s to read" if code == 1 else f"broke its reader (exit status {code})"
+        return DocumentError(f"{path} {reason}", hint="please report it with the document")
