@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kb.catalog import SectionRecord
+from kb.records import SectionRecord
 
 
 class Kind(StrEnum):
@@ -33,6 +33,8 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class Row:
     cells: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    """Of each cell in the text."""
     start: int
     end: int
 
@@ -41,6 +43,7 @@ class Row:
 class Table:
     header: tuple[str, ...]
     rows: tuple[Row, ...]
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,8 @@ class DocumentBuilder:
         header = tuple(
             " / ".join(dict.fromkeys(filter(None, column))) for column in zip(*grid[:header_rows], strict=True)
         )
-        lead = [" ".join(caption.split())] if caption.strip() else []
+        caption = " ".join(caption.split())
+        lead = [caption] if caption else []
         numbers = [row_lines[0]] * len(lead)
         if header:
             lead += [_pipe(header), "|" + "---|" * len(header)]
@@ -151,10 +155,10 @@ class DocumentBuilder:
         at = start + sum(len(line) + 1 for line in lead)
         spans = []
         for cells, line in zip(grid[header_rows:], body, strict=True):
-            spans.append(Row(tuple(cells), at, at + len(line)))
+            spans.append(Row(tuple(cells), tuple(_cell_spans(cells, at)), at, at + len(line)))
             at += len(line) + 1
         last = self._blocks[-1]
-        self._blocks[-1] = Block(Kind.TABLE, last.start, last.end, last.section, Table(header, tuple(spans)))
+        self._blocks[-1] = Block(Kind.TABLE, last.start, last.end, last.section, Table(header, tuple(spans), caption))
 
     def furniture(self, text: str, line: int) -> None:
         """What belongs to the page and not to the text; it is kept behind the text."""
@@ -226,4 +230,17 @@ def _grid(rows: Sequence[Sequence[Cell]], header_rows: int) -> list[list[str]]:
 
 
 def _pipe(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+
+def _cell_spans(cells: Sequence[str], start: int) -> Iterator[tuple[int, int]]:
+    """Where `_pipe` puts each cell, if it begins at `start`."""
+    for cell in cells:
+        start += 2
+        end = start + len(_escaped(cell))
+        yield start, end
+        start = end + 1
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ingest.builder import Block, Kind, ParsedDocument
+from ingest.builder import Block, Kind, ParsedDocument, Table
 from ingest.facts import is_fact_table
 from ingest.windows import Tokenizer, windows
-from kb.catalog import ChunkRecord
+from kb.records import ChunkRecord, RowRecord
 
 CHUNK_CHARACTERS = 1536
 """Longest chunk, table header included. Chosen on the development questions, see benchmarks/results/chunk-size.json."""
@@ -28,6 +28,7 @@ class _Piece:
     lead: str = ""
     statement: str = ""
     """Of a fact's row, what is searched: the source cell says nothing about the chip and would drown the rest."""
+    rows: tuple[RowRecord, ...] = ()
 
 
 def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) -> tuple[ChunkRecord, ...]:
@@ -64,6 +65,7 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
                     heading=" > ".join(trail),
                     body=searched,
                     windows=windows((title, *trail), searched, tokenizer) if tokenizer else (),
+                    rows=tuple(row for piece in group for row in piece.rows),
                 )
             )
     return tuple(records)
@@ -84,9 +86,9 @@ def _pieces(text: str, block: Block) -> Iterator[_Piece]:
         for row in table.rows:
             yield _Piece(block.kind, row.start, row.end, lead, " ".join(row.cells[:-1]).strip())
     elif block.end - block.start <= CHUNK_CHARACTERS or (table and not table.rows):
-        yield _Piece(block.kind, block.start, block.end)
+        yield _Piece(block.kind, block.start, block.end, rows=_rows(table) if table else ())
     elif table:
-        yield from _table_pieces(text, block)
+        yield from _table_pieces(_table_lead(text, block), table)
     else:
         is_code = block.kind is Kind.CODE
         patterns = (_LINE,) if is_code else (_SENTENCE, _LINE, _BLANK)
@@ -99,17 +101,27 @@ def _table_lead(text: str, block: Block) -> str:
     return text[block.start : block.table.rows[0].start].rstrip() if block.table and block.table.rows else ""
 
 
-def _table_pieces(text: str, block: Block) -> Iterator[_Piece]:
+def _table_pieces(lead: str, table: Table) -> Iterator[_Piece]:
     """Groups of rows that fit together with caption and header; a row at least."""
-    lead = _table_lead(text, block)
-    start = end = None
-    for row in block.table.rows if block.table else ():
-        if start is not None and end is not None and len(lead) + row.end - start > CHUNK_CHARACTERS:
-            yield _Piece(Kind.TABLE, start, end, lead)
-            start = None
-        start, end = row.start if start is None else start, row.end
-    if start is not None and end is not None:
-        yield _Piece(Kind.TABLE, start, end, lead)
+    group: list[RowRecord] = []
+    for row in _rows(table):
+        if group and len(lead) + row.end - group[0].start > CHUNK_CHARACTERS:
+            yield _Piece(Kind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
+            group = []
+        group.append(row)
+    yield _Piece(Kind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
+
+
+def _rows(table: Table) -> tuple[RowRecord, ...]:
+    """Each row of a table with what is searched of it."""
+    found = []
+    for row in table.rows:
+        header = table.header or ("",) * len(row.cells)
+        filled = [(name, cell, span) for name, cell, span in zip(header, row.cells, row.spans, strict=True) if cell]
+        said = "; ".join(f"{name} = {cell}" if name else cell for name, cell, _ in filled)
+        cells = tuple((name, start - row.start, end - row.start) for name, _, (start, end) in filled)
+        found.append(RowRecord(row.start, row.end, f"{table.caption}\n{said}".strip(), cells))
+    return tuple(found)
 
 
 def _merge(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:

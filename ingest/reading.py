@@ -14,11 +14,20 @@ from queue import SimpleQueue
 from pydantic import TypeAdapter
 
 from ingest.builder import ParsedDocument
-from ingest.reading_process import MOST_SECONDS
 from kb.errors import DocumentError
 
-MOST_BYTES = 256 << 20
-"""Of one file."""
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one file."""
+
+    size_bytes: int = 256 << 20
+    seconds: float = 300
+    """The slowest manual known, 387 pages of tables, takes a quarter of that on two cores."""
+    memory_bytes: int = 3 << 30
+    """Address space of the process that reads it."""
+
+
 AHEAD = 16
 """Files read before they are asked for."""
 
@@ -33,11 +42,13 @@ class ReadFile:
     document: ParsedDocument
 
 
-def read_all(files: Iterable[tuple[Path, Path]]) -> Generator[ReadFile | DocumentError, None, None]:
+def read_all(
+    files: Iterable[tuple[Path, Path]], limits: Limits = Limits()
+) -> Generator[ReadFile | DocumentError, None, None]:
     """Read each (path, root) and give what came of it, in the same order. Close it to end the processes early."""
     count = max(1, (os.cpu_count() or 1) - 1)
     idle: SimpleQueue[_Process] = SimpleQueue()
-    processes = [_Process() for _ in range(count)]
+    processes = [_Process(limits) for _ in range(count)]
     for process in processes:
         idle.put(process)
 
@@ -67,14 +78,14 @@ def read_all(files: Iterable[tuple[Path, Path]]) -> Generator[ReadFile | Documen
 class _Process:
     """A process that reads one file after another; started when it is first needed, and again when it died."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
-        if (size := path.stat().st_size) > MOST_BYTES:
-            return DocumentError(
-                f"{path} has {size:,} bytes; kb reads files of up to {MOST_BYTES:,}", hint="split the file"
-            )
+        most = self._limits.size_bytes
+        if path.is_file() and (size := path.stat().st_size) > most:
+            return DocumentError(f"{path} has {size:,} bytes; kb reads files of up to {most:,}", hint="split the file")
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
         try:
@@ -97,7 +108,8 @@ class _Process:
             self._process = None
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", "-m", "ingest.reading_process"]
+        command = [sys.executable, "-P", "-m", "ingest.reading_process", str(self._limits.seconds)]
+        command.append(str(self._limits.memory_bytes))
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -107,5 +119,7 @@ class _Process:
         self._process = None
         code = process.wait()
         process.communicate()
-        reason = f"took more than {MOST_SECONDS} s to read" if code == 1 else f"broke its reader (exit status {code})"
+        reason = (
+            f"took more than {self._limits.seconds:g} s to read" if code == 1 else f"broke its reader (status {code})"
+        )
         return DocumentError(f"{path} {reason}", hint="please report it with the document")

@@ -6,6 +6,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kb.errors import CitationError
+
 TOKEN_CHARACTERS = 4
 """Characters per token wherever a budget is given in tokens: budgets are for models whose tokenizer kb
 does not have, and four is the usual rule for English technical text."""
@@ -107,6 +109,35 @@ class Passage(Frozen):
         return f"{self.citation}\n{self.shown}"
 
 
+class TableRow(Frozen):
+    """A row of a stored table; `kb cite ID` opens it, `kb cite ID.N` names its Nth cell."""
+
+    citation: Citation
+    cells: tuple[tuple[str, str], ...]
+    """Header and text of each cell that is not empty."""
+
+    @property
+    def shown(self) -> str:
+        return "; ".join(map(_stated, self.cells))
+
+    def cell(self, nth: str) -> str:
+        """The `nth` cell with its header, counted from 1 over those that are not empty.
+
+        Raises:
+            CitationError: there is no such cell.
+        """
+        if not (nth.isdecimal() and 1 <= int(nth) <= len(self.cells)):
+            raise CitationError(
+                f"row {self.citation.id} has no cell {nth!r}", hint=f"its cells are 1 to {len(self.cells)}"
+            )
+        return _stated(self.cells[int(nth) - 1])
+
+
+def _stated(cell: tuple[str, str]) -> str:
+    header, text = cell
+    return f"{header} = {text}" if header else text
+
+
 class Why(Frozen):
     """How a hit came to its rank. Scores are z-scores within their list; None: not in that list."""
 
@@ -122,6 +153,8 @@ class Hit(Frozen):
     passage: Passage
     score: float
     why: Why
+    rows: tuple[TableRow, ...] = ()
+    """Rows of its tables that answer on their own, best first."""
     also_in: tuple[Citation, ...] = ()
     """Where else the same stands, word for word or nearly so, without a number of its own."""
 
@@ -168,6 +201,8 @@ class CitedPlace(Frozen):
     file: str
     lines: tuple[tuple[int, str, bool], ...]
     """Line number in the file, text, and whether it belongs to the cited passage."""
+    cell: str = ""
+    """The cell of a table's row that was asked for, with its header."""
     file_exists: bool
     file_same: bool
     """Whether the file still holds what was read."""

@@ -23,6 +23,18 @@ class SectionRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RowRecord:
+    """A row of a table."""
+
+    start: int
+    end: int
+    statement: str
+    """What is searched of it: caption, and each cell with its header."""
+    cells: tuple[tuple[str, int, int], ...]
+    """Header and span of each cell that is not empty; the span counts from the row's start."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkRecord:
     section: int | None
     kind: str
@@ -35,6 +47,8 @@ class ChunkRecord:
     """What is searched of it: lead and text, of a fact's row the statement alone."""
     windows: tuple[str, ...]
     """What is embedded: the body below its breadcrumb, in as many windows as the model needs."""
+    rows: tuple[RowRecord, ...] = ()
+    """Of the tables in it."""
 
 
 @dataclass(frozen=True, slots=True)

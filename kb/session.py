@@ -218,15 +218,18 @@ class KnowledgeBase:
         Raises:
             CitationError: the id is unknown, or the stored text is not what was cited.
         """
-        fact = self.catalog.fact(citation_id)
-        citation = fact.citation if fact else self.catalog.passage(citation_id).citation
-        source, lines = self.catalog.source_lines(citation_id, around=CITED_LINES_AROUND)
+        key, _, nth = citation_id.partition(".")
+        row = self.catalog.row(key)
+        stated = row or self.catalog.fact(key) or self.catalog.passage(key)
+        citation, cell = stated.citation, row.cell(nth) if row and nth else ""
+        source, lines = self.catalog.source_lines(key, around=CITED_LINES_AROUND)
         file = SHEETS / source.removeprefix("sheet:/") if source.startswith("sheet:/") else Path(source)
         now = file_digest(file) if file.is_file() else None
         return CitedPlace(
             citation=citation,
             file=str(file),
             lines=tuple(lines),
+            cell=cell,
             file_exists=now is not None,
             file_same=now == citation.sha256,
         )

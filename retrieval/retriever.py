@@ -20,6 +20,15 @@ CANDIDATES = 100
 
 COLUMN_WEIGHTS = (1.0, 1.0, 1.0, 0.5, 0.6)
 """Of title, heading path, body, file path, identifiers in BM25; measured on the development questions."""
+ROW_WEIGHTS = (1.0, 1.0, 0.6)
+"""Of heading path, caption and cells, identifiers, for table rows."""
+ROW_SHARE = 0.2
+"""Of its best row's score, that a table gets on top of its own."""
+ROWS_SHOWN = 3
+
+
+RowScores = dict[int, dict[int, float]]
+"""For each chunk its rows with their best score over the phrasings."""
 
 
 class VectorIndex(Protocol):
@@ -48,28 +57,44 @@ class Retriever:
             CitationError: a stored passage is not what its document holds.
         """
         with self.catalog.snapshot():
-            lexical = [self._lexical(p, targets) for p in phrasings]
+            rows: RowScores = {}
+            lexical = [self._lexical(p, targets, rows) for p in phrasings]
             dense = self._dense(phrasings, targets)
             fused = fuse(list(zip(lexical, dense, strict=True)), lexical_weight=self.lexical_weight)
-            hits = merge_repetitions(self._hits(fused[: 2 * limit]))[:limit]
+            hits = merge_repetitions(self._hits(fused[: 2 * limit], rows))[:limit]
         if not hits:
             return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=("nothing in scope shares a word with it",))
         return SearchResult(status=Status.OK, hits=tuple(hits))
 
-    def _hits(self, fused: Sequence[Fused]) -> list[Hit]:
+    def _hits(self, fused: Sequence[Fused], rows: RowScores) -> list[Hit]:
         passages = self.catalog.passages([f.chunk for f in fused])
+        best = {f.chunk: sorted(own, key=lambda i: -own[i])[:ROWS_SHOWN] for f in fused if (own := rows.get(f.chunk))}
+        found = dict(zip(ids := [i for own in best.values() for i in own], self.catalog.rows(ids), strict=True))
         return [
-            Hit(passage=p, score=f.score, why=Why(lexical=f.lexical, dense=f.dense, phrasings=f.phrasings))
+            Hit(
+                passage=p,
+                score=f.score,
+                why=Why(lexical=f.lexical, dense=f.dense, phrasings=f.phrasings),
+                rows=tuple(found[i] for i in best.get(f.chunk, ())),
+            )
             for p, f in zip(passages, fused, strict=True)
         ]
 
-    def _lexical(self, phrasing: str, targets: Collection[str] | None) -> Scores:
+    def _lexical(self, phrasing: str, targets: Collection[str] | None, rows: RowScores) -> Scores:
+        """Chunks with their scores, tables lifted by their best row; the rows' scores are added to `rows`."""
         words = query_words(phrasing)
         if not words:
             return {}
-        return dict(
-            self.catalog.lexical(match_expression(words), weights=COLUMN_WEIGHTS, targets=targets, limit=CANDIDATES)
-        )
+        match = match_expression(words)
+        scores = dict(self.catalog.lexical(match, weights=COLUMN_WEIGHTS, targets=targets, limit=CANDIDATES))
+        lifts: dict[int, float] = {}
+        for chunk, row, score in self.catalog.lexical_rows(
+            match, weights=ROW_WEIGHTS, targets=targets, limit=CANDIDATES
+        ):
+            lifts[chunk] = max(lifts.get(chunk, 0.0), score)
+            own = rows.setdefault(chunk, {})
+            own[row] = max(own.get(row, 0.0), score)
+        return {chunk: scores.get(chunk, 0.0) + ROW_SHARE * lifts.get(chunk, 0.0) for chunk in scores.keys() | lifts}
 
     def _dense(self, phrasings: Sequence[str], targets: Collection[str] | None) -> list[Scores]:
         """For each phrasing the best candidates with their cosine, taken from the catalog's own vectors."""

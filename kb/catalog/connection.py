@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kb.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, SchemaError, StoreError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_TIMEOUT_MS = 5000
 MIN_FREE_BYTES = 65_536
 """With less, SQLite cannot keep its log; it then speaks of an I/O error."""
@@ -63,6 +63,20 @@ CREATE TABLE chunk (
 CREATE INDEX chunk_key ON chunk(key);
 CREATE UNIQUE INDEX chunk_place ON chunk(document_id, ordinal);
 
+CREATE TABLE table_row (              -- found on its own, lifts its chunk, cited cell by cell
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    chunk_id INTEGER NOT NULL REFERENCES chunk(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    line_start INTEGER NOT NULL,
+    line_end INTEGER NOT NULL,
+    cells TEXT NOT NULL,              -- JSON: [header, start, end] of each cell that is not empty, from the row's start
+    digest TEXT NOT NULL
+);
+CREATE INDEX table_row_key ON table_row(key);
+CREATE INDEX table_row_chunk ON table_row(chunk_id);
+
 CREATE TABLE embedded (               -- a chunk longer than the model takes is embedded in several windows
     chunk_id INTEGER NOT NULL REFERENCES chunk(id) ON DELETE CASCADE,
     ordinal INTEGER NOT NULL,
@@ -100,6 +114,8 @@ CREATE INDEX fact_target ON fact(target, quantity);
 
 CREATE VIRTUAL TABLE lexical USING fts5 (title, heading, body, path, identifiers, tokenize = 'porter unicode61');
 CREATE TRIGGER chunk_gone AFTER DELETE ON chunk BEGIN DELETE FROM lexical WHERE rowid = old.id; END;
+CREATE VIRTUAL TABLE lexical_row USING fts5 (heading, body, identifiers, tokenize = 'porter unicode61');
+CREATE TRIGGER row_gone AFTER DELETE ON table_row BEGIN DELETE FROM lexical_row WHERE rowid = old.id; END;
 """
 
 

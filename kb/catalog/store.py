@@ -4,53 +4,39 @@ import json
 import sqlite3
 import zlib
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.catalog.citations import Places, Trails, check
-from kb.catalog.connection import connect, storage_errors
+from kb.catalog.connection import storage_errors
+from kb.catalog.health import Health
 from kb.catalog.words import identifier_words
-from kb.errors import CitationError, ReadOnlyError, StoreError
-from kb.model import Fact, Passage
+from kb.errors import CitationError
+from kb.model import Fact, Passage, TableRow
 from kb.protocols import Vectors
-from kb.records import DocumentRecord, DocumentState, Generation, SectionRecord, text_digest
+from kb.records import ChunkRecord, DocumentRecord, DocumentState, Generation, SectionRecord, text_digest
 
 STORED_VECTOR = np.dtype("<f2")
 """Half precision moves a cosine by less than 0.0005 and halves the file."""
 
 COLUMNS = ("title", "heading", "body", "path", "identifiers")
 """Of the lexical index, in the order that the weights of `lexical` have."""
+ROW_COLUMNS = ("heading", "body", "identifiers")
+"""The same of its table rows."""
 
 _FACT = """SELECT f.*, d.path, d.sha256, substr(d.text, f.start + 1, f.end - f.start) AS quote
            FROM fact f JOIN document d ON d.id = f.document_id"""
 _CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, substr(d.text, c.start + 1, c.end - c.start) AS quote
             FROM chunk c JOIN document d ON d.id = c.document_id"""
+_ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text, r.start + 1, r.end - r.start) AS quote
+          FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog:
+class Catalog(Health):
     """One open catalog. Not to be shared between threads."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self._db = connect(home)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._db.close()
 
     # Documents
 
@@ -111,6 +97,18 @@ class Catalog:
                 "INSERT INTO embedded VALUES (?, ?, ?)",
                 ((chunk_id, i, text_digest(window)) for i, window in enumerate(chunk.windows)),
             )
+            self._put_rows(chunk_id, chunk, document, places)
+
+    def _put_rows(self, chunk_id: int, chunk: ChunkRecord, document: DocumentRecord, places: Places) -> None:
+        for row in chunk.rows:
+            text = document.text[row.start : row.end]
+            place = places.of(chunk.section, row.start, row.end, "row" + text)
+            fields = {"chunk_id": chunk_id, "start": row.start, "end": row.end, "digest": text_digest(text)}
+            row_id = self._insert("table_row", {**fields, "cells": json.dumps(row.cells), **place})
+            self._db.execute(
+                "INSERT INTO lexical_row (rowid, heading, body, identifiers) VALUES (?, ?, ?, ?)",
+                (row_id, chunk.heading, row.statement, identifier_words(row.statement)),
+            )
 
     def _put_facts(self, document_id: int, document: DocumentRecord) -> None:
         places = Places(document)
@@ -137,16 +135,6 @@ class Catalog:
 
     # Search
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """All reads within see the catalog as it is now, whatever another process writes meanwhile."""
-        with storage_errors(self.home):
-            self._db.execute("BEGIN")
-        try:
-            yield
-        finally:
-            self._db.execute("ROLLBACK")
-
     def lexical(
         self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
     ) -> list[tuple[int, float]]:
@@ -159,6 +147,20 @@ class Catalog:
             (match, *names, limit),
         )
         return [(row["id"], row["score"]) for row in rows]
+
+    def lexical_rows(
+        self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
+    ) -> list[tuple[int, int, float]]:
+        """As `lexical`, of table rows: (chunk id, row id, score). The weights are of ROW_COLUMNS."""
+        scope, names = _scope(targets)
+        rows = self._all(
+            f"""SELECT r.chunk_id, r.id, -bm25(lexical_row, {", ".join(map(str, weights))}) AS score
+                FROM lexical_row JOIN table_row r ON r.id = lexical_row.rowid JOIN chunk c ON c.id = r.chunk_id
+                JOIN document d ON d.id = c.document_id
+                WHERE lexical_row MATCH ? {scope} ORDER BY score DESC, r.id LIMIT ?""",
+            (match, *names, limit),
+        )
+        return [(row["chunk_id"], row["id"], row["score"]) for row in rows]
 
     def vectors(
         self, model: str, *, targets: Collection[str] | None = None, chunks: Collection[int] | None = None
@@ -226,6 +228,17 @@ class Catalog:
             )
         return self._passage(row, Trails(self.sections))
 
+    def rows(self, row_ids: Sequence[int]) -> list[TableRow]:
+        """The table rows in the order asked; as `passages`."""
+        trails = Trails(self.sections)
+        found = self._all(f"{_ROW} WHERE r.id IN (SELECT value FROM json_each(?))", (json.dumps(list(row_ids)),))
+        rows = {row["id"]: self._row(row, trails) for row in found}
+        return [rows[i] for i in row_ids]
+
+    def row(self, key: str) -> TableRow | None:
+        row = self._one(f"{_ROW} WHERE r.key = ?", (key,))
+        return self._row(row, Trails(self.sections)) if row is not None else None
+
     def facts(self, targets: Collection[str]) -> list[Fact]:
         """All facts stated of `targets`, in the order of their documents."""
         scope, names = _scope(targets, column="f.target")
@@ -241,10 +254,12 @@ class Catalog:
 
         Each line is (number in the file, text, whether it belongs to the passage).
         """
-        table = "fact" if self._one("SELECT 1 FROM fact WHERE key = ?", (key,)) else "chunk"
         row = self._one(
-            f"SELECT d.source, d.text, d.lines, p.start, p.end FROM {table} p JOIN document d ON d.id = p.document_id "
-            "WHERE p.key = ?",
+            """SELECT d.source, d.text, d.lines, p.start, p.end FROM document d JOIN (
+                   SELECT key, document_id, start, end FROM chunk WHERE key = ?1
+                   UNION ALL SELECT key, document_id, start, end FROM fact WHERE key = ?1
+                   UNION ALL SELECT r.key, c.document_id, r.start, r.end FROM table_row r
+                             JOIN chunk c ON c.id = r.chunk_id WHERE r.key = ?1) p ON p.document_id = d.id""",
             (key,),
         )
         if row is None:
@@ -269,18 +284,18 @@ class Catalog:
             text=row["quote"],
         )
 
+    def _row(self, row: sqlite3.Row, trails: Trails) -> TableRow:
+        check(row, text_digest(row["quote"]))
+        quote, cells = row["quote"], json.loads(row["cells"])
+        texts = tuple((header, quote[start:end].replace("\\|", "|")) for header, start, end in cells)
+        return TableRow(citation=trails.citation(row), cells=texts)
+
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))
         fields = {k: row[k] for k in ("target", "quantity", "value", "number", "unit", "condition", "source")}
         return Fact(**fields, citation=trails.citation(row))
 
     # State
-
-    @property
-    def revision(self) -> int:
-        """Grows with each change of documents; a vector index of another revision is out of date."""
-        row = self._one("SELECT value FROM state WHERE key = 'revision'")
-        return int(row["value"]) if row else 0
 
     @property
     def generation(self) -> Generation | None:
@@ -308,85 +323,6 @@ class Catalog:
             (document_id,),
         )
         return [SectionRecord(**dict(row)) for row in rows]
-
-    # Health
-
-    def damage(self) -> list[str]:
-        """What is wrong with the file itself, in words; empty when all is well."""
-        found = [row[0] for row in self._all("PRAGMA integrity_check") if row[0] != "ok"]
-        try:
-            self._all("INSERT INTO lexical(lexical) VALUES ('integrity-check')")
-        except ReadOnlyError:
-            pass  # FTS5 takes its check as a write
-        except StoreError as error:
-            found.append(f"lexical index: {error.message}")
-        return found
-
-    def problems(self, model: str | None) -> list[str]:
-        """Damage, and rows that are lost or altered, in words; empty when all is well."""
-        if found := self.damage():
-            return found
-        lost = self._lost(model)
-        return [f"{len(documents)} documents {what}" for what, documents in lost.items() if documents]
-
-    def repair(self, model: str | None) -> int:
-        """Rebuild the lexical index; have documents with lost or altered rows read again. Returns how many."""
-        with self._transaction() as db:
-            db.execute("INSERT INTO lexical(lexical) VALUES ('rebuild')")
-            documents = set[int]().union(*self._lost(model).values())
-            db.executemany("UPDATE document SET pipeline = '' WHERE id = ?", ((i,) for i in documents))
-        return len(documents)
-
-    def _lost(self, model: str | None) -> dict[str, set[int]]:
-        """Documents whose stored rows do not belong together, by what is wrong with them."""
-        unindexed = "SELECT document_id FROM chunk WHERE id NOT IN (SELECT rowid FROM lexical)"
-        unembedded = """SELECT c.document_id FROM chunk c JOIN embedded e ON e.chunk_id = c.id
-                        WHERE ?1 IS NOT NULL AND NOT EXISTS (
-                            SELECT 1 FROM vector v WHERE v.model = ?1 AND v.text_digest = e.text_digest)"""
-        return {
-            "have passages that are not in the lexical index": {r[0] for r in self._all(unindexed)},
-            "have no vector of the embedding model for some passage": {r[0] for r in self._all(unembedded, (model,))},
-            "hold other text than their passages cite": self._altered(),
-        }
-
-    def _altered(self) -> set[int]:
-        chunks: dict[int, list[sqlite3.Row]] = {}
-        for row in self._all("SELECT document_id, lead, start, end, digest FROM chunk"):
-            chunks.setdefault(row["document_id"], []).append(row)
-        texts = ((i, self._all("SELECT text FROM document WHERE id = ?", (i,))[0][0]) for i in chunks)
-        return {
-            i
-            for i, text in texts
-            if any(text_digest(c["lead"], text[c["start"] : c["end"]]) != c["digest"] for c in chunks[i])
-        }
-
-    # SQLite
-
-    def _all(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
-        with storage_errors(self.home):
-            return self._db.execute(query, values).fetchall()
-
-    def _one(self, query: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
-        rows = self._all(query, values)
-        return rows[0] if rows else None
-
-    def _insert(self, table: str, fields: Mapping[str, object]) -> int:
-        names, marks = ", ".join(fields), ", ".join("?" * len(fields))
-        cursor = self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(fields.values()))
-        return cursor.lastrowid or 0
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with storage_errors(self.home):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("INSERT OR REPLACE INTO state VALUES ('revision', ?)", (str(self.revision + 1),))
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
 
 
 def _scope(targets: Collection[str] | None, *, column: str = "d.target") -> tuple[str, tuple[object, ...]]:

@@ -138,7 +138,7 @@ def cite(
 ) -> None:
     """Open the place that a citation names.
 
-    Shows the file and its lines as they were read.
+    Shows the file and its lines as they were read. `ID.N` says what stands in the Nth cell of a table's row.
 
     Example: kb cite 4be1a0c2d9f3
 
@@ -151,6 +151,8 @@ def cite(
         return
     show(f"{place.citation}")
     show(f"{place.file}:{place.citation.line_start}")
+    if place.cell:
+        show(place.cell)
     if not place.file_exists:
         show("The file is no longer there; this is what it held.")
     elif not place.file_same:

@@ -1,0 +1,71 @@
+"""The open SQLite file of a catalog: reads, transactions, and what SQLite says in kb's words."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kb.catalog.connection import connect, storage_errors
+
+
+class Database:
+    """Not to be shared between threads."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._db = connect(home)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    @property
+    def revision(self) -> int:
+        """Grows with each change of documents; a vector index of another revision is out of date."""
+        row = self._one("SELECT value FROM state WHERE key = 'revision'")
+        return int(row["value"]) if row else 0
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads within see the catalog as it is now, whatever another process writes meanwhile."""
+        with storage_errors(self.home):
+            self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
+
+    def _all(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
+        with storage_errors(self.home):
+            return self._db.execute(query, values).fetchall()
+
+    def _one(self, query: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
+        rows = self._all(query, values)
+        return rows[0] if rows else None
+
+    def _insert(self, table: str, fields: Mapping[str, object]) -> int:
+        names, marks = ", ".join(fields), ", ".join("?" * len(fields))
+        cursor = self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(fields.values()))
+        return cursor.lastrowid or 0
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with storage_errors(self.home):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("INSERT OR REPLACE INTO state VALUES ('revision', ?)", (str(self.revision + 1),))
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise

@@ -1,0 +1,65 @@
+"""What can be wrong with a catalog, and the repair of it."""
+
+import sqlite3
+
+from kb.catalog.database import Database
+from kb.errors import ReadOnlyError, StoreError
+from kb.records import text_digest
+
+LEXICAL = ("lexical", "lexical_row")
+
+
+class Health(Database):
+    """A catalog's file and rows, checked."""
+
+    def damage(self) -> list[str]:
+        """What is wrong with the file itself, in words; empty when all is well."""
+        found = [row[0] for row in self._all("PRAGMA integrity_check") if row[0] != "ok"]
+        try:
+            for index in LEXICAL:
+                self._all(f"INSERT INTO {index}({index}) VALUES ('integrity-check')")
+        except ReadOnlyError:
+            pass  # FTS5 takes its check as a write
+        except StoreError as error:
+            found.append(f"lexical index: {error.message}")
+        return found
+
+    def problems(self, model: str | None) -> list[str]:
+        """Damage, and rows that are lost or altered, in words; empty when all is well."""
+        if found := self.damage():
+            return found
+        lost = self._lost(model)
+        return [f"{len(documents)} documents {what}" for what, documents in lost.items() if documents]
+
+    def repair(self, model: str | None) -> int:
+        """Rebuild the lexical index; have documents with lost or altered rows read again. Returns how many."""
+        with self._transaction() as db:
+            for index in LEXICAL:
+                db.execute(f"INSERT INTO {index}({index}) VALUES ('rebuild')")
+            documents = set[int]().union(*self._lost(model).values())
+            db.executemany("UPDATE document SET pipeline = '' WHERE id = ?", ((i,) for i in documents))
+        return len(documents)
+
+    def _lost(self, model: str | None) -> dict[str, set[int]]:
+        """Documents whose stored rows do not belong together, by what is wrong with them."""
+        unindexed = """SELECT document_id FROM chunk WHERE id NOT IN (SELECT rowid FROM lexical) OR id IN (
+                           SELECT chunk_id FROM table_row WHERE id NOT IN (SELECT rowid FROM lexical_row))"""
+        unembedded = """SELECT c.document_id FROM chunk c JOIN embedded e ON e.chunk_id = c.id
+                        WHERE ?1 IS NOT NULL AND NOT EXISTS (
+                            SELECT 1 FROM vector v WHERE v.model = ?1 AND v.text_digest = e.text_digest)"""
+        return {
+            "have passages that are not in the lexical index": {r[0] for r in self._all(unindexed)},
+            "have no vector of the embedding model for some passage": {r[0] for r in self._all(unembedded, (model,))},
+            "hold other text than their passages cite": self._altered(),
+        }
+
+    def _altered(self) -> set[int]:
+        chunks: dict[int, list[sqlite3.Row]] = {}
+        for row in self._all("SELECT document_id, lead, start, end, digest FROM chunk"):
+            chunks.setdefault(row["document_id"], []).append(row)
+        texts = ((i, self._all("SELECT text FROM document WHERE id = ?", (i,))[0][0]) for i in chunks)
+        return {
+            i
+            for i, text in texts
+            if any(text_digest(c["lead"], text[c["start"] : c["end"]]) != c["digest"] for c in chunks[i])
+        }

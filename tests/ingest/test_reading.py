@@ -1,0 +1,93 @@
+"""A file that is too large, hangs, swells or breaks its reader costs itself alone, in bounded time."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from ingest.reading import Limits, ReadFile, read_all
+from kb.errors import DocumentError
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits address space")
+
+
+def texts(root: Path, *names: str, limits: Limits | None = None) -> list[str]:
+    """Of each file its text, or why there is none."""
+    found = read_all([(root / name, root) for name in names], limits or Limits())
+    return [f.document.text if isinstance(f, ReadFile) else f.message for f in found]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in "abc":
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_files_come_in_the_order_asked_however_many(root: Path) -> None:
+    names = [f"{n}.md" for n in range(60)]
+    for name in names:
+        (root / name).write_text(f"# {name}\n", encoding="utf-8")
+
+    assert texts(root, *names) == [f"# {name}" for name in names]
+
+
+def test_a_document_survives_the_way_between_processes(root: Path) -> None:
+    (root / "a.md").write_text("# H 中\n\n| a | b |\n|---|---|\n| 1 | é |\n\n- x\n", encoding="utf-8")
+
+    [file] = read_all([(root / "a.md", root)])
+
+    assert isinstance(file, ReadFile)
+    table = file.document.blocks[1].table
+    assert table is not None
+    assert (table.header, table.rows[0].cells) == (("a", "b"), ("1", "é"))
+    assert file.document.sections[0].title == "H 中"
+
+
+def test_a_file_that_hangs_is_given_up_and_the_rest_goes_on(root: Path) -> None:
+    os.mkfifo(root / "pipe.md")
+
+    a, hung, b = texts(root, "a.md", "pipe.md", "b.md", limits=Limits(seconds=1))
+
+    assert (a, b) == ("# a", "# b")
+    assert "took more than 1 s" in hung
+
+
+@linux
+def test_a_file_that_swells_is_given_up_and_the_rest_goes_on(root: Path) -> None:
+    (root / "large.md").write_text("word " * 20_000_000, encoding="utf-8")
+
+    large, b = texts(root, "large.md", "b.md", limits=Limits(memory_bytes=400 << 20))
+
+    assert "memory" in large
+    assert b == "# b"
+
+
+def test_a_file_that_is_too_large_is_not_opened(root: Path) -> None:
+    with (root / "huge.md").open("wb") as file:
+        file.truncate(1 << 30)
+
+    huge, b = texts(root, "huge.md", "b.md")
+
+    assert "1,073,741,824 bytes" in huge
+    assert b == "# b"
+
+
+def test_a_file_that_is_gone_says_so(root: Path) -> None:
+    assert "No such file" in texts(root, "gone.md")[0]
+
+
+def test_closing_early_leaves_no_process(root: Path) -> None:
+    files = read_all([(root / "a.md", root)] * 40)
+    assert not isinstance(next(files), DocumentError)
+
+    files.close()
+
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    if children.exists():
+        assert not [p for p in children.read_text(encoding="ascii").split() if _reads(p)]
+
+
+def _reads(process: str) -> bool:
+    return b"ingest.reading_process" in Path(f"/proc/{process}/cmdline").read_bytes()
