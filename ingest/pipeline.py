@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from ingest.chunk import chunk
 from ingest.facts import facts
-from ingest.readers import format_of
+from ingest.licences import licence_near
+from ingest.readers import UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, read_all
 from ingest.scan import Candidate, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
-from kb.model import FileReport, IngestReport
+from kb.model import FileReport, IngestReport, Trust
 from kb.protocols import Embedder
 from kb.targets import Targets
 
@@ -38,7 +39,11 @@ class Ingest:
     catalog: Catalog
     targets: Targets
     embedder: Embedder | None
+    trust: Trust | None = None
+    """None: what each document had, `vendor` for a new one."""
     hidden: bool = False
+    unknown: bool = False
+    """Also read files of unknown formats, as plain text."""
     dry_run: bool = False
     progress: Progress = lambda report, done, total: None
     _reports: list[FileReport] = field(default_factory=list)
@@ -54,7 +59,8 @@ class Ingest:
         began = time.monotonic()
         named = self.targets.get(target).name if target else None
         paths = [Path(os.path.realpath(p.expanduser())) for p in paths]
-        candidates = list({c.path: c for path in paths for c in scan(path, hidden=self.hidden)}.values())
+        found = (c for path in paths for c in scan(path, hidden=self.hidden, unknown=self.unknown))
+        candidates = list({c.path: c for c in found}.values())
         stored = self.catalog.states()
         gone = self._gone(paths, candidates, stored)
         if all(c.skip for c in candidates) and not gone:
@@ -79,13 +85,13 @@ class Ingest:
     ) -> Iterator[tuple[DocumentRecord, FileReport]]:
         """What has to be stored; the other files are reported."""
         wanted = list(self._wanted(candidates, stored, named))
-        with closing(read_all((c.path, c.root) for c, _ in wanted)) as files:
-            for (candidate, target), file in zip(wanted, files, strict=True):
+        with closing(read_all((c.path, c.root) for c, _, _ in wanted)) as files:
+            for (candidate, target, trust), file in zip(wanted, files, strict=True):
                 report = FileReport(path=candidate.shown, target=target, outcome="failed")
                 if isinstance(file, DocumentError):
                     self._report(report.model_copy(update={"reason": str(file)}))
                     continue
-                document = self._document(candidate, target, file)
+                document = self._document(candidate, target, trust, file)
                 found = {
                     "outcome": "changed" if candidate.source in stored else "new",
                     "chunks": len(document.chunks),
@@ -96,18 +102,19 @@ class Ingest:
 
     def _wanted(
         self, candidates: Sequence[Candidate], stored: dict[str, DocumentState], named: str | None
-    ) -> Iterator[tuple[Candidate, str]]:
-        """Each file that has to be read, with its target."""
+    ) -> Iterator[tuple[Candidate, str, Trust]]:
+        """Each file that has to be read, with its target and the trust in it."""
         for candidate in candidates:
             before = stored.get(candidate.source)
             if candidate.skip:
                 self._report(FileReport(path=candidate.shown, target="", outcome="skipped", reason=candidate.skip))
                 continue
             target = named or self._target_of(candidate, before)
-            if before is not None and self._is_current(candidate, before, target):
+            trust = self.trust or (Trust(before.trust) if before else Trust.VENDOR)
+            if before is not None and before.trust == trust and self._is_current(candidate, before, target):
                 self._report(FileReport(path=candidate.shown, target=target, outcome="unchanged"))
             else:
-                yield candidate, target
+                yield candidate, target, trust
 
     def _is_current(self, candidate: Candidate, before: DocumentState, target: str) -> bool:
         """Whether the stored document is what would be made of the file now; a new stamp alone is recorded."""
@@ -126,18 +133,19 @@ class Ingest:
             self.catalog.moved(candidate.source, stamp=mark)
         return True
 
-    def _document(self, candidate: Candidate, target: str, file: ReadFile) -> DocumentRecord:
+    def _document(self, candidate: Candidate, target: str, trust: Trust, file: ReadFile) -> DocumentRecord:
         parsed = file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
-        found, refused = facts(parsed, target=target)
+        found, refused = facts(parsed, target=target) if trust is not Trust.UNTRUSTED else ([], [])
         return DocumentRecord(
             source=candidate.source,
             path=candidate.shown,
             target=target,
             title=title,
-            format=format_of(candidate.path) or "",
+            format=format_of(candidate.path) or UNKNOWN_FORMAT,
             version=parsed.metadata.get("version", ""),
-            licence=parsed.metadata.get("licence", ""),
+            licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
+            trust=trust,
             sha256=file.sha256,
             stamp=stamp(candidate.path, parsed.includes),
             pipeline=self.pipeline,

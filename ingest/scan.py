@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from ingest.licences import LICENCE_NAMES
 from ingest.readers import FORMATS, format_of
 from kb.errors import SourceError
 
@@ -45,11 +46,12 @@ def source_of(path: Path) -> str:
     return path.as_posix()
 
 
-def scan(path: Path, *, hidden: bool) -> list[Candidate]:
+def scan(path: Path, *, hidden: bool, unknown: bool = False) -> list[Candidate]:
     """The file `path`, or every file below the folder `path`, in order of their names.
 
     Args:
         hidden: Also read what lies in folders, or has a name, that begins with a dot.
+        unknown: Also read files of unknown formats.
 
     Raises:
         SourceError: there is no such file or folder, or it cannot be listed.
@@ -63,8 +65,8 @@ def scan(path: Path, *, hidden: bool) -> list[Candidate]:
         raise SourceError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
     path = path.resolve()
     if path.is_file():
-        return [Candidate(path, path.parent, _skip(path, path.parent, hidden=True))]
-    return [Candidate(p, path, _skip(p, path, hidden=hidden)) for p in sorted(_walk(path))]
+        return [Candidate(path, path.parent, _skip(path, path.parent, hidden=True, unknown=unknown))]
+    return [Candidate(p, path, _skip(p, path, hidden=hidden, unknown=unknown)) for p in sorted(_walk(path))]
 
 
 def nothing_to_read(paths: Sequence[Path], found: Sequence[Candidate]) -> SourceError:
@@ -112,7 +114,7 @@ def _walk(root: Path) -> Iterator[Path]:
         yield from (link for name in folders if (link := Path(folder) / name).is_symlink())
 
 
-def _skip(path: Path, root: Path, *, hidden: bool) -> str:
+def _skip(path: Path, root: Path, *, hidden: bool, unknown: bool) -> str:
     if not hidden and any(part.startswith(".") for part in path.relative_to(root).parts):
         return "hidden (--hidden reads it)"
     if os.fsencode(path).decode(errors="replace") != str(path):
@@ -121,8 +123,8 @@ def _skip(path: Path, root: Path, *, hidden: bool) -> str:
         return "a link that leads out of the folder"
     if not path.is_file():
         return "not a regular file"
-    if path.name.upper().startswith(("LICENSE", "LICENCE", "COPYING", "NOTICE")):
+    if path.name.upper().startswith((*LICENCE_NAMES, "NOTICE")):
         return "a licence, not a manual"
-    if format_of(path) is None:
-        return f"format {path.suffix.lower() or 'without suffix'} is not read"
+    if format_of(path) is None and not unknown:
+        return f"format {path.suffix.lower() or 'without suffix'} is not read (--unknown reads it as plain text)"
     return ""

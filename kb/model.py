@@ -65,6 +65,17 @@ class Citation(Frozen):
         return f"[{self.path}@{self.sha256[:8]}{section} L{self.place.rpartition(':')[2]}]"
 
 
+class Trust(StrEnum):
+    """How far a document is believed."""
+
+    VENDOR = "vendor"
+    """Who makes the chip says so."""
+    COMMUNITY = "community"
+    """Others say so; shown as such."""
+    UNTRUSTED = "untrusted"
+    """Found by a search and shown as such; never a fact, never in a prompt that kb writes."""
+
+
 class Fact(Frozen):
     """One hardware number as a document states it."""
 
@@ -92,6 +103,9 @@ class Passage(Frozen):
     lead: str
     """Caption and header of the table this is a part of; empty otherwise."""
     text: str
+    trust: Trust = Trust.VENDOR
+    licence: str = ""
+    """Of the document, as it or a licence file beside it says."""
 
     @property
     def shown(self) -> str:

@@ -76,6 +76,7 @@ class DocumentState:
     sha256: str
     stamp: str
     pipeline: str
+    trust: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class DocumentRecord:
     format: str
     version: str
     licence: str
+    trust: str
     sha256: str
     stamp: str
     pipeline: str

@@ -15,6 +15,8 @@ FORMATS = {
     ".rst.txt": "rst",
 }
 """Reader by the end of a file's name; other files are reported as skipped."""
+UNKNOWN_FORMAT = "plain"
+"""Reader of other files, when they are asked for."""
 
 
 def format_of(path: Path) -> str | None:
@@ -32,7 +34,7 @@ def read(path: Path, content: bytes, *, root: Path) -> ParsedDocument:
     source = Source(path, root, content)
     try:
         # Each reader's parser is imported when its first file comes: a search needs none of them.
-        document: ParsedDocument = import_module(f"ingest.readers.{format_of(path)}").read(source)
+        document: ParsedDocument = import_module(f"ingest.readers.{format_of(path) or UNKNOWN_FORMAT}").read(source)
     except RecursionError as error:
         raise DocumentError(f"{path} nests too deeply", hint="check that the file is a manual") from error
     return replace(document, warnings=(*source.warnings, *document.warnings))

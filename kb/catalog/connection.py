@@ -26,6 +26,7 @@ CREATE TABLE document (
     format TEXT NOT NULL,
     version TEXT NOT NULL,
     licence TEXT NOT NULL,
+    trust TEXT NOT NULL,              -- vendor, community or untrusted
     sha256 TEXT NOT NULL,
     stamp TEXT NOT NULL,              -- JSON: path, size and mtime of the file and of each file it includes
     pipeline TEXT NOT NULL,           -- reader, chunker and embedding model that made these rows

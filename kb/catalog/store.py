@@ -29,7 +29,7 @@ ROW_COLUMNS = ("heading", "body", "identifiers")
 
 _FACT = """SELECT f.*, d.path, d.sha256, substr(d.text, f.start + 1, f.end - f.start) AS quote
            FROM fact f JOIN document d ON d.id = f.document_id"""
-_CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, substr(d.text, c.start + 1, c.end - c.start) AS quote
+_CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, d.trust, d.licence, substr(d.text, c.start + 1, c.end - c.start) AS quote
             FROM chunk c JOIN document d ON d.id = c.document_id"""
 _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text, r.start + 1, r.end - r.start) AS quote
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
@@ -42,7 +42,9 @@ class Catalog(Health):
 
     def states(self) -> dict[str, DocumentState]:
         """Every stored document by its source."""
-        rows = self._all("SELECT id, source, path, target, sha256, stamp, pipeline FROM document ORDER BY source")
+        rows = self._all(
+            "SELECT id, source, path, target, sha256, stamp, pipeline, trust FROM document ORDER BY source"
+        )
         return {row["source"]: DocumentState(**dict(row)) for row in rows}
 
     def put(self, document: DocumentRecord, vectors: Mapping[str, NDArray[np.float32]], *, model: str) -> None:
@@ -62,6 +64,7 @@ class Catalog(Health):
                     "format",
                     "version",
                     "licence",
+                    "trust",
                     "sha256",
                     "stamp",
                     "pipeline",
@@ -282,6 +285,8 @@ class Catalog(Health):
             kind=row["kind"],
             lead=row["lead"],
             text=row["quote"],
+            trust=row["trust"],
+            licence=row["licence"],
         )
 
     def _row(self, row: sqlite3.Row, trails: Trails) -> TableRow:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from kb.catalog.words import query_words
 from kb.cli.output import show
-from kb.model import Context, Hit, SearchResult
+from kb.model import Context, Hit, SearchResult, Trust
 
 LINES_SHOWN = 4
 INDENT = "   "
@@ -36,7 +36,7 @@ def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: 
     trail = " > ".join(dict.fromkeys((passage.title, *passage.citation.section)))
     show(
         textwrap.shorten(f"{rank:>2} {trail}", width - len(passage.target) - 3, placeholder=" ...")
-        + f" [{passage.target}]"
+        + f" [{passage.target}{'' if passage.trust is Trust.VENDOR else f', {passage.trust}'}]"
     )
     for line in excerpt(hit, words):
         for part in textwrap.wrap(line.strip(), width - len(INDENT)) or [""]:

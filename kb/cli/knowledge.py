@@ -7,6 +7,7 @@ import typer
 
 from kb.cli.output import Json, Target, open_kb, print_json, show
 from kb.errors import SourceError
+from kb.model import Trust
 
 Also = Annotated[
     list[str] | None,
@@ -29,6 +30,10 @@ def ingest(
     ],
     target: Target = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Also read names that begin with a dot.")] = False,
+    trust: Annotated[
+        Trust | None, typer.Option(help="In the documents; new ones are the vendor's unless said.")
+    ] = None,
+    unknown: Annotated[bool, typer.Option("--unknown", help="Also read unknown formats, as plain text.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -43,7 +48,9 @@ def ingest(
     from kb.cli.ingest_report import progress_bar, show_report
 
     with open_kb() as kb, progress_bar(quiet=as_json) as progress:
-        report = kb.ingest(paths, target=target, hidden=hidden, dry_run=dry_run, progress=progress)
+        report = kb.ingest(
+            paths, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=progress
+        )
     if as_json:
         print_json(report)
     else:

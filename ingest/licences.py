@@ -1,0 +1,57 @@
+"""Under which licence a document stands, as the licence file nearest above it says."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING")
+READ_CHARACTERS = 100_000
+
+_STATED = re.compile(r"SPDX-License-Identifier:\s*([\w.+-]+(?: (?:OR|AND|WITH) [\w.+-]+)*)")
+_TELLING = {
+    "CC-BY-ND-4.0": r"Attribution-NoDeriv\w* 4\.0|CC[ -]BY-ND",
+    "CC-BY-SA-4.0": r"Attribution-ShareAlike 4\.0|CC[ -]BY-SA",
+    "CC-BY-4.0": r"Attribution 4\.0 International",
+    "CC-BY-3.0": r"Attribution 3\.0",
+    "Apache-2.0": r"Apache(?: Licen[sc]e,?\s*(?:Version |v)?|-)2\.0",
+    "MIT": r"Permission is hereby granted, free of charge",
+    "BSD-3-Clause": r"Redistribution and use in source and binary forms[^$]*Neither the name",
+    "BSD-2-Clause": r"Redistribution and use in source and binary forms(?![^$]*Neither the name)",
+    "GPL": r"GNU GENERAL PUBLIC LICENSE",
+    "LGPL": r"GNU LESSER GENERAL PUBLIC LICENSE",
+    "MPL-2.0": r"Mozilla Public License",
+}
+"""What gives each licence away (identifiers of spdx.org; of GPL and LGPL without the version)."""
+
+
+def licence_near(path: Path, root: Path) -> str:
+    """Identifiers of the licences in the nearest folder, from that of `path` up to `root`, that states one.
+
+    `LICENSE.name` beside a folder `name` speaks of that folder alone. A licence that is not recognised is given as the
+    name of its file. Empty when nothing is stated.
+    """
+    inner = path
+    for folder in path.parents:
+        if not folder.is_relative_to(root):
+            break
+        if found := _licence(folder, inner.name):
+            return found
+        inner = folder
+    return ""
+
+
+@cache
+def _licence(folder: Path, inner: str) -> str:
+    files = [f for f in sorted(folder.iterdir()) if f.name.upper().startswith(LICENCE_NAMES) and f.is_file()]
+    named = [f for f in files if f.name.partition(".")[2] == inner]
+    common = [f for f in files if f.suffix.lower() in ("", ".txt", ".md", ".rst")]
+    return ", ".join(dict.fromkeys(licence for f in named or common for licence in _recognised(f)))
+
+
+def _recognised(file: Path) -> list[str]:
+    with file.open(encoding="utf-8", errors="replace") as opened:
+        text = opened.read(READ_CHARACTERS)
+    stated = _STATED.findall(text)
+    text = " ".join(text.split())
+    told = [name for name, pattern in _TELLING.items() if re.search(pattern, text, re.IGNORECASE)]
+    return [*stated, *told] or [file.name]

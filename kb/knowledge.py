@@ -1,0 +1,277 @@
+"""What an open knowledge base knows from documents: ingest, search, facts, citations."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ingest.pipeline import Ingest, Progress
+from ingest.scan import SHEETS, file_digest, source_of
+from kb.catalog import Catalog, storage_errors, write_lock
+from kb.catalog.words import query_words
+from kb.errors import FactError, MissingModelError, QueryError, StoreError
+from kb.model import CitedPlace, Context, Fact, IngestReport, SearchResult, Status, Trust
+from kb.protocols import Embedder
+from kb.settings import NO_MODEL, Settings, cache_dir
+from kb.targets import Targets
+from retrieval.chroma_index import ChromaIndex, current_folder, publish
+from retrieval.compile import load_embedder
+from retrieval.packing import pack
+from retrieval.retriever import Retriever
+
+DEFAULT_HITS = 5
+CONTEXT_CANDIDATES = 50
+CITED_LINES_AROUND = 3
+SUGGESTIONS = 5
+
+
+class Knowledge:
+    """The documents of one home. Use it as a context manager, or call `close()`.
+
+    Args:
+        settings: Of the home to open.
+        long_lived: Ask the published vector index, which takes time to open; otherwise compare all vectors in scope.
+            Both give the same answers.
+        notify: Is told in words what the user should know and cannot see: a model compiled, a model missing.
+        embedder: In place of the model that `settings` names.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        long_lived: bool = True,
+        notify: Callable[[str], None] = lambda message: None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        self.settings = settings
+        self.targets = Targets.load(settings.home)
+        self.catalog = Catalog(settings.home)
+        self._long_lived = long_lived
+        self._notify = notify
+        self._given_embedder = embedder
+        self._index: ChromaIndex | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.catalog.close()
+
+    # Writing
+
+    def ingest(
+        self,
+        paths: Sequence[Path | str],
+        *,
+        target: str | None = None,
+        trust: Trust | None = None,
+        hidden: bool = False,
+        unknown: bool = False,
+        dry_run: bool = False,
+        progress: Progress = lambda report, done, total: None,
+    ) -> IngestReport:
+        """Bring the catalog in line with files and folders, and publish the vector index.
+
+        Args:
+            target: Of all documents; by default the folder names say it.
+            trust: In all documents; by default what a document had, `vendor` when it is new.
+            hidden: Also read files and folders whose names begin with a dot.
+            unknown: Also read files of formats that kb does not know, as plain text.
+            dry_run: Say what would be done; write nothing.
+            progress: Is told of each file when it is done.
+
+        Raises:
+            SourceError: a path cannot be used; nothing was done then.
+            TargetError: `target` is unknown.
+            StoreError: the home cannot be written, is full, or another process writes it.
+        """
+        work = Ingest(
+            self.catalog,
+            self.targets,
+            self.embedder,
+            trust=trust,
+            hidden=hidden,
+            unknown=unknown,
+            dry_run=dry_run,
+            progress=progress,
+        )
+        if dry_run:
+            return work.run([Path(p) for p in paths], target=target)
+        with write_lock(self.settings.home):
+            work.targets = Targets.load(self.settings.home)  # another process may have added some
+            report = work.run([Path(p) for p in paths], target=target)
+            self.targets = work.targets
+            read = {f.target for f in report.files if f.target}
+            if sheets := sorted({folder for target in read for folder in self._sheet_folders(target)}):
+                Ingest(self.catalog, self.targets, self.embedder).run(sheets)
+            self._publish()
+        return report
+
+    def _publish(self) -> None:
+        """Make the vector index anew where it is out of date. It is a cache: the ingest stands without it."""
+        if self.embedder and current_folder(self.catalog, model=self.embedder.fingerprint) is None:
+            try:
+                publish(self.catalog, model=self.embedder.fingerprint)
+            except StoreError as error:
+                self._notify(f"searches will scan: {error.message}")
+
+    def add_target(self, name: str, *, parent: str, aliases: Sequence[str]) -> None:
+        """Add a target to this home.
+
+        Raises:
+            TargetError: the name or an alias is taken or not well-formed, or the parent is unknown.
+            StoreError: the home cannot be written.
+        """
+        with write_lock(self.settings.home), storage_errors(self.settings.home):
+            self.targets = Targets.load(self.settings.home).with_new(name, parent=parent, aliases=aliases)
+            self.targets.save(self.targets.get(name).name)
+
+    def ensure_sheets(self, target: str) -> None:
+        """Ingest what ships with kb for the lineage of `target`, where it is not stored in this version yet."""
+        folders = self._sheet_folders(target)
+        digests = {source: state.sha256 for source, state in self.catalog.states().items()} if folders else {}
+        if all(digests.get(source_of(f)) == file_digest(f) for d in folders for f in d.glob("*.md")):
+            return
+        try:
+            with write_lock(self.settings.home):
+                Ingest(self.catalog, self.targets, self.embedder).run(folders)
+        except StoreError as error:
+            self._notify(f"the sheets that ship with kb for {target} could not be added: {error.message}")
+
+    def _sheet_folders(self, target: str) -> list[Path]:
+        """Folders of the sheets that may speak for `target`."""
+        return [SHEETS / name for name in sorted(self.targets.scope(target)) if (SHEETS / name).is_dir()]
+
+    # Asking
+
+    def search(
+        self, question: str | Sequence[str], *, target: str | None = None, limit: int = DEFAULT_HITS
+    ) -> SearchResult:
+        """The best passages for a question, asked in one or in several ways at once.
+
+        Args:
+            question: One phrasing or several; several (the vendor's words, keywords) find more.
+            target: Only documents of it, its ancestors and its descendants take part; None for all documents.
+
+        Raises:
+            QueryError: there is no word to search for.
+            TargetError: `target` is unknown.
+        """
+        phrasings = [question] if isinstance(question, str) else list(question)
+        phrasings = [p for p in phrasings if query_words(p)]
+        if not phrasings:
+            raise QueryError("the question holds no word to search for", hint="ask with at least one content word")
+        scope = None
+        if target is not None:
+            self.ensure_sheets(target)
+            scope = self.targets.scope(target)
+        counts = self.catalog.count_by_target()
+        if not counts.keys() & (scope if scope is not None else counts.keys()):
+            return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=(self._no_documents(target, counts),))
+        retriever = Retriever(self.catalog, self.embedder, self.settings.lexical_weight, self._vector_index())
+        return retriever.search(phrasings, targets=scope, limit=limit)
+
+    def context(
+        self, question: str | Sequence[str], *, target: str | None = None, budget_tokens: int | None = None
+    ) -> Context:
+        """The passages for a question packed into a token budget. Raises what `search` raises."""
+        found = self.search(question, target=target, limit=CONTEXT_CANDIDATES)
+        return pack(found, budget_tokens=budget_tokens or self.settings.budget_tokens)
+
+    def facts(self, target: str, quantity: str | None = None) -> list[Fact]:
+        """What documents state of `target` and its ancestors, nearest first; never of a sibling or descendant.
+
+        Raises:
+            TargetError: the target is unknown.
+            FactError: nothing is stated of it, or not that quantity; the hint names what is.
+        """
+        self.ensure_sheets(target)
+        lineage = self.targets.lineage(target)
+        known = sorted(self.catalog.facts(lineage), key=lambda f: (lineage.index(f.target), f.quantity))
+        if not known:
+            below = sorted({f.target for f in self.catalog.facts(self.targets.scope(target))})
+            raise FactError(
+                f"no document states facts of {lineage[0]}",
+                hint=f"facts are known of {', '.join(below)}" if below else "ingest a document with a fact table",
+            )
+        if quantity is None:
+            return known
+        wanted = "_".join(quantity.lower().split())
+        if chosen := [f for f in known if f.quantity == wanted]:
+            return chosen
+        names = sorted({f.quantity for f in known})
+        near = difflib.get_close_matches(wanted, names, n=3) or [
+            n for n in names if any(p in n for p in wanted.split("_"))
+        ]
+        raise FactError(
+            f"no document states {quantity!r} of {lineage[0]}",
+            hint=f"did you mean {', '.join(near[:SUGGESTIONS])}?" if near else f"known: {', '.join(names)}",
+        )
+
+    def cite(self, citation_id: str) -> CitedPlace:
+        """The place a citation names, as the document stood when it was read.
+
+        Raises:
+            CitationError: the id is unknown, or the stored text is not what was cited.
+        """
+        key, _, nth = citation_id.partition(".")
+        row = self.catalog.row(key)
+        stated = row or self.catalog.fact(key) or self.catalog.passage(key)
+        citation, cell = stated.citation, row.cell(nth) if row and nth else ""
+        source, lines = self.catalog.source_lines(key, around=CITED_LINES_AROUND)
+        file = SHEETS / source.removeprefix("sheet:/") if source.startswith("sheet:/") else Path(source)
+        now = file_digest(file) if file.is_file() else None
+        return CitedPlace(
+            citation=citation,
+            file=str(file),
+            lines=tuple(lines),
+            cell=cell,
+            file_exists=now is not None,
+            file_same=now == citation.sha256,
+        )
+
+    # Parts
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """The embedding model, or None: then search is lexical, and the user is told."""
+        if self._given_embedder is not None:
+            return self._given_embedder
+        if self.settings.embedding_model == NO_MODEL:
+            return None
+        try:
+            return load_embedder(
+                self.settings.embedding_model,
+                cache=cache_dir(),
+                on_compile=lambda name: self._notify(f"compiling the embedding model {name} (once on this machine)"),
+            )
+        except MissingModelError as error:
+            self._notify(f"search is lexical only: {error.message}; {error.hint}")
+            return None
+
+    def _vector_index(self) -> ChromaIndex | None:
+        """The published index when it matches the catalog as it is now and can be opened."""
+        if not self._long_lived or self.embedder is None:
+            return None
+        folder = current_folder(self.catalog, model=self.embedder.fingerprint)
+        if folder is None:
+            return None
+        if self._index is None or self._index.folder != folder:
+            try:
+                self._index = ChromaIndex(self.catalog, model=self.embedder.fingerprint)
+            except StoreError as error:
+                self._notify(error.message)
+                return None
+        return self._index
+
+    def _no_documents(self, target: str | None, counts: dict[str, int]) -> str:
+        known = ", ".join(counts) or "none"
+        return f"no documents of {target or 'any target'} have been ingested (targets with documents: {known})"
