@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kb.catalog import SectionRecord
+from kb.records import SectionRecord
 
 
 class Kind(StrEnum):
@@ -110,10 +110,13 @@ class DocumentBuilder:
     def text(self, text: str, line: int, *, indent: int = 0) -> None:
         self._flow(Kind.TEXT, text, line, " " * indent, " " * indent)
 
-    def lines(self, numbered: Sequence[tuple[int, str]]) -> None:
-        """A text of which each line, none of them blank, comes with its own line in the file."""
+    def lines(self, numbered: Sequence[tuple[int, str]], *, depth: int = 0, marker: str = "") -> None:
+        """A text of which each line, none of them blank, comes with its own line in the file; an item, if marked."""
         if numbered:
-            self._emit(Kind.TEXT, [text for _, text in numbered], [number for number, _ in numbered])
+            first = "  " * depth + marker + " " * bool(marker)
+            kind = Kind.ITEM if marker else Kind.TEXT
+            texts = [(" " * len(first) if i else first) + text for i, (_, text) in enumerate(numbered)]
+            self._emit(kind, texts, [number for number, _ in numbered])
 
     def item(self, text: str, line: int, *, depth: int = 0, marker: str = "-") -> None:
         """One entry of a list; `depth` counts the lists around its own."""
