@@ -123,13 +123,13 @@ class DocumentBuilder:
         pad = "  " * depth
         self._flow(Kind.ITEM, text, line, f"{pad}{marker} ", pad + " " * (len(marker) + 1))
 
-    def code(self, code: str, line: int, *, language: str = "") -> None:
-        """`line` is that of the first line of `code`, blank or not."""
-        line += _blank_lines(code)
+    def code(self, code: str, line: int, *, language: str = "", step: int = 1) -> None:
+        """`line` is that of the first line of `code`, blank or not; `step` is 0 where all lines have the same."""
+        line += step * _blank_lines(code)
         lines = code.strip("\n").split("\n")
         if any(part.strip() for part in lines):
-            numbers = [max(1, line - 1), *range(line, line + len(lines)), line + len(lines) - 1]
-            self._emit(Kind.CODE, [f"```{language}", *lines, "```"], numbers)
+            numbers = [line + step * n for n in range(len(lines))]
+            self._emit(Kind.CODE, [f"```{language}", *lines, "```"], [max(1, line - step), *numbers, numbers[-1]])
 
     def table(
         self, rows: Sequence[Sequence[Cell]], *, header_rows: int, row_lines: Sequence[int], caption: str = ""
