@@ -8,36 +8,25 @@ from typing import Any
 
 from docutils import nodes
 from docutils.core import publish_doctree
-from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst import Directive, roles
+from docutils.parsers.rst import directives as rst_directives
 from docutils.parsers.rst.directives.tables import CSVTable
+from docutils.utils import column_width
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.readers.includes import Expanded, expand
+from ingest.readers import directives
+from ingest.readers.html import add_html, flat_text
+from ingest.readers.includes import RST, Expanded, expand
+from ingest.readers.markdown_text import figure
 from ingest.source import Source
 
-_LABEL = "kb-label"
-_WITH_LANGUAGE = {"code", "code-block", "sourcecode", "prompt"}
-_CODE = _WITH_LANGUAGE | {"parsed-literal", "math", "mermaid", "graphviz", "jinja"}
-_SILENT = {"toctree", "contents", "meta", "index", "currentmodule", "module", "default-domain", "tocdepth"}
-_SILENT |= {"highlight", "date"}
-_LABELLED = {"tab-item", "tab", "group-tab", "code-tab", "dropdown", "card", "grid-item-card"}
-_PLAIN_ROLES = {
-    "ref",
-    "doc",
-    "term",
-    "numref",
-    "abbr",
-    "any",
-    "sup",
-    "sub",
-    "guilabel",
-    "menuselection",
-    "eq",
-    "cite",
-    "dfn",
-}
+_LABEL, _FURNITURE, _GENERATED = "kb-label", "kb-furniture", "kb-generated"
+"""Marks on nodes: a section's title; what belongs to the page; a name that a program fills in."""
+_PLAIN_ROLES = {"abbr", "any", "cite", "dfn", "doc", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
 _LABEL_CHARACTERS = 100
 
+_SHORT_UNDERLINE = re.compile(r"([=~^\"'*+#-])\1{1,2}")
+_EXPLICIT = re.compile(r"\.\.( |$)|[-*+>|:] ?|(\d+|#)[.)] |>>>")
 _ERROR = 3
 """Level of docutils messages from which on the block they speak of is lost."""
 
@@ -57,22 +46,33 @@ _SETTINGS = {
 
 
 def read(file: Source) -> ParsedDocument:
-    source = expand(file.text, path=file.path, root=file.root)
+    source = expand(file, RST)
+    _lengthen_underlines(source.lines)
     with _fallbacks():
         tree = publish_doctree("\n".join(source.lines), settings_overrides=_SETTINGS)
     builder = DocumentBuilder(warnings=source.warnings)
-    _Reader(builder, source).blocks(tree.children)
-    return builder.build(includes=source.files)
+    reader = _Reader(builder, source)
+    reader.blocks(tree.children)
+    return directives.with_stub_warning(source.cite(builder.build()), reader.generated)
+
+
+def _lengthen_underlines(lines: list[str]) -> None:
+    """Give titles with an underline of two or three signs, which docutils takes for text, one of their length."""
+    for at in range(1, len(lines)):
+        title, below = lines[at - 1], lines[at + 1] if at + 1 < len(lines) else ""
+        stands_alone = not below and (at == 1 or not lines[at - 2])
+        if stands_alone and title[:1].strip() and not _EXPLICIT.match(title) and _SHORT_UNDERLINE.fullmatch(lines[at]):
+            lines[at] = lines[at][0] * max(4, column_width(title))
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
     """Takes every option of a directive as text. Never empty, since docutils reads an empty one as 'no options'."""
 
     def __init__(self) -> None:
-        super().__init__(name=directives.unchanged)
+        super().__init__(name=rst_directives.unchanged)
 
     def __missing__(self, key: str) -> Callable[[str], Any]:
-        return directives.unchanged
+        return rst_directives.unchanged
 
 
 class _Fallback(Directive):
@@ -85,14 +85,20 @@ class _Fallback(Directive):
 
     def run(self) -> list[nodes.Node]:
         argument = "\n".join(self.arguments).strip()
-        if self.name in _SILENT:
+        name = self.name.lower()
+        if name in directives.SILENT:
             return []
-        if self.name in _CODE:
+        if name in directives.CODE:
             return self._code(argument.split("\n") if argument else [])
         node = nodes.container()
         node.line = self.lineno
-        if argument:
-            is_label = self.name in _LABELLED or ":" in self.name
+        if name in directives.NAVIGATION:
+            node[_FURNITURE] = [(self.content_offset + n, text) for n, text in enumerate(self.content, 1)]
+            return [node]
+        if name in directives.CHANGES:
+            argument = f"{name}: {argument}"
+        if argument and name not in directives.CONDITIONS:
+            is_label = name in directives.LABELLED or ":" in name
             if is_label:
                 node[_LABEL] = " ".join(argument.split())[:_LABEL_CHARACTERS]
             if not is_label or len(argument) > _LABEL_CHARACTERS:
@@ -100,18 +106,43 @@ class _Fallback(Directive):
                 paragraph.line = self.lineno
                 node += paragraph
         self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
+        if directives.is_generated(name):
+            for paragraph in node.findall(nodes.paragraph):
+                paragraph[_GENERATED] = True
         return [node]
 
     def _code(self, argument: list[str]) -> list[nodes.Node]:
         """The code below the directive and, unless it names a language, what stands on the directive's own line."""
         begins_below = self.block_text.partition("\n")[0].rstrip().endswith("::")
-        names_language = bool(argument) and not begins_below and self.name in _WITH_LANGUAGE
-        language = argument[0].split()[0] if names_language else "" if self.name in _WITH_LANGUAGE else self.name
+        names_language = bool(argument) and not begins_below and self.name in directives.WITH_LANGUAGE
+        language = (
+            argument[0].split()[0] if names_language else "" if self.name in directives.WITH_LANGUAGE else self.name
+        )
         above = argument[names_language:]
         code = "\n".join([*above, *self.content])
         node = nodes.literal_block(code, code, language=language)
         node.line = self.lineno + (begins_below or names_language) if above else self.content_offset + 1
         return [node]
+
+
+class _Raw(_Fallback):
+    def run(self) -> list[nodes.Node]:
+        markup = "\n".join(self.content)
+        node = nodes.raw(markup, markup, format=" ".join(self.arguments).lower())
+        node.line = self.content_offset + 1
+        return [node]
+
+
+class _CodeTab(_Fallback):
+    """`.. code-tab:: language label`"""
+
+    def run(self) -> list[nodes.Node]:
+        language, _, label = " ".join(self.arguments).partition(" ")
+        tab = nodes.container("", *self._code([]))
+        tab.line = self.lineno
+        tab[_LABEL] = label or language
+        tab.children[0]["language"] = language  # type: ignore[index]
+        return [tab]
 
 
 class _CsvTable(CSVTable):
@@ -123,7 +154,12 @@ class _CsvTable(CSVTable):
         return found
 
 
-_OURS: dict[str, type[Directive]] = {"csv-table": _CsvTable, **dict.fromkeys(_CODE | _SILENT, _Fallback)}
+_OURS: dict[str, type[Directive]] = {
+    **dict.fromkeys(directives.CODE | directives.SILENT | directives.NAVIGATION, _Fallback),
+    "csv-table": _CsvTable,
+    "code-tab": _CodeTab,
+    "raw": _Raw,
+}
 
 
 def _fallback_role(name: str) -> Callable[..., Any]:
@@ -145,7 +181,7 @@ def _fallbacks() -> Iterator[None]:
 
     Its registries are the process's: what one document lacks or defines must not change what the next one says.
     """
-    find_directive: Callable[..., Any] = directives.directive
+    find_directive: Callable[..., Any] = rst_directives.directive
     find_role: Callable[..., Any] = roles.role
     known: dict[str, Any] = roles._roles  # type: ignore[attr-defined]  # noqa: SLF001
     before = dict(known)
@@ -156,11 +192,11 @@ def _fallbacks() -> Iterator[None]:
     def role(name: str, *where: object) -> tuple[Callable[..., Any], list[nodes.system_message]]:
         return find_role(name, *where)[0] or _fallback_role(name), []
 
-    directives.directive, roles.role = directive, role  # type: ignore[assignment]
+    rst_directives.directive, roles.role = directive, role  # type: ignore[assignment]
     try:
         yield
     finally:
-        directives.directive, roles.role = find_directive, find_role
+        rst_directives.directive, roles.role = find_directive, find_role
         known.clear()
         known.update(before)
 
@@ -169,6 +205,7 @@ class _Reader:
     """Walks the doctree in document order."""
 
     def __init__(self, builder: DocumentBuilder, source: Expanded) -> None:
+        self.generated: set[str] = set()
         self._out = builder
         self._source = source
         self._level = 0
@@ -185,7 +222,10 @@ class _Reader:
                         self.blocks(node.children)
             case nodes.title() if isinstance(node.parent, nodes.section):
                 # docutils knows the line of the underline.
-                self._out.heading(self._level, _inline(node), self._number((node.parent.line or 1) - 1))
+                self._out.heading(self._level, _inline(node), max(1, (node.parent.line or 1) - 1))
+            case nodes.paragraph() if _GENERATED in node:
+                self.generated.add(" ".join(_inline(node).split()))
+                self._out.text(_inline(node), self._line(node), indent=2 * depth)
             case nodes.paragraph() | nodes.attribution() | nodes.caption() | nodes.line_block():
                 self._out.text(_inline(node), self._line(node), indent=2 * depth)
             case nodes.bullet_list() | nodes.enumerated_list():
@@ -202,10 +242,28 @@ class _Reader:
                 self._lost_block(node)
             case nodes.Element() if isinstance(node, nodes.Admonition) and not isinstance(node, nodes.admonition):
                 self._admonition(node, depth)
+            case nodes.container() if _FURNITURE in node:
+                for line, text in node[_FURNITURE]:
+                    self._out.furniture(text, line)
+            case nodes.field_list() if _is_metadata(node):
+                for field in node.children:
+                    self._out.furniture(
+                        ": ".join(
+                            " ".join(_inline(n).split()) if isinstance(n, nodes.TextElement) else _flat(n)
+                            for n in field.children
+                        ),
+                        self._line(field),
+                    )
+            case nodes.footnote() | nodes.citation():
+                label, *body = node.children
+                self._led(f"[{label.astext()}]", body, node, depth)
+            case nodes.raw():
+                if "html" in node["format"]:
+                    add_html(self._out, node.astext(), self._line(node))
             case nodes.container() if _LABEL in node:
                 with self._deeper(), self._out.labelled(node[_LABEL], self._line(node)):
                     self.blocks(node.children)
-            case nodes.comment() | nodes.substitution_definition() | nodes.raw() | nodes.Invisible():
+            case nodes.comment() | nodes.substitution_definition() | nodes.Invisible():
                 pass
             case nodes.TextElement():
                 self._out.text(_inline(node), self._line(node), indent=2 * depth)
@@ -239,14 +297,16 @@ class _Reader:
         self.blocks(rest if isinstance(first, nodes.paragraph) else list(body.children), depth=depth + 1)
 
     def _admonition(self, node: nodes.Element, depth: int) -> None:
-        name = type(node).__name__.capitalize()
-        first, *rest = node.children or (None,)
-        if isinstance(first, nodes.paragraph):
-            self._out.text(f"{name}: {_inline(first)}", self._line(first), indent=2 * depth)
+        self._led(f"{type(node).__name__.capitalize()}:", node.children, node, depth)
+
+    def _led(self, lead: str, body: Sequence[nodes.Node], node: nodes.Node, depth: int) -> None:
+        """`body` with `lead` before the first paragraph, or by itself."""
+        if body and isinstance(body[0], nodes.paragraph):
+            self._out.text(f"{lead} {_inline(body[0])}", self._line(body[0]), indent=2 * depth)
+            body = body[1:]
         else:
-            self._out.text(f"{name}:", self._line(node), indent=2 * depth)
-            rest = list(node.children)
-        self.blocks(rest, depth=depth)
+            self._out.text(lead, self._line(node), indent=2 * depth)
+        self.blocks(body, depth=depth)
 
     def _table(self, node: nodes.table) -> None:
         caption = next((_inline(c) for c in node.children if isinstance(c, nodes.title)), "")
@@ -262,8 +322,8 @@ class _Reader:
             code = literal.astext()
             line = self._first_line(code, message["line"])
             said = message.children[0].astext()
-            self._out.warnings.append(f"line {self._number(line)}: kept as plain text: {said}")
-            self._out.code(code, self._number(line))
+            self._out.warnings.append(f"line {self._source.number(line)}: kept as plain text: {said}")
+            self._out.code(code, line)
 
     def _first_line(self, code: str, line: int) -> int:
         """Where `code` begins; docutils says in which `line` it found the error."""
@@ -273,17 +333,20 @@ class _Reader:
         return next((n for n in starts if [s.strip() for s in lines[n - 1 : n - 1 + len(wanted)]] == wanted), line)
 
     def _line(self, node: nodes.Node) -> int:
-        """Line in the file of `node`, or of the nearest thing around or in it that knows its line."""
+        """Line of `node`, or of the nearest thing around or in it that knows its line."""
         line = node.line or next((n.line for n in node.findall() if n.line), None)
         around = node.parent
         while line is None and around is not None:
             line, around = around.line, around.parent
-        return self._number(line or 1)
+        return line or 1
 
-    def _number(self, line: int) -> int:
-        """Line in the file of a line of the text with its includes in place."""
-        numbers = self._source.numbers
-        return numbers[min(max(1, line), len(numbers)) - 1]
+
+def _is_metadata(node: nodes.field_list) -> bool:
+    """Whether `node` stands before all text, where Sphinx reads settings such as `:orphan:`."""
+    before = node.parent.children[: node.parent.index(node)]
+    return isinstance(node.parent, nodes.document) and all(
+        isinstance(n, nodes.Invisible | nodes.comment) for n in before
+    )
 
 
 def _lost(message: nodes.system_message) -> list[nodes.literal_block]:
@@ -320,8 +383,16 @@ def _span(node: nodes.Node) -> str:
         case nodes.literal() | nodes.math():
             return f"`{node.astext()}`"
         case nodes.image():
-            return f"[figure: {alt}]" if (alt := node.get("alt", "")) else ""
-        case nodes.raw() | nodes.footnote_reference():
-            return ""
+            return figure(node.get("alt", ""), node["uri"])
+        case nodes.raw():
+            return flat_text(node.astext()) or " "
+        case nodes.footnote_reference() | nodes.citation_reference():
+            return f"[{node.astext()}]"
+        case nodes.superscript():
+            return f"^{node.astext()}"
+        case nodes.subscript():
+            return f"_{node.astext()}"
+        case nodes.problematic() if node.astext() == "|br|":
+            return " "
         case _:
             return "".join(map(_span, node.children))
