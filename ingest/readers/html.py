@@ -7,7 +7,18 @@ from itertools import islice
 from selectolax.lexbor import LexborNode
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.readers.html_text import INLINE, UNSEEN_CLASSES, Piece, Run, children, classes, line_of, parse, unmarked
+from ingest.readers.html_text import (
+    INLINE,
+    UNSEEN_CLASSES,
+    Piece,
+    Run,
+    children,
+    classes,
+    line_of,
+    parse,
+    unmarked,
+    without_delimiters,
+)
 from ingest.source import Source
 
 _MAIN = ("[role=main]", "main", "article", "div.body", "#doc-content", "#content")
@@ -16,6 +27,7 @@ _AROUND = {"aside", "footer", "header"}
 _NAVIGATION_ROLES = {"navigation", "search", "banner", "contentinfo"}
 _NAVIGATION_CLASSES = {"sphinxsidebar", "related", "toctree-wrapper", "headerlink", "breadcrumb", "breadcrumbs"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_TITLES = ", ".join([*_HEADINGS, ".headertitle"])
 _LISTS = {"ul", "ol", "menu", "dir"}
 _ADMONITION_TITLES = {"admonition-title", "markdown-alert-title"}
 _TAB_SETS = {"sd-tab-set", "tab-set", "tabbed-set", "sphinx-tabs"}
@@ -67,21 +79,26 @@ class _Reader:
         """What the next text begins with: the term it defines, the kind of a note."""
         self._told: set[int] = set()
         """Nodes within others that came before these."""
-        self._furniture = {"nav"}
+        self._furniture = {"nav", "title"}
 
     def page(self, body: LexborNode) -> None:
         main = _main(body)
-        title = next((child for child in children(body) if child.tag == "title"), None)
-        if title is not None and (main or body).css_first("h1, .headertitle") is None:
-            start = self._run.line
-            line, text = self._flat(title)
-            self._out.heading(1, _TITLE_SUFFIX.sub("", text), line)
-            self._run = Run(start)
         if main is None:
             self._furniture |= _AROUND
+        title = next((child for child in children(body) if child.tag == "title"), None)
+        if title is not None and not self._begins_with_title(main or body):
+            line, text = Run(1).aside(title)
+            self._out.heading(1, _TITLE_SUFFIX.sub("", text), line)
+        if main is None:
             self.add(body)
         else:
             self._around(body, [node.mem_id for node in _path(main)])
+
+    def _begins_with_title(self, content: LexborNode) -> bool:
+        for heading in content.css(_TITLES):
+            if not any(self._is_furniture(around) for around in _path(heading)):
+                return _HEADINGS.get(heading.tag or "", 1) == 1
+        return False
 
     def add(self, node: LexborNode) -> None:
         for child in children(node):
@@ -102,16 +119,8 @@ class _Reader:
         run = Run(self._run.line)
         run.node(node)
         for line, text in run.lines():
-            self._out.furniture(text, line)
+            self._out.furniture(text.rstrip(";, "), line)
         self._run.line = run.line
-
-    def _flat(self, node: LexborNode) -> Piece:
-        """All text of `node` on one line, and where it begins."""
-        run = Run(self._run.line)
-        for child in children(node):
-            run.node(child)
-        self._run.line = run.line
-        return Piece(next((line for line, _ in run.lines()), run.line), run.flat())
 
     def _end_text(self, *, alone: bool = False) -> None:
         """Put down the text so far; its lead waits for some text, unless it is to stand `alone`."""
@@ -125,7 +134,7 @@ class _Reader:
         if node.mem_id in self._told or self._run.leaf(node):
             return
         tag, names = node.tag or "", classes(node)
-        if self._is_furniture(node, names):
+        if self._is_furniture(node):
             self._furnish(node)
         elif tag in INLINE:
             for child in children(node):
@@ -133,7 +142,8 @@ class _Reader:
         else:
             self._block(node, tag, names)
 
-    def _is_furniture(self, node: LexborNode, names: set[str]) -> bool:
+    def _is_furniture(self, node: LexborNode) -> bool:
+        names = classes(node)
         if node.tag == "header" and node.css_first("h1") is not None:
             return False
         is_navigation = bool(names & _NAVIGATION_CLASSES) or node.attributes.get("role") in _NAVIGATION_ROLES
@@ -142,7 +152,7 @@ class _Reader:
     def _block(self, node: LexborNode, tag: str, names: set[str]) -> None:
         if tag in _HEADINGS or "headertitle" in names:
             self._end_text(alone=True)
-            line, text = self._flat(node)
+            line, text = self._run.aside(node)
             self._out.heading(_HEADINGS.get(tag, 1), text, line)
         elif tag == "pre" or names & {"fragment", "math"}:
             self._code(node, "math" if "math" in names else _language(node))
@@ -162,7 +172,7 @@ class _Reader:
             self._end_text()
             for child in children(node):
                 if classes(child) & _ADMONITION_TITLES:
-                    line, text = self._flat(child)
+                    line, text = self._run.aside(child)
                     self._lead = [Piece(line, text.removesuffix(":") + ":")]
                 else:
                     self._walk(child)
@@ -173,7 +183,8 @@ class _Reader:
         code = "".join(_code(node))
         first = line_of(code, self._run.line)
         before = code[: len(code) - len(code.lstrip())].count("\n")
-        self._out.code(unmarked(code), max(1, first - before), language=language)
+        text = without_delimiters(unmarked(code)) if language == "math" else unmarked(code)
+        self._out.code(text, max(1, first - before), language=language)
         self._run.line = first + code.strip().count("\n")
 
     def _list(self, node: LexborNode, number: int) -> None:
@@ -207,7 +218,7 @@ class _Reader:
         self._definition(terms, None)
 
     def _definition(self, terms: Sequence[LexborNode], body: LexborNode | None) -> None:
-        self._lead = [piece for term in terms if (piece := self._flat(term)).text]
+        self._lead = [piece for term in terms if (piece := self._run.aside(term)).text]
         if self._lead and body is not None:
             line, text = self._lead[-1]
             self._lead[-1] = Piece(line, text.removesuffix(":") + ":")
@@ -221,7 +232,7 @@ class _Reader:
     def _labelled(self, node: LexborNode, label: LexborNode | None, *, also: Sequence[LexborNode] = ()) -> None:
         """A section of its own for `node`; `label` may stand within it."""
         self._end_text(alone=True)
-        line, text = self._flat(label) if label is not None else Piece(self._run.line, "")
+        line, text = self._run.aside(label) if label is not None else Piece(self._run.line, "")
         with self._out.labelled(text[:_LABEL_CHARACTERS], line):
             if len(text) > _LABEL_CHARACTERS:
                 self._out.text(text, line)
@@ -244,7 +255,7 @@ class _Reader:
     def _table(self, node: LexborNode, names: set[str]) -> None:
         self._end_text(alone=True)
         parts = list(_parts(node, {"tbody", "tfoot"}))
-        caption = " ".join(self._flat(part).text for part in parts if part.tag == "caption")
+        caption = " ".join(self._run.aside(part).text for part in parts if part.tag == "caption")
         head = [row for part in parts if part.tag == "thead" for row in children(part) if row.tag == "tr"]
         rows = [(row, _cells(row)) for row in [*head, *(part for part in parts if part.tag == "tr")]]
         if names & _LAYOUT_TABLES or node.attributes.get("role") in ("presentation", "none") or _is_layout(rows):
@@ -255,7 +266,7 @@ class _Reader:
         lines, cells = [], []
         for row, columns in rows:
             lines.append(line_of(row.text() or "", self._run.line))
-            cells.append([Cell(self._flat(cell).text, _span(cell, "row"), _span(cell, "col")) for cell in columns])
+            cells.append([Cell(self._run.aside(cell).text, _span(cell, "row"), _span(cell, "col")) for cell in columns])
         self._out.table(cells, header_rows=header_rows, row_lines=lines, caption=caption)
 
     def _layout(self, rows: _Rows) -> None:

@@ -75,6 +75,11 @@ def unmarked(text: str) -> str:
     return _MARK.sub("", text)
 
 
+def without_delimiters(formula: str) -> str:
+    """TeX without the signs that tell a page's script where it begins and ends."""
+    return re.sub(r"^\s*\\[(\[]|\\[)\]]\s*$", "", formula).strip(" ")
+
+
 def line_of(text: str, otherwise: int) -> int:
     """The line of the first word of a marked text."""
     mark = _MARK.search(text)
@@ -108,8 +113,12 @@ class Run:
 
     def add(self, text: str) -> None:
         if self._separator and text.strip():
-            before = "".join(piece.text for piece in self._pieces[-3:]).rstrip()[-1:]
-            self._pieces.append(Piece(self.line, " " if before in ":;,." else self._separator))
+            while self._pieces and not self._pieces[-1].text.strip():
+                self._pieces.pop()
+            if self._pieces:
+                line, before = self._pieces.pop()
+                before = before.rstrip()
+                self._pieces.append(Piece(line, before + (" " if before[-1] in ":;,." else self._separator)))
             self._separator = ""
         if text:
             self._pieces.append(Piece(self.line, text))
@@ -129,6 +138,14 @@ class Run:
 
     def flat(self) -> str:
         return " ".join("".join(piece.text for piece in self._pieces).split())
+
+    def aside(self, node: LexborNode) -> Piece:
+        """All text in `node` on one line and where that begins; no part of this run, which goes on behind it."""
+        run = Run(self.line)
+        for child in children(node):
+            run.node(child)
+        self.line = run.line
+        return Piece(next((line for line, _ in run.lines()), run.line), run.flat())
 
     def node(self, node: LexborNode) -> None:
         """Add all that `node` shows; what is a block of its own on the page is only set apart."""
@@ -154,14 +171,14 @@ class Run:
         elif tag == "img":
             self.add(_image(node, names))
         elif tag == "svg":
-            text = self._inner(node)
+            text = self.aside(node).text
             self.add(f"[figure: {text}]" if text else "")
         elif tag in _CODE or tag == "math" or (tag == "span" and "math" in names):
             self._literal(node.css_first("annotation") or node)
         elif tag in ("sup", "sub"):
             self._raised(node, "^" if tag == "sup" else "_")
         elif tag in _FORMULA_SIGNS:
-            self.add(_FORMULA_SIGNS[tag].join(filter(None, map(self._inner, children(node)))))
+            self.add(_FORMULA_SIGNS[tag].join(filter(None, (self.aside(child).text for child in children(node)))))
         else:
             if "classifier" in names:
                 self.add(" : ")
@@ -179,22 +196,13 @@ class Run:
         if separator.strip() or not self._separator:
             self._separator = separator
 
-    def _inner(self, node: LexborNode) -> str:
-        inner = Run(self.line)
-        if node.is_text_node:
-            inner.node(node)
-        for child in children(node):
-            inner.node(child)
-        self.line = inner.line
-        return inner.flat()
-
     def _literal(self, node: LexborNode) -> None:
-        text = re.sub(r"^\\[(\[]\s*|\s*\\[)\]]$", "", self._inner(node))
+        text = without_delimiters(self.aside(node).text)
         self.add(f"`{text}`" if text and not text.startswith("`") else text)
 
     def _raised(self, node: LexborNode, sign: str) -> None:
         """A power or an index: its digits must not join those before it."""
-        text = self._inner(node)
+        text = self.aside(node).text
         before = self._pieces[-1].text[-1:] if self._pieces else ""
         if not (before.isalnum() or before in ")]}`") or not text or text in _ORDINALS or text.startswith("["):
             self.add(text)
