@@ -9,6 +9,8 @@ from ingest.source import Source
 from kb.errors import DocumentError
 
 FORMATS = {
+    ".adoc": "asciidoc",
+    ".asciidoc": "asciidoc",
     ".csv": "delimited",
     ".htm": "html",
     ".html": "html",
