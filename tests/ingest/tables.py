@@ -17,7 +17,7 @@ from ingest.readers import format_of, read
 from kb.errors import DocumentError
 
 GOLD = Path(__file__).with_name("tables.jsonl")
-MARKS = re.compile(r"[\s`*_\\~^]")
+MARKS = re.compile(r"[\s`*_\\~^()]")
 NEAR_LINES = 12
 """A table may begin this many lines below the one that is named: its directive has options."""
 PHRASE_CHARACTERS = 6
@@ -114,7 +114,8 @@ def _reason(table: Table, cell: Cell) -> tuple[int, str]:
 def _columns(table: Table, column: str) -> Sequence[int]:
     if not column:
         return range(len(table.rows[0].cells))
-    headers = [_plain(header) for header in table.header]
+    # Where a document marks no header, its first row is what a reader takes for one.
+    headers = [_plain(header) for header in table.header or table.rows[0].cells]
     parts = [_plain(part) for part in column.split(" / ")]
     exact = [i for i, header in enumerate(headers) if header == "/".join(parts)]
     return exact or [i for i, header in enumerate(headers) if all(part in header for part in parts)]
