@@ -23,7 +23,7 @@ _REWRITTEN: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
         # Doxygen
         (r"[@\\]f\$[ \t]*(.*?)[ \t]*[@\\]f\$", r"$\1$"),
         (r"[@\\]f\$", "$"),
-        (r"[@\\]f[\[\]]", "$$$$"),
+        (r"[@\\]f[\[\]]", "$$"),
         (rf"\]\({_AT}(?:ref|subpage)[ \t]+([^\s)]+)\)", r"](\1)"),
         (rf'{_AT}(?:ref|subpage)[ \t]+[\w:.-]+[ \t]+"([^"]*)"', r"\1"),
         (rf"{_AT}(?:ref|subpage|copydoc|copybrief|copydetails)[ \t]+(?=\w)", ""),

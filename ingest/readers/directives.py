@@ -17,7 +17,10 @@ WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "prompt", "sourcec
 CODE = WITH_LANGUAGE | {"graphviz", "jinja", "literalinclude", "math", "mermaid", "parsed-literal", "testcode"}
 """Their content is no markup."""
 
-LABELLED = frozenset({"card", "dropdown", "grid-item-card", "group-tab", "py:module", "tab", "tab-item", "versionset"})
+LABELLED = frozenset(
+    {"attribute", "card", "class", "data", "describe", "dropdown", "envvar", "exception", "function", "grid-item-card"}
+    | {"group-tab", "method", "option", "tab", "tab-item", "versionset"}
+)
 """Their argument is the title of a section that their content is."""
 
 ADMONITIONS = frozenset(

@@ -21,8 +21,9 @@ from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
 from ingest.readers.dialects import common
 from ingest.readers.html import add_html, flat_text
-from ingest.readers.includes import MYST, expand
+from ingest.readers.includes import MYST, Expanded, expand
 from ingest.readers.markdown_text import figure, flat, inline
+from ingest.readers.rst import add_rst
 from ingest.source import Source
 
 _DIRECTIVE = re.compile(r"[ \t]*\{([\w:+.-]+)\}[ \t]*(.*)")
@@ -63,15 +64,16 @@ _markdown.inline.ruler.at("backticks", _code_span)
 def read(source: Source) -> ParsedDocument:
     expanded = expand(source, MYST)
     builder = DocumentBuilder(warnings=expanded.warnings)
-    reader = _Reader(builder)
+    reader = _Reader(builder, expanded)
     reader.blocks(reader.parsed("\n".join(expanded.lines)), first_line=1)
     return directives.with_stub_warning(expanded.cite(builder.build()), reader.generated)
 
 
 class _Reader:
-    def __init__(self, builder: DocumentBuilder) -> None:
+    def __init__(self, builder: DocumentBuilder, source: Expanded) -> None:
         self.generated: set[str] = set()
         self._out = builder
+        self._source = source
         self._names: dict[str, Any] = {}
         """Of links and footnotes: a directive's content may use those of the text around it."""
         self._folds: list[ExitStack] = []
@@ -245,7 +247,12 @@ class _Reader:
             options, body, skipped = _options(node.content)
             self._directive(directive[1], directive[2].strip(), options, body, line, skipped, depth)
         elif node.type == "fence":
-            self._out.code(node.content, line + 1, language=node.info.split()[0] if node.info.split() else "")
+            words = node.info.split()
+            if words and node.info.rstrip()[-1] in ";,(){" and "{" not in words[0]:
+                # Code on the line of the fence itself.
+                self._out.code(f"{node.info}\n{node.content}", line)
+            else:
+                self._out.code(node.content, line + 1, language=words[0] if words else "")
         else:
             div = _DIV.fullmatch(node.info)
             name, title = div.groups() if div else ("", "")
@@ -264,7 +271,7 @@ class _Reader:
                 self._out.furniture(entry, first_line + n)
         elif name in directives.CODE:
             language = argument if name in directives.WITH_LANGUAGE else name
-            self._out.code(body, first_line, language=language)
+            self._out.code(body, first_line, language="python" if language.startswith("ipython") else language)
         elif name == "list-table" and (rows := self._list_rows(body)):
             header_rows = min(_count(options.get("header-rows", "")), len(rows))
             lines = [first_line + at for at, _ in rows]
@@ -273,6 +280,8 @@ class _Reader:
             self._csv_table(body, options, caption=argument, line=first_line)
         elif name == "raw":
             self._add_html(body, first_line)
+        elif name == "eval-rst":
+            self.generated |= add_rst(self._out, body.split("\n"), self._source, first_line=first_line)
         elif name not in directives.SILENT:
             self._prose(name, argument, options, body, line, first_line, depth)
 
@@ -315,7 +324,7 @@ class _Reader:
         delimiter = {"tab": "\t", "space": " "}.get(given := options.get("delim", ","), given)
         head = [options["header"]] if "header" in options else []
         try:
-            reader = csv.reader([*head, *body.strip("\n").split("\n")], delimiter=delimiter, skipinitialspace=True)
+            reader = csv.reader([*head, *body.split("\n")], delimiter=delimiter, skipinitialspace=True)
             rows = [(reader.line_num, row) for row in reader if row]
         except (csv.Error, TypeError) as error:
             self._out.warnings.append(f"line {line}: kept as plain text: {error}")
@@ -330,7 +339,8 @@ class _Reader:
         rows, lines = [], []
         for part in node.children:
             for row in part.children:
-                rows.append([Cell(inline(cell)) for cell in row.children])
+                # A backslash alone is how a blank cell is written in Doxygen.
+                rows.append([Cell("" if (text := inline(cell)) == "\\" else text) for cell in row.children])
                 lines.append(first_line + (row.map[0] if row.map else 0))
         caption, self._caption = self._caption, ""
         self._out.table(rows, header_rows=1, row_lines=lines, caption=caption)

@@ -60,7 +60,7 @@ def figure(alt: str, path: str) -> str:
 def _raised(part: re.Match[str]) -> str:
     """2^16 is not 216."""
     sign, text = "^" if part[1] == "\x02" else "_", part[2].strip()
-    return f"{sign}{text}" if re.fullmatch(r"[\w.+-]*|\W", text) else f"{sign}({text})"
+    return f"{sign}{text}" if re.fullmatch(r"[\w.]*|[+-]\d+|\W", text) else f"{sign}({text})"
 
 
 def _text(node: SyntaxTreeNode) -> str:
@@ -88,7 +88,7 @@ def _span(node: SyntaxTreeNode) -> str:
         case "text":
             return node.content
         case "code_inline":
-            return f"`{node.content}`" + "\n" * node.meta.get("line_ends", 0)
+            return f"`{node.content}`" + "\n" * int(node.meta.get("line_ends", 0))
         case "softbreak" | "hardbreak":
             return "\n"
         case "image":

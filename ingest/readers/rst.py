@@ -27,6 +27,7 @@ _LABEL_CHARACTERS = 100
 
 _SHORT_UNDERLINE = re.compile(r"([=~^\"'*+#-])\1{1,2}")
 _EXPLICIT = re.compile(r"\.\.( |$)|[-*+>|:] ?|(\d+|#)[.)] |>>>")
+_SIGNATURE = re.compile(r"[\w.]+\(|[A-Z]\w*$|\w+(\.\w+)+$")
 _ERROR = 3
 """Level of docutils messages from which on the block they speak of is lost."""
 
@@ -47,22 +48,30 @@ _SETTINGS = {
 
 def read(file: Source) -> ParsedDocument:
     source = expand(file, RST)
-    _lengthen_underlines(source.lines)
-    with _fallbacks():
-        tree = publish_doctree("\n".join(source.lines), settings_overrides=_SETTINGS)
     builder = DocumentBuilder(warnings=source.warnings)
-    reader = _Reader(builder, source)
+    generated = add_rst(builder, source.lines, source)
+    return directives.with_stub_warning(source.cite(builder.build()), generated)
+
+
+def add_rst(builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, first_line: int = 1) -> set[str]:
+    """Add `lines`, which begin in `first_line` of `source`; return the names in them that a program fills in."""
+    lines = _with_long_underlines(lines)
+    with _fallbacks():
+        tree = publish_doctree("\n".join(lines), settings_overrides=_SETTINGS)
+    reader = _Reader(builder, lines, source, before=first_line - 1)
     reader.blocks(tree.children)
-    return directives.with_stub_warning(source.cite(builder.build()), reader.generated)
+    return reader.generated
 
 
-def _lengthen_underlines(lines: list[str]) -> None:
-    """Give titles with an underline of two or three signs, which docutils takes for text, one of their length."""
+def _with_long_underlines(lines: Sequence[str]) -> list[str]:
+    """`lines` with longer ones below titles with two or three signs, which docutils takes for text."""
+    lines = list(lines)
     for at in range(1, len(lines)):
         title, below = lines[at - 1], lines[at + 1] if at + 1 < len(lines) else ""
         stands_alone = not below and (at == 1 or not lines[at - 2])
         if stands_alone and title[:1].strip() and not _EXPLICIT.match(title) and _SHORT_UNDERLINE.fullmatch(lines[at]):
             lines[at] = lines[at][0] * max(4, column_width(title))
+    return lines
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
@@ -93,11 +102,13 @@ class _Fallback(Directive):
         node = nodes.container()
         node.line = self.lineno
         if name in directives.NAVIGATION:
-            node[_FURNITURE] = [(self.content_offset + n, text) for n, text in enumerate(self.content, 1)]
+            below = enumerate(self.content, self.content_offset + 1)
+            node[_FURNITURE] = [*enumerate(argument.split("\n"), self.lineno), *below]
             return [node]
         if name in directives.CHANGES:
             argument = f"{name}: {argument}"
-        if argument and name not in directives.CONDITIONS:
+        is_style = name == "class" and not _SIGNATURE.match(argument)
+        if argument and not is_style and name not in directives.CONDITIONS:
             is_label = name in directives.LABELLED or ":" in name
             if is_label:
                 node[_LABEL] = " ".join(argument.split())[:_LABEL_CHARACTERS]
@@ -156,6 +167,7 @@ class _CsvTable(CSVTable):
 
 _OURS: dict[str, type[Directive]] = {
     **dict.fromkeys(directives.CODE | directives.SILENT | directives.NAVIGATION, _Fallback),
+    "class": _Fallback,
     "csv-table": _CsvTable,
     "code-tab": _CodeTab,
     "raw": _Raw,
@@ -204,10 +216,13 @@ def _fallbacks() -> Iterator[None]:
 class _Reader:
     """Walks the doctree in document order."""
 
-    def __init__(self, builder: DocumentBuilder, source: Expanded) -> None:
+    def __init__(self, builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, before: int) -> None:
         self.generated: set[str] = set()
         self._out = builder
+        self._lines = lines
         self._source = source
+        self._before = before
+        """Lines of the source before these."""
         self._level = 0
 
     def blocks(self, children: Sequence[nodes.Node], *, depth: int = 0) -> None:
@@ -222,7 +237,7 @@ class _Reader:
                         self.blocks(node.children)
             case nodes.title() if isinstance(node.parent, nodes.section):
                 # docutils knows the line of the underline.
-                self._out.heading(self._level, _inline(node), max(1, (node.parent.line or 1) - 1))
+                self._out.heading(self._level, _inline(node), self._before + max(1, (node.parent.line or 1) - 1))
             case nodes.paragraph() if _GENERATED in node:
                 self.generated.add(" ".join(_inline(node).split()))
                 self._out.text(_inline(node), self._line(node), indent=2 * depth)
@@ -244,7 +259,7 @@ class _Reader:
                 self._admonition(node, depth)
             case nodes.container() if _FURNITURE in node:
                 for line, text in node[_FURNITURE]:
-                    self._out.furniture(text, line)
+                    self._out.furniture(text, self._before + line)
             case nodes.field_list() if _is_metadata(node):
                 for field in node.children:
                     self._out.furniture(
@@ -312,6 +327,8 @@ class _Reader:
         caption = next((_inline(c) for c in node.children if isinstance(c, nodes.title)), "")
         head = [row for part in node.findall(nodes.thead) for row in part.children]
         body = [row for part in node.findall(nodes.tbody) for row in part.children]
+        while body and not body[-1].astext().strip():
+            body.pop()
         rows = [[_cell(entry) for entry in row.children if isinstance(entry, nodes.entry)] for row in head + body]
         lines = [self._line(row) for row in head + body]
         self._out.table(rows, header_rows=len(head), row_lines=lines, caption=caption)
@@ -322,13 +339,13 @@ class _Reader:
             code = literal.astext()
             line = self._first_line(code, message["line"])
             said = message.children[0].astext()
-            self._out.warnings.append(f"line {self._source.number(line)}: kept as plain text: {said}")
-            self._out.code(code, line)
+            self._out.warnings.append(f"line {self._source.number(self._before + line)}: kept as plain text: {said}")
+            self._out.code(code, self._before + line)
 
     def _first_line(self, code: str, line: int) -> int:
         """Where `code` begins; docutils says in which `line` it found the error."""
         wanted = [part.strip() for part in code.split("\n")]
-        lines = self._source.lines
+        lines = self._lines
         starts = range(min(line, len(lines)), 0, -1)
         return next((n for n in starts if [s.strip() for s in lines[n - 1 : n - 1 + len(wanted)]] == wanted), line)
 
@@ -338,7 +355,7 @@ class _Reader:
         around = node.parent
         while line is None and around is not None:
             line, around = around.line, around.parent
-        return line or 1
+        return self._before + (line or 1)
 
 
 def _is_metadata(node: nodes.field_list) -> bool:
@@ -379,7 +396,7 @@ def _inline(node: nodes.Node) -> str:
 def _span(node: nodes.Node) -> str:
     match node:
         case nodes.Text():
-            return str(node).replace("\0", "")
+            return str(node).replace("\0 ", "").replace("\0", "")
         case nodes.literal() | nodes.math():
             return f"`{node.astext()}`"
         case nodes.image():
