@@ -1,7 +1,15 @@
-"""What Doxygen, Liquid and MyST add to Markdown, said in Markdown: line by line, so that all line numbers stay."""
+"""What Doxygen, Liquid and MyST add to Markdown: a parser with plugins, and what it lacks said in plain Markdown."""
 
 import re
 from collections.abc import Callable
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline, backtick
+from mdit_py_plugins.colon_fence import colon_fence_plugin
+from mdit_py_plugins.deflist import deflist_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
 
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _FOREIGN = re.compile(r"[@\\]\w|[@\\]f|\{[%#]|\{\{|^\(|^\+\+\+|^\[\[?_?TOC")
@@ -50,8 +58,33 @@ _REWRITTEN: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
 ]
 
 
+markdown = (
+    MarkdownIt("commonmark", {"maxNesting": 100})
+    .enable(["table", "strikethrough"])
+    .use(front_matter_plugin)
+    .use(colon_fence_plugin)
+    .use(deflist_plugin)
+    .use(footnote_plugin)
+    .use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
+    # Footnotes stay where they are written.
+    .disable(["footnote_tail", "footnote_inline"])
+)
+
+
+def _code_span(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+    """Markdown's own rule, which forgets where the lines of a code span end."""
+    start, before = state.pos, len(state.tokens)
+    found = backtick(state, silent)
+    if not silent and len(state.tokens) > before and state.tokens[-1].type == "code_inline":
+        state.tokens[-1].meta["line_ends"] = state.src.count("\n", start, state.pos)
+    return found
+
+
+markdown.inline.ruler.at("backticks", _code_span)
+
+
 def common(text: str) -> str:
-    """`text` in the Markdown that all know."""
+    """`text` in the Markdown that `markdown` knows, line by line."""
     out: list[str] = []
     fence = ""
     columns = 0

@@ -8,18 +8,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import yaml
-from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline, backtick
 from markdown_it.tree import SyntaxTreeNode
-from mdit_py_plugins.colon_fence import colon_fence_plugin
-from mdit_py_plugins.deflist import deflist_plugin
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.footnote import footnote_plugin
-from mdit_py_plugins.front_matter import front_matter_plugin
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
-from ingest.readers.dialects import common
+from ingest.readers.dialects import common, markdown
 from ingest.readers.html import add_html, flat_text
 from ingest.readers.includes import MYST, Expanded, expand
 from ingest.readers.markdown_text import figure, flat, inline
@@ -35,30 +28,6 @@ _PAIRED = re.compile(r"<(/?)(table|details)\b[^<>]*>", re.IGNORECASE)
 _SUMMARY = re.compile(r"\s*<summary[^<>]*>(.{0,1000}?)</summary\s*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_CAPTION = 300
 _METADATA = {"title", "version", "licence", "license", "target"}
-
-_markdown = (
-    MarkdownIt("commonmark", {"maxNesting": 100})
-    .enable(["table", "strikethrough"])
-    .use(front_matter_plugin)
-    .use(colon_fence_plugin)
-    .use(deflist_plugin)
-    .use(footnote_plugin)
-    .use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
-    # Footnotes stay where they are written.
-    .disable(["footnote_tail", "footnote_inline"])
-)
-
-
-def _code_span(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
-    """Markdown's own rule, which forgets where the lines of a code span end."""
-    start = state.pos
-    found = backtick(state, silent)
-    if found and not silent and state.tokens and state.tokens[-1].type == "code_inline":
-        state.tokens[-1].meta["line_ends"] = state.src.count("\n", start, state.pos)
-    return found
-
-
-_markdown.inline.ruler.at("backticks", _code_span)
 
 
 def read(source: Source) -> ParsedDocument:
@@ -82,7 +51,7 @@ class _Reader:
         """Of the table that comes next."""
 
     def parsed(self, text: str) -> Sequence[SyntaxTreeNode]:
-        return SyntaxTreeNode(_markdown.parse(common(text), self._names)).children
+        return SyntaxTreeNode(markdown.parse(common(text), self._names)).children
 
     def blocks(
         self, nodes: Sequence[SyntaxTreeNode], *, first_line: int, depth: int = 0, enclosed: bool = False
@@ -172,7 +141,7 @@ class _Reader:
             begin, end = node.map or (line, line)
             is_html = node.type == "html_block" or (node.type == "code_block" and node.content.lstrip()[:1] == "<")
             tokens = [] if is_html else node.to_tokens()
-            piece = node.content if is_html else _markdown.renderer.render(tokens, _markdown.options, self._names)
+            piece = node.content if is_html else markdown.renderer.render(tokens, markdown.options, self._names)
             if piece.count("\n") > end - begin:
                 piece = piece.replace("\n", " ")
             markup.append("\n" * (begin - line) + piece)
