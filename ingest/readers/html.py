@@ -14,6 +14,7 @@ from ingest.readers.html_text import (
     Run,
     children,
     classes,
+    line_marks,
     line_of,
     parse,
     unmarked,
@@ -37,7 +38,7 @@ _BLOCKS = "p, ul, ol, dl, div, table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CELL_TEXT = "table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CODE = {"button", "script", "style"}
 _LABEL_CHARACTERS = 100
-_MOST_SPANNED = 1000
+_MOST_SPANNED = 1000  # as in browsers
 _MOST_CELLS = 1_000_000
 _TITLE_SUFFIX = re.compile(r"\s+[—–|·-]\s[^—–|·]*\b(?:documentation|docs)\b[^—–|·]*$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:highlight-source|highlight|language|lang)-([\w+#.-]+)")
@@ -87,7 +88,7 @@ class _Reader:
             self._furniture |= _AROUND
         title = next((child for child in children(body) if child.tag == "title"), None)
         if title is not None and not self._begins_with_title(main or body):
-            line, text = Run(1).aside(title)
+            line, text = Run(1).aside(children(title))
             self._out.heading(1, _TITLE_SUFFIX.sub("", text), line)
         if main is None:
             self.add(body)
@@ -125,6 +126,8 @@ class _Reader:
     def _end_text(self, *, alone: bool = False) -> None:
         """Put down the text so far; its lead waits for some text, unless it is to stand `alone`."""
         lines = self._run.lines()
+        if lines and self._lead and self._lead[-1].line == lines[0].line:
+            lines[0] = Piece(lines[0].line, f"{self._lead.pop().text} {lines[0].text}")
         if lines or alone:
             self._out.lines([*self._lead, *lines], depth=self._depth - bool(self._marker), marker=self._marker)
             self._marker, self._lead = "", []
@@ -152,12 +155,12 @@ class _Reader:
     def _block(self, node: LexborNode, tag: str, names: set[str]) -> None:
         if tag in _HEADINGS or "headertitle" in names:
             self._end_text(alone=True)
-            line, text = self._run.aside(node)
+            line, text = self._run.aside(children(node))
             self._out.heading(_HEADINGS.get(tag, 1), text, line)
         elif tag == "pre" or names & {"fragment", "math"}:
             self._code(node, "math" if "math" in names else _language(node))
         elif tag in _LISTS:
-            self._list(node, int(start) if (start := node.attributes.get("start") or "").isdecimal() else 1)
+            self._list(node, _number(node.attributes.get("start")))
         elif tag == "dl":
             self._definitions(node)
         elif tag == "table":
@@ -172,7 +175,7 @@ class _Reader:
             self._end_text()
             for child in children(node):
                 if classes(child) & _ADMONITION_TITLES:
-                    line, text = self._run.aside(child)
+                    line, text = self._run.aside(children(child))
                     self._lead = [Piece(line, text.removesuffix(":") + ":")]
                 else:
                     self._walk(child)
@@ -180,12 +183,13 @@ class _Reader:
 
     def _code(self, node: LexborNode, language: str) -> None:
         self._end_text(alone=True)
-        code = "".join(_code(node))
-        first = line_of(code, self._run.line)
-        before = code[: len(code) - len(code.lstrip())].count("\n")
-        text = without_delimiters(unmarked(code)) if language == "math" else unmarked(code)
-        self._out.code(text, max(1, first - before), language=language)
-        self._run.line = first + code.strip().count("\n")
+        marked = "".join(_code(node))
+        (start, first), *_, (end, last) = line_marks(marked) * 2 or [(0, self._run.line)] * 2
+        code = unmarked(marked[marked.rfind("\n", 0, start) + 1 :])
+        # Where tags end lines too, all of them cite the first.
+        step = int(marked.count("\n", start, end) == last - first)
+        self._out.code(without_delimiters(code) if language == "math" else code, first, language=language, step=step)
+        self._run.line = last
 
     def _list(self, node: LexborNode, number: int) -> None:
         self._end_text(alone=True)
@@ -218,7 +222,7 @@ class _Reader:
         self._definition(terms, None)
 
     def _definition(self, terms: Sequence[LexborNode], body: LexborNode | None) -> None:
-        self._lead = [piece for term in terms if (piece := self._run.aside(term)).text]
+        self._lead = [piece for term in terms if (piece := self._run.aside(children(term))).text]
         if self._lead and body is not None:
             line, text = self._lead[-1]
             self._lead[-1] = Piece(line, text.removesuffix(":") + ":")
@@ -232,7 +236,7 @@ class _Reader:
     def _labelled(self, node: LexborNode, label: LexborNode | None, *, also: Sequence[LexborNode] = ()) -> None:
         """A section of its own for `node`; `label` may stand within it."""
         self._end_text(alone=True)
-        line, text = self._run.aside(label) if label is not None else Piece(self._run.line, "")
+        line, text = self._run.aside(children(label)) if label is not None else Piece(self._run.line, "")
         with self._out.labelled(text[:_LABEL_CHARACTERS], line):
             if len(text) > _LABEL_CHARACTERS:
                 self._out.text(text, line)
@@ -244,30 +248,38 @@ class _Reader:
     def _tabs(self, node: LexborNode) -> None:
         self._end_text(alone=True)
         parts = list(_tab_parts(node))
-        labels = [part for part in parts if part.tag in ("label", "button") or part.attributes.get("role") == "tab"]
-        panels = [part for part in parts if part.tag in ("div", "section") and part not in labels]
-        if len(labels) != len(panels):
-            self.add(node)
-            return
-        for label, panel in zip(labels, panels, strict=True):
-            self._labelled(panel, label)
+        labels = [part for part in parts if _is_tab_label(part)]
+        for part in parts:
+            if part.tag in ("div", "section") and labels:
+                self._labelled(part, labels.pop(0))
+            elif not _is_tab_label(part):
+                self._walk(part)
+        for label in labels:
+            self._walk(label)
 
     def _table(self, node: LexborNode, names: set[str]) -> None:
         self._end_text(alone=True)
         parts = list(_parts(node, {"tbody", "tfoot"}))
-        caption = " ".join(self._run.aside(part).text for part in parts if part.tag == "caption")
+        caption = " ".join(self._run.aside(children(part)).text for part in parts if part.tag == "caption")
         head = [row for part in parts if part.tag == "thead" for row in children(part) if row.tag == "tr"]
         rows = [(row, _cells(row)) for row in [*head, *(part for part in parts if part.tag == "tr")]]
         if names & _LAYOUT_TABLES or node.attributes.get("role") in ("presentation", "none") or _is_layout(rows):
             self._out.text(caption, self._run.line)
             self._layout(rows)
             return
-        header_rows = len(head) or _leading_headers(rows)
-        lines, cells = [], []
-        for row, columns in rows:
-            lines.append(line_of(row.text() or "", self._run.line))
-            cells.append([Cell(self._run.aside(cell).text, _span(cell, "row"), _span(cell, "col")) for cell in columns])
-        self._out.table(cells, header_rows=header_rows, row_lines=lines, caption=caption)
+        lines = [line_of(row.text() or "", self._run.line) for row, _ in rows]
+        table = [[self._cell(cell) for cell in cells] for _, cells in rows]
+        if _size(table) <= _MOST_CELLS:
+            header_rows = len(head) or _leading_headers(rows)
+            self._out.table(table, header_rows=header_rows, row_lines=lines, caption=caption)
+        else:
+            self._out.warnings.append(f"line {lines[0]}: a table with too wide spans is kept as lines of text")
+            texts = [" | ".join(cell.text for cell in row) for row in table]
+            self._out.lines([(line, text) for line, text in zip(lines, texts, strict=True) if text])
+
+    def _cell(self, cell: LexborNode) -> Cell:
+        rows, columns = (_number(cell.attributes.get(name)) for name in ("rowspan", "colspan"))
+        return Cell(self._run.aside(children(cell)).text, rows or _MOST_SPANNED, columns)
 
     def _layout(self, rows: _Rows) -> None:
         for row, cells in rows:
@@ -279,7 +291,7 @@ class _Reader:
                 self._end_text()
             else:
                 for cell in cells:
-                    self.add(cell)
+                    self._walk(cell)
 
 
 def _main(body: LexborNode) -> LexborNode | None:
@@ -314,6 +326,10 @@ def _tab_parts(tab_set: LexborNode) -> Iterator[LexborNode]:
     for child in children(tab_set):
         is_box = child.attributes.get("role") == "tablist" or child.css_first(_BOXED_TABS) is not None
         yield from children(child) if is_box else [child]
+
+
+def _is_tab_label(node: LexborNode) -> bool:
+    return node.tag in ("label", "button") or node.attributes.get("role") == "tab"
 
 
 def _code(node: LexborNode) -> Iterator[str]:
@@ -352,6 +368,13 @@ def _leading_headers(rows: _Rows) -> int:
     return count if count < len(rows) else min(1, count)
 
 
-def _span(cell: LexborNode, direction: str) -> int:
-    value = cell.attributes.get(f"{direction}span") or ""
-    return min(int(value), _MOST_SPANNED) if value.isdecimal() else 1
+def _size(table: Sequence[Sequence[Cell]]) -> int:
+    """About how many cells there are when all spans are spread."""
+    widest = max((sum(cell.columns for cell in row) for row in table), default=0)
+    spread = sum(min(cell.rows, len(table)) * cell.columns for row in table for cell in row)
+    return max(widest * len(table), spread)
+
+
+def _number(attribute: str | None) -> int:
+    """The value of a span or a first number; 1 if it is none."""
+    return min(int(attribute[:9]), _MOST_SPANNED) if attribute and attribute.isdecimal() else 1

@@ -5,7 +5,7 @@ which change nothing wherever in the markup they end up.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -31,7 +31,7 @@ _FORMULA_SIGNS = {"msup": "^", "msub": "_", "mfrac": "/"}
 _SEPARATORS = {"li": "; ", "tr": "; ", "td": ", ", "th": ", "}
 _ORDINALS = {"st", "nd", "rd", "th", "TM", "tm", "R", "®", "©", "™", "*", "†", "‡"}
 
-_TOKEN = re.compile(r"<(?P<end>/?)(?P<tag>[a-zA-Z][^\s/<>]*+)[^<>]*+>|<[^<>]*+>|\n|[^\s<][^<\n]*+")
+_TOKEN = re.compile(r"<(?P<end>/?)(?P<tag>[a-zA-Z][^\s/<>]*+)[^<>]*+>|<[a-zA-Z/!?][^<>]*+>?|\n|(?P<text>\S[^<\n]*+)")
 _MARK = re.compile(r"\f([ \t]+)\f")
 _BLANKS = str.maketrans("01", " \t")
 _BITS = str.maketrans(" \t", "01")
@@ -64,7 +64,7 @@ def _marked(markup: str, line: int) -> str:
             depth += -1 if token["end"] else 1
             if depth > DEEPEST:
                 raise DocumentError(f"line {line}: more than {DEEPEST} elements are open", hint="close the elements")
-        marked = f"\f{line:b}\f".translate(_BLANKS) + piece if piece[0] not in "<\n" or tag == "img" else piece
+        marked = f"\f{line:b}\f".translate(_BLANKS) + piece if token["text"] or tag == "img" else piece
         line += piece.count("\n")
         return marked
 
@@ -80,10 +80,14 @@ def without_delimiters(formula: str) -> str:
     return re.sub(r"^\s*\\[(\[]|\\[)\]]\s*$", "", formula).strip(" ")
 
 
+def line_marks(text: str) -> list[tuple[int, int]]:
+    """Where in a marked text a piece begins, and its line."""
+    return [(mark.start(), _number(mark[1])) for mark in _MARK.finditer(text)]
+
+
 def line_of(text: str, otherwise: int) -> int:
     """The line of the first word of a marked text."""
-    mark = _MARK.search(text)
-    return _number(mark[1]) if mark else otherwise
+    return next((line for _, line in line_marks(text)), otherwise)
 
 
 def _number(blanks: str) -> int:
@@ -139,11 +143,11 @@ class Run:
     def flat(self) -> str:
         return " ".join("".join(piece.text for piece in self._pieces).split())
 
-    def aside(self, node: LexborNode) -> Piece:
-        """All text in `node` on one line and where that begins; no part of this run, which goes on behind it."""
+    def aside(self, nodes: Iterable[LexborNode]) -> Piece:
+        """All text of `nodes` on one line and where it begins; no part of this run, which goes on behind it."""
         run = Run(self.line)
-        for child in children(node):
-            run.node(child)
+        for node in nodes:
+            run.node(node)
         self.line = run.line
         return Piece(next((line for line, _ in run.lines()), run.line), run.flat())
 
@@ -171,14 +175,14 @@ class Run:
         elif tag == "img":
             self.add(_image(node, names))
         elif tag == "svg":
-            text = self.aside(node).text
+            text = self.aside(children(node)).text
             self.add(f"[figure: {text}]" if text else "")
         elif tag in _CODE or tag == "math" or (tag == "span" and "math" in names):
             self._literal(node.css_first("annotation") or node)
         elif tag in ("sup", "sub"):
             self._raised(node, "^" if tag == "sup" else "_")
         elif tag in _FORMULA_SIGNS:
-            self.add(_FORMULA_SIGNS[tag].join(filter(None, (self.aside(child).text for child in children(node)))))
+            self.add(_FORMULA_SIGNS[tag].join(filter(None, (self.aside([child]).text for child in children(node)))))
         else:
             if "classifier" in names:
                 self.add(" : ")
@@ -197,12 +201,12 @@ class Run:
             self._separator = separator
 
     def _literal(self, node: LexborNode) -> None:
-        text = without_delimiters(self.aside(node).text)
+        text = without_delimiters(self.aside(children(node)).text)
         self.add(f"`{text}`" if text and not text.startswith("`") else text)
 
     def _raised(self, node: LexborNode, sign: str) -> None:
         """A power or an index: its digits must not join those before it."""
-        text = self.aside(node).text
+        text = self.aside(children(node)).text
         before = self._pieces[-1].text[-1:] if self._pieces else ""
         if not (before.isalnum() or before in ")]}`") or not text or text in _ORDINALS or text.startswith("["):
             self.add(text)
@@ -215,5 +219,6 @@ def _image(node: LexborNode, names: set[str]) -> str:
     if "math" in names:
         return f"`{alt}`"
     source = node.attributes.get("src") or ""
-    name = "" if source.startswith("data:") else source.partition("?")[0].rpartition("/")[2]
-    return f"[figure: {alt or name}]" if alt or name else ""
+    name = "" if source.startswith("data:") else source.partition("?")[0].rpartition("/")[2].strip("<[]>")
+    shown = name if alt == source else alt or name
+    return f"[figure: {shown}]" if shown else ""
