@@ -81,13 +81,14 @@ def without_delimiters(formula: str) -> str:
 
 
 def line_marks(text: str) -> list[tuple[int, int]]:
-    """Where in a marked text a piece begins, and its line."""
-    return [(mark.start(), _number(mark[1])) for mark in _MARK.finditer(text)]
+    """Where in a marked text its words are marked, and their lines."""
+    return [(mark.start(), _number(mark[1])) for mark in _MARK.finditer(text) if not text.startswith("\f", mark.end())]
 
 
 def line_of(text: str, otherwise: int) -> int:
-    """The line of the first word of a marked text."""
-    return next((line for _, line in line_marks(text)), otherwise)
+    """The line on which a marked text begins."""
+    mark = _MARK.search(text)
+    return _number(mark[1]) if mark else otherwise
 
 
 def _number(blanks: str) -> int:
@@ -129,16 +130,17 @@ class Run:
 
     def lines(self) -> list[Piece]:
         """What there is to read, line by line."""
-        lines: list[Piece] = []
-        for piece in self._pieces:
-            last = lines[-1] if lines else Piece(0, "\n")
+        lines: list[tuple[int, list[str]]] = []
+        for line, text in self._pieces:
+            number, parts = lines[-1] if lines else (0, ["\n"])
             # A word may go on behind a tag that takes several lines.
-            goes_on = piece.line == last.line or not (last.text[-1:].isspace() or piece.text[:1].isspace())
-            if goes_on and not last.text.endswith("\n"):
-                lines[-1] = Piece(last.line, last.text + piece.text)
+            goes_on = line == number or not (parts[-1][-1].isspace() or text[0].isspace())
+            if goes_on and not parts[-1].endswith("\n"):
+                parts.append(text)
             else:
-                lines.append(piece)
-        return [Piece(line, " ".join(text.split())) for line, text in lines if text.strip()]
+                lines.append((line, [text]))
+        told = [Piece(line, " ".join("".join(parts).split())) for line, parts in lines]
+        return [piece for piece in told if piece.text]
 
     def flat(self) -> str:
         return " ".join("".join(piece.text for piece in self._pieces).split())

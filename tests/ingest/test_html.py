@@ -2,19 +2,23 @@
 
 import re
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.builder import DocumentBuilder, ParsedDocument
+from ingest.builder import DocumentBuilder, Kind, ParsedDocument
 from ingest.readers import read
 from ingest.readers.html import add_html, flat_text
 from kb.errors import DocumentError
-from tests.ingest.documents import PROPERTY, Case, cases, show
+from tests.conftest import CORPUS, needs_corpus
+from tests.ingest.documents import PROPERTY, Case, cases, corpus_files, read_corpus, show
+from tests.ingest.test_markdown import FAITHFUL_SHARE, WORD, paragraph_lines, words_of
 
 COVERED_SHARE = 0.99
+SPANS = {"a", "b", "code", "em", "i", "span", "strong", "tt"}
 TOKEN = re.compile(r"[A-Za-z0-9_.]{3,}")
 
 
@@ -100,41 +104,8 @@ def test_what_nests_too_deeply_is_an_error(tag: str) -> None:
         parse(f"<{tag}>" * 100_000)
 
 
-FLOWING = [
-    "p",
-    "div",
-    "span",
-    "b",
-    "ul",
-    "ol",
-    "li",
-    "dd",
-    "pre",
-    "br",
-    "section",
-    "nav",
-    "main",
-    "blockquote",
-    "img",
-    "a",
-]
-GATHERED = [
-    "h2",
-    "dl",
-    "dt",
-    "details",
-    "summary",
-    "table",
-    "tr",
-    "td",
-    "th",
-    "caption",
-    "label",
-    "sup",
-    "code",
-    "header",
-    "footer",
-]
+FLOWING = re.findall(r"\w+", "p div span b ul ol li dd pre br section nav main blockquote img a")
+GATHERED = re.findall(r"\w+", "h2 dl dt details summary table tr td th caption label sup code header footer")
 SPECIAL = ["admonition", "admonition-title", "sd-tab-set", "sd-card", "sd-card-title", "math", "toctree-wrapper"]
 
 
@@ -169,40 +140,69 @@ def test_each_word_cites_its_line(page: str) -> None:
     assert all(word in lines[number - 1].split() for word, number in words_told(parse(page)))
 
 
+MARKS = re.findall(r"\S+", "< > <!-- --> </ <table> <tr> <td <pre> <svg> <math> <sup> <code> <script> <title> &#12; '")
+
+
 @PROPERTY
-@given(
-    st.lists(
-        st.one_of(
-            st.sampled_from(
-                [
-                    "<",
-                    ">",
-                    "<!--",
-                    "-->",
-                    "</",
-                    "<table>",
-                    "<tr>",
-                    "<td colspan=2>",
-                    "<pre>",
-                    "<svg>",
-                    "<math>",
-                    "<sup>",
-                    "<code>",
-                    "<script>",
-                    "&#12;",
-                    "\f",
-                    "\n",
-                    "'",
-                    '"',
-                ]
-            ),
-            st.text(max_size=6),
-        ),
-        max_size=40,
-    ).map("".join)
-)
+@given(st.lists(st.one_of(st.sampled_from([*MARKS, '"', "\f", "\n"]), st.text(max_size=6)), max_size=40).map("".join))
 def test_every_text_can_be_read(text: str) -> None:
     document = parse(text)
 
     assert len(document.lines) == 1 + document.text.count("\n")
     assert max(document.lines) <= 1 + len(re.findall(r"\r\n|\r|\n", text))
+
+
+class _Visible(HTMLParser):
+    """What a page shows, with the tags taken out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.parts.append("" if tag in SPANS else " ")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.parts.append("" if tag in SPANS else " ")
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem is None:
+            self.parts.append(data)
+
+
+@needs_corpus
+def test_nearly_all_tokens_of_each_page_are_found_again() -> None:
+    for path, document in read_corpus(corpus_files(".html", ".htm")):
+        page = _Visible()
+        page.feed(re.sub(r'<span class="linenos">.*?</span>', "", path.read_text(encoding="utf-8")))
+        found = tokens(document.text.replace("`", "").replace("\\|", "|"))
+        shown = tokens("".join(page.parts).replace("`", ""))
+
+        assert len(shown & found) >= COVERED_SHARE * len(shown), f"{path}: {sorted(shown - found)[:20]}"
+
+
+def tokens(text: str) -> set[str]:
+    return {token.strip("._") for token in TOKEN.findall(text)}
+
+
+@needs_corpus
+def test_a_line_of_a_paragraph_cites_the_line_of_the_page_that_holds_its_words() -> None:
+    faithful = total = 0
+    for path, document in read_corpus(corpus_files(".html", ".htm")):
+        source = path.read_text(encoding="utf-8").split("\n")
+        for first, end, line in paragraph_lines(document):
+            total += 1
+            faithful += set(WORD.findall(line)) <= words_of("\n".join(source[first - 1 : max(first, end - 1)]))
+
+    assert total > 1000
+    assert faithful >= FAITHFUL_SHARE * total, f"{faithful} of {total}"
+
+
+@needs_corpus
+def test_a_page_of_more_than_a_megabyte_is_read_within_seconds() -> None:
+    path = CORPUS / "mi355x/llvm-22-doc/html/AMDGPUUsage.html"
+    begin = time.process_time()
+    [(_, document)] = read_corpus([path])
+
+    assert time.process_time() - begin < 5
+    assert sum(block.kind is Kind.TABLE for block in document.blocks) == 94
