@@ -145,19 +145,20 @@ class _Blocks:
         return None
 
     def _section(self, level: int, title: str, length: int) -> None:
-        title = self._document.inline(title)
+        title, line = self._document.inline(title), self._number()
         level = max(1, level + self._document.attributes.level_offset)
-        if not self._is_whole or self._style.name in ("discrete", "float"):
-            # No section of the document, so it must not end one.
-            self._out.heading(max(level, self._document.level + 1), title, self._number())
-            self._at += length
-            return
-        is_title = level == 1 and not self._document.level
-        self._document.level = level
-        self._out.heading(level, title, self._number())
         self._at += length
-        if is_title:
-            self._header(title)
+        if not self._is_whole:
+            self._out.text(title, line, indent=2 * self._indent)
+        elif self._style.name in ("discrete", "float"):
+            # No section of the document, so it must not end one.
+            self._out.heading(max(level, self._document.level + 1), title, line)
+        else:
+            is_title = level == 1 and not self._document.level
+            self._document.level = level
+            self._out.heading(level, title, line)
+            if is_title:
+                self._header(title)
 
     def _header(self, title: str) -> None:
         """Authors, revision and attributes below the title of the document."""
@@ -308,7 +309,7 @@ class _Blocks:
         if mark[0] != ".":
             return re.sub(r"\w+", "1", mark), mark
         start = self._style.named.get("start", "1")
-        if mark not in self._markers:
+        if mark not in self._markers or "start" in self._style.named:
             self._counts[mark] = int(start) - 1 if re.fullmatch(r"\d{1,9}", start) else 0
         self._counts[mark] += 1
         return mark, f"{self._counts[mark]}."

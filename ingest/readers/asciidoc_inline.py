@@ -158,7 +158,8 @@ def _macro(match: re.Match[str], labels: Mapping[str, str]) -> str:
         case "indexterm2":
             return text
         case "footnote" | "footnoteref":
-            return f" ({text})" if text else ""
+            is_apart = match.start() == 0 or match.string[match.start() - 1].isspace()
+            return f"{'' if is_apart else ' '}({text})" if text else ""
         case "cite":
             return f"[{text}]"
         case "xref":

@@ -138,11 +138,12 @@ def _include(
         for line in content.rstrip("\n").split("\n"):
             out.add(line, number)
         return
-    if offset := _offset(options.get("leveloffset", "")):
-        out.add(f":leveloffset: {offset:+}", number)
+    offset = _offset(options.get("leveloffset", ""))
+    for line in ["", f":leveloffset: {offset:+}", ""] if offset else []:
+        out.add(line, number)
     _expand(content.removesuffix("\n"), place, number, (*above, place), out)
-    if offset:
-        out.add(f":leveloffset: {-offset:+}", number)
+    for line in ["", f":leveloffset: {-offset:+}", ""] if offset else []:
+        out.add(line, number)
 
 
 def _offset(value: str) -> int:

@@ -16,7 +16,7 @@ LABELLED_ANCHOR = re.compile(
 ARGUMENT = re.compile(r"""\s*(?:([\w-]+)\s*=\s*)?(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^,]*))\s*(?:,|$)""")
 TITLE = re.compile(r"\.(\.?[^\s.].*)$")
 DELIMITER = re.compile(r"(?:--|-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|[|,:!]={3,}|```+ *[\w+#.,-]*)$")
-MACRO = re.compile(r"([a-zA-Z]\w*)::(\S*?)\[(.*)\]$")
+MACRO = re.compile(r"([a-zA-Z]\w*)::([^\s\[\]]*)\[(.*)\]$")
 COMMENT = re.compile(r"//(?!/)")
 BREAK = re.compile(r"'{3,}|<{3,}|-{3}|\*{3}|- - -|\* \* \*")
 ITEM = re.compile(r" *(-|\*{1,6}|\u2022|\.{1,6}|\d{1,9}\.|[a-zA-Z]\.|[ivxIVX]{1,8}\)) +(\S.*)$")

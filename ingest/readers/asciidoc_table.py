@@ -11,7 +11,7 @@ _SPECIFICATION = r"(?:(\d{1,4})\*|(\d{0,4})(?:\.(\d{1,4}))?\+)?[<^>]?(?:\.[<^>])
 _OF_FORMAT = {"csv": ",", "dsv": ":", "tsv": "\t"}
 
 MAX_COLUMNS = 256
-MAX_ROW_SPAN = 1000
+MAX_ROW_SPAN = 256
 MAX_COPIES = 64
 
 
@@ -104,17 +104,26 @@ def _width(cells: Sequence[RawCell]) -> int:
 
 def _flow(cells: Sequence[RawCell], width: int) -> list[list[RawCell]]:
     rows: list[list[RawCell]] = []
+    spanning: list[tuple[int, RawCell]] = []
     taken: Counter[int] = Counter()
     """Columns of each row, from the first that is not full, that have a cell."""
     row = 0
     for cell in cells:
         cell.columns = min(cell.columns, width)
         for _ in range(cell.copies):
-            while taken[row] >= width:
+            if taken[row] >= width:
                 del taken[row]
                 row += 1
+            if taken[row] >= width:
+                # No cell begins in this row, so it is none: what spans it ends above.
+                for first, above in spanning:
+                    above.rows = min(above.rows, row - first)
+                spanning.clear()
+                taken.clear()
             rows += [[] for _ in range(row + 1 - len(rows))]
             rows[row].append(cell)
+            if cell.rows > 1:
+                spanning.append((row, cell))
             for spanned in range(row, row + cell.rows):
                 taken[spanned] += cell.columns
     return rows
