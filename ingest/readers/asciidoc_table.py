@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 _COLUMN = re.compile(r"(?:(\d{1,4})\*)?[<^>]?(?:\.[<^>])?[\d.]*[%~]?([a-z])?")
 _SPECIFICATION = r"(?:(\d{1,4})\*|(\d{0,4})(?:\.(\d{1,4}))?\+)?[<^>]?(?:\.[<^>])?([adehlmsv])?"
+_BOLD = re.compile(r"\*[^*]+\*")
 _OF_FORMAT = {"csv": ",", "dsv": ":", "tsv": "\t"}
 
 MAX_COLUMNS = 256
@@ -54,7 +55,25 @@ def raw_table(lines: Sequence[str], *, mark: str, named: Mapping[str, str], opti
         for cell, style in zip(row, styles, strict=False):
             cell.style = cell.style or style
     implied = begins and len(lines) > 1 and bool(lines[0]) and not lines[1] and "noheader" not in options
-    return RawTable(rows, min(len(rows), int(implied or "header" in options)))
+    is_header = "header" in options or implied or ("noheader" not in options and _is_tall_header(rows, lines))
+    return RawTable(rows, min(len(rows), _height(rows)) if is_header else 0)
+
+
+def _height(rows: Sequence[Sequence[RawCell]]) -> int:
+    """How many rows the first one reaches down."""
+    return max((cell.rows for cell in rows[0]), default=1) if rows else 0
+
+
+def _is_tall_header(rows: Sequence[Sequence[RawCell]], lines: Sequence[str]) -> bool:
+    """Whether the first rows, held together by a spanning cell, are a header, though AsciiDoc can not say so.
+
+    They are where that cell is bold, or where the first blank line stands below them.
+    """
+    height = _height(rows)
+    if height < 2 or len(rows) <= height or not rows[height]:
+        return False
+    below = rows[height][0].at - 1
+    return bool(_BOLD.fullmatch(rows[0][0].text)) or (not lines[below] and all(lines[:below]))
 
 
 def _styles(columns: str) -> list[str]:
