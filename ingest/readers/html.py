@@ -33,6 +33,7 @@ _LISTS = {"ul", "ol", "menu", "dir"}
 _ADMONITION_TITLES = {"admonition-title", "markdown-alert-title"}
 _TAB_SETS = {"sd-tab-set", "tab-set", "tabbed-set", "sphinx-tabs"}
 _BOXED_TABS = ".tabbed-labels > label, .tabbed-content > .tabbed-block"
+_ROW_GROUPS = {"thead", "tbody", "tfoot"}
 _LAYOUT_TABLES = {"highlighttable", "memname", "mlabels", "memberdecls"}
 _BLOCKS = "p, ul, ol, dl, div, table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CELL_TEXT = "table, pre, h1, h2, h3, h4, h5, h6"
@@ -88,7 +89,7 @@ class _Reader:
             self._furniture |= _AROUND
         title = next((child for child in children(body) if child.tag == "title"), None)
         if title is not None and not self._begins_with_title(main or body):
-            line, text = Run(1).aside(children(title))
+            line, text = Run(1).aside(title)
             self._out.heading(1, _TITLE_SUFFIX.sub("", text), line)
         if main is None:
             self.add(body)
@@ -155,7 +156,7 @@ class _Reader:
     def _block(self, node: LexborNode, tag: str, names: set[str]) -> None:
         if tag in _HEADINGS or "headertitle" in names:
             self._end_text(alone=True)
-            line, text = self._run.aside(children(node))
+            line, text = self._run.aside(node)
             self._out.heading(_HEADINGS.get(tag, 1), text, line)
         elif tag == "pre" or names & {"fragment", "math"}:
             self._code(node, "math" if "math" in names else _language(node))
@@ -175,7 +176,7 @@ class _Reader:
             self._end_text()
             for child in children(node):
                 if classes(child) & _ADMONITION_TITLES:
-                    line, text = self._run.aside(children(child))
+                    line, text = self._run.aside(child)
                     self._lead = [Piece(line, text.removesuffix(":") + ":")]
                 else:
                     self._walk(child)
@@ -208,7 +209,7 @@ class _Reader:
     def _definitions(self, node: LexborNode) -> None:
         self._end_text(alone=True)
         terms: list[LexborNode] = []
-        for child in _parts(node, {"div"}):
+        for child in _entries(node):
             if child.tag == "dt":
                 terms.append(child)
             elif child.tag == "dd" and terms and terms[0].css_first(".descname, .sig-name") is not None:
@@ -222,7 +223,7 @@ class _Reader:
         self._definition(terms, None)
 
     def _definition(self, terms: Sequence[LexborNode], body: LexborNode | None) -> None:
-        self._lead = [piece for term in terms if (piece := self._run.aside(children(term))).text]
+        self._lead = [piece for term in terms if (piece := self._run.aside(term)).text]
         if self._lead and body is not None:
             line, text = self._lead[-1]
             self._lead[-1] = Piece(line, text.removesuffix(":") + ":")
@@ -236,7 +237,7 @@ class _Reader:
     def _labelled(self, node: LexborNode, label: LexborNode | None, *, also: Sequence[LexborNode] = ()) -> None:
         """A section of its own for `node`; `label` may stand within it."""
         self._end_text(alone=True)
-        line, text = self._run.aside(children(label)) if label is not None else Piece(self._run.line, "")
+        line, text = self._run.aside(label) if label is not None else Piece(self._run.line, "")
         with self._out.labelled(text[:_LABEL_CHARACTERS], line):
             if len(text) > _LABEL_CHARACTERS:
                 self._out.text(text, line)
@@ -259,18 +260,20 @@ class _Reader:
 
     def _table(self, node: LexborNode, names: set[str]) -> None:
         self._end_text(alone=True)
-        parts = list(_parts(node, {"tbody", "tfoot"}))
-        caption = " ".join(self._run.aside(children(part)).text for part in parts if part.tag == "caption")
-        head = [row for part in parts if part.tag == "thead" for row in children(part) if row.tag == "tr"]
-        rows = [(row, _cells(row)) for row in [*head, *(part for part in parts if part.tag == "tr")]]
-        if names & _LAYOUT_TABLES or node.attributes.get("role") in ("presentation", "none") or _is_layout(rows):
-            self._out.text(caption, self._run.line)
-            self._layout(rows)
-            return
+        caption = " ".join(self._run.aside(child).text for child in children(node) if child.tag == "caption")
+        is_placement = bool(names & _LAYOUT_TABLES) or node.attributes.get("role") in ("presentation", "none")
+        for rows, header_rows in _tables(node):
+            if is_placement or _is_layout(rows):
+                self._out.text(caption, self._run.line)
+                self._layout(rows)
+            else:
+                self._data(rows, header_rows or _leading_headers(rows), caption)
+            caption = ""
+
+    def _data(self, rows: _Rows, header_rows: int, caption: str) -> None:
         lines = [line_of(row.text() or "", self._run.line) for row, _ in rows]
         table = [[self._cell(cell) for cell in cells] for _, cells in rows]
         if _size(table) <= _MOST_CELLS:
-            header_rows = len(head) or _leading_headers(rows)
             self._out.table(table, header_rows=header_rows, row_lines=lines, caption=caption)
         else:
             self._out.warnings.append(f"line {lines[0]}: a table with too wide spans is kept as lines of text")
@@ -279,7 +282,7 @@ class _Reader:
 
     def _cell(self, cell: LexborNode) -> Cell:
         rows, columns = (_number(cell.attributes.get(name)) for name in ("rowspan", "colspan"))
-        return Cell(self._run.aside(children(cell)).text, rows or _MOST_SPANNED, columns)
+        return Cell(self._run.aside(cell).text, rows or _MOST_SPANNED, columns)
 
     def _layout(self, rows: _Rows) -> None:
         for row, cells in rows:
@@ -312,13 +315,10 @@ def _path(node: LexborNode | None) -> Iterator[LexborNode]:
         node = node.parent
 
 
-def _parts(node: LexborNode, transparent: set[str]) -> Iterator[LexborNode]:
-    """The children of `node`, and in place of a `transparent` one its children."""
-    for child in children(node):
-        if child.tag in transparent:
-            yield from children(child)
-        else:
-            yield child
+def _entries(definitions: LexborNode) -> Iterator[LexborNode]:
+    """Terms and definitions; a box may hold some of them."""
+    for child in children(definitions):
+        yield from children(child) if child.tag == "div" else [child]
 
 
 def _tab_parts(tab_set: LexborNode) -> Iterator[LexborNode]:
@@ -352,8 +352,19 @@ def _language(node: LexborNode) -> str:
     return ""
 
 
-def _cells(row: LexborNode) -> list[LexborNode]:
-    return [cell for cell in children(row) if cell.tag in ("td", "th")]
+def _tables(node: LexborNode) -> Iterator[tuple[_Rows, int]]:
+    """Rows and how many of them are header; each further head begins a table of its own."""
+    rows: list[tuple[LexborNode, list[LexborNode]]] = []
+    header_rows = 0
+    for part in children(node):
+        if part.tag == "thead" and len(rows) > header_rows:
+            yield rows, header_rows
+            rows, header_rows = [], 0
+        for row in [part] if part.tag == "tr" else children(part) if part.tag in _ROW_GROUPS else ():
+            if row.tag == "tr":
+                rows.append((row, [cell for cell in children(row) if cell.tag in ("td", "th")]))
+                header_rows += part.tag == "thead"
+    yield rows, header_rows
 
 
 def _is_layout(rows: _Rows) -> bool:

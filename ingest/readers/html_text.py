@@ -5,7 +5,7 @@ which change nothing wherever in the markup they end up.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -145,7 +145,7 @@ class Run:
     def flat(self) -> str:
         return " ".join("".join(piece.text for piece in self._pieces).split())
 
-    def aside(self, nodes: Iterable[LexborNode]) -> Piece:
+    def aside(self, *nodes: LexborNode) -> Piece:
         """All text of `nodes` on one line and where it begins; no part of this run, which goes on behind it."""
         run = Run(self.line)
         for node in nodes:
@@ -177,14 +177,14 @@ class Run:
         elif tag == "img":
             self.add(_image(node, names))
         elif tag == "svg":
-            text = self.aside(children(node)).text
+            text = self.aside(*children(node)).text
             self.add(f"[figure: {text}]" if text else "")
         elif tag in _CODE or tag == "math" or (tag == "span" and "math" in names):
             self._literal(node.css_first("annotation") or node)
         elif tag in ("sup", "sub"):
             self._raised(node, "^" if tag == "sup" else "_")
         elif tag in _FORMULA_SIGNS:
-            self.add(_FORMULA_SIGNS[tag].join(filter(None, (self.aside([child]).text for child in children(node)))))
+            self.add(_FORMULA_SIGNS[tag].join(filter(None, (self.aside(child).text for child in children(node)))))
         else:
             if "classifier" in names:
                 self.add(" : ")
@@ -203,12 +203,12 @@ class Run:
             self._separator = separator
 
     def _literal(self, node: LexborNode) -> None:
-        text = without_delimiters(self.aside(children(node)).text)
+        text = without_delimiters(self.aside(*children(node)).text)
         self.add(f"`{text}`" if text and not text.startswith("`") else text)
 
     def _raised(self, node: LexborNode, sign: str) -> None:
         """A power or an index: its digits must not join those before it."""
-        text = self.aside(children(node)).text
+        text = self.aside(*children(node)).text
         before = self._pieces[-1].text[-1:] if self._pieces else ""
         if not (before.isalnum() or before in ")]}`") or not text or text in _ORDINALS or text.startswith("["):
             self.add(text)
