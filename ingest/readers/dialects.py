@@ -18,6 +18,8 @@ _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)")
 _PIPE = re.compile(r"(?<!\\)\|")
 _LONGEST_LINE = 10_000
 """Longer ones are data, and these patterns are not made for them."""
+_MOST_LINKS = 500
+"""In such a line; the parser takes quadratic time for brackets that it can not pair."""
 
 
 def _figure(include: re.Match[str]) -> str:
@@ -90,13 +92,13 @@ def common(text: str) -> str:
     columns = 0
     for line in text.split("\n"):
         mark = _FENCE.match(line)
-        if len(line) > _LONGEST_LINE:
-            pass
-        elif fence:
+        if fence:
             if mark and mark[1].startswith(fence) and not mark[2].strip():
                 fence = ""
         elif mark:
             fence = mark[1]
+        elif len(line) > _LONGEST_LINE:
+            line = line.replace("[", "\\[") if line.count("[") > _MOST_LINKS else line
         else:
             if _FOREIGN.search(line):
                 for pattern, by in _REWRITTEN:

@@ -27,6 +27,8 @@ _NUMBERED = re.compile(r"(?:Table|Tab\.)\s*\d", re.IGNORECASE)
 _PAIRED = re.compile(r"<(/?)(table|details)\b[^<>]*>", re.IGNORECASE)
 _SUMMARY = re.compile(r"\s*<summary[^<>]*>(.{0,1000}?)</summary\s*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_CAPTION = 300
+_DEEPEST = 20
+"""Directives within directives, details within details."""
 _METADATA = {"title", "version", "licence", "license", "target"}
 
 
@@ -47,6 +49,8 @@ class _Reader:
         """Of links and footnotes: a directive's content may use those of the text around it."""
         self._folds: list[ExitStack] = []
         """Sections that end where the block around them does, or before."""
+        self._nested = 0
+        """Directives around the current block."""
         self._caption = ""
         """Of the table that comes next."""
 
@@ -96,8 +100,12 @@ class _Reader:
                 self._list(node, first_line=first_line, depth=depth)
             case "dl":
                 self._definitions(node, first_line=first_line, depth=depth)
-            case "fence" | "colon_fence":
+            case "fence" | "colon_fence" if self._nested < _DEEPEST:
+                self._nested += 1
                 self._fence(node, line=line, depth=depth)
+                self._nested -= 1
+            case "fence" | "colon_fence":
+                self._out.code(node.content, line + 1)
             case "code_block":
                 self._out.code(node.content, line)
             case "math_block" | "math_block_label":
@@ -126,7 +134,10 @@ class _Reader:
 
     def _fold(self, label: str, line: int) -> None:
         fold = ExitStack()
-        fold.enter_context(self._out.labelled(label, line))
+        if len(self._folds) < _DEEPEST:
+            fold.enter_context(self._out.labelled(label, line))
+        else:
+            self._out.text(label, line)
         self._folds.append(fold)
 
     def _unfold(self) -> None:

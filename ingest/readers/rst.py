@@ -19,6 +19,8 @@ from ingest.source import Source
 
 _SHORT_UNDERLINE = re.compile(r"([=~^\"'*+#-])\1{1,2}")
 _EXPLICIT = re.compile(r"\.\.( |$)|[-*+>|:] ?|(\d+|#)[.)] |>>>")
+_MARKS = re.compile(r"[*`|_\[\\]")
+_LONGEST_LINE = 20_000
 _ERROR = 3
 """Level of docutils messages from which on the block they speak of is lost."""
 
@@ -46,7 +48,7 @@ def read(file: Source) -> ParsedDocument:
 
 def add_rst(builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, first_line: int = 1) -> set[str]:
     """Add `lines`, which begin in `first_line` of `source`; return the names in them that a program fills in."""
-    lines = _with_long_underlines(lines)
+    lines = _prepared(lines)
     with fallbacks():
         tree = publish_doctree("\n".join(lines), settings_overrides=_SETTINGS)
     reader = _Reader(builder, lines, source, before=first_line - 1)
@@ -54,15 +56,20 @@ def add_rst(builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *,
     return reader.generated
 
 
-def _with_long_underlines(lines: Sequence[str]) -> list[str]:
-    """`lines` with longer ones below titles with two or three signs, which docutils takes for text."""
-    lines = list(lines)
+def _prepared(lines: Sequence[str]) -> list[str]:
+    """`lines` with underlines of two or three signs, which docutils takes for text, made longer.
+
+    In a very long line no mark means anything: docutils takes quadratic time for the marks of a paragraph.
+    """
+    prepared = [
+        _MARKS.sub(r"\\\g<0>", line) if len(line) > _LONGEST_LINE and line[0] != " " else line for line in lines
+    ]
     for at in range(1, len(lines)):
         title, below = lines[at - 1], lines[at + 1] if at + 1 < len(lines) else ""
         stands_alone = not below and (at == 1 or not lines[at - 2])
-        if stands_alone and title[:1].strip() and not _EXPLICIT.match(title) and _SHORT_UNDERLINE.fullmatch(lines[at]):
-            lines[at] = lines[at][0] * max(4, column_width(title))
-    return lines
+        if stands_alone and title[:1].strip() and _SHORT_UNDERLINE.fullmatch(lines[at]) and not _EXPLICIT.match(title):
+            prepared[at] = lines[at][0] * max(4, column_width(title))
+    return prepared
 
 
 class _Reader:
