@@ -20,7 +20,7 @@ INLINE = {
     *("u", "var", "wbr"),
 }
 _UNCLOSED = {
-    *("area", "base", "br", "col", "colgroup", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta"),
+    *("a", "area", "base", "br", "col", "colgroup", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta"),
     *("option", "p", "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr"),
 }
 _UNSEEN = {"script", "style", "template", "-comment", "-doctype"}
@@ -32,6 +32,7 @@ _SEPARATORS = {"li": "; ", "tr": "; ", "td": ", ", "th": ", "}
 _ORDINALS = {"st", "nd", "rd", "th", "TM", "tm", "R", "®", "©", "™", "*", "†", "‡"}
 
 _TOKEN = re.compile(r"<(?P<end>/?)(?P<tag>[a-zA-Z][^\s/<>]*+)[^<>]*+>|<[a-zA-Z/!?][^<>]*+>?|\n|(?P<text>\S[^<\n]*+)")
+_FORM_FEED = re.compile(r"\f|&#(?:0*12|[xX]0*[cC])(?![0-9a-fA-F]);?")
 _MARK = re.compile(r"\f([ \t]+)\f")
 _BLANKS = str.maketrans("01", " \t")
 _BITS = str.maketrans(" \t", "01")
@@ -68,7 +69,7 @@ def _marked(markup: str, line: int) -> str:
         line += piece.count("\n")
         return marked
 
-    return _TOKEN.sub(mark, markup.replace("\f", " "))
+    return _TOKEN.sub(mark, _FORM_FEED.sub(" ", markup))
 
 
 def unmarked(text: str) -> str:

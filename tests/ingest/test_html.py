@@ -80,7 +80,7 @@ def test_line_ends_of_every_system_count_the_same(ending: str) -> None:
         '<a title="' * 20_000,
         "<p" + "\n" * 100_000,
         "<b " * 50_000 + ">",
-        "&#12;&#9;&#12;" * 20_000,
+        "&#12;&#9;&#9;&#9;&#xC; x" * 20_000,
         "<li>" * 20_000,
         "<p>" * 20_000,
         "<table><tr>" + "<td colspan=1000>x" * 5_000,
