@@ -18,23 +18,9 @@ _KNOWN = "|".join(sorted(_CHARACTERS, key=len, reverse=True))
 _BRACKETED = r"\[(?P<content>(?:\\.|[^\[\]\\]|\[[^\[\]]{0,500}\]){0,4000})\]"
 _MATH = {"stem", "latexmath", "asciimath"}
 _LINKS = {"link", "mailto", "http", "https", "ftp", "irc"}
-_FORMS = {
-    "xref",
-    "kbd",
-    "btn",
-    "menu",
-    "image",
-    "video",
-    "audio",
-    "icon",
-    "footnote",
-    "footnoteref",
-    "indexterm",
-    "indexterm2",
-    "anchor",
-}
-_FORMS |= {"cite", "pass", "csr", "insn", "insnlink", "ext", "extlink", "exlink", "qty"}
-_NAMES = "|".join(sorted(_MATH | _LINKS | _FORMS, key=len, reverse=True))
+_OTHERS = "xref kbd btn menu image video audio icon footnote footnoteref indexterm indexterm2 anchor cite pass"
+_OF_MANUALS = "csr insn insnlink ext extlink exlink qty"
+_NAMES = "|".join([*_MATH, *_LINKS, *_OTHERS.split(), *_OF_MANUALS.split()])
 
 _TOKEN = re.compile(
     rf"""\\?(?:

@@ -100,7 +100,7 @@ def _cells(lines: Sequence[str], separator: str) -> Iterator[RawCell]:
                 yield cell
             is_open = True
             copies, columns, rows, style = match.groups()
-            cell = RawCell([], at, style=style or "", begins_line=not line[last : match.start()].strip())
+            cell = RawCell([], at, style=style or "", begins_line=not line[: match.start()].strip())
             cell.rows = min(int(rows or 1), MAX_ROW_SPAN) or 1
             cell.columns = min(int(columns or 1), MAX_COLUMNS) or 1
             cell.copies = min(int(copies or 1), MAX_COPIES) or 1
