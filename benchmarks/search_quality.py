@@ -16,6 +16,7 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median, quantiles
@@ -95,13 +96,13 @@ def _is_asked(question: dict, formats: list[str] | None) -> bool:
     return not formats or bool(suffixes & set(formats))
 
 
-def origin() -> dict:
+def origin(libraries: Sequence[str] = LIBRARIES) -> dict:
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     return {
         "date": time.strftime("%Y-%m-%d"),
         "commit": commit,
         "device": f"{platform.machine()} CPU, {os.cpu_count()} cores",
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in libraries},
     }
 
 

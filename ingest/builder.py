@@ -113,23 +113,26 @@ class DocumentBuilder:
     def text(self, text: str, line: int, *, indent: int = 0) -> None:
         self._flow(Kind.TEXT, text, line, " " * indent, " " * indent)
 
-    def lines(self, numbered: Sequence[tuple[int, str]]) -> None:
-        """A text of which each line, none of them blank, comes with its own line in the file."""
+    def lines(self, numbered: Sequence[tuple[int, str]], *, depth: int = 0, marker: str = "") -> None:
+        """A text of which each line, none of them blank, comes with its own line in the file; an item, if marked."""
         if numbered:
-            self._emit(Kind.TEXT, [text for _, text in numbered], [number for number, _ in numbered])
+            first = "  " * depth + marker + " " * bool(marker)
+            kind = Kind.ITEM if marker else Kind.TEXT
+            texts = [(" " * len(first) if i else first) + text for i, (_, text) in enumerate(numbered)]
+            self._emit(kind, texts, [number for number, _ in numbered])
 
     def item(self, text: str, line: int, *, depth: int = 0, marker: str = "-") -> None:
         """One entry of a list; `depth` counts the lists around its own."""
         pad = "  " * depth
         self._flow(Kind.ITEM, text, line, f"{pad}{marker} ", pad + " " * (len(marker) + 1))
 
-    def code(self, code: str, line: int, *, language: str = "") -> None:
-        """`line` is that of the first line of `code`, blank or not."""
-        line += _blank_lines(code)
+    def code(self, code: str, line: int, *, language: str = "", step: int = 1) -> None:
+        """`line` is that of the first line of `code`, blank or not; `step` is 0 where all lines have the same."""
+        line += step * _blank_lines(code)
         lines = code.strip("\n").split("\n")
         if any(part.strip() for part in lines):
-            numbers = [max(1, line - 1), *range(line, line + len(lines)), line + len(lines) - 1]
-            self._emit(Kind.CODE, [f"```{language}", *lines, "```"], numbers)
+            numbers = [line + step * n for n in range(len(lines))]
+            self._emit(Kind.CODE, [f"```{language}", *lines, "```"], [max(1, line - step), *numbers, numbers[-1]])
 
     def table(
         self, rows: Sequence[Sequence[Cell]], *, header_rows: int, row_lines: Sequence[int], caption: str = ""

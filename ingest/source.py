@@ -16,6 +16,9 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
+_DATA_URI = re.compile(r"(?P<markdown>\]\(|\]:[ \t]*)?data:[\w.+/-]*(?:;[\w=.+-]+)*;base64,(?P<payload>[\w+/=%-]*)")
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{401,}={0,2}")
+"""Begins only where a run begins: no character is looked at twice."""
 MOST_NULS, MOST_NUL_SHARE = 8, 0.01
 """A file with more NUL bytes than both is no text."""
 
@@ -30,13 +33,13 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The file's text with line ends as `\\n`, without a byte order mark.
+        """The file's text with line ends as `\\n`, without a byte order mark and base64 data.
 
         Raises:
             DocumentError: it is no text.
         """
         text = self._decoded().replace("\r\n", "\n").replace("\r", "\n")
-        return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        return without_data(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
 
     def _decoded(self) -> str:
         for mark, encoding in _BYTE_ORDER_MARKS:
@@ -54,3 +57,18 @@ class Source:
                 return self.content.decode(errors="replace")
             self.warnings.append(f"{place}: the file is read as Windows-1252")
             return self.content.decode("cp1252", errors="replace")
+
+
+def without_data(text: str) -> str:
+    """`text` with a note where base64 data stood: a `data:` URI or an unbroken run of more than 400 characters."""
+    return _BASE64.sub(lambda found: _note(found.group()), _DATA_URI.sub(_uri_note, text))
+
+
+def _uri_note(found: re.Match[str]) -> str:
+    note = _note(found["payload"])
+    # Angle brackets, since a Markdown image whose address has blanks would be none.
+    return f"{found['markdown']}<{note}>" if found["markdown"] else note
+
+
+def _note(data: str) -> str:
+    return f"[data left out: {len(data)} characters]"

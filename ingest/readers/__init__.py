@@ -9,10 +9,22 @@ from ingest.source import Source
 from kb.errors import DocumentError
 
 FORMATS = {
+    ".adoc": "asciidoc",
+    ".asciidoc": "asciidoc",
+    ".csv": "delimited",
+    ".htm": "html",
+    ".html": "html",
+    ".ipynb": "notebook",
     ".md": "markdown",
     ".markdown": "markdown",
+    ".pdf": "pdf",
     ".rst": "rst",
     ".rst.txt": "rst",
+    ".text": "plain",
+    ".tsv": "delimited",
+    ".txt": "plain",
+    ".yaml": "plain",
+    ".yml": "plain",
 }
 """Reader by the end of a file's name; other files are reported as skipped."""
 UNKNOWN_FORMAT = "plain"

@@ -1,43 +1,26 @@
-"""reStructuredText through docutils; what only Sphinx knows falls back to its text, so that nothing is lost."""
+"""reStructuredText through docutils."""
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from docutils import nodes
 from docutils.core import publish_doctree
-from docutils.parsers.rst import Directive, directives, roles
-from docutils.parsers.rst.directives.tables import CSVTable
+from docutils.utils import column_width
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.readers.includes import Expanded, expand
+from ingest.readers import directives
+from ingest.readers.html import add_html, flat_text
+from ingest.readers.includes import RST, Expanded, expand
+from ingest.readers.markdown_text import figure
+from ingest.readers.sphinx import FURNITURE, GENERATED, LABEL, fallbacks
 from ingest.source import Source
 
-_LABEL = "kb-label"
-_WITH_LANGUAGE = {"code", "code-block", "sourcecode", "prompt"}
-_CODE = _WITH_LANGUAGE | {"parsed-literal", "math", "mermaid", "graphviz", "jinja"}
-_SILENT = {"toctree", "contents", "meta", "index", "currentmodule", "module", "default-domain", "tocdepth"}
-_SILENT |= {"highlight", "date"}
-_LABELLED = {"tab-item", "tab", "group-tab", "code-tab", "dropdown", "card", "grid-item-card"}
-_PLAIN_ROLES = {
-    "ref",
-    "doc",
-    "term",
-    "numref",
-    "abbr",
-    "any",
-    "sup",
-    "sub",
-    "guilabel",
-    "menuselection",
-    "eq",
-    "cite",
-    "dfn",
-}
-_LABEL_CHARACTERS = 100
-
+_SHORT_UNDERLINE = re.compile(r"([=~^\"'*+#-])\1{1,2}")
+_EXPLICIT = re.compile(r"\.\.( |$)|[-*+>|:] ?|(\d+|#)[.)] |>>>")
+_MARKS = re.compile(r"[*`|_\[\\]")
+_LONGEST_LINE = 20_000
 _ERROR = 3
 """Level of docutils messages from which on the block they speak of is lost."""
 
@@ -57,120 +40,48 @@ _SETTINGS = {
 
 
 def read(file: Source) -> ParsedDocument:
-    source = expand(file.text, path=file.path, root=file.root)
-    with _fallbacks():
-        tree = publish_doctree("\n".join(source.lines), settings_overrides=_SETTINGS)
+    source = expand(file, RST)
     builder = DocumentBuilder(warnings=source.warnings)
-    _Reader(builder, source).blocks(tree.children)
-    return builder.build(includes=source.files)
+    generated = add_rst(builder, source.lines, source)
+    return directives.with_stub_warning(source.cite(builder.build()), generated)
 
 
-class _AnyOption(dict[str, Callable[[str], Any]]):
-    """Takes every option of a directive as text. Never empty, since docutils reads an empty one as 'no options'."""
-
-    def __init__(self) -> None:
-        super().__init__(name=directives.unchanged)
-
-    def __missing__(self, key: str) -> Callable[[str], Any]:
-        return directives.unchanged
-
-
-class _Fallback(Directive):
-    """A directive that docutils does not know: its argument and its content, parsed."""
-
-    optional_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
-    option_spec = _AnyOption()
-
-    def run(self) -> list[nodes.Node]:
-        argument = "\n".join(self.arguments).strip()
-        if self.name in _SILENT:
-            return []
-        if self.name in _CODE:
-            return self._code(argument.split("\n") if argument else [])
-        node = nodes.container()
-        node.line = self.lineno
-        if argument:
-            is_label = self.name in _LABELLED or ":" in self.name
-            if is_label:
-                node[_LABEL] = " ".join(argument.split())[:_LABEL_CHARACTERS]
-            if not is_label or len(argument) > _LABEL_CHARACTERS:
-                paragraph = nodes.paragraph(argument, argument)
-                paragraph.line = self.lineno
-                node += paragraph
-        self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
-        return [node]
-
-    def _code(self, argument: list[str]) -> list[nodes.Node]:
-        """The code below the directive and, unless it names a language, what stands on the directive's own line."""
-        begins_below = self.block_text.partition("\n")[0].rstrip().endswith("::")
-        names_language = bool(argument) and not begins_below and self.name in _WITH_LANGUAGE
-        language = argument[0].split()[0] if names_language else "" if self.name in _WITH_LANGUAGE else self.name
-        above = argument[names_language:]
-        code = "\n".join([*above, *self.content])
-        node = nodes.literal_block(code, code, language=language)
-        node.line = self.lineno + (begins_below or names_language) if above else self.content_offset + 1
-        return [node]
+def add_rst(builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, first_line: int = 1) -> set[str]:
+    """Add `lines`, which begin in `first_line` of `source`; return the names in them that a program fills in."""
+    lines = _prepared(lines)
+    with fallbacks():
+        tree = publish_doctree("\n".join(lines), settings_overrides=_SETTINGS)
+    reader = _Reader(builder, lines, source, before=first_line - 1)
+    reader.blocks(tree.children)
+    return reader.generated
 
 
-class _CsvTable(CSVTable):
-    def run(self) -> Sequence[nodes.table | nodes.system_message]:
-        found = super().run()
-        # docutils counts the lines of a cell from the cell's own first.
-        for row in (row for node in found for row in node.findall(nodes.row)):
-            row.line = self.lineno
-        return found
+def _prepared(lines: Sequence[str]) -> list[str]:
+    """`lines` with underlines of two or three signs, which docutils takes for text, made longer.
 
-
-_OURS: dict[str, type[Directive]] = {"csv-table": _CsvTable, **dict.fromkeys(_CODE | _SILENT, _Fallback)}
-
-
-def _fallback_role(name: str) -> Callable[..., Any]:
-    plain = name in _PLAIN_ROLES
-
-    def role(
-        _name: str, rawtext: str, text: str, *_rest: object, **_options: object
-    ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        titled = re.fullmatch(r"(.+?)\s*<[^<>]*>", text, re.DOTALL)
-        shown = titled.group(1) if titled else text.lstrip("~!")
-        return [nodes.inline(rawtext, shown) if plain else nodes.literal(rawtext, shown)], []
-
-    return role
-
-
-@contextmanager
-def _fallbacks() -> Iterator[None]:
-    """Within, docutils finds a directive and a role for every name.
-
-    Its registries are the process's: what one document lacks or defines must not change what the next one says.
+    In a very long line no mark means anything: docutils takes quadratic time for the marks of a paragraph.
     """
-    find_directive: Callable[..., Any] = directives.directive
-    find_role: Callable[..., Any] = roles.role
-    known: dict[str, Any] = roles._roles  # type: ignore[attr-defined]  # noqa: SLF001
-    before = dict(known)
-
-    def directive(name: str, *where: object) -> tuple[type[Directive], list[nodes.system_message]]:
-        return _OURS.get(name.lower()) or find_directive(name, *where)[0] or _Fallback, []
-
-    def role(name: str, *where: object) -> tuple[Callable[..., Any], list[nodes.system_message]]:
-        return find_role(name, *where)[0] or _fallback_role(name), []
-
-    directives.directive, roles.role = directive, role  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        directives.directive, roles.role = find_directive, find_role
-        known.clear()
-        known.update(before)
+    prepared = [
+        _MARKS.sub(r"\\\g<0>", line) if len(line) > _LONGEST_LINE and line[0] != " " else line for line in lines
+    ]
+    for at in range(1, len(lines)):
+        title, below = lines[at - 1], lines[at + 1] if at + 1 < len(lines) else ""
+        stands_alone = not below and (at == 1 or not lines[at - 2])
+        if stands_alone and title[:1].strip() and _SHORT_UNDERLINE.fullmatch(lines[at]) and not _EXPLICIT.match(title):
+            prepared[at] = lines[at][0] * max(4, column_width(title))
+    return prepared
 
 
 class _Reader:
     """Walks the doctree in document order."""
 
-    def __init__(self, builder: DocumentBuilder, source: Expanded) -> None:
+    def __init__(self, builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, before: int) -> None:
+        self.generated: set[str] = set()
         self._out = builder
+        self._lines = lines
         self._source = source
+        self._before = before
+        """Lines of the source before these."""
         self._level = 0
 
     def blocks(self, children: Sequence[nodes.Node], *, depth: int = 0) -> None:
@@ -185,7 +96,10 @@ class _Reader:
                         self.blocks(node.children)
             case nodes.title() if isinstance(node.parent, nodes.section):
                 # docutils knows the line of the underline.
-                self._out.heading(self._level, _inline(node), self._number((node.parent.line or 1) - 1))
+                self._out.heading(self._level, _inline(node), self._before + max(1, (node.parent.line or 1) - 1))
+            case nodes.paragraph() if GENERATED in node:
+                self.generated.add(" ".join(_inline(node).split()))
+                self._out.text(_inline(node), self._line(node), indent=2 * depth)
             case nodes.paragraph() | nodes.attribution() | nodes.caption() | nodes.line_block():
                 self._out.text(_inline(node), self._line(node), indent=2 * depth)
             case nodes.bullet_list() | nodes.enumerated_list():
@@ -202,10 +116,28 @@ class _Reader:
                 self._lost_block(node)
             case nodes.Element() if isinstance(node, nodes.Admonition) and not isinstance(node, nodes.admonition):
                 self._admonition(node, depth)
-            case nodes.container() if _LABEL in node:
-                with self._deeper(), self._out.labelled(node[_LABEL], self._line(node)):
+            case nodes.container() if FURNITURE in node:
+                for line, text in node[FURNITURE]:
+                    self._out.furniture(text, self._before + line)
+            case nodes.field_list() if _is_metadata(node):
+                for field in node.children:
+                    self._out.furniture(
+                        ": ".join(
+                            " ".join(_inline(n).split()) if isinstance(n, nodes.TextElement) else _flat(n)
+                            for n in field.children
+                        ),
+                        self._line(field),
+                    )
+            case nodes.footnote() | nodes.citation():
+                label, *body = node.children
+                self._led(f"[{label.astext()}]", body, node, depth)
+            case nodes.raw():
+                if "html" in node["format"]:
+                    add_html(self._out, node.astext(), self._line(node))
+            case nodes.container() if LABEL in node:
+                with self._deeper(), self._out.labelled(node[LABEL], self._line(node)):
                     self.blocks(node.children)
-            case nodes.comment() | nodes.substitution_definition() | nodes.raw() | nodes.Invisible():
+            case nodes.comment() | nodes.substitution_definition() | nodes.Invisible():
                 pass
             case nodes.TextElement():
                 self._out.text(_inline(node), self._line(node), indent=2 * depth)
@@ -239,19 +171,23 @@ class _Reader:
         self.blocks(rest if isinstance(first, nodes.paragraph) else list(body.children), depth=depth + 1)
 
     def _admonition(self, node: nodes.Element, depth: int) -> None:
-        name = type(node).__name__.capitalize()
-        first, *rest = node.children or (None,)
-        if isinstance(first, nodes.paragraph):
-            self._out.text(f"{name}: {_inline(first)}", self._line(first), indent=2 * depth)
+        self._led(f"{type(node).__name__.capitalize()}:", node.children, node, depth)
+
+    def _led(self, lead: str, body: Sequence[nodes.Node], node: nodes.Node, depth: int) -> None:
+        """`body` with `lead` before the first paragraph, or by itself."""
+        if body and isinstance(body[0], nodes.paragraph):
+            self._out.text(f"{lead} {_inline(body[0])}", self._line(body[0]), indent=2 * depth)
+            body = body[1:]
         else:
-            self._out.text(f"{name}:", self._line(node), indent=2 * depth)
-            rest = list(node.children)
-        self.blocks(rest, depth=depth)
+            self._out.text(lead, self._line(node), indent=2 * depth)
+        self.blocks(body, depth=depth)
 
     def _table(self, node: nodes.table) -> None:
         caption = next((_inline(c) for c in node.children if isinstance(c, nodes.title)), "")
         head = [row for part in node.findall(nodes.thead) for row in part.children]
         body = [row for part in node.findall(nodes.tbody) for row in part.children]
+        while body and not body[-1].astext().strip():
+            body.pop()
         rows = [[_cell(entry) for entry in row.children if isinstance(entry, nodes.entry)] for row in head + body]
         lines = [self._line(row) for row in head + body]
         self._out.table(rows, header_rows=len(head), row_lines=lines, caption=caption)
@@ -262,28 +198,31 @@ class _Reader:
             code = literal.astext()
             line = self._first_line(code, message["line"])
             said = message.children[0].astext()
-            self._out.warnings.append(f"line {self._number(line)}: kept as plain text: {said}")
-            self._out.code(code, self._number(line))
+            self._out.warnings.append(f"line {self._source.number(self._before + line)}: kept as plain text: {said}")
+            self._out.code(code, self._before + line)
 
     def _first_line(self, code: str, line: int) -> int:
         """Where `code` begins; docutils says in which `line` it found the error."""
         wanted = [part.strip() for part in code.split("\n")]
-        lines = self._source.lines
+        lines = self._lines
         starts = range(min(line, len(lines)), 0, -1)
         return next((n for n in starts if [s.strip() for s in lines[n - 1 : n - 1 + len(wanted)]] == wanted), line)
 
     def _line(self, node: nodes.Node) -> int:
-        """Line in the file of `node`, or of the nearest thing around or in it that knows its line."""
+        """Line of `node`, or of the nearest thing around or in it that knows its line."""
         line = node.line or next((n.line for n in node.findall() if n.line), None)
         around = node.parent
         while line is None and around is not None:
             line, around = around.line, around.parent
-        return self._number(line or 1)
+        return self._before + (line or 1)
 
-    def _number(self, line: int) -> int:
-        """Line in the file of a line of the text with its includes in place."""
-        numbers = self._source.numbers
-        return numbers[min(max(1, line), len(numbers)) - 1]
+
+def _is_metadata(node: nodes.field_list) -> bool:
+    """Whether `node` stands before all text, where Sphinx reads settings such as `:orphan:`."""
+    before = node.parent.children[: node.parent.index(node)]
+    return isinstance(node.parent, nodes.document) and all(
+        isinstance(n, nodes.Invisible | nodes.comment) for n in before
+    )
 
 
 def _lost(message: nodes.system_message) -> list[nodes.literal_block]:
@@ -302,7 +241,7 @@ def _flat(node: nodes.Node) -> str:
         return "; ".join(map(_flat, _lost(node)))
     if isinstance(node, nodes.TextElement):
         return " ".join(_inline(node).split())
-    label = node.get(_LABEL, "") if isinstance(node, nodes.container) else ""
+    label = node.get(LABEL, "") if isinstance(node, nodes.container) else ""
     return "; ".join(filter(None, [label, *map(_flat, node.children)]))
 
 
@@ -316,12 +255,20 @@ def _inline(node: nodes.Node) -> str:
 def _span(node: nodes.Node) -> str:
     match node:
         case nodes.Text():
-            return str(node).replace("\0", "")
+            return str(node).replace("\0 ", "").replace("\0", "")
         case nodes.literal() | nodes.math():
             return f"`{node.astext()}`"
         case nodes.image():
-            return f"[figure: {alt}]" if (alt := node.get("alt", "")) else ""
-        case nodes.raw() | nodes.footnote_reference():
-            return ""
+            return figure(node.get("alt", ""), node["uri"])
+        case nodes.raw():
+            return flat_text(node.astext()) or " "
+        case nodes.footnote_reference() | nodes.citation_reference():
+            return f"[{node.astext()}]"
+        case nodes.superscript():
+            return f"^{node.astext()}"
+        case nodes.subscript():
+            return f"_{node.astext()}"
+        case nodes.problematic() if node.astext() == "|br|":
+            return " "
         case _:
             return "".join(map(_span, node.children))

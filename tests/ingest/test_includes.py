@@ -149,3 +149,73 @@ def test_an_include_inside_a_directive_keeps_its_place(root: Path) -> None:
     assert [s.title for s in document.sections] == ["Tab"]
     assert document.blocks[1].section == 0
     assert document.blocks[-1].section is None
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ("   :lines: 2\n", "B"),
+        ("   :lines: 1,3-\n", "A C D"),
+        ("   :lines: -2\n", "A B"),
+        ("   :start-at: B\n   :end-at: C\n", "B C"),
+        ("   :start-after: A\n   :end-before: D\n", "B C"),
+        ("   :lines: x-y\n", "A B C D"),
+    ],
+)
+def test_a_part_of_a_file_is_code(root: Path, options: str, kept: str) -> None:
+    (root / "abcd.txt").write_text("A\nB\nC\nD", encoding="utf-8")
+
+    document = parse(root, f".. literalinclude:: abcd.txt\n   :language: c\n{options}", "part.rst")
+
+    assert document.text.split() == ["```c", *kept.split(), "```"]
+
+
+def test_a_table_is_read_from_its_file(root: Path) -> None:
+    (root / "isa" / "sizes.csv").write_text('LDS,"64, or 160"\n', encoding="utf-8")
+    rst = ".. csv-table:: Sizes\n   :header: unit, size\n   :file: sizes.csv\n"
+    markdown = "```{csv-table} Sizes\n:header: unit, size\n:file: sizes.csv\n```\n"
+
+    documents = [parse(root, rst), parse(root, markdown, "isa/manual.md")]
+
+    for document in documents:
+        assert document.text.split("\n") == ["Sizes", "| unit | size |", "|---|---|", "| LDS | 64, or 160 |"]
+        assert set(document.lines) == {1}
+        assert [Path(f).name for f in document.includes] == ["sizes.csv"]
+
+
+def test_markdown_includes_as_restructured_text_does(root: Path) -> None:
+    (root / "part.md").write_text("# Part\n\nOne\ntwo.\n", encoding="utf-8")
+    source = "Before.\n\n```{include} ../part.md\n```\n\n:::{literalinclude} kernel.py\n:lines: 2\n:::\n\nAfter.\n"
+
+    document = parse(root, source, "isa/manual.md")
+
+    assert show(document).splitlines() == [
+        "1 text §: Before.",
+        "3 heading §Part: # Part",
+        "3 text §Part: One",
+        "3 text §Part: two.",
+        "6 code §Part: ```py",
+        "6 code §Part: y = 2",
+        "6 code §Part: ```",
+        "10 text §Part: After.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["../../secret.txt", "link.txt", "missing.txt", "x" * 5000])
+def test_markdown_reads_no_file_outside_the_folder(root: Path, name: str) -> None:
+    document = parse(root, f"Before.\n\n```{{include}} {name}\n```\n\nAfter.\n", "isa/manual.md")
+
+    assert document.text == "Before.\n\nAfter."
+    assert "line 3" in document.warnings[0]
+
+
+def test_files_that_include_each_other_over_and_over_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.readers.includes.MAX_CHARACTERS", 10_000)
+    for i in range(6):
+        (root / f"{i}.txt").write_text(f".. include:: {i + 1}.txt\n\n" * 50, encoding="utf-8")
+    (root / "6.txt").write_text("End.\n", encoding="utf-8")
+
+    document = parse(root, ".. include:: 0.txt\n", "bomb.rst")
+
+    assert "one include too many" in document.warnings[0]
+    assert len(document.text) < 20_000

@@ -13,8 +13,11 @@ from ingest.readers import read
 from tests.conftest import needs_corpus
 from tests.ingest.documents import PROPERTY, Case, cases, corpus_sample, read_corpus, show
 
-FAITHFUL_SHARE = 0.99
+FAITHFUL_SHARE = KEPT_SHARE = 0.99
+TOKEN = re.compile(r"[A-Za-z0-9]{3,}")
+LINK_TARGET = re.compile(r"\]\([^)]*\)|<[^>]*>|^\[[^\]]*\]:.*|https?://\S+|\{[^}]*\}", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z0-9]+")
+LEAD = re.compile(r"\[figure: |^(?:Note|Tip|Important|Warning|Caution): ")
 
 
 def parse(text: str) -> ParsedDocument:
@@ -45,7 +48,8 @@ def test_front_matter_is_taken_as_it_is_written(content: str, metadata: tuple[st
     document = parse(f"---\n{content}\n---\n\n# Head\n")
 
     assert tuple(document.metadata.get(k, "") for k in ("title", "version", "licence", "target")) == metadata
-    assert document.text == "# Head"
+    assert document.text.startswith("# Head")
+    assert {b.kind for b in document.blocks} <= {Kind.HEADING, Kind.FURNITURE}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,59 @@ def test_every_text_can_be_read(text: str) -> None:
     assert max(document.lines) <= 1 + len(re.findall(r"\r\n|\r|\n", text))
 
 
+CONSTRUCTS = [
+    "# {0} {1}\n\n{2}",
+    "{0}\n===\n\n- {1}\n\n  {2}",
+    "> [!NOTE]\n> {0}\n>\n> # {1}\n> {2}",
+    "| {0} | {1} |\n|---|---|\n| `{2}|x` | y |",
+    "**{0}**\n\n<table><tr><td>\n\n{1}\n\n</td><td>{2}</td></tr></table>",
+    "<details><summary>{0}</summary>\n\n{1}\n\n</details>\n\n{2}",
+    "```{{note}} {0}\n{1}\n```\n\n::: x\n{2}\n:::",
+    "```{{list-table}} {0}\n* - {1}\n  - {2}\n```",
+    "```{{csv-table}} {0}\n{1}, {2}\n```",
+    "```{{eval-rst}}\n.. note:: {0}\n\n   {1}\n```\n\n{2}",
+    "{0}\n: {1}\n\n  {2}",
+    "{0}[^{1}]\n\n[^{1}]: {2}",
+    "$$\n{0}\n$$\n\n<p>{1}</p>\n{2}",
+    "{{% details {0} %}}\n\n{1} @ref {2}\n\n{{% enddetails %}}",
+]
+NAMES = st.from_regex(r"[a-z]{4,8}", fullmatch=True)
+
+
+@PROPERTY
+@given(st.lists(st.tuples(st.sampled_from(CONSTRUCTS), NAMES, NAMES, NAMES), max_size=6))
+def test_no_word_is_lost_whatever_stands_around_it(parts: list[tuple[str, str, str, str]]) -> None:
+    document = parse("\n\n".join(construct.format(*words) for construct, *words in parts))
+
+    assert {word for _, *words in parts for word in words} <= set(WORD.findall(document.text))
+    assert document.warnings == ()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        *("![a][", "[a](", "::: x y\n", "```{note}\n", "<details>\n\n", "<details><summary>", "<table>\n\n", "<a "),
+        *("{% include path='a' ", "```{include} a\n", "> ", "- ", "\\f$ ", "`a``b```c", "[^a]: ", "$a "),
+    ],
+)
+def test_hostile_text_is_read_in_time(hostile: str) -> None:
+    parse("Before.\n\n" + hostile * (20_000 // len(hostile)))
+
+
+@needs_corpus
+def test_words_of_real_documents_are_kept() -> None:
+    kept = total = 0
+    for path, document in read_corpus(corpus_sample(".md")):
+        text = LINK_TARGET.sub("", path.read_text(encoding="utf-8-sig"))
+        words = set(TOKEN.findall(text))
+        total += len(words)
+        kept += len(words & set(TOKEN.findall(document.text + " ".join(document.metadata.values()))))
+
+    assert total > 10_000
+    assert kept >= KEPT_SHARE * total, f"{kept} of {total}"
+
+
 @needs_corpus
 def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words() -> None:
     """Not all can: Markdown may lay a code span or a link over two lines."""
@@ -114,7 +171,7 @@ def paragraph_lines(document: ParsedDocument) -> list[tuple[int, int, str]]:
                 following = next(
                     (n for n, text in zip(document.lines[i + 1 :], texts[i + 1 :], strict=True) if text), 0
                 )
-                found.append((document.lines[i], following, texts[i].replace("[figure: ", "")))
+                found.append((document.lines[i], following, LEAD.sub("", texts[i])))
     return found
 
 

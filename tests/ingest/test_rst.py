@@ -1,5 +1,7 @@
 """reStructuredText: what becomes of each construct, and that nothing of a document is lost in silence."""
 
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,17 @@ from hypothesis import strategies as st
 
 from ingest.builder import Kind, ParsedDocument
 from ingest.readers import read
-from tests.ingest.documents import PROPERTY, Case, cases, show, trail
+from kb.errors import DocumentError
+from tests.conftest import needs_corpus
+from tests.ingest.documents import PROPERTY, Case, cases, corpus_sample, read_corpus, show, trail
+
+KEPT_SHARE = 0.97
+WORDS = re.compile(r"[A-Za-z0-9]{3,}")
+NO_TEXT = re.compile(
+    r"^ *\.\. +(?![\w:|.+-]*::|\[|\|).*(?:\n+ +.*)*|^ *\.\.( \|[^|]*\|)? [\w:.+-]+::|<[^<>]*>|^ +:[\w-]+:.*"
+    r"|:[\w:.+-]+:`",
+    re.MULTILINE,
+)
 
 
 def parse(text: str) -> ParsedDocument:
@@ -149,6 +161,54 @@ def test_a_very_long_line_does_not_cost_the_document() -> None:
     assert [s.title for s in document.sections] == ["Head"]
     assert document.text.count("word") == 4000
     assert document.text.endswith("After.")
+
+
+CONSTRUCTS = [
+    "{0}\n--\n\n{1} {2}",
+    "- {0}\n\n  - {1}\n\n:{2}: x",
+    ".. note:: {0}\n\n   .. gadget:: {1}\n\n      {2}",
+    ".. list-table:: {0}\n\n   *\n     - {1}\n     - {2}",
+    ".. csv-table:: {0}\n\n   {1}, {2}",
+    "+----------+----------+\n| {0:8} | {1:8} |\n|          +----------+\n|          | {2:8} |\n+----------+----------+",
+    ".. tab-item:: {0}\n\n   .. code-tab:: c {1}\n\n      {2}",
+    "..\n\n   {0}\n\n.. raw:: html\n\n   <p>{1}</p>\n\n{2}",
+    ".. only:: x\n\n   {0}\n\n.. jinja:: x\n\n   {1} {{{{ {2} }}}}",
+    "{0}\n   {1}\n\n| {2}",
+    ".. |{0}| replace:: {1}\n\n|{0}| {0} |{2}|",
+    ".. doxygenfunction:: {0}\n\n.. autosummary::\n\n   {1}\n\n.. toctree::\n   {2}",
+]
+NAMES = st.from_regex(r"[a-z]{4,8}", fullmatch=True)
+
+
+@PROPERTY
+@given(st.sampled_from(CONSTRUCTS), st.lists(NAMES, min_size=3, max_size=3, unique=True))
+def test_no_word_is_lost_whatever_stands_around_it(construct: str, words: list[str]) -> None:
+    document = parse(f"Before.\n\n{construct.format(*words)}\n\nAfter.\n")
+
+    assert {*words, "Before", "After"} <= set(re.findall(r"\w+", document.text))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "hostile",
+    ["*a ", "|a ", "``a ", "[1]_ ", "|x| ", "a_ ", "- ", ".. note:: x\n\n", "+--+\n", "a\n==\n\n", ":a: b\n"],
+)
+def test_hostile_text_is_read_in_time(hostile: str) -> None:
+    with suppress(DocumentError):  # It nests too deeply.
+        parse("Before.\n\n" + hostile * (20_500 // len(hostile)))
+
+
+@needs_corpus
+def test_words_of_real_documents_are_kept() -> None:
+    """Comments, options and the targets of links and figures are no text."""
+    kept = total = 0
+    for path, document in read_corpus(corpus_sample(".rst")):
+        words = set(WORDS.findall(NO_TEXT.sub("", path.read_text(encoding="utf-8"))))
+        total += len(words)
+        kept += len(words & set(WORDS.findall(document.text)))
+
+    assert total > 5000
+    assert kept >= KEPT_SHARE * total, f"{kept} of {total}"
 
 
 MARKS = st.sampled_from(

@@ -1,0 +1,193 @@
+"""Is anything lost? For each format, the share of each file's distinct words that its parsed document holds.
+
+    python -m benchmarks.coverage CORPUS --out benchmarks/results/coverage.json [--formats rst html] [--missing 12]
+
+A word is `[A-Za-z0-9_.]{3,}` of the file, of a PDF that of its text layer, less what NO_TEXT names: markup that is no
+text. `--missing` prints words that were not found in the worst files. Then: every sign of the body stands in exactly
+one chunk, no reader crashes, and how long all that takes.
+"""
+
+import argparse
+import html
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+import pypdfium2
+
+from benchmarks.search_quality import origin
+from benchmarks.tables import LIBRARIES
+from ingest.builder import ParsedDocument
+from ingest.chunk import chunk
+from ingest.readers import format_of, read
+from ingest.source import Source
+from kb.records import ChunkRecord
+from tests.ingest.chunks import check_coverage
+
+WORD = re.compile(r"[A-Za-z0-9_.]{3,}")
+WHOLE_SHARE = 0.99
+WORST = 10
+
+_URL = r"\b(?:https?|ftp|mailto):[^\s<>\"'`\])]+"
+_COMMENT = r"<!--.*?-->"
+_TAG = r"</?[A-Za-z][^<>]*>|<![A-Za-z][^<>]*>"
+_HIDDEN = r"<(script|style|svg)\b.*?</\1\s*>"
+
+NO_TEXT: dict[str, list[tuple[str, str]]] = {
+    "markdown": [
+        (r"\A---\n.*?\n---\n", ""),  # front matter: its values are metadata
+        (_COMMENT, ""),
+        (r"\]\((?:[@\\](?:ref|subpage)\s+)?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?=[\s)])", "] "),  # link and image targets
+        (r"\]\(<[^<>\n]*>|\]\[[^\[\]\n]*\]", "] "),  # and those in brackets
+        (r"^[ ]{0,3}\[[^\]\n^]+\]:[ \t]*[^\n]+", ""),  # reference definitions
+        (r"^([ \t>]*`{3,}\{[^\n]*\n)---\n.*?\n---$|^\+\+\+[^\n]*$", r"\1"),  # options and ids of MyST cells
+        (_URL, ""),
+        (_HIDDEN, ""),
+        (_TAG, " "),
+        (r"^([ \t>]*)(`{3,}|:{3,})\{(?:code-cell|figure|image|include|literalinclude)\}[^\n]*", r"\1"),  # paths
+        (r"^([ \t>]*)(`{3,}|:{3,})\{[\w:+.-]+\}", r"\1"),  # directive names
+        (r"^([ \t>]*`{3,}[\w+-]*)[ \t][^\n`]*$", r"\1"),  # attributes of code
+        (r"\[![A-Z]+\]", ""),  # alerts
+        (r"^[ \t]*:[\w-]+:[^\n`]*$", ""),  # their options
+        (r"^\([\w:.-]+\)=$|\{#[\w:.-]+\}|\{[a-z:]+\}(?=`)", ""),  # labels, anchors and role names
+        (r"\{%.*?%\}|\{\{.*?\}\}", ""),  # Liquid
+        (r"(?<![\w@\\])[@\\](?:anchor|copydoc|section|subpage|page)\s+[\w:.-]+|(?<!\w)[@\\][a-z]+\b", ""),  # Doxygen
+        (r"\[\^[^\]\s]+\]", ""),  # footnote marks
+    ],
+    "rst": [
+        (r"^([ \t]*)\.\. _[^\n]*(?:\n\1[ \t]+\S[^\n]*)*|\.\. _[^\n:,]*:|^__ [^\n]*", ""),  # targets
+        (r"^[ \t]*\.\. \|[^|\n]+\|[^\n]*", ""),  # definitions of substitutions: shown where they are used
+        (r"^([ \t]*)\.\.(?: (?![^\n]*::|\[)[^\n]*|(?=\n\1[ \t]+\S))(?:\n(?:\1[ \t]+[^\n]*|[ \t]*))*(?=\n|\Z)",
+         ""),  # comments
+        (r"^([ \t]*)\.\. (?:raw|meta|index|toctree|contents|include|highlight|currentmodule|only)::[^\n]*"
+         r"(?:\n(?:\1[ \t]+[^\n]*|[ \t]*))*(?=\n|\Z)", ""),  # whose content is no text, or another file's
+        (r"\.\. (?:class|container|cssclass|figure|image|literalinclude|rst-class)::[^\n]*", ""),  # paths, classes
+        (r"(?:\.\. |\|)[\w:+.-]+::", ""),  # directive names
+        (r"^[ \t]+:[\w-]+:[^\n`]*$", ""),  # their options
+        (r"\s?<[^<>`]*>(?=`(?!`))", ""),  # targets of links and roles
+        (r":[A-Za-z][\w:+.-]*:(?=`)", ""),  # role names
+        (_URL, ""),
+        (r"\[#?[^\]\s]*\]_|\.\. \[[^\]\n]*\]", ""),  # footnote marks
+    ],
+    "asciidoc": [
+        (r"\(\(\(.*?\)\)\)", ""),  # index terms that are not shown
+        (r"\{[\w-]+\}", " "),  # names of signs and attributes
+        (r"^(?:NOTE|TIP|WARNING|IMPORTANT|CAUTION): |\[\.[\w.-]+\](?=#)", ""),  # admonitions, roles
+        (r"^////\n.*?^////$|^//[^\n]*", ""),  # comments
+        (r"^:!?[\w-]+!?:[^\n]*", ""),  # attributes
+        (r"^\[[^\n]*\][ \t]*$", ""),  # block attributes and anchors
+        (r"\[\[[^\]\n]*\]\]|\[#[^\]\n]*\](?=#)", ""),
+        (r"<<[^,>\n]*(?:,|(?=>>))", ""),  # targets of references
+        (r"^(?:bibliography|include|ifdef|ifndef|ifeval|endif|image)::[^\n]*", ""),
+        (r"\b(?:link|xref|image|cite|indexterm2?|kbd|footnote|norm|stem):{1,2}[^\s\[]*", ""),
+        (r"\b(?:csr|ext|extlink|insn):(?=\S)", ""),
+        (_URL, ""),
+    ],
+    "html": [(_COMMENT, ""), (_HIDDEN, ""), (_TAG, " ")],
+}  # fmt: skip
+NO_TEXT_PATTERNS = {
+    name: [(re.compile(pattern, re.MULTILINE | re.DOTALL), by) for pattern, by in rules]
+    for name, rules in NO_TEXT.items()
+}
+
+
+class File(NamedTuple):
+    path: str
+    kind: str
+    share: float
+    missing: list[str]
+    seconds: float
+    is_whole_in_chunks: bool
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--formats", nargs="*", help="only files of these readers")
+    parser.add_argument("--missing", type=int, default=0, help="print so many of the words that the worst files lack")
+    options = parser.parse_args()
+    files, failed = defaultdict(list), defaultdict(list)
+    for path in sorted(p for p in options.corpus.rglob("*") if p.is_file()):
+        name = format_of(path) or f"no reader for {path.suffix}"
+        if options.formats and name not in options.formats:
+            continue
+        try:
+            files[name].append(measure(path, options.corpus))
+        except Exception as error:  # noqa: BLE001 - whatever a reader raises is what this looks for
+            failed[name].append(f"{path.relative_to(options.corpus)}: {type(error).__name__}: {error}")
+    result = {name: summary(files[name], failed[name]) for name in sorted({*files, *failed})}
+    options.out.write_text(json.dumps(origin(LIBRARIES) | {"formats": result}, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=2))
+    for file in (f for name in files for f in worst(files[name]) if options.missing):
+        print(f"{file.share:.3f} {file.path}: {' '.join(file.missing[: options.missing])}")
+
+
+def measure(path: Path, corpus: Path) -> File:
+    content, name = path.read_bytes(), str(path.relative_to(corpus))
+    root = corpus / Path(name).parts[0]
+    kind = format_of(path)
+    if kind is None:
+        return File(name, "", 0.0, [], 0.0, is_whole_in_chunks=False)
+    began = time.perf_counter()
+    document = read(path, content, root=root)
+    chunks = chunk(document, title=path.name, tokenizer=None)
+    seconds = time.perf_counter() - began
+    wanted = words(pdf_text(content) if kind == "pdf" else shown_text(Source(path, root, content).text, kind))
+    # A word that markup divides is found in the text without being one of its words.
+    missing = sorted(word for word in wanted - words(document.text) if word not in document.text)
+    share = 1 - len(missing) / len(wanted) if wanted else 1.0
+    return File(name, kind, share, missing, seconds, is_whole(document, chunks))
+
+
+def summary(files: list[File], failed: list[str]) -> dict:
+    read_files = [file for file in files if file.kind]
+    if not read_files:
+        return {"files": len(files) + len(failed), "failed": failed}
+    return {
+        "files": len(files) + len(failed),
+        "failed": failed,
+        "mean share of words": round(mean(file.share for file in files), 5),
+        f"files with {WHOLE_SHARE} or more": round(mean(file.share >= WHOLE_SHARE for file in files), 4),
+        "not whole in chunks": [file.path for file in files if not file.is_whole_in_chunks],
+        "seconds": round(sum(file.seconds for file in files), 1),
+        "slowest seconds": round(max(file.seconds for file in files), 1),
+        "worst": {file.path: round(file.share, 4) for file in worst(files)},
+    }
+
+
+def worst(files: list[File]) -> list[File]:
+    return sorted((file for file in files if file.share < 1), key=lambda file: file.share)[:WORST]
+
+
+def shown_text(source: str, kind: str) -> str:
+    for pattern, replacement in NO_TEXT_PATTERNS.get(kind, []):
+        source = pattern.sub(replacement, source)
+    return re.sub(r"\\([^\w\s])", r"\1", html.unescape(source)) if kind in NO_TEXT_PATTERNS else source
+
+
+def pdf_text(content: bytes) -> str:
+    document = pypdfium2.PdfDocument(content)
+    return "\n".join(page.get_textpage().get_text_bounded() for page in document)
+
+
+def words(text: str) -> set[str]:
+    found = (word.strip("._") for word in WORD.findall(text))
+    return {word for word in found if len(word) > 2}
+
+
+def is_whole(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> bool:
+    try:
+        check_coverage(document, chunks)
+    except AssertionError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""AsciiDoc's `include` and conditionals, resolved as text before parsing; files are read inside the root only."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ingest.source import Source
+from kb.errors import DocumentError
+
+ATTRIBUTE = re.compile(r":(!?)([A-Za-z0-9_][\w-]*)(!?):(?:[ \t]+(.*))?$")
+_DIRECTIVE = re.compile(r"(include|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]$")
+_TAG = re.compile(r"\b(tag|end)::([\w.-]+)\[\]")
+_REFERENCE = re.compile(r"\\?\{([A-Za-z0-9_][\w-]*)\}")
+_MARKUP = {".adoc", ".asciidoc", ".asc", ".ad", ".txt"}
+
+MAX_DEPTH = 8
+MAX_CHARACTERS = 50_000_000
+"""Of all that one document takes in, however often."""
+MAX_VALUE = 500
+"""Characters of an attribute that is put in the place of its name: a document must not grow without end."""
+
+
+class Attributes(dict[str, str]):
+    """What a document has defined so far; names that it has unset are not in it."""
+
+    def define(self, line: str) -> tuple[str, str]:
+        """Take in `line` if it is `:name: value`; name and value, or nothing."""
+        if (match := ATTRIBUTE.match(line)) is None:
+            return "", ""
+        name, value = match[2].lower(), self.fill((match[4] or "").strip())
+        if match[1] or match[3]:
+            self.pop(name, None)
+        elif name == "leveloffset" and value[:1] in ("+", "-"):
+            self[name] = str(self.level_offset + _offset(value))
+        else:
+            self[name] = value
+        return name, value
+
+    @property
+    def level_offset(self) -> int:
+        return _offset(self.get("leveloffset", ""))
+
+    def fill(self, text: str) -> str:
+        """`text` with the values of `{name}`."""
+        return _REFERENCE.sub(self._value, text) if "{" in text else text
+
+    def _value(self, match: re.Match[str]) -> str:
+        value = self.get(match[1].lower())
+        return match[0] if value is None or match[0][0] == "\\" or len(value) > MAX_VALUE else value
+
+
+@dataclass(slots=True)
+class Expanded:
+    """Lines of a file with its includes in place; an included line has the number of the line that includes it."""
+
+    root: Path
+    attributes: Attributes = field(default_factory=Attributes)
+    lines: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    """Included, or would be if they were there."""
+    warnings: list[str] = field(default_factory=list)
+    characters: int = 0
+
+    def add(self, line: str, number: int) -> None:
+        self.lines.append(line)
+        self.numbers.append(number)
+
+
+def expand(source: Source) -> Expanded:
+    out = Expanded(source.root.resolve())
+    _expand(source.text, source.path, None, (source.path.resolve(),), out)
+    return out
+
+
+def _expand(text: str, path: Path, number: int | None, above: tuple[Path, ...], out: Expanded) -> None:
+    with_alternative = set(re.findall(r"^ifndef::([^\[]*)\[", text, re.MULTILINE))
+    kept = [True]
+    for own, raw in enumerate(text.split("\n"), 1):
+        line, place = raw.expandtabs(4).rstrip(), number or own
+        directive = _DIRECTIVE.match(line)
+        if directive is None:
+            if kept[-1]:
+                out.attributes.define(line)
+                out.add(line.removeprefix("\\") if _DIRECTIVE.match(line[1:]) else line, place)
+            continue
+        name, target, content = directive.groups()
+        if name == "endif":
+            kept = kept[:-1] or [True]
+        elif name == "include":
+            if kept[-1]:
+                _include(out.attributes.fill(target), _options(content), path, place, above, out)
+        else:
+            holds = name == "ifeval" or _holds(name, target, out.attributes, with_alternative)
+            if name == "ifeval" or not content:
+                kept.append(kept[-1] and holds)
+            elif kept[-1] and holds:
+                out.add(content, place)
+
+
+def _holds(name: str, target: str, attributes: Attributes, with_alternative: set[str]) -> bool:
+    """Whether the text below `ifdef` or `ifndef` is kept. One (`,`) or all (`+`) of `target` count.
+
+    What a build would define is not known. So an `ifdef` of what the document does not define is left out only where
+    the same file has an `ifndef` beside it.
+    """
+    known = [part.strip().lower() in attributes for part in re.split(r"[,+]", target)]
+    defined = all(known) if "+" in target else any(known)
+    return not defined if name == "ifndef" else defined or target not in with_alternative
+
+
+def _include(
+    name: str, options: dict[str, str], path: Path, number: int, above: tuple[Path, ...], out: Expanded
+) -> None:
+    place = Path(os.path.realpath(path.parent / name.replace("\0", "")))
+    content = reason = ""
+    if not place.is_relative_to(out.root):
+        reason = "is not a file inside the ingested folder"
+    elif place in above:
+        reason = "includes itself"
+    elif len(above) > MAX_DEPTH or out.characters > MAX_CHARACTERS:
+        reason = "is one include too many"
+    else:
+        out.files.append(str(place))
+        try:
+            content = Source(place, out.root, place.read_bytes()).text
+        except (DocumentError, OSError):
+            reason = "is not a text file inside the ingested folder"
+    if reason:
+        if "optional" not in options.get("opts", ""):
+            out.warnings.append(f"line {number}: include of {name}: {reason}")
+            out.add(f"include::{name}[]", number)
+        return
+    out.characters += len(content)
+    content = _part(content, options)
+    if place.suffix.lower() not in _MARKUP:
+        for line in content.rstrip("\n").split("\n"):
+            out.add(line, number)
+        return
+    offset = _offset(options.get("leveloffset", ""))
+    for line in ["", f":leveloffset: {offset:+}", ""] if offset else []:
+        out.add(line, number)
+    _expand(content.removesuffix("\n"), place, number, (*above, place), out)
+    for line in ["", f":leveloffset: {-offset:+}", ""] if offset else []:
+        out.add(line, number)
+
+
+def _offset(value: str) -> int:
+    return int(value) if re.fullmatch(r"[+-]?\d", value) else 0
+
+
+def _options(content: str) -> dict[str, str]:
+    found = re.findall(r'(\w+)\s*=\s*(?:"([^"]*)"|([^,]*))', content)
+    return {name: (quoted or plain).strip() for name, quoted, plain in found}
+
+
+def _part(content: str, options: dict[str, str]) -> str:
+    """What `lines` and `tags` leave of `content`."""
+    lines = content.split("\n")
+    if wanted := options.get("lines"):
+        ranges = [re.fullmatch(r"(\d{1,9})(?:\.\.(-?\d{0,9}))?", part.strip()) for part in re.split("[,;]", wanted)]
+        numbers: set[int] = set()
+        for match in filter(None, ranges):
+            last = int(match[2] or -1) if match[2] is not None else int(match[1])
+            numbers.update(range(int(match[1]), 1 + (len(lines) if last < 0 else min(last, len(lines)))))
+        lines = [line for number, line in enumerate(lines, 1) if number in numbers]
+    if tags := options.get("tags", options.get("tag", "")):
+        lines = _tagged(lines, [tag.strip() for tag in re.split("[,;]", tags) if tag.strip()])
+    return "\n".join(lines)
+
+
+def _tagged(lines: list[str], tags: list[str]) -> list[str]:
+    """Lines inside regions that `tags` name (`*`: any) and outside those with a `!`; `**` takes the lines around."""
+    wanted = {tag for tag in tags if tag[0] != "!"}
+    unwanted = {tag[1:] for tag in tags if tag[0] == "!"}
+    kept = []
+    inside: list[str] = []
+    for line in lines:
+        if match := _TAG.search(line):
+            if match[1] == "tag":
+                inside.append(match[2])
+            elif match[2] in inside:
+                inside.remove(match[2])
+        elif not (unwanted & {*inside, *"*"[: len(inside)]}) and (
+            not wanted or wanted & {"**", *inside, *"*"[: len(inside)]}
+        ):
+            kept.append(line)
+    return kept

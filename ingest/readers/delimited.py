@@ -1,0 +1,63 @@
+"""Tables of values in text: fields between commas, semicolons, tabs or bars, quoted where they hold one."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ingest.builder import Cell, DocumentBuilder, ParsedDocument
+from ingest.source import Source
+
+_DELIMITERS = ",;\t|"
+_SAMPLE_LINES = 50
+_MOST_PADDING = 10
+"""Times the fields of the file that a table may have places."""
+
+
+def read(source: Source) -> ParsedDocument:
+    builder = DocumentBuilder()
+    lines = [f"{line}\n" for line in source.text.split("\n")]
+    try:
+        numbered = list(_rows(lines, _delimiter(lines[:_SAMPLE_LINES])))
+    except csv.Error as error:
+        builder.warnings.append(f"kept as plain text: {error}")
+        numbered = []
+    rows = [row for _, row in numbered]
+    # One long row would make all others as long.
+    if len(rows) * max(map(len, rows), default=0) > _MOST_PADDING * (sum(map(len, rows)) + _SAMPLE_LINES):
+        builder.warnings.append("kept as plain text: the rows are of very different length")
+        rows = []
+    if rows:
+        cells = [[Cell(field) for field in row] for row in rows]
+        header_rows = 0 if all(map(_is_number, rows[0])) else 1
+        builder.table(cells, header_rows=header_rows, row_lines=[line for line, _ in numbered])
+    else:
+        builder.code(source.text, 1)
+    return builder.build()
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that say something, each with the line it begins on."""
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    begin = 1
+    for row in reader:
+        if any(field.strip() for field in row):
+            yield begin, row
+        begin = reader.line_num + 1
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """The one that gives the most rows of one length, and of these the longest."""
+
+    def regularity(delimiter: str) -> tuple[int, int]:
+        lengths = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter) if len(row) > 1)
+        return max(((count, length) for length, count in lengths.items()), default=(0, 0))
+
+    return max(_DELIMITERS, key=regularity)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field.replace(",", "."))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,47 @@
+"""Directives of Sphinx and MyST, by what a reader does with them."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ingest.builder import Kind, ParsedDocument
+
+SILENT = frozenset(
+    {"currentmodule", "date", "default-domain", "highlight", "index", "module", "py:currentmodule", "role"}
+    | {"rst-class", "section-numbering", "sectnum", "tabularcolumns"}
+)
+"""They say nothing."""
+
+NAVIGATION = frozenset({"contents", "meta", "toctree"})
+
+WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "prompt", "sourcecode"})
+CODE = WITH_LANGUAGE | {"graphviz", "jinja", "literalinclude", "math", "mermaid", "parsed-literal", "testcode"}
+"""Their content is no markup."""
+
+LABELLED = frozenset(
+    {"attribute", "card", "class", "data", "describe", "dropdown", "envvar", "exception", "function", "grid-item-card"}
+    | {"group-tab", "method", "option", "tab", "tab-item", "versionset"}
+)
+"""Their argument is the title of a section that their content is."""
+
+ADMONITIONS = frozenset(
+    {"attention", "caution", "danger", "error", "hint", "important", "note", "seealso", "tip", "todo", "warning"}
+)
+
+CHANGES = frozenset({"deprecated", "versionadded", "versionchanged"})
+"""Their argument, a version, says nothing without their name."""
+
+CONDITIONS = frozenset({"container", "div", "grid", "ifconfig", "only"})
+"""Their argument is no text."""
+
+
+def is_generated(name: str) -> bool:
+    """Whether the directive's content is written by a program from source code that is not here."""
+    return name.startswith(("auto", "doxygen"))
+
+
+def with_stub_warning(document: ParsedDocument, generated: Collection[str]) -> ParsedDocument:
+    """`document`, warned of if it says no more than headings and `generated`, the names that a program fills in."""
+    said = [document.text[b.start : b.end] for b in document.blocks if b.kind not in (Kind.HEADING, Kind.FURNITURE)]
+    if not said or not all(" ".join(text.split()).removeprefix("- ") in generated for text in said):
+        return document
+    return replace(document, warnings=(*document.warnings, "stub: generated reference is not in the file"))

@@ -1,0 +1,391 @@
+"""HTML: the page's main content as blocks; what surrounds it as furniture."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from selectolax.lexbor import LexborNode
+
+from ingest.builder import Cell, DocumentBuilder, ParsedDocument
+from ingest.readers.html_text import (
+    INLINE,
+    UNSEEN_CLASSES,
+    Piece,
+    Run,
+    children,
+    classes,
+    line_marks,
+    line_of,
+    parse,
+    unmarked,
+    without_delimiters,
+)
+from ingest.source import Source
+
+_MAIN = ("[role=main]", "main", "article", "div.body", "#doc-content", "#content")
+_MAIN_SHARE = 0.5
+_AROUND = {"aside", "footer", "header"}
+_NAVIGATION_ROLES = {"navigation", "search", "banner", "contentinfo"}
+_NAVIGATION_CLASSES = {"sphinxsidebar", "related", "toctree-wrapper", "headerlink", "breadcrumb", "breadcrumbs"}
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_TITLES = ", ".join([*_HEADINGS, ".headertitle"])
+_LISTS = {"ul", "ol", "menu", "dir"}
+_ADMONITION_TITLES = {"admonition-title", "markdown-alert-title"}
+_TAB_SETS = {"sd-tab-set", "tab-set", "tabbed-set", "sphinx-tabs"}
+_BOXED_TABS = ".tabbed-labels > label, .tabbed-content > .tabbed-block"
+_ROW_GROUPS = {"thead", "tbody", "tfoot"}
+_LAYOUT_TABLES = {"highlighttable", "memname", "mlabels", "memberdecls"}
+_BLOCKS = "p, ul, ol, dl, div, table, pre, h1, h2, h3, h4, h5, h6"
+_NO_CELL_TEXT = "table, pre, h1, h2, h3, h4, h5, h6"
+_NO_CODE = {"button", "script", "style"}
+_LABEL_CHARACTERS = 100
+_MOST_SPANNED = 1000  # as in browsers
+_MOST_CELLS = 1_000_000
+_TITLE_SUFFIX = re.compile(r"\s+[—–|·-]\s[^—–|·]*\b(?:documentation|docs)\b[^—–|·]*$", re.IGNORECASE)
+_LANGUAGE = re.compile(r"(?:highlight-source|highlight|language|lang)-([\w+#.-]+)")
+_NO_LANGUAGE = {"default", "none", "text", "notranslate"}
+
+
+_Rows = Sequence[tuple[LexborNode, Sequence[LexborNode]]]
+"""Of a table, each with its cells."""
+
+
+def read(source: Source) -> ParsedDocument:
+    builder = DocumentBuilder()
+    _Reader(builder, line=1).page(parse(source.text, first_line=1))
+    return builder.build()
+
+
+def add_html(builder: DocumentBuilder, markup: str, first_line: int, *, depth: int = 0) -> None:
+    """Add a piece of HTML that begins on `first_line` of its file; `depth` counts the lists around it."""
+    _Reader(builder, line=first_line, depth=depth).add(parse(markup, first_line=first_line))
+
+
+def flat_text(markup: str) -> str:
+    """What a piece of HTML shows, on one line."""
+    run = Run(1)
+    run.node(parse(markup, first_line=1))
+    return run.flat()
+
+
+class _Reader:
+    """Walks the page in document order."""
+
+    def __init__(self, builder: DocumentBuilder, *, line: int, depth: int = 0) -> None:
+        self._out = builder
+        self._run = Run(line)
+        self._depth = depth
+        self._marker = ""
+        """Of the list entry whose text is still to come."""
+        self._lead: list[Piece] = []
+        """What the next text begins with: the term it defines, the kind of a note."""
+        self._told: set[int] = set()
+        """Nodes within others that came before these."""
+        self._furniture = {"nav", "title"}
+
+    def page(self, body: LexborNode) -> None:
+        main = _main(body)
+        if main is None:
+            self._furniture |= _AROUND
+        title = next((child for child in children(body) if child.tag == "title"), None)
+        if title is not None and not self._begins_with_title(main or body):
+            line, text = Run(1).aside(title)
+            self._out.heading(1, _TITLE_SUFFIX.sub("", text), line)
+        if main is None:
+            self.add(body)
+        else:
+            self._around(body, [node.mem_id for node in _path(main)])
+
+    def _begins_with_title(self, content: LexborNode) -> bool:
+        for heading in content.css(_TITLES):
+            if not any(self._is_furniture(around) for around in _path(heading)):
+                return _HEADINGS.get(heading.tag or "", 1) == 1
+        return False
+
+    def add(self, node: LexborNode) -> None:
+        for child in children(node):
+            self._walk(child)
+        self._end_text(alone=True)
+
+    def _around(self, node: LexborNode, path: Sequence[int]) -> None:
+        """`path` leads from the main content, its last, outwards."""
+        for child in children(node):
+            if child.mem_id == path[0]:
+                self.add(child)
+            elif child.mem_id in path:
+                self._around(child, path)
+            else:
+                self._furnish(child)
+
+    def _furnish(self, node: LexborNode) -> None:
+        run = Run(self._run.line)
+        run.node(node)
+        for line, text in run.lines():
+            self._out.furniture(text.rstrip(";, "), line)
+        self._run.line = run.line
+
+    def _end_text(self, *, alone: bool = False) -> None:
+        """Put down the text so far; its lead waits for some text, unless it is to stand `alone`."""
+        lines = self._run.lines()
+        if lines and self._lead and self._lead[-1].line == lines[0].line:
+            lines[0] = Piece(lines[0].line, f"{self._lead.pop().text} {lines[0].text}")
+        if lines or alone:
+            self._out.lines([*self._lead, *lines], depth=self._depth - bool(self._marker), marker=self._marker)
+            self._marker, self._lead = "", []
+        self._run = Run(self._run.line)
+
+    def _walk(self, node: LexborNode) -> None:
+        if node.mem_id in self._told or self._run.leaf(node):
+            return
+        tag, names = node.tag or "", classes(node)
+        if self._is_furniture(node):
+            self._furnish(node)
+        elif tag in INLINE:
+            for child in children(node):
+                self._walk(child)
+        else:
+            self._block(node, tag, names)
+
+    def _is_furniture(self, node: LexborNode) -> bool:
+        names = classes(node)
+        if node.tag == "header" and node.css_first("h1") is not None:
+            return False
+        is_navigation = bool(names & _NAVIGATION_CLASSES) or node.attributes.get("role") in _NAVIGATION_ROLES
+        return is_navigation or node.tag in self._furniture or {"contents", "topic"} <= names
+
+    def _block(self, node: LexborNode, tag: str, names: set[str]) -> None:
+        if tag in _HEADINGS or "headertitle" in names:
+            self._end_text(alone=True)
+            line, text = self._run.aside(node)
+            self._out.heading(_HEADINGS.get(tag, 1), text, line)
+        elif tag == "pre" or names & {"fragment", "math"}:
+            self._code(node, "math" if "math" in names else _language(node))
+        elif tag in _LISTS:
+            self._list(node, _number(node.attributes.get("start")))
+        elif tag == "dl":
+            self._definitions(node)
+        elif tag == "table":
+            self._table(node, names)
+        elif tag == "details":
+            self._labelled(node, next((child for child in children(node) if child.tag == "summary"), None))
+        elif "sd-card" in names:
+            self._labelled(node, node.css_first(".sd-card-title"))
+        elif names & _TAB_SETS:
+            self._tabs(node)
+        else:
+            self._end_text()
+            for child in children(node):
+                if classes(child) & _ADMONITION_TITLES:
+                    line, text = self._run.aside(child)
+                    self._lead = [Piece(line, text.removesuffix(":") + ":")]
+                else:
+                    self._walk(child)
+            self._end_text(alone=bool(names & {"admonition", "markdown-alert"}))
+
+    def _code(self, node: LexborNode, language: str) -> None:
+        self._end_text(alone=True)
+        marked = "".join(_code(node))
+        (start, first), *_, (end, last) = line_marks(marked) * 2 or [(0, self._run.line)] * 2
+        code = unmarked(marked[marked.rfind("\n", 0, start) + 1 :])
+        # Where tags end lines too, all of them cite the first.
+        step = int(marked.count("\n", start, end) == last - first)
+        self._out.code(without_delimiters(code) if language == "math" else code, first, language=language, step=step)
+        self._run.line = last
+
+    def _list(self, node: LexborNode, number: int) -> None:
+        self._end_text(alone=True)
+        self._depth += 1
+        for child in children(node):
+            if child.tag == "li":
+                self._end_text(alone=True)
+                self._marker = f"{number}." if node.tag == "ol" else "-"
+                number += 1
+                self.add(child)
+            else:
+                self._walk(child)
+        self._end_text(alone=True)
+        self._depth -= 1
+
+    def _definitions(self, node: LexborNode) -> None:
+        self._end_text(alone=True)
+        terms: list[LexborNode] = []
+        for child in _entries(node):
+            if child.tag == "dt":
+                terms.append(child)
+            elif child.tag == "dd" and terms and terms[0].css_first(".descname, .sig-name") is not None:
+                self._labelled(child, terms[0], also=terms[1:])
+                terms = []
+            elif child.tag == "dd":
+                self._definition(terms, child)
+                terms = []
+            else:
+                self._walk(child)
+        self._definition(terms, None)
+
+    def _definition(self, terms: Sequence[LexborNode], body: LexborNode | None) -> None:
+        self._lead = [piece for term in terms if (piece := self._run.aside(term)).text]
+        if self._lead and body is not None:
+            line, text = self._lead[-1]
+            self._lead[-1] = Piece(line, text.removesuffix(":") + ":")
+        self._marker = "-" * bool(self._lead)
+        self._depth += 1
+        if body is not None:
+            self.add(body)
+        self._end_text(alone=True)
+        self._depth -= 1
+
+    def _labelled(self, node: LexborNode, label: LexborNode | None, *, also: Sequence[LexborNode] = ()) -> None:
+        """A section of its own for `node`; `label` may stand within it."""
+        self._end_text(alone=True)
+        line, text = self._run.aside(label) if label is not None else Piece(self._run.line, "")
+        with self._out.labelled(text[:_LABEL_CHARACTERS], line):
+            if len(text) > _LABEL_CHARACTERS:
+                self._out.text(text, line)
+            for other in also:
+                self.add(other)
+            self._told |= {label.mem_id} if label is not None else set()
+            self.add(node)
+
+    def _tabs(self, node: LexborNode) -> None:
+        self._end_text(alone=True)
+        parts = list(_tab_parts(node))
+        labels = [part for part in parts if _is_tab_label(part)]
+        for part in parts:
+            if part.tag in ("div", "section") and labels:
+                self._labelled(part, labels.pop(0))
+            elif not _is_tab_label(part):
+                self._walk(part)
+        for label in labels:
+            self._walk(label)
+
+    def _table(self, node: LexborNode, names: set[str]) -> None:
+        self._end_text(alone=True)
+        caption = " ".join(self._run.aside(child).text for child in children(node) if child.tag == "caption")
+        is_placement = bool(names & _LAYOUT_TABLES) or node.attributes.get("role") in ("presentation", "none")
+        for rows, header_rows in _tables(node):
+            if is_placement or _is_layout(rows):
+                self._out.text(caption, self._run.line)
+                self._layout(rows)
+            else:
+                self._data(rows, header_rows or _leading_headers(rows), caption)
+            caption = ""
+
+    def _data(self, rows: _Rows, header_rows: int, caption: str) -> None:
+        lines = [line_of(row.text() or "", self._run.line) for row, _ in rows]
+        table = [[self._cell(cell) for cell in cells] for _, cells in rows]
+        if _size(table) <= _MOST_CELLS:
+            self._out.table(table, header_rows=header_rows, row_lines=lines, caption=caption)
+        else:
+            self._out.warnings.append(f"line {lines[0]}: a table with too wide spans is kept as lines of text")
+            texts = [" | ".join(cell.text for cell in row) for row in table]
+            self._out.lines([(line, text) for line, text in zip(lines, texts, strict=True) if text])
+
+    def _cell(self, cell: LexborNode) -> Cell:
+        rows, columns = (_number(cell.attributes.get(name)) for name in ("rowspan", "colspan"))
+        return Cell(self._run.aside(cell).text, rows or _MOST_SPANNED, columns)
+
+    def _layout(self, rows: _Rows) -> None:
+        for row, cells in rows:
+            if row.css_first(_BLOCKS) is None:
+                for cell in cells:
+                    for child in children(cell):
+                        self._walk(child)
+                    self._run.add(" ")
+                self._end_text()
+            else:
+                for cell in cells:
+                    self._walk(cell)
+
+
+def _main(body: LexborNode) -> LexborNode | None:
+    """What holds the page's content, if it holds most of the text that is not navigation."""
+    around = sum(len(node.text() or "") for node in body.css("script, style, nav, aside, header, footer"))
+    total = len(body.text() or "") - around
+    for selector in _MAIN:
+        match body.css(selector):
+            case [main] if len(main.text() or "") >= _MAIN_SHARE * total:
+                return main
+    return None
+
+
+def _path(node: LexborNode | None) -> Iterator[LexborNode]:
+    """`node` and what is around it."""
+    while node is not None:
+        yield node
+        node = node.parent
+
+
+def _entries(definitions: LexborNode) -> Iterator[LexborNode]:
+    """Terms and definitions; a box may hold some of them."""
+    for child in children(definitions):
+        yield from children(child) if child.tag == "div" else [child]
+
+
+def _tab_parts(tab_set: LexborNode) -> Iterator[LexborNode]:
+    """Labels and panels; some generators put all labels into one box, all panels into another."""
+    for child in children(tab_set):
+        is_box = child.attributes.get("role") == "tablist" or child.css_first(_BOXED_TABS) is not None
+        yield from children(child) if is_box else [child]
+
+
+def _is_tab_label(node: LexborNode) -> bool:
+    return node.tag in ("label", "button") or node.attributes.get("role") == "tab"
+
+
+def _code(node: LexborNode) -> Iterator[str]:
+    for child in children(node):
+        if child.is_text_node:
+            text = child.text_content or ""
+            yield text if text.strip() or node.tag != "div" else ""
+        elif child.tag == "br":
+            yield "\n"
+        elif child.tag not in _NO_CODE and not classes(child) & UNSEEN_CLASSES:
+            yield from _code(child)
+            yield "\n" * (child.tag == "div")
+
+
+def _language(node: LexborNode) -> str:
+    for place in filter(None, [node.css_first("code"), *islice(_path(node), 3)]):
+        for name in classes(place):
+            if (found := _LANGUAGE.fullmatch(name)) and found[1] not in _NO_LANGUAGE:
+                return found[1]
+    return ""
+
+
+def _tables(node: LexborNode) -> Iterator[tuple[_Rows, int]]:
+    """Rows and how many of them are header; each further head begins a table of its own."""
+    rows: list[tuple[LexborNode, list[LexborNode]]] = []
+    header_rows = 0
+    for part in children(node):
+        if part.tag == "thead" and len(rows) > header_rows:
+            yield rows, header_rows
+            rows, header_rows = [], 0
+        for row in [part] if part.tag == "tr" else children(part) if part.tag in _ROW_GROUPS else ():
+            if row.tag == "tr":
+                rows.append((row, [cell for cell in children(row) if cell.tag in ("td", "th")]))
+                header_rows += part.tag == "thead"
+    yield rows, header_rows
+
+
+def _is_layout(rows: _Rows) -> bool:
+    """Whether a table serves to place blocks on the page."""
+    if any(cell.tag == "th" for _, cells in rows for cell in cells):
+        return False
+    return all(len(cells) < 2 for _, cells in rows) or any(row.css_first(_NO_CELL_TEXT) is not None for row, _ in rows)
+
+
+def _leading_headers(rows: _Rows) -> int:
+    count = next((i for i, (_, cells) in enumerate(rows) if any(cell.tag == "td" for cell in cells)), len(rows))
+    return count if count < len(rows) else min(1, count)
+
+
+def _size(table: Sequence[Sequence[Cell]]) -> int:
+    """About how many cells there are when all spans are spread."""
+    widest = max((sum(cell.columns for cell in row) for row in table), default=0)
+    spread = sum(min(cell.rows, len(table)) * cell.columns for row in table for cell in row)
+    return max(widest * len(table), spread)
+
+
+def _number(attribute: str | None) -> int:
+    """The value of a span or a first number; 1 if it is none."""
+    return min(int(attribute[:9]), _MOST_SPANNED) if attribute and attribute.isdecimal() else 1

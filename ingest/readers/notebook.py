@@ -1,0 +1,124 @@
+"""Jupyter notebooks: the cells as Markdown, code and the text of outputs in fences."""
+
+import json
+import re
+from bisect import bisect_right
+from dataclasses import replace
+from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from typing import Any
+
+from ingest.builder import ParsedDocument
+from ingest.readers import markdown
+from ingest.source import Source
+from kb.errors import DocumentError
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_FENCE = re.compile(r"`{3,}")
+_FORMS = ("text/plain", "text/markdown", "text/html", "text/latex")
+"""Of an output that comes in several, the first is kept."""
+_VERBATIM = ("text/plain", "text/latex")
+
+
+def read(source: Source) -> ParsedDocument:
+    try:
+        notebook = _Decoder().decode(source.text)
+    except JSONDecodeError as error:
+        raise DocumentError(f"{source.path} is no JSON: {error}", hint="save the notebook again") from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise DocumentError(f"{source.path} has no cells", hint="save it as a notebook of format 4")
+    page = _Page(source.text)
+    language = _language(notebook.get("metadata"))
+    for cell in _objects(notebook["cells"]):
+        if cell.get("cell_type") == "markdown":
+            page.add(cell.get("source"))
+        else:
+            page.fence(cell.get("source"), language if cell.get("cell_type") == "code" else "")
+        for output in _objects(cell.get("outputs")):
+            _add_output(page, output)
+    document = markdown.read(Source(source.path, source.root, "\n".join(page.lines).encode(errors="replace")))
+    numbers = page.numbers or [1]
+    return replace(document, lines=tuple(numbers[line - 1] for line in document.lines))
+
+
+def _add_output(page: "_Page", output: dict[str, Any]) -> None:
+    page.fence(output.get("text"))
+    page.fence(output.get("traceback"))
+    for data in _objects([output.get("data")]):
+        _add_forms(page, data)
+
+
+def _add_forms(page: "_Page", data: dict[str, Any]) -> None:
+    if any(form.startswith("image/") for form in data):
+        page.note("[figure]")
+    form = next((form for form in _FORMS if form in data), "")
+    (page.fence if form in _VERBATIM else page.add)(data.get(form))
+
+
+class _Text(str):
+    """A string that knows where in the file it stands."""
+
+    at = 0
+
+
+class _Decoder(json.JSONDecoder):
+    def __init__(self) -> None:
+        super().__init__(strict=False)
+        self.parse_string = _positioned
+        self.scan_once = py_make_scanner(self)
+
+
+def _positioned(text: str, begin: int, strict: bool) -> tuple[_Text, int]:  # noqa: FBT001
+    value, end = scanstring(text, begin, strict)
+    found = _Text(value)
+    found.at = begin
+    return found, end
+
+
+class _Page:
+    """Lines of Markdown, each with its line in the notebook's file."""
+
+    def __init__(self, file: str) -> None:
+        self.lines: list[str] = []
+        self.numbers: list[int] = []
+        self._breaks = [found.start() for found in re.finditer("\n", file)]
+
+    def note(self, text: str) -> None:
+        self._extend([(0, text), (0, "")])
+
+    def add(self, source: object) -> None:
+        self._extend([*self._numbered(source), (0, "")])
+
+    def fence(self, source: object, language: str = "") -> None:
+        if lines := self._numbered(source):
+            runs = (len(run) for _, line in lines for run in _FENCE.findall(line))
+            fence = "`" * (1 + max(runs, default=2))
+            self._extend([(lines[0][0], fence + language), *lines, (0, fence), (0, "")])
+
+    def _numbered(self, source: object) -> list[tuple[int, str]]:
+        """The lines of a string, or of a list of strings that are lines."""
+        parts = [part for part in (source if isinstance(source, list) else [source]) if isinstance(part, _Text)]
+        return [
+            (1 + bisect_right(self._breaks, part.at), _COLOUR.sub("", line))
+            for part in parts
+            for line in part.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+        ]
+
+    def _extend(self, lines: list[tuple[int, str]]) -> None:
+        """What is ours and not the file's stands where the line before it does."""
+        for number, line in lines:
+            self.lines.append(line)
+            self.numbers.append(number or (self.numbers[-1] if self.numbers else 1))
+
+
+def _language(metadata: object) -> str:
+    for name, key in (("language_info", "name"), ("kernelspec", "language")):
+        about = metadata.get(name) if isinstance(metadata, dict) else None
+        language = about.get(key) if isinstance(about, dict) else None
+        if isinstance(language, str) and re.fullmatch(r"[\w+#.-]+", language):
+            return language
+    return ""
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []

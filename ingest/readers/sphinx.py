@@ -1,0 +1,158 @@
+"""Directives and roles that docutils does not know, or knows otherwise than Sphinx: none of their text is lost."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, roles
+from docutils.parsers.rst import directives as rst_directives
+from docutils.parsers.rst.directives.tables import CSVTable
+
+from ingest.readers import directives
+
+LABEL, FURNITURE, GENERATED = "kb-label", "kb-furniture", "kb-generated"
+"""Marks on nodes: a section's title; what belongs to the page; a name that a program fills in."""
+_PLAIN_ROLES = {"abbr", "any", "cite", "dfn", "doc", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
+_LABEL_CHARACTERS = 100
+_SIGNATURE = re.compile(r"[\w.]+\(|[A-Z]\w*$|\w+(\.\w+)+$")
+
+
+class _AnyOption(dict[str, Callable[[str], Any]]):
+    """Takes every option of a directive as text. Never empty, since docutils reads an empty one as 'no options'."""
+
+    def __init__(self) -> None:
+        super().__init__(name=rst_directives.unchanged)
+
+    def __missing__(self, key: str) -> Callable[[str], Any]:
+        return rst_directives.unchanged
+
+
+class _Fallback(Directive):
+    """A directive that docutils does not know: its argument and its content, parsed."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec = _AnyOption()
+
+    def run(self) -> list[nodes.Node]:
+        argument = "\n".join(self.arguments).strip()
+        name = self.name.lower()
+        if name in directives.SILENT:
+            return []
+        if name in directives.CODE:
+            return self._code(argument.split("\n") if argument else [])
+        node = nodes.container()
+        node.line = self.lineno
+        if name in directives.NAVIGATION:
+            below = enumerate(self.content, self.content_offset + 1)
+            node[FURNITURE] = [*enumerate(argument.split("\n"), self.lineno), *below]
+            return [node]
+        if name in directives.CHANGES:
+            argument = f"{name}: {argument}"
+        is_style = name == "class" and not _SIGNATURE.match(argument)
+        if argument and not is_style and name not in directives.CONDITIONS:
+            is_label = name in directives.LABELLED or ":" in name
+            if is_label:
+                node[LABEL] = " ".join(argument.split())[:_LABEL_CHARACTERS]
+            if not is_label or len(argument) > _LABEL_CHARACTERS:
+                paragraph = nodes.paragraph(argument, argument)
+                paragraph.line = self.lineno
+                node += paragraph
+        self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
+        if directives.is_generated(name):
+            for paragraph in node.findall(nodes.paragraph):
+                paragraph[GENERATED] = True
+        return [node]
+
+    def _code(self, argument: list[str]) -> list[nodes.Node]:
+        """The code below the directive and, unless it names a language, what stands on the directive's own line."""
+        begins_below = self.block_text.partition("\n")[0].rstrip().endswith("::")
+        names_language = bool(argument) and not begins_below and self.name in directives.WITH_LANGUAGE
+        language = (
+            argument[0].split()[0] if names_language else "" if self.name in directives.WITH_LANGUAGE else self.name
+        )
+        above = argument[names_language:]
+        code = "\n".join([*above, *self.content])
+        node = nodes.literal_block(code, code, language=language)
+        node.line = self.lineno + (begins_below or names_language) if above else self.content_offset + 1
+        return [node]
+
+
+class _Raw(_Fallback):
+    def run(self) -> list[nodes.Node]:
+        markup = "\n".join(self.content)
+        node = nodes.raw(markup, markup, format=" ".join(self.arguments).lower())
+        node.line = self.content_offset + 1
+        return [node]
+
+
+class _CodeTab(_Fallback):
+    """`.. code-tab:: language label`"""
+
+    def run(self) -> list[nodes.Node]:
+        language, _, label = " ".join(self.arguments).partition(" ")
+        tab = nodes.container("", *self._code([]))
+        tab.line = self.lineno
+        tab[LABEL] = label or language
+        tab.children[0]["language"] = language  # type: ignore[index]
+        return [tab]
+
+
+class _CsvTable(CSVTable):
+    def run(self) -> Sequence[nodes.table | nodes.system_message]:
+        found = super().run()
+        # docutils counts the lines of a cell from the cell's own first.
+        for row in (row for node in found for row in node.findall(nodes.row)):
+            row.line = self.lineno
+        return found
+
+
+_OURS: dict[str, type[Directive]] = {
+    **dict.fromkeys(directives.CODE | directives.SILENT | directives.NAVIGATION, _Fallback),
+    "class": _Fallback,
+    "csv-table": _CsvTable,
+    "code-tab": _CodeTab,
+    "raw": _Raw,
+}
+
+
+def _fallback_role(name: str) -> Callable[..., Any]:
+    plain = name in _PLAIN_ROLES
+
+    def role(
+        _name: str, rawtext: str, text: str, *_rest: object, **_options: object
+    ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        titled = re.fullmatch(r"(.+?)\s*<[^<>]*>", text, re.DOTALL)
+        shown = titled.group(1) if titled else text.lstrip("~!")
+        return [nodes.inline(rawtext, shown) if plain else nodes.literal(rawtext, shown)], []
+
+    return role
+
+
+@contextmanager
+def fallbacks() -> Iterator[None]:
+    """Within, docutils finds a directive and a role for every name.
+
+    Its registries are the process's: what one document lacks or defines must not change what the next one says.
+    """
+    find_directive: Callable[..., Any] = rst_directives.directive
+    find_role: Callable[..., Any] = roles.role
+    known: dict[str, Any] = roles._roles  # type: ignore[attr-defined]  # noqa: SLF001
+    before = dict(known)
+
+    def directive(name: str, *where: object) -> tuple[type[Directive], list[nodes.system_message]]:
+        return _OURS.get(name.lower()) or find_directive(name, *where)[0] or _Fallback, []
+
+    def role(name: str, *where: object) -> tuple[Callable[..., Any], list[nodes.system_message]]:
+        return find_role(name, *where)[0] or _fallback_role(name), []
+
+    rst_directives.directive, roles.role = directive, role  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        rst_directives.directive, roles.role = find_directive, find_role
+        known.clear()
+        known.update(before)
