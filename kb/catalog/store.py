@@ -5,7 +5,7 @@ import sqlite3
 import zlib
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,14 @@ COLUMNS = ("title", "heading", "body", "path", "identifiers")
 ROW_COLUMNS = ("heading", "body", "identifiers")
 """The same of its table rows."""
 
+_STORED_AS_THEY_ARE = (
+    *("source", "path", "target", "title", "format", "version", "licence", "trust", "sha256", "stamp", "pipeline"),
+    "text",
+)
 _FACT = """SELECT f.*, d.path, d.sha256, substr(d.text, f.start + 1, f.end - f.start) AS quote
            FROM fact f JOIN document d ON d.id = f.document_id"""
-_CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, d.trust, d.licence, substr(d.text, c.start + 1, c.end - c.start) AS quote
+_CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, d.trust, d.licence,
+                   substr(d.text, c.start + 1, c.end - c.start) AS quote
             FROM chunk c JOIN document d ON d.id = c.document_id"""
 _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text, r.start + 1, r.end - r.start) AS quote
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
@@ -42,9 +47,8 @@ class Catalog(Health):
 
     def states(self) -> dict[str, DocumentState]:
         """Every stored document by its source."""
-        rows = self._all(
-            "SELECT id, source, path, target, sha256, stamp, pipeline, trust FROM document ORDER BY source"
-        )
+        names = ", ".join(field.name for field in fields(DocumentState))
+        rows = self._all(f"SELECT {names} FROM document ORDER BY source")
         return {row["source"]: DocumentState(**dict(row)) for row in rows}
 
     def put(self, document: DocumentRecord, vectors: Mapping[str, NDArray[np.float32]], *, model: str) -> None:
@@ -54,26 +58,10 @@ class Catalog(Health):
         """
         with self._transaction() as db:
             db.execute("DELETE FROM document WHERE source = ?", (document.source,))
-            fields = {
-                k: getattr(document, k)
-                for k in (
-                    "source",
-                    "path",
-                    "target",
-                    "title",
-                    "format",
-                    "version",
-                    "licence",
-                    "trust",
-                    "sha256",
-                    "stamp",
-                    "pipeline",
-                    "text",
-                )
-            }
-            fields["lines"] = zlib.compress(array("I", document.lines).tobytes())
-            fields["warnings"] = json.dumps(document.warnings)
-            document_id = self._insert("document", fields)
+            values: dict[str, object] = {k: getattr(document, k) for k in _STORED_AS_THEY_ARE}
+            values["lines"] = zlib.compress(array("I", document.lines).tobytes())
+            values["warnings"] = json.dumps(document.warnings)
+            document_id = self._insert("document", values)
             for ordinal, section in enumerate(document.sections):
                 self._insert("section", {"document_id": document_id, "ordinal": ordinal, **asdict(section)})
             db.executemany(

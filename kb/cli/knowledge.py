@@ -30,9 +30,7 @@ def ingest(
     ],
     target: Target = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Also read names that begin with a dot.")] = False,
-    trust: Annotated[
-        Trust | None, typer.Option(help="In the documents; new ones are the vendor's unless said.")
-    ] = None,
+    trust: Annotated[Trust | None, typer.Option(help="How far to believe the documents; vendor by default.")] = None,
     unknown: Annotated[bool, typer.Option("--unknown", help="Also read unknown formats, as plain text.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
     as_json: Json = False,
