@@ -1,4 +1,4 @@
-"""Text to unit vectors on the CPU: tokenizers and ONNX Runtime over a compiled sentence-transformers model."""
+"""Text to unit vectors: tokenizers and ONNX Runtime over a compiled sentence-transformers model, or a GPU."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -10,13 +10,16 @@ import numpy as np
 from kb.errors import EmbeddingError
 from kb.protocols import Vectors
 from retrieval.embedding_model import EmbeddingModel
+from retrieval.gpu import LEAST_TEXTS, embed_on_gpu, load_on_gpu
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+    from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
 BATCH_TEXTS = 16
-BACKEND = "onnxruntime-float32"
+PRECISION = "float32"
+"""ONNX Runtime on a CPU and sentence-transformers on a GPU give the same vectors in it, to `MIN_COSINE` and better."""
 
 
 class OnnxEmbedder:
@@ -28,7 +31,7 @@ class OnnxEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        return f"{Path(self._model.name).name}@{self._model.digest[:16]}/{BACKEND}"
+        return f"{Path(self._model.name).name}@{self._model.digest[:16]}/{PRECISION}"
 
     @cached_property
     def max_tokens(self) -> int:
@@ -56,6 +59,8 @@ class OnnxEmbedder:
                     hint="this is a fault in kb's chunking; please report it with the document",
                 )
             ids = [[*tokens[: limit - 1], tokens[-1]] if len(tokens) > limit else tokens for tokens in ids]
+        if len(texts) >= LEAST_TEXTS and self._on_gpu is not None:
+            return embed_on_gpu(self._on_gpu, texts, prompt)
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
         batches = [order[i : i + BATCH_TEXTS] for i in range(0, len(order), BATCH_TEXTS)]
         rows = [self._run([ids[i] for i in batch]) for batch in batches]
@@ -73,6 +78,10 @@ class OnnxEmbedder:
             mask[row, : len(own)] = 1
         vectors = np.asarray(self._session.run(None, {"input_ids": tokens, "attention_mask": mask})[0], np.float32)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+    @cached_property
+    def _on_gpu(self) -> "SentenceTransformer | None":
+        return load_on_gpu(self._model.folder)
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":

@@ -54,6 +54,7 @@ def lds_document(kib: int = 64, **changes: object) -> DocumentRecord:
         format="markdown",
         version="1",
         licence="MIT",
+        trust="vendor",
         sha256="ab" * 32,
         stamp="[]",
         pipeline="1/test",

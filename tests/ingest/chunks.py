@@ -108,3 +108,20 @@ def _around(text: str, chunk: ChunkRecord) -> tuple[str, str]:
 
 def _dense(text: str) -> str:
     return "".join(text.split())
+
+
+def check_rows(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> None:
+    """Each row of a table, but for facts, stands in one chunk with all its cells at their places."""
+    tables = [b.table for b in document.blocks if b.table and not is_fact_table(b.table)]
+    rows = {row.start: (table, row) for table in tables for row in table.rows}
+    stored = [(chunk, row) for chunk in chunks for row in chunk.rows]
+    assert sorted(row.start for _, row in stored) == sorted(rows), "rows are lost or told twice"
+    for chunk, record in stored:
+        table, row = rows[record.start]
+        assert chunk.start <= record.start < record.end <= chunk.end, "a row outside its chunk"
+        header = table.header or [""] * len(row.cells)
+        filled = [(name, cell) for name, cell in zip(header, row.cells, strict=True) if cell]
+        text = document.text[record.start : record.end]
+        cells = [(name, text[start:end].replace("\\|", "|")) for name, start, end in record.cells]
+        assert cells == filled, "cells that are cited are not the cells of the table"
+        assert all(cell in record.statement for _, cell in filled), "a cell is not searched"

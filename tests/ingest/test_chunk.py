@@ -18,6 +18,7 @@ from tests.ingest.chunks import (
     check_coverage,
     check_cuts,
     check_leads,
+    check_rows,
     check_size,
     check_windows,
 )
@@ -89,6 +90,14 @@ def test_parts_of_a_table_carry_caption_and_header(operations: list[tuple[object
     document = build(operations)
 
     check_leads(document, chunks_of(document))
+
+
+@PROPERTY
+@given(OPERATIONS)
+def test_every_row_is_searched_and_its_cells_are_cited_where_they_stand(operations: list[tuple[object, ...]]) -> None:
+    document = build(operations)
+
+    check_rows(document, chunks_of(document))
 
 
 @PROPERTY

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SourceError
+from kb.model import Trust
 from kb.session import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found, outcomes
@@ -250,3 +251,39 @@ def test_a_refused_fact_is_a_warning_of_its_file(kb: KnowledgeBase, manuals: Pat
     [warnings] = [f.warnings for f in report.files if f.path.endswith(LDS)]
     assert len(warnings) == 1
     assert "no unit" in warnings[0]
+
+
+def test_trust_and_licence_are_kept_with_each_document_and_shown(kb: KnowledgeBase, manuals: Path) -> None:
+    (manuals / "LICENSE").write_text("Permission is hereby granted, free of charge", encoding="utf-8")
+    kb.ingest([manuals], trust=Trust.COMMUNITY)
+
+    kb.ingest([manuals])
+
+    passages = [hit.passage for hit in kb.search("local data share", target="mi300x").hits]
+    ours = [p for p in passages if p.citation.path.startswith("manuals/")]
+    assert {(p.trust, p.licence) for p in ours} == {(Trust.COMMUNITY, "MIT")}
+
+
+def test_a_document_read_with_other_trust_is_stored_anew(filled: KnowledgeBase, manuals: Path) -> None:
+    report = filled.ingest([manuals], trust=Trust.UNTRUSTED)
+
+    assert set(outcomes(report).values()) == {"changed"}
+
+
+def test_an_untrusted_document_states_no_facts(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "sheet.md").write_text(
+        "# S\n\n| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n| lds_size | 1 | KiB | | me |",
+        encoding="utf-8",
+    )
+
+    kb.ingest([tmp_path], target="mi300x", trust=Trust.UNTRUSTED)
+
+    assert "1" not in {fact.value for fact in kb.facts("mi300x", "lds_size")}
+
+
+def test_unknown_formats_are_read_as_plain_text_when_asked(kb: KnowledgeBase, manuals: Path) -> None:
+    (manuals / "mi300x" / "notes.inc").write_text("The zanzibar register.\n", encoding="utf-8")
+
+    assert outcomes(kb.ingest([manuals]))["mi300x/notes.inc"] == "skipped"
+    assert outcomes(kb.ingest([manuals], unknown=True))["mi300x/notes.inc"] == "new"
+    assert "zanzibar" in found(kb, "zanzibar")
