@@ -1,5 +1,6 @@
 """Directives and roles that docutils does not know, or knows otherwise than Sphinx: none of their text is lost."""
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -102,12 +103,25 @@ class _CodeTab(_Fallback):
 
 
 class _CsvTable(CSVTable):
+    """A table whose rows know their lines; docutils counts those of a cell from the cell's own first."""
+
+    _begins: Sequence[int] = ()
+    """On which line of the content each row begins."""
+
     def run(self) -> Sequence[nodes.table | nodes.system_message]:
         found = super().run()
-        # docutils counts the lines of a cell from the cell's own first.
-        for row in (row for node in found for row in node.findall(nodes.row)):
-            row.line = self.lineno
+        rows = [row for node in found for row in node.findall(nodes.row)]
+        lines = [self.content_offset + 1 + n for n in self._begins]
+        for row, line in zip(rows, [self.lineno] * (len(rows) - len(lines)) + lines, strict=False):
+            row.line = line
         return found
+
+    def parse_csv_data_into_rows(self, csv_data: Sequence[str], dialect: Any, source: str) -> Any:  # noqa: ANN401
+        """Called for the header of the options first, if there is one, and for the content last."""
+        parsed = super().parse_csv_data_into_rows(csv_data, dialect, source)  # type: ignore[no-untyped-call]
+        reader = csv.reader((line + "\n" for line in csv_data), dialect=dialect)
+        self._begins = [0, *(reader.line_num for _ in reader)][:-1]
+        return parsed
 
 
 _OURS: dict[str, type[Directive]] = {
