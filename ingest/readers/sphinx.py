@@ -48,14 +48,15 @@ class _Fallback(Directive):
         node = nodes.container()
         node.line = self.lineno
         if name in directives.NAVIGATION:
-            below = enumerate(self.content, self.content_offset + 1)
-            node[FURNITURE] = [*enumerate(argument.split("\n"), self.lineno), *below]
+            fields = [f"{key}: {value}" for key, value in self.options.items() if name == "meta"]
+            above = enumerate([*argument.split("\n"), *fields], self.lineno)
+            node[FURNITURE] = [*above, *enumerate(self.content, self.content_offset + 1)]
             return [node]
         if name in directives.CHANGES:
             argument = f"{name}: {argument}"
         is_style = name == "class" and not _SIGNATURE.match(argument)
         if argument and not is_style and name not in directives.CONDITIONS:
-            is_label = name in directives.LABELLED or ":" in name
+            is_label = directives.is_labelled(name)
             if is_label:
                 node[LABEL] = " ".join(argument.split())[:_LABEL_CHARACTERS]
             if not is_label or len(argument) > _LABEL_CHARACTERS:
@@ -71,10 +72,9 @@ class _Fallback(Directive):
     def _code(self, argument: list[str]) -> list[nodes.Node]:
         """The code below the directive and, unless it names a language, what stands on the directive's own line."""
         begins_below = self.block_text.partition("\n")[0].rstrip().endswith("::")
-        names_language = bool(argument) and not begins_below and self.name in directives.WITH_LANGUAGE
-        language = (
-            argument[0].split()[0] if names_language else "" if self.name in directives.WITH_LANGUAGE else self.name
-        )
+        takes_language = self.name in directives.WITH_LANGUAGE
+        names_language = bool(argument) and not begins_below and takes_language
+        language = argument[0].split()[0] if names_language else "" if takes_language else self.name
         above = argument[names_language:]
         code = "\n".join([*above, *self.content])
         node = nodes.literal_block(code, code, language=language)
