@@ -12,7 +12,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
-from ingest.readers.dialects import common, markdown
+from ingest.readers.dialects import DEEPEST, common, markdown
 from ingest.readers.html import add_html, flat_text
 from ingest.readers.includes import MYST, Expanded, expand
 from ingest.readers.markdown_text import figure, flat, inline
@@ -56,7 +56,10 @@ class _Reader:
         """Of the table that comes next."""
 
     def parsed(self, text: str) -> Sequence[SyntaxTreeNode]:
-        return SyntaxTreeNode(markdown.parse(common(text), self._names)).children
+        tokens = markdown.parse(common(text), self._names)
+        if any(token.level >= DEEPEST - 1 for token in tokens):
+            raise RecursionError
+        return SyntaxTreeNode(tokens).children
 
     def blocks(
         self, nodes: Sequence[SyntaxTreeNode], *, first_line: int, depth: int = 0, enclosed: bool = False
