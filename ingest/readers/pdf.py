@@ -8,7 +8,6 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
@@ -19,7 +18,9 @@ from ingest.readers.pdf_lines import (
     Piece,
     Placed,
     Sheet,
+    Style,
     body_font,
+    code_of,
     flows,
     joined,
     lines_of,
@@ -37,23 +38,21 @@ _UNKNOWN_SHARE = 0.3
 _LARGE_IMAGE, _WHOLE_PAGE = 0.1, 0.5
 _HEADING_SIZE, _HEADING_CHARACTERS, _HEADING_LINES = 1.12, 120, 3
 _CAPTION_GAP = 30.0
-_CODE_GAP, _INDENT, _WIDEST = 2.2, 0.8, 200
+_FAR = 1e6
+_CODE_GAP, _WITHIN_SENTENCE, _INDENT = 2.2, 1.3, 0.8
 _MOST_OUTLINE = 20_000
 
 _CAPTION = re.compile(r"(table|figure|fig\.|listing)\s*[A-Z]?[\d.-]+", re.IGNORECASE)
 _BULLET = re.compile(r"([•◦▪▫‣⁃∙·●○■□➢➤✓\ufffd*–—-])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
 _NUMBERING = re.compile(r"((?:chapter|appendix|part)\s+)?([\divxlc]+|[A-Z])([.\d]*)[.:]?\s+", re.IGNORECASE)
+_CHAPTER = re.compile(r"(chapter|appendix|part)\s+\w{1,5}", re.IGNORECASE)
 _ENDED = (".", ":", ";", "!", "?")
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     box: Box
-
-
-Style = tuple[str, float, bool]
-"""Name, size and boldness of a font."""
 
 
 @dataclass(slots=True)
@@ -179,7 +178,7 @@ class _Writer:
                     self._take_caption(part, sheet.number)
                 elif title := self._title(parts, i):
                     taken = len(title)
-                    self._heading(self._levels[_style(part)], title, sheet.number)
+                    self._heading(self._levels[part.style], title, sheet.number)
                 else:
                     self._line(part, sheet.number)
                 i += taken
@@ -204,11 +203,11 @@ class _Writer:
     def _title(self, parts: Sequence[Placed], i: int) -> list[Line]:
         """The lines from `i` on that are a heading by their font and by the space around them."""
         first = parts[i]
-        style = _style(first) if isinstance(first, Line) else None
+        style = first.style if isinstance(first, Line) else None
         run: list[Line] = []
         for part in parts[i : i + _HEADING_LINES + 1]:
             near = not run or 0 < part.box.y1 - run[-1].box.y1 <= 1.5 * run[-1].font.size
-            if not (isinstance(part, Line) and _style(part) == style and near and id(part) not in self._headings):
+            if not (isinstance(part, Line) and part.style == style and near and id(part) not in self._headings):
                 break
             run.append(part)
         text = " ".join(line.text for line in run)
@@ -227,8 +226,8 @@ class _Writer:
         """Level of a heading by its font: as the outline has it, else one below all that are larger."""
         known: dict[Style, Counter[int]] = defaultdict(Counter)
         for level, heading in self._headings.values():
-            known[_style(heading[0])][level] += 1
-        styles = {_style(line) for line in lines if self._may_be_title(line)} | set(known)
+            known[heading[0].style][level] += 1
+        styles = {line.style for line in lines if self._may_be_title(line)} | set(known)
         levels: dict[Style, int] = {}
         for style in sorted(styles, key=lambda s: (-s[1], s not in known, not s[2], s[0])):
             counts = known.get(style)
@@ -264,7 +263,10 @@ class _Writer:
         if line.font.mono and last.text.endswith(_ENDED):
             return False
         size = line.font.size
-        if not 0 < down <= self._gap(last if last.font.size > size else line) or abs(size - last.font.size) > 1:
+        gap = self._gap(last if last.font.size > size else line)
+        if line.text[:1].islower() and not last.text.endswith(_ENDED):
+            gap *= _WITHIN_SENTENCE
+        if not 0 < down <= gap or abs(size - last.font.size) > 1:
             return False
         indented = line.box.x0 - (first.box.x0 if len(self._open) == 1 else last.box.x0)
         if self._marker:
@@ -287,7 +289,7 @@ class _Writer:
         page, first = lines[0]
         if first.font.mono:
             self._lists.clear()
-            self._out.code(self._code([line for _, line in lines]), page, step=0)
+            self._out.code(code_of([line for _, line in lines], blank_from=1.4 * self._gap(first)), page, step=0)
             return
         texts: dict[int, list[str]] = defaultdict(list)
         for number, line in lines:
@@ -305,16 +307,6 @@ class _Writer:
             if self._lists and first.box.x0 < self._lists[-1] + 4:
                 self._lists.clear()
             self._out.lines(numbered)
-
-    def _code(self, lines: Sequence[Line]) -> str:
-        """With their indentation, and a blank line where there is space for one."""
-        left, pitch = min(line.box.x0 for line in lines), median(line.pitch for line in lines)
-        text = ""
-        for i, line in enumerate(lines):
-            if i:
-                text += "\n\n" if line.y - lines[i - 1].y > 1.4 * self._gap(line) else "\n"
-            text += " " * min(round((line.box.x0 - left) / pitch), _WIDEST) + line.text
-        return text
 
     # Tables
 
@@ -361,10 +353,6 @@ class _Writer:
         self._out.table(rows, header_rows=header_rows, row_lines=pages, caption=caption[1] if caption else "")
 
 
-def _style(line: Line) -> Style:
-    return line.font.name, line.font.size, line.font.bold
-
-
 def _match(
     bookmarks: Sequence[Bookmark], sheets: Sequence[Sheet]
 ) -> tuple[dict[int, tuple[int, list[Line]]], dict[int, list[Bookmark]]]:
@@ -384,7 +372,7 @@ def _match(
                 }
                 runs = [run for first, run in candidates.items() if first not in found]
         if runs:
-            run = min(runs, key=lambda r: abs(r[0].box.y0 - bookmark.y) if bookmark.y > float("-inf") else r[0].y)
+            run = min(runs, key=lambda r: (-len(r), abs(r[0].box.y0 - max(bookmark.y, -_FAR))))
             found[id(run[0])] = bookmark.level, run
         elif bookmark.page in by_page and by_page[bookmark.page].parts:
             missing[bookmark.page].append(bookmark)
@@ -400,7 +388,8 @@ def _titles(sheet: Sheet) -> dict[str, list[list[Line]]]:
     for i in range(len(lines)):
         for count in range(1, _HEADING_LINES + 1):
             run = lines[i : i + count]
-            if len(run) == count and all(_style(line)[1:] == _style(run[0])[1:] for line in run):
+            is_chapter = _CHAPTER.fullmatch(lines[i].text)
+            if len(run) == count and all(is_chapter or line.style[1:] == run[0].style[1:] for line in run):
                 for key in _title_keys(" ".join(line.text for line in run)):
                     titles[key].append(run)
     return titles

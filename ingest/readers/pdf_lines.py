@@ -17,12 +17,12 @@ _PIECE_GAP = 1.2
 _SAME_LINE, _RAISED_LINE = 0.25, 0.65
 _MONO_SHARE = 0.85
 _RAISED, _SMALLER = 0.18, 0.85
-_COLUMN_LINES, _GUTTER, _CROSSING, _FILLED = 8, 8.0, 0.2, 0.5
-"""Columns have this many lines each, this many points between them, no more than this share of lines across,
-and are filled to this share by most of their lines."""
+_COLUMN_LINES, _COLUMN_WIDTH, _GUTTER, _CROSSING, _FILLED = 8, 90.0, 8.0, 0.2, 0.5
+"""Columns have this many lines each and are so many points wide and apart; no more than this share of lines runs
+across, and most of their lines fill this share of their width."""
 _DEEPEST = 3
 _LAST_WORD, _FIRST_WORD = re.compile(r"(?<![\w.-])([^\W_]+)([-\u2010]?)$"), re.compile(r"[^\W\d_]+(?!\w)")
-_LONGEST_WORD = 60
+_LONGEST_WORD, _WIDEST = 60, 200
 _POWER = re.compile(r"[+−–-]?\w")
 _ORDINALS = {"st", "nd", "rd", "th"}
 _FEW, _LOOSE, _LOOSEST, _LOOSE_WORD_GAP = 6, 0.06, 0.22, 0.25
@@ -31,9 +31,10 @@ _BAND = 0.1
 """Share of a page's height at its top and at its bottom where running headers and footers stand."""
 _REPEATS, _REPEAT_SHARE = 3, 0.3
 _CONTENTS_LINES, _CONTENTS_SHARE = 4, 0.6
+_PAGE_NUMBER = re.compile(r"(page\s+)?\W*(\d{1,5}|[ivxlc]+)\W*", re.IGNORECASE)
 _LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]*$|(?:\s\.){3,}\s*[\divxlc]*$", re.IGNORECASE)
-_NUMBERED_ENTRY = re.compile(r"[^\W\d].*\s(\d{1,4})$")
-_CONTENTS_TITLE = re.compile(r"(table of )?contents|(list of|index of) \w+|index", re.IGNORECASE)
+_NUMBERED_ENTRY = re.compile(r"(?=.*[^\W\d]).*\s(\d{1,4})$")
+_CONTENTS_TITLE = re.compile(r"contents|(table|list|index) of \w+|index", re.IGNORECASE)
 
 
 class Placed(Protocol):
@@ -41,6 +42,8 @@ class Placed(Protocol):
     def box(self) -> Box: ...
 
 
+Style = tuple[str, float, bool]
+"""Name, size and boldness of a font."""
 P = TypeVar("P", bound=Placed)
 
 
@@ -63,6 +66,10 @@ class Line:
     """Of most of it; bold or mono only when all of it is."""
     pitch: float
     """Width of a letter."""
+
+    @property
+    def style(self) -> Style:
+        return self.font.name, self.font.size, self.font.bold
 
 
 @dataclass(slots=True)
@@ -225,7 +232,7 @@ def _is_column(pieces: Sequence[Placed]) -> bool:
     if len({round(p.box.y1) for p in pieces}) < _COLUMN_LINES:
         return False
     width = max(p.box.x1 for p in pieces) - min(p.box.x0 for p in pieces)
-    return median(p.box.x1 - p.box.x0 for p in pieces) >= _FILLED * width
+    return width >= _COLUMN_WIDTH and median(p.box.x1 - p.box.x0 for p in pieces) >= _FILLED * width
 
 
 def body_font(lines: Sequence[Line]) -> tuple[float, bool]:
@@ -246,6 +253,17 @@ def spacing_of(sheets: Sequence[Sheet]) -> dict[float, float]:
                 if 0.8 * line.font.size < step < 2 * line.font.size:
                     steps[line.font.size][step] += 1
     return {size: max(counts, key=lambda s: counts[s]) for size, counts in steps.items()}
+
+
+def code_of(lines: Sequence[Line], *, blank_from: float) -> str:
+    """With its indentation, and a blank line where lines stand further apart than `blank_from`."""
+    left, pitch = min(line.box.x0 for line in lines), median(line.pitch for line in lines)
+    text = ""
+    for i, line in enumerate(lines):
+        if i:
+            text += "\n\n" if line.y - lines[i - 1].y > blank_from else "\n"
+        text += " " * min(round((line.box.x0 - left) / pitch), _WIDEST) + line.text
+    return text
 
 
 def joined(texts: Iterable[str], words: Set[str]) -> str:
@@ -276,7 +294,13 @@ def move_furniture(sheets: Sequence[Sheet]) -> Iterator[tuple[int, str]]:
     least = max(_REPEATS, _REPEAT_SHARE * len(sheets))
     in_contents = False
     for sheet in sheets:
-        running = {id(ln) for ln in _banded(sheet) if any(counts[key] >= least for key in _keys(sheet, ln))}
+        running = {
+            id(line)
+            for line in _banded(sheet)
+            # Chapters may count their pages anew.
+            if max(counts[key] for key in _keys(sheet, line))
+            >= (_REPEATS if _PAGE_NUMBER.fullmatch(line.text) else least)
+        }
         body = [part for part in sheet.parts if id(part) not in running]
         contents, in_contents = _contents(body, continued=in_contents)
         for part in sheet.parts:
@@ -298,7 +322,7 @@ def _keys(sheet: Sheet, line: Line) -> Iterator[tuple[object, ...]]:
     yield is_top, re.sub(r"\d+", "#", line.text.casefold())
     for number in re.findall(r"\d{1,5}", line.text):
         yield is_top, round(line.y / 3), sheet.number - int(number)
-    if re.fullmatch(r"[ivxlc]+", line.text.strip()):
+    if re.fullmatch(r"[ivxlc]+", line.text):
         yield is_top, round(line.y / 3)
 
 

@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from ingest.readers.pdf_lines import Line, Piece, flows, lines_of, pieces_of, rows_of
@@ -15,7 +16,7 @@ _MOST_RULINGS, _MOST_UNITS = 4000, 40_000
 _MOST_EMPTY = 0.9
 _RULER_BITS = 8
 _PADDING, _BROKEN = 3.0, 3
-_SEVERAL_SHARE, _LINE_STEP = 0.6, 1.35
+_SEVERAL_SHARE, _LINE_STEP, _ROW_HEIGHT = 0.6, 1.35, 45.0
 _MOST_HEADER_ROWS = 3
 _ABOVE_ALL = float("-inf")
 _BLANK = {None, (255, 255, 255)}
@@ -128,15 +129,18 @@ def _components(level: list[Ruling], upright: list[Ruling]) -> list[tuple[list[R
 
 
 def _ruled(level: list[Ruling], upright: list[Ruling]) -> list[tuple[Box, float]]:
-    """Boxes between three level lines of equal length, with no upright ones; and where the second of them is."""
+    """Tables with level lines of equal length alone, above and below each row or the header; where the header ends."""
     found = []
     by_length: dict[tuple[float, float], list[Ruling]] = defaultdict(list)
     for ruling in level:
         by_length[round(ruling.start), round(ruling.end)].append(ruling)
     for (start, end), group in by_length.items():
-        for top, middle, bottom in zip(group[::3], group[1::3], group[2::3], strict=False):
-            if not any(start <= u.at <= end and u.start < bottom.at and u.end > top.at for u in upright):
-                found.append((Box(start - 1, top.at, end + 1, bottom.at), middle.at))
+        is_row_by_row = len(group) > 3 and all(b.at - a.at <= _ROW_HEIGHT for a, b in pairwise(group))
+        for top in range(0, len(group) - 2, len(group) if is_row_by_row else 3):
+            first, below_header, last = group[top], group[top + 1], group[-1 if is_row_by_row else top + 2]
+            if not any(start <= u.at <= end and u.start < last.at and u.end > first.at for u in upright):
+                box = Box(start - 1, first.at, end + 1, last.at)
+                found.append((box, _ABOVE_ALL if is_row_by_row else below_header.at))
     return found
 
 

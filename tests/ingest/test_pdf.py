@@ -287,8 +287,6 @@ def test_what_repeats_at_the_edge_of_pages_is_furniture_and_a_title_that_stands_
 @pytest.mark.parametrize("leaders", [" . . . . . . . ", "..............", " "])
 def test_a_list_of_contents_is_furniture(leaders: str) -> None:
     entries = [f"{i} Chapter of the manual{leaders}{3 * i}" for i in range(1, 8)]
-    if leaders == " ":
-        entries = [entry[2:] for entry in entries]
     contents = f"{put(72, 100, 'Contents', size=16)}\n{lines(*entries)}"
 
     assert shown(contents, BODY) == [f"2 text §: {FLOWED}"]
@@ -510,6 +508,24 @@ def test_rows_of_real_tables_come_out_as_rows_under_their_headers() -> None:
     )
 
     assert right >= ROW_SHARE * len(rows), f"{right} of {len(rows)}"
+
+
+@needs_corpus
+def test_a_pdf_says_what_its_source_says() -> None:
+    folder = CORPUS / "x86-avx512/libxsmm/documentation"
+    (_, manual), (_, source) = read_corpus([folder / "libxsmm.pdf", folder / "index.md"])
+    kept = letters(manual.text)
+    said = [
+        sentence
+        for block in source.blocks
+        if block.kind in (Kind.TEXT, Kind.ITEM)
+        for sentence in re.split(r"(?<=[.!?:])\s+", " ".join(source.text[block.start : block.end].split()))
+        if len(sentence.split()) > 5
+    ]
+
+    found = sum(letters(sentence) in kept for sentence in said)
+
+    assert found >= PARITY_SHARE * len(said) > 100, f"{found} of {len(said)}"
 
 
 @needs_corpus
