@@ -72,7 +72,7 @@ def inline(text: str, labels: Mapping[str, str]) -> str:
 def _mark(match: re.Match[str], pieces: list[str], opened: dict[str, list[int]]) -> str:
     """Nothing for a mark that closes an open one, whose piece is emptied too; otherwise as it is written."""
     mark, text = match[0], match.string
-    before, after = text[: match.start()][-1:], text[match.end() :][:1]
+    before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
     inside_word = mark not in ("**", "##")
     if opened.get(mark) and before.strip() and not (inside_word and _is_word(after)):
         pieces[opened[mark].pop()] = ""
@@ -110,7 +110,7 @@ def _replaced(match: re.Match[str], labels: Mapping[str, str]) -> str:
             return character(token)
         case "script":
             mark = token[0].replace("~", "_")
-            ends_word = not _is_word(match.string[match.end() :][:1])
+            ends_word = not _is_word(match.string[match.end() : match.end() + 1])
             return mark + inline(token[1:-1], labels) + ("" if ends_word else mark)
         case _:
             return ""

@@ -12,10 +12,12 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})(.*)")
-_FOREIGN = re.compile(r"[@\\]\w|[@\\]f|\{[%#]|\{\{|^\(|^\+\+\+|^\[\[?_?TOC")
+_FOREIGN = re.compile(r"[@\\]\w|\{[%#]|\{\{|^\(|^\+\+\+|^\[\[?_?TOC")
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)")
 _PIPE = re.compile(r"(?<!\\)\|")
+DEEPEST = 100
+"""Blocks within blocks; what stands deeper the parser drops."""
 _LONGEST_LINE = 10_000
 """Longer ones are data, and these patterns are not made for them."""
 _MOST_LINKS = 500
@@ -61,7 +63,7 @@ _REWRITTEN: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
 
 
 markdown = (
-    MarkdownIt("commonmark", {"maxNesting": 100})
+    MarkdownIt("commonmark", {"maxNesting": DEEPEST})
     .enable(["table", "strikethrough"])
     .use(front_matter_plugin)
     .use(colon_fence_plugin)

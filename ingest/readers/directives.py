@@ -17,11 +17,10 @@ WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "prompt", "sourcec
 CODE = WITH_LANGUAGE | {"graphviz", "jinja", "literalinclude", "math", "mermaid", "parsed-literal", "testcode"}
 """Their content is no markup."""
 
-LABELLED = frozenset(
+_LABELLED = frozenset(
     {"attribute", "card", "class", "data", "describe", "dropdown", "envvar", "exception", "function", "grid-item-card"}
     | {"group-tab", "method", "option", "tab", "tab-item", "versionset"}
 )
-"""Their argument is the title of a section that their content is."""
 
 ADMONITIONS = frozenset(
     {"attention", "caution", "danger", "error", "hint", "important", "note", "seealso", "tip", "todo", "warning"}
@@ -32,6 +31,11 @@ CHANGES = frozenset({"deprecated", "versionadded", "versionchanged"})
 
 CONDITIONS = frozenset({"container", "div", "grid", "ifconfig", "only"})
 """Their argument is no text."""
+
+
+def is_labelled(name: str) -> bool:
+    """Whether the directive's argument is the title of a section that its content is: tabs, cards, signatures."""
+    return name in _LABELLED or ":" in name
 
 
 def is_generated(name: str) -> bool:

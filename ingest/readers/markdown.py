@@ -12,7 +12,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
-from ingest.readers.dialects import common, markdown
+from ingest.readers.dialects import DEEPEST, common, markdown
 from ingest.readers.html import add_html, flat_text
 from ingest.readers.includes import MYST, Expanded, expand
 from ingest.readers.markdown_text import figure, flat, inline
@@ -24,6 +24,7 @@ _DIV = re.compile(r"[ \t]*(\w+)[ \t]*(.*)")
 _OPTION = re.compile(r":?([\w-]+):(?:[ \t]+(.*))?")
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
 _NUMBERED = re.compile(r"(?:Table|Tab\.)\s*\d", re.IGNORECASE)
+_TABLE = re.compile(r"<table\b[^<>]*>", re.IGNORECASE)
 _PAIRED = re.compile(r"<(/?)(table|details)\b[^<>]*>", re.IGNORECASE)
 _SUMMARY = re.compile(r"\s*<summary[^<>]*>(.{0,1000}?)</summary\s*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_CAPTION = 300
@@ -55,7 +56,10 @@ class _Reader:
         """Of the table that comes next."""
 
     def parsed(self, text: str) -> Sequence[SyntaxTreeNode]:
-        return SyntaxTreeNode(markdown.parse(common(text), self._names)).children
+        tokens = markdown.parse(common(text), self._names)
+        if any(token.level >= DEEPEST - 1 for token in tokens):
+            raise RecursionError
+        return SyntaxTreeNode(tokens).children
 
     def blocks(
         self, nodes: Sequence[SyntaxTreeNode], *, first_line: int, depth: int = 0, enclosed: bool = False
@@ -84,8 +88,11 @@ class _Reader:
                 self._fold(inline(node), line)
             elif node.type == "paragraph" and following and (caption := _caption(node, following)):
                 self._caption = caption
+                continue
             else:
                 self._block(node, line=line, first_line=first_line, depth=depth)
+            unused, self._caption = self._caption, ""
+            self._out.text(unused, line)
         while self._folds:
             self._unfold()
         self._folds = outer
@@ -160,12 +167,11 @@ class _Reader:
         return self._captioned("".join(markup))
 
     def _captioned(self, markup: str) -> str:
-        caption, self._caption = self._caption, ""
-        return (
-            re.sub("<table[^<>]*>", rf"\g<0><caption>{html.escape(caption)}</caption>", markup, count=1, flags=re.I)
-            if caption
-            else markup
-        )
+        """`markup` with the caption that stands above it, unless its table has one."""
+        if not self._caption or "<caption" in markup:
+            return markup
+        caption, self._caption = f"<caption>{html.escape(self._caption)}</caption>", ""
+        return _TABLE.sub(lambda table: table[0] + caption, markup, count=1)
 
     def _html(self, markup: str, line: int) -> None:
         """HTML, of which `<details>` opens a section that its summary names and that Markdown may fill."""
@@ -269,7 +275,7 @@ class _Reader:
         self, name: str, argument: str, options: dict[str, str], body: str, line: int, first_line: int, depth: int
     ) -> None:
         nodes = self.parsed(body)
-        if name in directives.LABELLED and argument:
+        if directives.is_labelled(name) and argument:
             with self._out.labelled(argument, line):
                 self.blocks(nodes, first_line=first_line, depth=depth)
             return
@@ -355,7 +361,7 @@ def _closings(nodes: Sequence[SyntaxTreeNode]) -> dict[int, int]:
 
 def _caption(node: SyntaxTreeNode, following: SyntaxTreeNode) -> str:
     """The text of a paragraph that can only be the caption of the table below: `Table 1: ...`, or all of it bold."""
-    is_html = following.type == "html_block" and re.match(r"\s*<table\b", following.content, re.IGNORECASE)
+    is_html = following.type == "html_block" and _TABLE.match(following.content.lstrip())
     if not (is_html or following.type == "table"):
         return ""
     text = inline(node)

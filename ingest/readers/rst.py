@@ -19,6 +19,8 @@ from ingest.source import Source
 
 _SHORT_UNDERLINE = re.compile(r"([=~^\"'*+#-])\1{1,2}")
 _EXPLICIT = re.compile(r"\.\.( |$)|[-*+>|:] ?|(\d+|#)[.)] |>>>")
+_CRAMPED = re.compile(rf"^( *\.\. (?:{'|'.join(sorted(directives.CODE | directives.ADMONITIONS))})::)(?=\w)")
+_USED = re.compile(r"(?<!\.\. )\|([^|\s][^|\n]*)\|")
 _MARKS = re.compile(r"[*`|_\[\\]")
 _LONGEST_LINE = 20_000
 _ERROR = 3
@@ -57,10 +59,11 @@ def add_rst(builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *,
 
 
 def _prepared(lines: Sequence[str]) -> list[str]:
-    """`lines` with underlines of two or three signs, which docutils takes for text, made longer.
+    """`lines` with what docutils takes for text or a comment mended: underlines of two signs, `.. code-block::cpp`.
 
     In a very long line no mark means anything: docutils takes quadratic time for the marks of a paragraph.
     """
+    lines = [_CRAMPED.sub(r"\1 ", line) for line in lines]
     prepared = [
         _MARKS.sub(r"\\\g<0>", line) if len(line) > _LONGEST_LINE and line[0] != " " else line for line in lines
     ]
@@ -83,6 +86,8 @@ class _Reader:
         self._before = before
         """Lines of the source before these."""
         self._level = 0
+        self._used = {name for line in lines for name in _USED.findall(line)}
+        """Substitutions whose text stands where they are used."""
 
     def blocks(self, children: Sequence[nodes.Node], *, depth: int = 0) -> None:
         for node in children:
@@ -137,7 +142,10 @@ class _Reader:
             case nodes.container() if LABEL in node:
                 with self._deeper(), self._out.labelled(node[LABEL], self._line(node)):
                     self.blocks(node.children)
-            case nodes.comment() | nodes.substitution_definition() | nodes.Invisible():
+            case nodes.substitution_definition():
+                for name in set(node["names"]) - self._used:
+                    self._out.furniture(f"{name}: {_inline(node)}", self._line(node))
+            case nodes.comment() | nodes.Invisible():
                 pass
             case nodes.TextElement():
                 self._out.text(_inline(node), self._line(node), indent=2 * depth)

@@ -1,5 +1,6 @@
 """Directives and roles that docutils does not know, or knows otherwise than Sphinx: none of their text is lost."""
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,14 +48,15 @@ class _Fallback(Directive):
         node = nodes.container()
         node.line = self.lineno
         if name in directives.NAVIGATION:
-            below = enumerate(self.content, self.content_offset + 1)
-            node[FURNITURE] = [*enumerate(argument.split("\n"), self.lineno), *below]
+            fields = [f"{key}: {value}" for key, value in self.options.items() if name == "meta"]
+            above = enumerate([*argument.split("\n"), *fields], self.lineno)
+            node[FURNITURE] = [*above, *enumerate(self.content, self.content_offset + 1)]
             return [node]
         if name in directives.CHANGES:
             argument = f"{name}: {argument}"
         is_style = name == "class" and not _SIGNATURE.match(argument)
         if argument and not is_style and name not in directives.CONDITIONS:
-            is_label = name in directives.LABELLED or ":" in name
+            is_label = directives.is_labelled(name)
             if is_label:
                 node[LABEL] = " ".join(argument.split())[:_LABEL_CHARACTERS]
             if not is_label or len(argument) > _LABEL_CHARACTERS:
@@ -70,10 +72,9 @@ class _Fallback(Directive):
     def _code(self, argument: list[str]) -> list[nodes.Node]:
         """The code below the directive and, unless it names a language, what stands on the directive's own line."""
         begins_below = self.block_text.partition("\n")[0].rstrip().endswith("::")
-        names_language = bool(argument) and not begins_below and self.name in directives.WITH_LANGUAGE
-        language = (
-            argument[0].split()[0] if names_language else "" if self.name in directives.WITH_LANGUAGE else self.name
-        )
+        takes_language = self.name in directives.WITH_LANGUAGE
+        names_language = bool(argument) and not begins_below and takes_language
+        language = argument[0].split()[0] if names_language else "" if takes_language else self.name
         above = argument[names_language:]
         code = "\n".join([*above, *self.content])
         node = nodes.literal_block(code, code, language=language)
@@ -102,12 +103,25 @@ class _CodeTab(_Fallback):
 
 
 class _CsvTable(CSVTable):
+    """A table whose rows know their lines; docutils counts those of a cell from the cell's own first."""
+
+    _begins: Sequence[int] = ()
+    """On which line of the content each row begins."""
+
     def run(self) -> Sequence[nodes.table | nodes.system_message]:
         found = super().run()
-        # docutils counts the lines of a cell from the cell's own first.
-        for row in (row for node in found for row in node.findall(nodes.row)):
-            row.line = self.lineno
+        rows = [row for node in found for row in node.findall(nodes.row)]
+        lines = [self.content_offset + 1 + n for n in self._begins]
+        for row, line in zip(rows, [self.lineno] * (len(rows) - len(lines)) + lines, strict=False):
+            row.line = line
         return found
+
+    def parse_csv_data_into_rows(self, csv_data: Sequence[str], dialect: Any, source: str) -> Any:  # noqa: ANN401
+        """Called for the header of the options first, if there is one, and for the content last."""
+        parsed = super().parse_csv_data_into_rows(csv_data, dialect, source)  # type: ignore[no-untyped-call]
+        reader = csv.reader((line + "\n" for line in csv_data), dialect=dialect)
+        self._begins = [0, *(reader.line_num for _ in reader)][:-1]
+        return parsed
 
 
 _OURS: dict[str, type[Directive]] = {

@@ -2,6 +2,7 @@
 
 import html
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.builder import Kind, ParsedDocument
 from ingest.readers import read
+from kb.errors import DocumentError
 from tests.conftest import needs_corpus
 from tests.ingest.documents import PROPERTY, Case, cases, corpus_sample, read_corpus, show
 
@@ -130,7 +132,14 @@ def test_no_word_is_lost_whatever_stands_around_it(parts: list[tuple[str, str, s
     ],
 )
 def test_hostile_text_is_read_in_time(hostile: str) -> None:
-    parse("Before.\n\n" + hostile * (20_000 // len(hostile)))
+    with suppress(DocumentError):  # It nests too deeply.
+        parse("Before.\n\n" + hostile * (20_000 // len(hostile)))
+
+
+def test_what_stands_too_deep_to_be_read_is_not_dropped_in_silence() -> None:
+    assert "deep" in parse("> " * 90 + "deep").text
+    with pytest.raises(DocumentError, match="nests too deeply"):
+        parse("> " * 100 + "deep")
 
 
 @needs_corpus

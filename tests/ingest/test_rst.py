@@ -117,7 +117,7 @@ def test_a_row_of_a_csv_table_cites_a_line_of_its_table() -> None:
         "| LDS | 64, or 160 |",
         "| L1 | 32 |",
     ]
-    assert set(document.lines[2:]) <= set(range(3, 8))
+    assert list(document.lines[2:]) == [3, 3, 3, 6, 7]
 
 
 MALFORMED = {
@@ -169,7 +169,8 @@ CONSTRUCTS = [
     ".. note:: {0}\n\n   .. gadget:: {1}\n\n      {2}",
     ".. list-table:: {0}\n\n   *\n     - {1}\n     - {2}",
     ".. csv-table:: {0}\n\n   {1}, {2}",
-    "+----------+----------+\n| {0:8} | {1:8} |\n|          +----------+\n|          | {2:8} |\n+----------+----------+",
+    "+----------+----------+\n| {0:8} | {1:8} |\n|          +----------+\n|          | {2:8} |\n"
+    "+----------+----------+",
     ".. tab-item:: {0}\n\n   .. code-tab:: c {1}\n\n      {2}",
     "..\n\n   {0}\n\n.. raw:: html\n\n   <p>{1}</p>\n\n{2}",
     ".. only:: x\n\n   {0}\n\n.. jinja:: x\n\n   {1} {{{{ {2} }}}}",

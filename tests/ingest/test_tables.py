@@ -1,18 +1,18 @@
 """Real tables of all formats: values stand under their headers, in their rows."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.conftest import CORPUS, needs_corpus
-from tests.ingest.tables import faults, gold_tables
+from tests.ingest.tables import Gold, faults, gold_tables
 
 FOUND_SHARE = 0.97
-SLOW_KINDS = {"pdf"}
 
 pytestmark = needs_corpus
 
 
-def check(*, slow: bool) -> None:
-    tables = [table for table in gold_tables() if (table.kind in SLOW_KINDS) == slow]
+def check(tables: Sequence[Gold]) -> None:
     total = sum(len(table.cells) for table in tables)
     wrong = list(faults(tables, CORPUS))
 
@@ -20,10 +20,11 @@ def check(*, slow: bool) -> None:
     assert total - len(wrong) >= FOUND_SHARE * total, f"{len(wrong)} of {total} cells are not found\n{listing}"
 
 
-def test_cells_of_real_tables_stand_under_their_headers() -> None:
-    check(slow=False)
+def test_cells_of_tables_in_text_files_stand_under_their_headers() -> None:
+    check([table for table in gold_tables() if table.kind != "pdf"])
 
 
 @pytest.mark.slow
-def test_cells_of_tables_in_pdf_files_stand_under_their_headers() -> None:
-    check(slow=True)
+@pytest.mark.timeout(1200)
+def test_cells_of_all_tables_stand_under_their_headers() -> None:
+    check(gold_tables())

@@ -1,0 +1,349 @@
+"""Glyphs of a page to lines in reading order, and which of the lines belong to the page, not to the text."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from statistics import median
+from typing import Protocol, TypeVar
+
+from ingest.readers.pdf_page import Box, Font, Glyph
+
+ASCENT, DESCENT = 0.75, 0.25
+"""Of a letter, in font sizes."""
+_PIECE_GAP = 1.2
+"""In font sizes; what stands further apart may be in different columns."""
+_SAME_LINE, _RAISED_LINE = 0.25, 0.65
+_MONO_SHARE = 0.85
+_RAISED, _SMALLER = 0.18, 0.85
+_COLUMN_LINES, _COLUMN_WIDTH, _GUTTER, _CROSSING, _FILLED = 8, 90.0, 8.0, 0.2, 0.5
+"""Columns have this many lines each and are so many points wide and apart; no more than this share of lines runs
+across, and most of their lines fill this share of their width."""
+_DEEPEST = 3
+_LAST_WORD, _FIRST_WORD = re.compile(r"(?<![\w.-])([^\W_]+)([-\u2010]?)$"), re.compile(r"[^\W\d_]+(?!\w)")
+_LONGEST_WORD, _WIDEST = 60, 200
+_POWER = re.compile(r"[+−–-]?\w")
+_ORDINALS = {"st", "nd", "rd", "th"}
+_FEW, _LOOSE, _LOOSEST, _LOOSE_WORD_GAP = 6, 0.06, 0.22, 0.25
+"""With so many letters, a line whose letters mostly stand further apart than that is set loosely."""
+_BAND = 0.1
+"""Share of a page's height at its top and at its bottom where running headers and footers stand."""
+_REPEATS, _REPEAT_SHARE = 3, 0.3
+_CONTENTS_LINES, _CONTENTS_SHARE = 4, 0.6
+_PAGE_NUMBER = re.compile(r"(page\s+)?\W*(\d{1,5}|[ivxlc]+)\W*", re.IGNORECASE)
+_LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]*$|(?:\s\.){3,}\s*[\divxlc]*$", re.IGNORECASE)
+_NUMBERED_ENTRY = re.compile(r"(?=.*[^\W\d]).*\s(\d{1,4})$")
+_CONTENTS_TITLE = re.compile(r"contents|(table|list|index) of \w+|index", re.IGNORECASE)
+
+
+class Placed(Protocol):
+    @property
+    def box(self) -> Box: ...
+
+
+Style = tuple[str, float, bool]
+"""Name, size and boldness of a font."""
+P = TypeVar("P", bound=Placed)
+
+
+@dataclass(slots=True)
+class Piece:
+    """Glyphs that stand close together on one line."""
+
+    glyphs: list[Glyph]
+    box: Box
+    y: float
+    size: float
+
+
+@dataclass(slots=True)
+class Line:
+    text: str
+    box: Box
+    y: float
+    font: Font
+    """Of most of it; bold or mono only when all of it is."""
+    pitch: float
+    """Width of a letter."""
+
+    @property
+    def style(self) -> Style:
+        return self.font.name, self.font.size, self.font.bold
+
+
+@dataclass(slots=True)
+class Sheet:
+    """What stands on a page, in reading order: lines, tables, figures."""
+
+    number: int
+    area: Box
+    parts: list[Placed]
+
+
+def pieces_of(glyphs: Iterable[Glyph]) -> list[Piece]:
+    pieces: list[Piece] = []
+    run: list[Glyph] = []
+    for glyph in glyphs:
+        if run and not _follows(run[-1], glyph):
+            pieces.append(_piece(run))
+            run = []
+        run.append(glyph)
+    if run:
+        pieces.append(_piece(run))
+    return pieces
+
+
+def _follows(last: Glyph, glyph: Glyph) -> bool:
+    size = max(last.font.size, glyph.font.size)
+    return abs(glyph.y - last.y) <= 0.55 * size and -0.5 * size <= glyph.x0 - last.x1 <= _PIECE_GAP * size
+
+
+def _piece(glyphs: list[Glyph]) -> Piece:
+    size = max(g.font.size for g in glyphs)
+    y = median(g.y for g in glyphs if g.font.size == size)
+    return Piece(glyphs, Box(glyphs[0].x0, y - ASCENT * size, max(g.x1 for g in glyphs), y + DESCENT * size), y, size)
+
+
+def rows_of(pieces: Iterable[Piece]) -> list[list[Piece]]:
+    """Pieces that stand side by side, from left to right."""
+    rows: list[list[Piece]] = []
+    for piece in sorted(pieces, key=lambda p: p.y):
+        if rows and piece.y - rows[-1][0].y <= _tolerance(rows[-1][0], piece):
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    return [sorted(row, key=lambda p: p.box.x0) for row in rows]
+
+
+def _tolerance(first: Piece, piece: Piece) -> float:
+    """What is raised or lowered is smaller than its line."""
+    small, large = sorted((first.size, piece.size))
+    return _SAME_LINE * large if small > _SMALLER * large else _RAISED_LINE * small
+
+
+def lines_of(pieces: Iterable[Piece]) -> list[Line]:
+    """A line for each row."""
+    rows = rows_of(pieces)
+    loose = [_looseness(row) for row in rows]
+    # A font that is mostly set loosely is always: short lines do not show it.
+    fonts = Counter(row[0].glyphs[0].font.name for row in rows)
+    spaces: dict[str, list[float]] = defaultdict(list)
+    for row, space in zip(rows, loose, strict=True):
+        if space:
+            spaces[row[0].glyphs[0].font.name].append(space)
+    usual = {name: median(found) for name, found in spaces.items() if len(found) >= fonts[name] / 2}
+    return [
+        _line(row, space or usual.get(row[0].glyphs[0].font.name, 0.0)) for row, space in zip(rows, loose, strict=True)
+    ]
+
+
+def _line(row: list[Piece], loose: float) -> Line:
+    glyphs = [g for piece in row for g in piece.glyphs]
+    fonts = Counter(g.font for g in glyphs)
+    size, y = max((p.size, p.y) for p in row)
+    # Listings set in a proportional font are spread over columns.
+    mono = loose > 0 or sum(count for font, count in fonts.items() if font.mono) >= _MONO_SHARE * len(glyphs)
+    font = max(fonts, key=lambda f: fonts[f])._replace(bold=all(f.bold for f in fonts), mono=mono)
+    pitch = max(median(g.x1 - g.x0 for g in glyphs) + loose, 0.2 * size, 0.1)
+    text = _mono_text(glyphs, pitch) if mono and not loose else _text(glyphs, y, size, loose)
+    box = Box(row[0].box.x0, min(p.box.y0 for p in row), max(p.box.x1 for p in row), max(p.box.y1 for p in row))
+    return Line(text, box, y, font, pitch)
+
+
+def _looseness(row: list[Piece]) -> float:
+    """The space between letters that are set apart."""
+    glyphs = [g for piece in row for g in piece.glyphs]
+    space = median(b.x0 - a.x1 for a, b in pairwise(glyphs)) if len(glyphs) >= _FEW else 0.0
+    return space if _LOOSE * row[0].size < space < _LOOSEST * row[0].size else 0.0
+
+
+def _mono_text(glyphs: list[Glyph], pitch: float) -> str:
+    """With as many spaces between words as letters would fit there."""
+    text = glyphs[0].text
+    for last, glyph in pairwise(glyphs):
+        text += " " * round((glyph.x0 - last.x1) / pitch) + glyph.text
+    return text
+
+
+def _text(glyphs: list[Glyph], y: float, size: float, loose: float) -> str:
+    text = ""
+    last: Glyph | None = None
+    for raised, run in groupby(glyphs, lambda g: y - g.y > _RAISED * size and g.font.size < _SMALLER * size):
+        part = ""
+        for glyph in run:
+            if last and _has_space(last, glyph, loose):
+                part += " "
+            part += glyph.text
+            last = glyph
+        power = part.strip()
+        if raised and text[-1:].isalnum() and _POWER.match(power) and power not in _ORDINALS:
+            part = f"^{power}" if power.isalnum() else f"^{{{power}}}"
+        text += part
+    return text
+
+
+def _has_space(last: Glyph, glyph: Glyph, loose: float) -> bool:
+    size = max(last.font.size, glyph.font.size)
+    gap = glyph.x0 - last.x1
+    if loose:
+        return gap > loose + _LOOSE_WORD_GAP * size
+    return gap > glyph.word_gap * size
+
+
+def flows(pieces: Sequence[P], *, depth: int = 0) -> Iterator[list[P]]:
+    """Pieces in reading order: columns one after the other, each between what runs across all of them."""
+    gutter = _gutter(pieces) if depth < _DEEPEST else None
+    if gutter is None:
+        yield list(pieces)
+        return
+    band: list[P] = []
+    for piece in sorted(pieces, key=lambda p: p.box.y0):
+        if piece.box.x0 < gutter and piece.box.x1 > gutter:
+            yield from _sides(band, gutter, depth)
+            yield [piece]
+            band = []
+        else:
+            band.append(piece)
+    yield from _sides(band, gutter, depth)
+
+
+def _sides(band: list[P], gutter: float, depth: int) -> Iterator[list[P]]:
+    for side in ([p for p in band if p.box.x1 <= gutter], [p for p in band if p.box.x0 >= gutter]):
+        if side:
+            yield from flows(side, depth=depth + 1)
+
+
+def _gutter(pieces: Sequence[Placed]) -> float | None:
+    """Where the first column ends, if there are columns."""
+    ends = sorted([(p.box.x0, 1) for p in pieces] + [(p.box.x1, -1) for p in pieces])
+    across = 0
+    for (x, step), (following, _) in pairwise(ends):
+        across += step
+        if following - x >= _GUTTER and across <= _CROSSING * len(pieces):
+            middle = (x + following) / 2
+            sides = ([p for p in pieces if p.box.x1 <= middle], [p for p in pieces if p.box.x0 >= middle])
+            if all(map(_is_column, sides)):
+                return middle
+    return None
+
+
+def _is_column(pieces: Sequence[Placed]) -> bool:
+    if len({round(p.box.y1) for p in pieces}) < _COLUMN_LINES:
+        return False
+    width = max(p.box.x1 for p in pieces) - min(p.box.x0 for p in pieces)
+    return width >= _COLUMN_WIDTH and median(p.box.x1 - p.box.x0 for p in pieces) >= _FILLED * width
+
+
+def body_font(lines: Sequence[Line]) -> tuple[float, bool]:
+    """Size of most of the text, and whether it is bold."""
+    counts = Counter[tuple[float, bool]]()
+    for line in lines:
+        counts[line.font.size, line.font.bold] += 0 if line.font.mono else len(line.text)
+    return max(counts, key=lambda c: counts[c], default=(0.0, False))
+
+
+def spacing_of(sheets: Sequence[Sheet]) -> dict[float, float]:
+    """How far the lines of a paragraph mostly stand apart, by the size of their font."""
+    steps: dict[float, Counter[float]] = defaultdict(Counter)
+    for sheet in sheets:
+        for last, line in pairwise(sheet.parts):
+            if isinstance(last, Line) and isinstance(line, Line) and last.font.size == line.font.size:
+                step = round(2 * (line.y - last.y)) / 2
+                if 0.8 * line.font.size < step < 2 * line.font.size:
+                    steps[line.font.size][step] += 1
+    return {size: max(counts, key=lambda s: counts[s]) for size, counts in steps.items()}
+
+
+def code_of(lines: Sequence[Line], *, blank_from: float) -> str:
+    """With its indentation, and a blank line where lines stand further apart than `blank_from`."""
+    left, pitch = min(line.box.x0 for line in lines), median(line.pitch for line in lines)
+    text = ""
+    for i, line in enumerate(lines):
+        if i:
+            text += "\n\n" if line.y - lines[i - 1].y > blank_from else "\n"
+        text += " " * min(round((line.box.x0 - left) / pitch), _WIDEST) + line.text
+    return text
+
+
+def joined(texts: Iterable[str], words: Set[str]) -> str:
+    """Lines made one.
+
+    A hyphen at the end of one goes, or a word that is broken without one becomes whole, only when that gives one of
+    `words` (in small letters) and what stands there is none.
+    """
+    text = ""
+    for line in texts:
+        head = _LAST_WORD.search(text[-_LONGEST_WORD:])
+        tail = _FIRST_WORD.match(line)
+        if not head or not tail:
+            text += " " * bool(text) + line
+        elif (head[1] + tail[0]).casefold() in words and (head[2] or head[1].casefold() not in words):
+            text = text.removesuffix(head[2]) + line
+        else:
+            text += ("" if head[2] else " ") + line
+    return text
+
+
+# Furniture
+
+
+def move_furniture(sheets: Sequence[Sheet]) -> Iterator[tuple[int, str]]:
+    """Take running headers, page numbers and lists of contents away, and return them with their pages."""
+    counts = Counter(key for sheet in sheets for key in {k for line in _banded(sheet) for k in _keys(sheet, line)})
+    least = max(_REPEATS, _REPEAT_SHARE * len(sheets))
+    in_contents = False
+    for sheet in sheets:
+        running = {
+            id(line)
+            for line in _banded(sheet)
+            # Chapters may count their pages anew.
+            if max(counts[key] for key in _keys(sheet, line))
+            >= (_REPEATS if _PAGE_NUMBER.fullmatch(line.text) else least)
+        }
+        body = [part for part in sheet.parts if id(part) not in running]
+        contents, in_contents = _contents(body, continued=in_contents)
+        for part in sheet.parts:
+            if isinstance(part, Line) and (id(part) in running or id(part) in contents):
+                yield sheet.number, part.text
+        sheet.parts = [part for part in body if id(part) not in contents]
+
+
+def _banded(sheet: Sheet) -> Iterator[Line]:
+    band = _BAND * (sheet.area.y1 - sheet.area.y0)
+    for part in sheet.parts:
+        if isinstance(part, Line) and (part.y < sheet.area.y0 + band or part.y > sheet.area.y1 - band):
+            yield part
+
+
+def _keys(sheet: Sheet, line: Line) -> Iterator[tuple[object, ...]]:
+    """What a running header has in common with that of another page: its words, or how it counts the pages."""
+    is_top = line.y < (sheet.area.y0 + sheet.area.y1) / 2
+    yield is_top, re.sub(r"\d+", "#", line.text.casefold())
+    for number in re.findall(r"\d{1,5}", line.text):
+        yield is_top, round(line.y / 3), sheet.number - int(number)
+    if re.fullmatch(r"[ivxlc]+", line.text):
+        yield is_top, round(line.y / 3)
+
+
+def _contents(parts: Sequence[Placed], *, continued: bool) -> tuple[set[int], bool]:
+    """Lines of a list of contents or an index, and whether it may go on with the next page."""
+    lines = [part for part in parts if isinstance(part, Line)]
+    titles = [i for i, line in enumerate(lines) if _CONTENTS_TITLE.fullmatch(line.text.strip())]
+    entries = {i for i, line in enumerate(lines) if _LEADERS.search(line.text)}
+    if titles or continued:
+        first = titles[0] if titles else 0
+        numbered = [
+            (i, int(m[1])) for i, ln in enumerate(lines) if i >= first and (m := _NUMBERED_ENTRY.match(ln.text))
+        ]
+        rising = sum(a <= b for (_, a), (_, b) in pairwise(numbered))
+        if len(numbered) >= _CONTENTS_LINES and rising >= _CONTENTS_SHARE * len(numbered):
+            entries |= {i for i, _ in numbered}
+    if not entries:
+        return set(), False
+    first, last = min(entries), max(entries)
+    if len(entries) < max(_CONTENTS_LINES, _CONTENTS_SHARE * (last - first + 1)):
+        return {id(lines[i]) for i in entries if _LEADERS.search(lines[i].text)}, False
+    # Titles that run over two lines belong to it, and the heading above it.
+    first = max((i for i in titles if i < first), default=first)
+    return {id(line) for line in lines[first : last + 1]}, last == len(lines) - 1

@@ -1,0 +1,225 @@
+"""What stands on one page of a PDF, by pdfium: its glyphs, its ruling lines, its images.
+
+All places are in points as a reader sees them: x to the right, y downwards, the page turned so that most text is level.
+"""
+
+import ctypes
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
+
+THIN = 2.5
+"""A filled box no thicker than this many points is a ruling line."""
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+_ICON = 1.5
+"""A sign without a meaning in letters that is so many times as large as most of the text is a picture."""
+_SPACE, _GENERATED, _NO_SPACE = -0.2, 0.12, 0.22
+"""How large a gap makes a space where the file has one, where pdfium guesses one, and elsewhere, in font sizes."""
+_BOLD_WEIGHT = 600
+_FORM_DEPTH = 8
+_MOST_SEGMENTS = 50_000
+"""Drawings with more are pictures, not tables."""
+_FIXED_PITCH = 1
+_BOLD = re.compile(r"bold|black|heavy|semibd|demi", re.IGNORECASE)
+_MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|code|\bnimbusmon", re.IGNORECASE)
+_SPELLED = {ord(c): s for c, s in zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)}
+_SPELLED |= {0x02: "-", 0xAD: "-", 0xFFFE: "-", 0xA0: " ", 0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF02D: "-"}
+_SPELLED |= dict.fromkeys([0x200B, 0xFEFF], "")
+
+
+class Fill(NamedTuple):
+    box: "Box"
+    colour: tuple[int, int, int]
+
+
+class Box(NamedTuple):
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class Font(NamedTuple):
+    name: str
+    size: float
+    """Height of the letters in points, rounded to a half."""
+    bold: bool
+    mono: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Glyph:
+    text: str
+    x0: float
+    x1: float
+    y: float
+    """Of the line it stands on."""
+    font: Font
+    word_gap: float
+    """From how large a gap before it on, in font sizes, a word begins."""
+
+
+@dataclass(slots=True)
+class Page:
+    number: int
+    area: Box
+    glyphs: list[Glyph]
+    turned: list[Glyph]
+    """Text that is not level, such as a label along an axis; turned so that it is."""
+    rulings: list[Box]
+    fills: list[Fill]
+    """Coloured areas, which set a table's header apart; later ones cover earlier ones."""
+    images: list[Box]
+    unknown: int
+    """Glyphs that stand for no character."""
+
+
+def load(page: pdfium.PdfPage, number: int) -> Page:
+    """Read a page of pypdfium2.
+
+    Raises:
+        pdfium.PdfiumError: its text cannot be read.
+    """
+    text = page.get_textpage()
+    try:
+        by_turn, unknown = _glyphs(text)
+    finally:
+        text.close()
+    turn = max(by_turn, key=lambda t: len(by_turn[t]), default=0)
+    level = by_turn.pop(turn, [])
+    rulings, fills, images = _drawn(page, turn)
+    rest = [glyph for glyphs in by_turn.values() for glyph in glyphs]
+    return Page(number, _turned(page.get_bbox(), turn), level, rest, rulings, fills, images, unknown)
+
+
+def _glyphs(text: pdfium.PdfTextPage) -> tuple[dict[int, list[Glyph]], int]:
+    """Glyphs by the quarter turns that their lines make, in the order of the file; and how many are unknown."""
+    found: dict[int, list[Glyph]] = {}
+    fonts: dict[int | None, tuple[Font, int]] = {}
+    rect, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
+    word_gap = _NO_SPACE
+    unknown = 0
+    for i in range(text.count_chars()):
+        code = raw.FPDFText_GetUnicode(text, i)
+        drawn = ctypes.cast(raw.FPDFText_GetTextObject(text, i), ctypes.c_void_p).value
+        character = _SPELLED.get(code) or (chr(code) if code <= 0x10FFFF else _UNKNOWN)
+        if (not drawn and code != 0x02) or character.isspace() or (code in _SPELLED and not _SPELLED[code]):
+            word_gap = min(word_gap, _GENERATED if raw.FPDFText_IsGenerated(text, i) else _SPACE)
+            continue
+        if 0xD800 <= code <= 0xF8FF or code == 0xFFFD or (code < 0x20 and code != 0x02):
+            unknown += 1
+            character = _UNKNOWN
+        if drawn not in fonts:
+            fonts[drawn] = _font(text, i)
+        font, turn = fonts[drawn]
+        raw.FPDFText_GetLooseCharBox(text, i, rect)
+        raw.FPDFText_GetCharOrigin(text, i, x, y)
+        box = _turned((rect.left, rect.bottom, rect.right, rect.top), turn)
+        line = _turned((x.value, y.value, x.value, y.value), turn).y0
+        found.setdefault(turn, []).append(Glyph(character, box.x0, box.x1, line, font, word_gap))
+        word_gap = _NO_SPACE
+    usual = median(g.font.size for glyphs in found.values() for g in glyphs) if found else 0.0
+    for turn, glyphs in found.items():
+        found[turn] = [g for g in glyphs if g.text != _UNKNOWN or g.font.size < _ICON * usual]
+    return found, unknown
+
+
+def _font(text: pdfium.PdfTextPage, index: int) -> tuple[Font, int]:
+    """The font of a character, and by how many quarter turns it is turned to the left."""
+    name, flags, matrix = ctypes.create_string_buffer(128), ctypes.c_int(), raw.FS_MATRIX()
+    raw.FPDFText_GetFontInfo(text, index, name, len(name), flags)
+    raw.FPDFText_GetMatrix(text, index, matrix)
+    called = name.value.decode(errors="replace")
+    # The height: some typesetters stretch a font in its width alone.
+    size = raw.FPDFText_GetFontSize(text, index) * (matrix.c**2 + matrix.d**2) ** 0.5
+    bold = bool(_BOLD.search(called)) or (raw.FPDFText_GetFontWeight(text, index) >= _BOLD_WEIGHT and "-" not in called)
+    mono = bool(flags.value & _FIXED_PITCH or _MONO.search(called))
+    steep = abs(matrix.b) > abs(matrix.a)
+    turn = (1 if matrix.b > 0 else 3) if steep else (0 if matrix.a >= 0 else 2)
+    return Font(called, round(2 * size) / 2, bold, mono), turn
+
+
+def _turned(box: tuple[float, float, float, float], turn: int) -> Box:
+    """A box of the file as it is read when the text runs `turn` quarter turns to the left."""
+    left, bottom, right, top = box
+    match turn:
+        case 0:
+            return Box(left, -top, right, -bottom)
+        case 1:
+            return Box(bottom, left, top, right)
+        case 2:
+            return Box(-right, bottom, -left, top)
+        case _:
+            return Box(-top, -right, -bottom, -left)
+
+
+def _drawn(page: pdfium.PdfPage, turn: int) -> tuple[list[Box], list[Fill], list[Box]]:
+    """Ruling lines, coloured areas and images."""
+    rulings: list[Box] = []
+    fills: list[Fill] = []
+    images: list[Box] = []
+    kinds = (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_IMAGE)
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    budget = _MOST_SEGMENTS
+    for drawn in page.get_objects(filter=kinds, max_depth=_FORM_DEPTH):
+        if drawn.type == raw.FPDF_PAGEOBJ_IMAGE:
+            left, bottom, right, top = drawn.get_bounds()
+            images.append(_turned(_placed([(left, bottom), (right, top)], drawn.container), turn))
+            continue
+        budget -= raw.FPDFPath_CountSegments(drawn)
+        if budget < 0:
+            break
+        raw.FPDFPath_GetDrawMode(drawn, fill, stroke)
+        for outline in _outlines(drawn):
+            box = _turned(_placed(outline, drawn), turn)
+            if _is_thin(box):
+                rulings.append(box)
+            elif stroke:
+                sides = (_turned(_placed([*side], drawn), turn) for side in pairwise(outline))
+                rulings += [side for side in sides if _is_thin(side)]
+            elif fill.value:
+                fills.append(Fill(box, _colour(drawn)))
+    return rulings, fills, images
+
+
+def _outlines(path: pdfium.PdfObject) -> Iterator[list[tuple[float, float]]]:
+    """The corners of each outline that a path consists of; one that is closed ends where it begins."""
+    corners: list[tuple[float, float]] = []
+    x, y = ctypes.c_float(), ctypes.c_float()
+    for i in range(raw.FPDFPath_CountSegments(path)):
+        segment = raw.FPDFPath_GetPathSegment(path, i)
+        raw.FPDFPathSegment_GetPoint(segment, x, y)
+        if raw.FPDFPathSegment_GetType(segment) == raw.FPDF_SEGMENT_MOVETO and corners:
+            yield corners
+            corners = []
+        corners.append((x.value, y.value))
+        if raw.FPDFPathSegment_GetClose(segment):
+            corners.append(corners[0])
+    if len(corners) > 1:
+        yield corners
+
+
+def _placed(points: list[tuple[float, float]], drawn: pdfium.PdfObject) -> tuple[float, float, float, float]:
+    """The box around points of an object, as its matrix and those of the forms around it place them on the page."""
+    while drawn is not None:
+        matrix = drawn.get_matrix()
+        points = [matrix.on_point(*point) for point in points]
+        drawn = drawn.container
+    xs, ys = zip(*points, strict=True)
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _colour(drawn: pdfium.PdfObject) -> tuple[int, int, int]:
+    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
+    raw.FPDFPageObj_GetFillColor(drawn, red, green, blue, alpha)
+    return red.value, green.value, blue.value
+
+
+def _is_thin(box: Box) -> bool:
+    return min(box.x1 - box.x0, box.y1 - box.y0) <= THIN

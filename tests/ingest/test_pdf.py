@@ -1,0 +1,563 @@
+"""PDF: what becomes of each thing on a page, and on which page it is said to stand."""
+
+import json
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import pypdfium2 as pdfium
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.builder import Kind, ParsedDocument
+from ingest.readers import read
+from kb.errors import DocumentError
+from tests.conftest import CORPUS, needs_corpus
+from tests.ingest.documents import PROPERTY, corpus_files, read_corpus, show
+
+ROWS = Path(__file__).parent / "pdf_rows.jsonl"
+COVERED_SHARE, OUTLINE_SHARE, ROW_SHARE, PARITY_SHARE = 0.99, 0.95, 0.9, 0.95
+WIDTH, HEIGHT = 600, 800
+TEXT, BOLD, CODE, SIGNS = "F1", "F2", "F3", "F4"
+"""Helvetica, bold, Courier; and a font in which the letters A to D are signs of their own."""
+SIGN_CODES = {"A": "FB01", "B": "00660074", "C": "F0B7", "D": "E123"}
+
+
+# A small writer of PDF
+
+
+def put(x: float, y: float, text: str, *, font: str = TEXT, size: float = 10) -> str:
+    """`y` is counted from the top."""
+    escaped = re.sub(r"([\\()])", r"\\\1", text).encode("cp1252", "replace").decode("latin-1")
+    return f"BT /{font} {size} Tf {x} {HEIGHT - y} Td ({escaped}) Tj ET"
+
+
+def lines(*texts: str, x: float = 72, y: float = 200, font: str = TEXT, size: float = 10, step: float = 12) -> str:
+    return "\n".join(put(x, y + step * i, text, font=font, size=size) for i, text in enumerate(texts))
+
+
+def rule(x0: float, y0: float, x1: float, y1: float) -> str:
+    return f"{x0} {HEIGHT - y0} m {x1} {HEIGHT - y1} l S"
+
+
+def table(
+    rows: Sequence[Sequence[str]], *, y: float, widths: Sequence[float], heads: int = 1, frames: bool = False
+) -> str:
+    """With ruling lines; the first `heads` rows are bold."""
+    xs = [72 + sum(widths[:i]) for i in range(len(widths) + 1)]
+    ys = [y + 20 * i for i in range(len(rows) + 1)]
+    drawn = [rule(xs[0], at, xs[-1], at) for at in ys] + [rule(at, ys[0], at, ys[-1]) for at in xs]
+    for r, row in enumerate(rows):
+        for c, cell in enumerate(row):
+            drawn.append(put(xs[c] + 6, ys[r] + 13, cell, font=BOLD if r < heads else TEXT))
+            if frames:
+                drawn.append(f"{xs[c] + 4} {HEIGHT - ys[r] - 16} {widths[c] - 8} 12 re S")
+    return "\n".join(drawn)
+
+
+def image(x: float, y: float, width: float, height: float) -> str:
+    return f"q {width} 0 0 {height} {x} {HEIGHT - y - height} cm BI /W 1 /H 1 /BPC 8 /CS /G ID \xff EI Q"
+
+
+def pdf(*pages: str, outline: Sequence[tuple[int, str, int, float]] = (), trailer: str = "", extra: str = "") -> bytes:
+    """`outline` has the depth, the title, the page from 1 on and the place on it of each entry."""
+    cmap = "".join(f"<{ord(c):02x}> <{code}>\n" for c, code in SIGN_CODES.items())
+    to_unicode = f"1 begincodespacerange <00> <ff> endcodespacerange {len(SIGN_CODES)} beginbfchar\n{cmap}endbfchar"
+    fonts = {TEXT: "Helvetica", BOLD: "Helvetica-Bold", CODE: "Courier", SIGNS: "Helvetica"}
+    objects = ["", "", _stream(to_unicode)]
+    names = []
+    for name, base in fonts.items():
+        mapping = "/ToUnicode 3 0 R" if name == SIGNS else "/Encoding /WinAnsiEncoding"
+        objects.append(f"<< /Type /Font /Subtype /Type1 /BaseFont /{base} {mapping} >>")
+        names.append(f"/{name} {len(objects)} 0 R")
+    kids = []
+    for page in pages:
+        objects.append(_stream(page))
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] /Contents {len(objects)} 0 R "
+            f"/Resources << /Font << {' '.join(names)} >> >> >>"
+        )
+        kids.append(f"{len(objects)} 0 R")
+    first = len(objects) + 2
+    objects += [""] * bool(outline)
+    for i, (depth, title, page_number, y) in enumerate(outline):
+        after = next((j for j in range(i + 1, len(outline)) if outline[j][0] <= depth), None)
+        links = f"/Next {first + after} 0 R " if after is not None and outline[after][0] == depth else ""
+        if i + 1 < len(outline) and outline[i + 1][0] > depth:
+            links += f"/First {first + i + 1} 0 R /Last {first + i + 1} 0 R /Count 1 "
+        target = f"[{kids[page_number - 1]} /XYZ 0 {HEIGHT - y} 0]"
+        objects.append(f"<< /Title ({title}) /Parent {first - 1} 0 R {links}/Dest {target} >>")
+    if outline:
+        objects[first - 2] = f"<< /First {first} 0 R /Last {first + len(outline) - 1} 0 R /Count {len(outline)} >>"
+    objects[0] = f"<< /Type /Catalog /Pages 2 0 R {f'/Outlines {first - 1} 0 R' if outline else ''} {extra} >>"
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    body = "%PDF-1.7\n"
+    offsets = []
+    for number, content in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n"
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    count = len(objects) + 1
+    end = f"xref\n0 {count}\n0000000000 65535 f \n{table}trailer\n<< /Size {count} /Root 1 0 R {trailer} >>\n"
+    return f"{body}{end}startxref\n{len(body)}\n%%EOF".encode("latin-1")
+
+
+def _stream(content: str) -> str:
+    return f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"
+
+
+def parse(content: bytes) -> ParsedDocument:
+    return read(Path("manual.pdf"), content, root=Path("/"))
+
+
+def shown(*pages: str, outline: Sequence[tuple[int, str, int, float]] = ()) -> list[str]:
+    return [line for line in show(parse(pdf(*pages, outline=outline))).splitlines() if " furniture " not in line]
+
+
+def furniture(*pages: str) -> list[str]:
+    found = show(parse(pdf(*pages))).splitlines()
+    return [line for line in found if " furniture " in line]
+
+
+PROSE = (
+    "The unit reads a tile of the matrix from the local memory of its core,",
+    "multiplies it and adds the product to the accumulators of the unit.",
+    "A program waits for it with a barrier.",
+)
+BODY = lines(*PROSE)
+FLOWED = " ".join(PROSE)
+
+
+# Text
+
+
+def test_lines_of_a_paragraph_are_joined_and_space_between_paragraphs_parts_them() -> None:
+    second = lines(*PROSE, y=200 + 3 * 12 + 8)
+
+    assert shown(f"{BODY}\n{second}") == [f"1 text §: {FLOWED}", f"1 text §: {FLOWED}"]
+
+
+def test_an_indented_line_begins_a_paragraph() -> None:
+    second = f"{put(90, 236, PROSE[0])}\n{lines(*PROSE[1:], y=248)}"
+
+    assert shown(f"{BODY}\n{second}") == [f"1 text §: {FLOWED}", f"1 text §: {FLOWED}"]
+
+
+def test_a_paragraph_that_runs_over_a_page_cites_both() -> None:
+    pages = lines(*PROSE[:1]), lines(*PROSE[1:])
+
+    assert shown(*pages) == [f"1 text §: {PROSE[0]}", f"2 text §: {' '.join(PROSE[1:])}"]
+    assert len([block for block in parse(pdf(*pages)).blocks if block.kind is Kind.TEXT]) == 1
+
+
+def test_columns_are_read_one_after_the_other() -> None:
+    left = [f"Left column line {i:02} which says a few more words" for i in range(10)]
+    right = [text.replace("Left", "Right") for text in left]
+    title = put(
+        72, 150, "A title which runs over both of the columns of this page as one line, from left to right edge"
+    )
+
+    assert shown(f"{title}\n{lines(*left, x=50)}\n{lines(*right, x=320)}") == [
+        "1 text §: A title which runs over both of the columns of this page as one line, from left to right edge",
+        f"1 text §: {' '.join(left)}",
+        f"1 text §: {' '.join(right)}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joined"),
+    [
+        ("All transac-", "tions wait. A word: transactions", "All transactions wait. A word: transactions"),
+        ("With a well-", "known word", "With a well-known word"),
+        ("It has 32-", "bit words", "It has 32-bit words"),
+        ("The v_mfma_-", "form of it: mfmaform", "The v_mfma_- form of it: mfmaform"),
+    ],
+)
+def test_a_hyphen_at_the_end_of_a_line_goes_only_when_the_word_is_known(first: str, second: str, joined: str) -> None:
+    assert shown(lines(first, second)) == [f"1 text §: {joined}"]
+
+
+def test_ligatures_are_spelled() -> None:
+    assert shown(f"{BODY}\n{put(72, 300, 'ABA', font=SIGNS)}")[1:] == ["1 text §: fiftfi"]
+
+
+@pytest.mark.parametrize(
+    ("base", "raised", "text"),
+    [("up to 2", "n", "up to 2^n"), ("from 10", "-12", "from 10^{-12}"), ("the 4", "th", "the 4th")],
+)
+def test_what_is_raised_and_small_is_a_power(base: str, raised: str, text: str) -> None:
+    width = {"up to 2": 33.9, "from 10": 36.1, "the 4": 22.2}[base]
+    page = f"{BODY}\n{put(72, 300, base)}\n{put(72 + width, 296, raised, size=7)}"
+
+    assert shown(page)[1:] == [f"1 text §: {text}"]
+
+
+def test_lists_become_items() -> None:
+    page = "\n".join(
+        [
+            lines("Three things:"),
+            lines("\u2022 first thing", "\u2022 second thing", x=80, y=216),
+            put(88, 240, "goes on"),
+            put(96, 252, "\u2022 inner"),
+            lines("1. one", "2. two", x=72, y=280),
+        ]
+    )
+
+    assert shown(page) == [
+        "1 text §: Three things:",
+        "1 item §: - first thing",
+        "1 item §: - second thing goes on",
+        "1 item §:   - inner",
+        "1 item §: 1. one",
+        "1 item §: 2. two",
+    ]
+
+
+def test_lines_in_a_fixed_font_are_code_with_its_indentation() -> None:
+    code = [put(72, 300, "for i in range(8):", font=CODE), put(72 + 4 * 6, 312, "load(a,  i)", font=CODE)]
+    code.append(put(72, 336, "done()", font=CODE))
+
+    assert shown("\n".join([BODY, *code]))[1:] == [
+        "1 code §: ```",
+        "1 code §: for i in range(8):",
+        "1 code §:     load(a,  i)",
+        "1 code §: done()",
+        "1 code §: ```",
+    ]
+
+
+# Headings
+
+
+def test_the_outline_makes_headings_whatever_they_look_like() -> None:
+    page = f"{put(72, 120, '1.  Memory')}\n{BODY}\n{put(72, 300, '1.1 The scratch-pad')}\n{lines(*PROSE, y=330)}"
+    outline = [(0, "Memory", 1, 110.0), (1, "1.1  The Scratchpad", 1, 290.0), (0, "Not on the page", 1, 400.0)]
+
+    assert shown(page, outline=outline) == [
+        "1 heading §1. Memory: # 1. Memory",
+        f"1 text §1. Memory: {FLOWED}",
+        "1 heading §1. Memory > 1.1 The scratch-pad: ## 1.1 The scratch-pad",
+        f"1 text §1. Memory > 1.1 The scratch-pad: {FLOWED}",
+        "1 heading §Not on the page: # Not on the page",
+    ]
+
+
+def test_without_an_outline_large_and_bold_lines_are_headings() -> None:
+    page = "\n".join(
+        [
+            lines("A long title of", "two lines", y=100, size=18, step=20),
+            put(72, 160, "Memory", font=BOLD, size=13),
+            BODY,
+            put(72, 260, "Banks", font=BOLD),
+            lines(*PROSE, y=280),
+        ]
+    )
+
+    assert [line for line in shown(page) if "heading" in line] == [
+        "1 heading §A long title of two lines: # A long title of two lines",
+        "1 heading §A long title of two lines > Memory: ## Memory",
+        "1 heading §A long title of two lines > Memory > Banks: ### Banks",
+    ]
+
+
+# Furniture
+
+
+def test_what_repeats_at_the_edge_of_pages_is_furniture_and_a_title_that_stands_there_once_is_not() -> None:
+    chapters = ("Memory", "Caches", "Queues", "Clocks")
+    pages = [f"{put(72, 30, 'Manual of the K9')}\n{BODY}\n{put(300, 780, f'- {i} -')}" for i in range(1, 5)]
+    pages[2] += "\n" + put(72, 50, "Errata", font=BOLD, size=14)
+    running = [
+        f"{page}\n{put(400, 780, f'{name} {i + 30}')}"
+        for i, (page, name) in enumerate(zip(pages, chapters, strict=True))
+    ]
+
+    assert [line for line in shown(*running) if PROSE[0] not in line] == ["3 heading §Errata: # Errata"]
+    assert furniture(*running)[:3] == [
+        "1 furniture §: Manual of the K9",
+        "1 furniture §: - 1 - Memory 30",
+        "2 furniture §: Manual of the K9",
+    ]
+
+
+@pytest.mark.parametrize("leaders", [" . . . . . . . ", "..............", " "])
+def test_a_list_of_contents_is_furniture(leaders: str) -> None:
+    entries = [f"{i} Chapter of the manual{leaders}{3 * i}" for i in range(1, 8)]
+    contents = f"{put(72, 100, 'Contents', size=16)}\n{lines(*entries)}"
+
+    assert shown(contents, BODY) == [f"2 text §: {FLOWED}"]
+    assert len(furniture(contents, BODY)) == 8
+
+
+# Tables
+
+
+HEAD = ("Name", "Bits", "Meaning")
+BODY_ROWS = [("EN", "1", "enables the unit"), ("LEN", "8", "length of the tile")]
+WIDTHS = (80, 60, 180)
+
+
+@pytest.mark.parametrize("frames", [False, True])
+def test_ruling_lines_make_a_table_and_its_header_is_what_looks_different(frames: bool) -> None:
+    page = (
+        f"{BODY}\n{put(72, 290, 'Table 1: Fields')}\n{table([HEAD, *BODY_ROWS], y=300, widths=WIDTHS, frames=frames)}"
+    )
+
+    assert shown(page)[1:] == [
+        "1 table §: Table 1: Fields",
+        "1 table §: | Name | Bits | Meaning |",
+        "1 table §: |---|---|---|",
+        "1 table §: | EN | 1 | enables the unit |",
+        "1 table §: | LEN | 8 | length of the tile |",
+    ]
+
+
+def test_a_table_goes_on_over_pages_without_its_header() -> None:
+    upper, lower = (table([HEAD, row], y=y, widths=WIDTHS) for row, y in zip(BODY_ROWS, (700, 100), strict=True))
+
+    assert shown(f"{BODY}\n{upper}", f"{lower}\n{BODY}")[1:-1] == [
+        "1 table §: | Name | Bits | Meaning |",
+        "1 table §: |---|---|---|",
+        "1 table §: | EN | 1 | enables the unit |",
+        "2 table §: | LEN | 8 | length of the tile |",
+    ]
+
+
+def test_a_cell_may_span_rows_and_columns() -> None:
+    page = "\n".join(
+        [
+            *(rule(72, y, 372, y) for y in (300, 340, 360)),
+            rule(172, 320, 372, 320),
+            *(rule(x, 300, x, 360) for x in (72, 172, 372)),
+            rule(272, 320, 272, 360),
+            *(put(80, y, text, font=BOLD) for y, text in ((315, "Unit"),)),
+            *(put(x, y, text, font=BOLD) for x, y, text in ((180, 315, "Size"), (180, 333, "min"), (280, 333, "max"))),
+            *(put(x, 353, text) for x, text in ((80, "tile"), (180, "1"), (280, "8"))),
+        ]
+    )
+
+    assert shown(page) == [
+        "1 table §: | Unit | Size / min | Size / max |",
+        "1 table §: |---|---|---|",
+        "1 table §: | tile | 1 | 8 |",
+    ]
+
+
+def test_a_row_that_counts_bits_names_the_fields_below() -> None:
+    bits = [str(15 - i) if i in (0, 3, 4, 11, 12, 15) else "." for i in range(16)]
+    xs = [72 + 20 * i for i in range(17)]
+    page = "\n".join(
+        [
+            *(rule(72, y, xs[-1], y) for y in (300, 320, 340)),
+            *(rule(x, 300, x, 320) for x in xs),
+            *(rule(xs[i], 320, xs[i], 340) for i in (0, 4, 12, 16)),
+            *(put(x + 4, 313, bit) for x, bit in zip(xs, bits, strict=False)),
+            *(put(xs[i] + 4, 333, text) for i, text in ((0, "code"), (4, "value"), (12, "r"))),
+        ]
+    )
+
+    assert shown(page) == [
+        "1 table §: | 15-12 | 11-4 | 3-0 |",
+        "1 table §: |---|---|---|",
+        "1 table §: | code | value | r |",
+    ]
+
+
+def test_between_three_level_lines_gaps_make_columns() -> None:
+    cells = [
+        (72, "Unit", 311),
+        (200, "Size", 311),
+        (72, "tile", 328),
+        (200, "8 by 8", 328),
+        (72, "bank", 341),
+        (200, "32", 341),
+    ]
+    page = "\n".join([*(rule(72, y, 400, y) for y in (300, 316, 346)), *(put(x, y, text) for x, text, y in cells)])
+
+    assert shown(page) == [
+        "1 table §: | Unit | Size |",
+        "1 table §: |---|---|",
+        "1 table §: | tile | 8 by 8 |",
+        "1 table §: | bank | 32 |",
+    ]
+
+
+# Pages without text, files without sense
+
+
+def test_a_large_image_leaves_a_note() -> None:
+    assert shown(f"{BODY}\n{image(72, 300, 400, 300)}\n{image(72, 700, 10, 10)}")[1:] == ["1 text §: [figure: page 1]"]
+
+
+def test_a_page_that_only_shows_a_scan_or_garbles_its_text_needs_ocr() -> None:
+    garbled = put(72, 200, "DDDD DDDDD DDD", font=SIGNS)
+
+    document = parse(pdf(BODY, image(0, 0, WIDTH, HEIGHT), garbled, ""))
+
+    assert sorted(document.warnings) == ["page 2 needs OCR", "page 3 needs OCR"]
+    assert [block.kind for block in document.blocks] == [Kind.TEXT, Kind.FURNITURE]
+
+
+def test_text_that_stands_upright_is_kept() -> None:
+    upright = "BT /F1 10 Tf 0 1 -1 0 500 300 Tm (Along the edge) Tj ET"
+
+    assert shown(f"{BODY}\n{upright}") == [f"1 text §: {FLOWED}", "1 text §: Along the edge"]
+
+
+ENCRYPTION = "/Filter /Standard /V 1 /R 2 /P -4 /O <" + "61" * 32 + "> /U <" + "62" * 32 + ">"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not a readable PDF"),
+        (b"%PDF-1.7 and nothing else", "not a readable PDF"),
+        (b"\x00" * 5000, "not a readable PDF"),
+        (pdf(), "not a readable PDF"),
+        (pdf(BODY, trailer=f"/Encrypt << {ENCRYPTION} >> /ID [<61> <61>]"), "encrypted"),
+    ],
+)
+def test_what_is_no_pdf_to_read_is_said(content: bytes, said: str) -> None:
+    with pytest.raises(DocumentError, match=said):
+        parse(content)
+
+
+def test_a_broken_table_of_objects_does_not_matter() -> None:
+    content = pdf(BODY)
+
+    assert parse(content.replace(b"startxref", b"startxxxx")).text == FLOWED
+    assert parse(content[: content.index(b"xref")] + b"trailer << /Root 1 0 R >>").text == FLOWED
+
+
+@PROPERTY
+@given(st.integers(0, 5000), st.binary(max_size=60), st.integers(0, 400))
+def test_a_damaged_file_is_read_or_refused(at: int, inserted: bytes, dropped: int) -> None:
+    content = pdf(f"{BODY}\n{table([HEAD, *BODY_ROWS], y=300, widths=WIDTHS)}", outline=[(0, "Memory", 1, 0.0)])
+
+    try:
+        document = parse(content[:at] + inserted + content[at + dropped :])
+    except DocumentError:
+        return
+
+    assert len(document.lines) == 1 + document.text.count("\n")
+
+
+PLACED = st.lists(
+    st.tuples(
+        st.sampled_from([TEXT, BOLD, CODE]),
+        st.sampled_from([6, 10, 10, 10, 18]),
+        st.integers(20, 300),
+        st.integers(1, 60).map(lambda n: 20 + 12.5 * n),
+        st.text(alphabet="abcXYZ019.-_:()|*#\u2022", min_size=1, max_size=20),
+    ),
+    max_size=30,
+    unique_by=lambda part: part[3],
+)
+RULES = st.lists(st.tuples(*[st.integers(0, 40).map(lambda n: 15.0 * n)] * 4), max_size=12)
+
+
+@PROPERTY
+@given(st.lists(st.tuples(PLACED, RULES), min_size=1, max_size=4))
+def test_all_text_of_every_page_is_kept_once(
+    pages: list[tuple[list[tuple[object, ...]], list[tuple[float, ...]]]],
+) -> None:
+    drawn = [
+        "\n".join(
+            [*(put(x, y, text, font=font, size=size) for font, size, x, y, text in parts), *(rule(*r) for r in rules)]
+        )
+        for parts, rules in pages
+    ]
+
+    document = parse(pdf(*drawn))
+
+    given_words = sorted(
+        chain.from_iterable(re.findall(r"[a-zA-Z019]", part[4]) for parts, _ in pages for part in parts)
+    )
+    assert sorted(re.findall(r"[a-zA-Z019]", document.text)) == given_words
+    assert max(document.lines) <= len(pages)
+
+
+# The corpus
+
+
+@needs_corpus
+@pytest.mark.slow
+def test_rows_of_real_tables_come_out_as_rows_under_their_headers() -> None:
+    rows = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]
+    found = set()
+    for path, document in read_corpus(sorted({CORPUS / row["path"] for row in rows})):
+        for block in document.blocks:
+            for row in block.table.rows if block.table else ():
+                page = document.lines[document.text.count("\n", 0, row.start)]
+                for header in (None, tuple(map(squash, block.table.header))):
+                    found.add((str(path.relative_to(CORPUS)), page, header, tuple(map(squash, row.cells))))
+
+    right = sum(
+        (
+            row["path"],
+            row["page"],
+            row["header"] and tuple(map(squash, row["header"])),
+            tuple(map(squash, row["cells"])),
+        )
+        in found
+        for row in rows
+    )
+
+    assert right >= ROW_SHARE * len(rows), f"{right} of {len(rows)}"
+
+
+@needs_corpus
+def test_a_pdf_says_what_its_source_says() -> None:
+    folder = CORPUS / "x86-avx512/libxsmm/documentation"
+    (_, manual), (_, source) = read_corpus([folder / "libxsmm.pdf", folder / "index.md"])
+    kept = letters(manual.text)
+    said = [
+        sentence
+        for block in source.blocks
+        if block.kind in (Kind.TEXT, Kind.ITEM)
+        for sentence in re.split(r"(?<=[.!?:])\s+", " ".join(source.text[block.start : block.end].split()))
+        if len(sentence.split()) > 5
+    ]
+
+    found = sum(letters(sentence) in kept for sentence in said)
+
+    assert found >= PARITY_SHARE * len(said) > 100, f"{found} of {len(said)}"
+
+
+@needs_corpus
+@pytest.mark.slow
+def test_real_documents_keep_their_words_and_their_outline() -> None:
+    for path, document in read_corpus(corpus_files(".pdf")):
+        with pdfium.PdfDocument(path) as file:
+            words = set()
+            for page in file:
+                text = page.get_textpage().get_text_range()
+                words |= set(re.findall(r"[A-Za-z0-9_.]{3,}", normal(text)))
+            titles = [(entry.get_dest().get_index() + 1, letters(entry.get_title())) for entry in file.get_toc()]
+        kept = re.sub(r"[\^{}]", "", squash(normal(document.text)))
+        covered = sum(word in kept for word in words)
+        headings: dict[int, str] = defaultdict(str)
+        for block in document.blocks:
+            if block.kind is Kind.HEADING:
+                page = document.lines[document.text.count("\n", 0, block.start)]
+                headings[page] += letters(document.text[block.start : block.end]) + " "
+        shown_titles = sum(title in headings[page] + headings[page + 1] for page, title in titles)
+
+        assert covered >= COVERED_SHARE * len(words), f"{path.name}: {covered} of {len(words)}"
+        assert shown_titles >= OUTLINE_SHARE * len(titles), f"{path.name}: {shown_titles} of {len(titles)}"
+
+
+def squash(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def normal(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).replace("\ufffe", "-").replace("\x02", "-")
+
+
+def letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
