@@ -20,8 +20,8 @@ _LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 """Which Python and docutils take for ends of lines, and editors do not."""
 
 MAX_DEPTH = 8
-MAX_CHARACTERS = 50_000_000
-"""Of all that one document takes in, however often."""
+MAX_CHARACTERS = 3_000_000
+"""Of all that one document takes in, however often: docutils reads some 200,000 a second."""
 
 
 @dataclass(slots=True)
