@@ -23,8 +23,8 @@ ROWS = Path(__file__).parent / "pdf_rows.jsonl"
 COVERED_SHARE, OUTLINE_SHARE, ROW_SHARE, PARITY_SHARE = 0.99, 0.95, 0.9, 0.95
 WIDTH, HEIGHT = 600, 800
 TEXT, BOLD, CODE, SIGNS = "F1", "F2", "F3", "F4"
-"""Helvetica, bold, Courier; and a font in which the letters A to D are signs of their own."""
-SIGN_CODES = {"A": "FB01", "B": "00660074", "C": "F0B7", "D": "E123"}
+"""Helvetica, bold, Courier; and a font in which the letters A to E are signs of their own."""
+SIGN_CODES = {"A": "FB01", "B": "00660074", "C": "F0B7", "D": "E123", "E": "D835DC65"}
 
 
 # A small writer of PDF
@@ -181,8 +181,8 @@ def test_a_hyphen_at_the_end_of_a_line_goes_only_when_the_word_is_known(first: s
     assert shown(lines(first, second)) == [f"1 text §: {joined}"]
 
 
-def test_ligatures_are_spelled() -> None:
-    assert shown(f"{BODY}\n{put(72, 300, 'ABA', font=SIGNS)}")[1:] == ["1 text §: fiftfi"]
+def test_ligatures_and_mathematical_letters_are_spelled() -> None:
+    assert shown(f"{BODY}\n{put(72, 300, 'ABAE', font=SIGNS)}")[1:] == ["1 text §: fiftfix"]
 
 
 @pytest.mark.parametrize(
