@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
@@ -28,7 +29,7 @@ from ingest.readers.pdf_lines import (
     pieces_of,
     spacing_of,
 )
-from ingest.readers.pdf_page import Box, Page, load
+from ingest.readers.pdf_page import Bookmark, Box, Page, clean, load, outline_of
 from ingest.readers.pdf_tables import Grid, grids_of
 from ingest.source import Source
 from kb.errors import DocumentError
@@ -40,7 +41,6 @@ _HEADING_SIZE, _HEADING_CHARACTERS, _HEADING_LINES = 1.12, 120, 3
 _CAPTION_GAP = 30.0
 _FAR = 1e6
 _CODE_GAP, _WITHIN_SENTENCE, _INDENT = 2.2, 1.3, 0.8
-_MOST_OUTLINE = 20_000
 
 _CAPTION = re.compile(r"(table|figure|fig\.|listing)\s*[A-Z]?[\d.-]+", re.IGNORECASE)
 _BULLET = re.compile(r"([•◦▪▫‣⁃∙·●○■□➢➤✓\ufffd*–—-])\s+(?=\S)")
@@ -55,14 +55,6 @@ class Figure:
     box: Box
 
 
-@dataclass(slots=True)
-class Bookmark:
-    level: int
-    title: str
-    page: int
-    y: float
-
-
 def read(source: Source) -> ParsedDocument:
     try:
         opened = pdfium.PdfDocument(source.content)
@@ -72,25 +64,14 @@ def read(source: Source) -> ParsedDocument:
         raise DocumentError(f"{source.path} is not a readable PDF: {error}", hint="save it as PDF again") from error
     builder = DocumentBuilder()
     with opened as document:
-        if title := document.get_metadata_value("Title").replace("\0", "").strip():
+        if title := clean(partial(document.get_metadata_value, "Title")):
             builder.metadata["title"] = title
-        bookmarks = _outline(document)
+        bookmarks = outline_of(document)
         sheets = list(_sheets(document, builder))
     for number, text in move_furniture(sheets):
         builder.furniture(text, number)
     _Writer(builder, sheets, bookmarks).write()
     return builder.build()
-
-
-def _outline(document: pdfium.PdfDocument) -> list[Bookmark]:
-    found = []
-    for entry, _ in zip(document.get_toc(), range(_MOST_OUTLINE), strict=False):
-        title = " ".join(unicodedata.normalize("NFKC", entry.get_title()).replace("\0", "").split())
-        if title and (target := entry.get_dest()) and (page := target.get_index()) is not None:
-            mode, view = target.get_view()
-            y = -view[1] if mode == raw.PDFDEST_VIEW_XYZ and len(view) > 1 and view[1] else float("-inf")
-            found.append(Bookmark(entry.level + 1, title, page + 1, y))
-    return found
 
 
 def _sheets(document: pdfium.PdfDocument, builder: DocumentBuilder) -> Iterator[Sheet]:
@@ -104,18 +85,16 @@ def _sheets(document: pdfium.PdfDocument, builder: DocumentBuilder) -> Iterator[
         except pdfium.PdfiumError:
             unread["cannot be read"].append(number)
             continue
-        sheet = _sheet(page)
         size = _area(page.area)
         glyphs = len(page.glyphs) + len(page.turned)
         if page.unknown > _UNKNOWN_SHARE * glyphs:
             unread["needs OCR"].append(number)
-            for part in sheet.parts:
-                if isinstance(part, Line):
-                    builder.furniture(part.text, number)
+            for line in lines_of(pieces_of([*page.glyphs, *page.turned])):
+                builder.furniture(line.text, number)
         elif not glyphs and any(_area(image) >= _WHOLE_PAGE * size for image in page.images):
             unread["needs OCR"].append(number)
         else:
-            yield sheet
+            yield _sheet(page)
     for what, numbers in unread.items():
         builder.warnings += [f"page {number} {what}" for number in numbers]
 

@@ -5,7 +5,9 @@ All places are in points as a reader sees them: x to the right, y downwards, the
 
 import ctypes
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -26,6 +28,9 @@ _FORM_DEPTH = 8
 _MOST_SEGMENTS = 50_000
 """Drawings with more are pictures, not tables."""
 _FIXED_PITCH = 1
+_HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
+_MATHEMATICAL = range(0x1D400, 0x1D800)
+_MOST_OUTLINE = 20_000
 _BOLD = re.compile(r"bold|black|heavy|semibd|demi", re.IGNORECASE)
 _MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|code|\bnimbusmon", re.IGNORECASE)
 _SPELLED = {ord(c): s for c, s in zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)}
@@ -80,6 +85,15 @@ class Page:
     """Glyphs that stand for no character."""
 
 
+@dataclass(slots=True)
+class Bookmark:
+    level: int
+    title: str
+    page: int
+    y: float
+    """Where on the page it leads; minus infinity where that is not said."""
+
+
 def load(page: pdfium.PdfPage, number: int) -> Page:
     """Read a page of pypdfium2.
 
@@ -93,7 +107,11 @@ def load(page: pdfium.PdfPage, number: int) -> Page:
         text.close()
     turn = max(by_turn, key=lambda t: len(by_turn[t]), default=0)
     level = by_turn.pop(turn, [])
-    rulings, fills, images = _drawn(page, turn)
+    rulings: list[Box] = []
+    fills: list[Fill] = []
+    images: list[Box] = []
+    with suppress(pdfium.PdfiumError):  # Text goes without its drawings.
+        rulings, fills, images = _drawn(page, turn)
     rest = [glyph for glyphs in by_turn.values() for glyph in glyphs]
     return Page(number, _turned(page.get_bbox(), turn), level, rest, rulings, fills, images, unknown)
 
@@ -104,9 +122,15 @@ def _glyphs(text: pdfium.PdfTextPage) -> tuple[dict[int, list[Glyph]], int]:
     fonts: dict[int | None, tuple[Font, int]] = {}
     rect, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
     word_gap = _NO_SPACE
-    unknown = 0
+    unknown = high = 0
     for i in range(text.count_chars()):
         code = raw.FPDFText_GetUnicode(text, i)
+        if code in _HIGH:  # pdfium gives UTF-16.
+            high = code
+            continue
+        if code in _LOW and high:
+            code = 0x10000 + ((high - _HIGH.start) << 10) + code - _LOW.start
+        high = 0
         drawn = ctypes.cast(raw.FPDFText_GetTextObject(text, i), ctypes.c_void_p).value
         character = _SPELLED.get(code) or (chr(code) if code <= 0x10FFFF else _UNKNOWN)
         if (not drawn and code != 0x02) or character.isspace() or (code in _SPELLED and not _SPELLED[code]):
@@ -115,6 +139,8 @@ def _glyphs(text: pdfium.PdfTextPage) -> tuple[dict[int, list[Glyph]], int]:
         if 0xD800 <= code <= 0xF8FF or code == 0xFFFD or (code < 0x20 and code != 0x02):
             unknown += 1
             character = _UNKNOWN
+        if code in _MATHEMATICAL:
+            character = unicodedata.normalize("NFKC", character)
         if drawn not in fonts:
             fonts[drawn] = _font(text, i)
         font, turn = fonts[drawn]
@@ -223,3 +249,23 @@ def _colour(drawn: pdfium.PdfObject) -> tuple[int, int, int]:
 
 def _is_thin(box: Box) -> bool:
     return min(box.x1 - box.x0, box.y1 - box.y0) <= THIN
+
+
+def outline_of(document: pdfium.PdfDocument) -> list[Bookmark]:
+    """Entries that lead to a page."""
+    found = []
+    for entry, _ in zip(document.get_toc(), range(_MOST_OUTLINE), strict=False):
+        title = clean(entry.get_title)
+        if title and (target := entry.get_dest()) and (page := target.get_index()) is not None:
+            mode, view = target.get_view()
+            y = -view[1] if mode == raw.PDFDEST_VIEW_XYZ and len(view) > 1 and view[1] else float("-inf")
+            found.append(Bookmark(entry.level + 1, title, page + 1, y))
+    return found
+
+
+def clean(title: Callable[[], str]) -> str:
+    """What pypdfium2 gives as one line; nothing where it cannot be decoded."""
+    try:
+        return " ".join(unicodedata.normalize("NFKC", title()).replace("\0", "").split())
+    except UnicodeDecodeError:
+        return ""

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from ingest.readers.pdf_lines import Line, Piece, flows, lines_of, pieces_of, rows_of
@@ -243,7 +244,7 @@ def _places(values: list[float]) -> list[float]:
 
 def _walls(rulings: Iterable[Ruling], across: list[float], along: list[float]) -> set[tuple[int, int]]:
     """Which units have a line on their upper or left side: (place across the lines, place along them)."""
-    found = set()
+    found: set[tuple[int, int]] = set()
     for ruling in rulings:
         place = bisect_right(across, ruling.at + _SNAP / 2) - 1
         first = bisect_left(along, ruling.start - _SNAP)
@@ -320,17 +321,18 @@ def _read_bit_ruler(grid: Grid) -> int:
 def _header_rows(rows: list[list[GridCell]]) -> int:
     """How many rows on top are set apart from all below by their font or else by their colour.
 
-    Where the first column is, the first row is taken for a header too.
+    Where the first column is, the first row is taken for a header too; and a row whose cells span columns of the next.
     """
     filled = [[cell for cell in row if cell.lines] for row in rows]
     most = min(_MOST_HEADER_ROWS, len(rows) - 1)
-    for style in (lambda cell: cell.font, lambda cell: cell.colour):
+    split = 2 if most > 1 and len(filled[0]) > 1 and any(cell.columns > 1 for cell in filled[0]) else 0
+    for style in (attrgetter("font"), attrgetter("colour")):
         styles = [{style(cell) for cell in row} for row in filled]
         for count in range(most, 0, -1):
             # A title between the rows of a table looks like its header, and so does the first column.
             rest = {style(cell) for row in filled[count:] if len(row) > 1 for cell in row if cell.column}
             if rest and all(row and not row & (rest | _BLANK) for row in styles[:count]):
-                return count
+                return max(count, split)
     first = {row[0].colour for row in filled if row}
     others = {cell.colour for row in filled for cell in row[1:]}
-    return int(most > 0 and len(rows[0]) > 2 and not first & (others | _BLANK))
+    return max(split, int(most > 0 and len(rows[0]) > 2 and not first & (others | _BLANK)))

@@ -1,14 +1,10 @@
 """PDF: what becomes of each thing on a page, and on which page it is said to stand."""
 
-import json
 import re
-import unicodedata
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-import pypdfium2 as pdfium
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,98 +12,8 @@ from hypothesis import strategies as st
 from ingest.builder import Kind, ParsedDocument
 from ingest.readers import read
 from kb.errors import DocumentError
-from tests.conftest import CORPUS, needs_corpus
-from tests.ingest.documents import PROPERTY, corpus_files, read_corpus, show
-
-ROWS = Path(__file__).parent / "pdf_rows.jsonl"
-COVERED_SHARE, OUTLINE_SHARE, ROW_SHARE, PARITY_SHARE = 0.99, 0.95, 0.9, 0.95
-WIDTH, HEIGHT = 600, 800
-TEXT, BOLD, CODE, SIGNS = "F1", "F2", "F3", "F4"
-"""Helvetica, bold, Courier; and a font in which the letters A to D are signs of their own."""
-SIGN_CODES = {"A": "FB01", "B": "00660074", "C": "F0B7", "D": "E123"}
-
-
-# A small writer of PDF
-
-
-def put(x: float, y: float, text: str, *, font: str = TEXT, size: float = 10) -> str:
-    """`y` is counted from the top."""
-    escaped = re.sub(r"([\\()])", r"\\\1", text).encode("cp1252", "replace").decode("latin-1")
-    return f"BT /{font} {size} Tf {x} {HEIGHT - y} Td ({escaped}) Tj ET"
-
-
-def lines(*texts: str, x: float = 72, y: float = 200, font: str = TEXT, size: float = 10, step: float = 12) -> str:
-    return "\n".join(put(x, y + step * i, text, font=font, size=size) for i, text in enumerate(texts))
-
-
-def rule(x0: float, y0: float, x1: float, y1: float) -> str:
-    return f"{x0} {HEIGHT - y0} m {x1} {HEIGHT - y1} l S"
-
-
-def table(
-    rows: Sequence[Sequence[str]], *, y: float, widths: Sequence[float], heads: int = 1, frames: bool = False
-) -> str:
-    """With ruling lines; the first `heads` rows are bold."""
-    xs = [72 + sum(widths[:i]) for i in range(len(widths) + 1)]
-    ys = [y + 20 * i for i in range(len(rows) + 1)]
-    drawn = [rule(xs[0], at, xs[-1], at) for at in ys] + [rule(at, ys[0], at, ys[-1]) for at in xs]
-    for r, row in enumerate(rows):
-        for c, cell in enumerate(row):
-            drawn.append(put(xs[c] + 6, ys[r] + 13, cell, font=BOLD if r < heads else TEXT))
-            if frames:
-                drawn.append(f"{xs[c] + 4} {HEIGHT - ys[r] - 16} {widths[c] - 8} 12 re S")
-    return "\n".join(drawn)
-
-
-def image(x: float, y: float, width: float, height: float) -> str:
-    return f"q {width} 0 0 {height} {x} {HEIGHT - y - height} cm BI /W 1 /H 1 /BPC 8 /CS /G ID \xff EI Q"
-
-
-def pdf(*pages: str, outline: Sequence[tuple[int, str, int, float]] = (), trailer: str = "", extra: str = "") -> bytes:
-    """`outline` has the depth, the title, the page from 1 on and the place on it of each entry."""
-    cmap = "".join(f"<{ord(c):02x}> <{code}>\n" for c, code in SIGN_CODES.items())
-    to_unicode = f"1 begincodespacerange <00> <ff> endcodespacerange {len(SIGN_CODES)} beginbfchar\n{cmap}endbfchar"
-    fonts = {TEXT: "Helvetica", BOLD: "Helvetica-Bold", CODE: "Courier", SIGNS: "Helvetica"}
-    objects = ["", "", _stream(to_unicode)]
-    names = []
-    for name, base in fonts.items():
-        mapping = "/ToUnicode 3 0 R" if name == SIGNS else "/Encoding /WinAnsiEncoding"
-        objects.append(f"<< /Type /Font /Subtype /Type1 /BaseFont /{base} {mapping} >>")
-        names.append(f"/{name} {len(objects)} 0 R")
-    kids = []
-    for page in pages:
-        objects.append(_stream(page))
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] /Contents {len(objects)} 0 R "
-            f"/Resources << /Font << {' '.join(names)} >> >> >>"
-        )
-        kids.append(f"{len(objects)} 0 R")
-    first = len(objects) + 2
-    objects += [""] * bool(outline)
-    for i, (depth, title, page_number, y) in enumerate(outline):
-        after = next((j for j in range(i + 1, len(outline)) if outline[j][0] <= depth), None)
-        links = f"/Next {first + after} 0 R " if after is not None and outline[after][0] == depth else ""
-        if i + 1 < len(outline) and outline[i + 1][0] > depth:
-            links += f"/First {first + i + 1} 0 R /Last {first + i + 1} 0 R /Count 1 "
-        target = f"[{kids[page_number - 1]} /XYZ 0 {HEIGHT - y} 0]"
-        objects.append(f"<< /Title ({title}) /Parent {first - 1} 0 R {links}/Dest {target} >>")
-    if outline:
-        objects[first - 2] = f"<< /First {first} 0 R /Last {first + len(outline) - 1} 0 R /Count {len(outline)} >>"
-    objects[0] = f"<< /Type /Catalog /Pages 2 0 R {f'/Outlines {first - 1} 0 R' if outline else ''} {extra} >>"
-    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
-    body = "%PDF-1.7\n"
-    offsets = []
-    for number, content in enumerate(objects, 1):
-        offsets.append(len(body))
-        body += f"{number} 0 obj\n{content}\nendobj\n"
-    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    count = len(objects) + 1
-    end = f"xref\n0 {count}\n0000000000 65535 f \n{table}trailer\n<< /Size {count} /Root 1 0 R {trailer} >>\n"
-    return f"{body}{end}startxref\n{len(body)}\n%%EOF".encode("latin-1")
-
-
-def _stream(content: str) -> str:
-    return f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"
+from tests.ingest.documents import PROPERTY, show
+from tests.ingest.pdf_writer import BOLD, CODE, HEIGHT, SIGNS, TEXT, WIDTH, image, lines, pdf, put, rule, table
 
 
 def parse(content: bytes) -> ParsedDocument:
@@ -181,8 +87,8 @@ def test_a_hyphen_at_the_end_of_a_line_goes_only_when_the_word_is_known(first: s
     assert shown(lines(first, second)) == [f"1 text §: {joined}"]
 
 
-def test_ligatures_are_spelled() -> None:
-    assert shown(f"{BODY}\n{put(72, 300, 'ABA', font=SIGNS)}")[1:] == ["1 text §: fiftfi"]
+def test_ligatures_and_mathematical_letters_are_spelled() -> None:
+    assert shown(f"{BODY}\n{put(72, 300, 'ABAE', font=SIGNS)}")[1:] == ["1 text §: fiftfix"]
 
 
 @pytest.mark.parametrize(
@@ -479,85 +385,3 @@ def test_all_text_of_every_page_is_kept_once(
     )
     assert sorted(re.findall(r"[a-zA-Z019]", document.text)) == given_words
     assert max(document.lines) <= len(pages)
-
-
-# The corpus
-
-
-@needs_corpus
-@pytest.mark.slow
-def test_rows_of_real_tables_come_out_as_rows_under_their_headers() -> None:
-    rows = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]
-    found = set()
-    for path, document in read_corpus(sorted({CORPUS / row["path"] for row in rows})):
-        for block in document.blocks:
-            for row in block.table.rows if block.table else ():
-                page = document.lines[document.text.count("\n", 0, row.start)]
-                for header in (None, tuple(map(squash, block.table.header))):
-                    found.add((str(path.relative_to(CORPUS)), page, header, tuple(map(squash, row.cells))))
-
-    right = sum(
-        (
-            row["path"],
-            row["page"],
-            row["header"] and tuple(map(squash, row["header"])),
-            tuple(map(squash, row["cells"])),
-        )
-        in found
-        for row in rows
-    )
-
-    assert right >= ROW_SHARE * len(rows), f"{right} of {len(rows)}"
-
-
-@needs_corpus
-def test_a_pdf_says_what_its_source_says() -> None:
-    folder = CORPUS / "x86-avx512/libxsmm/documentation"
-    (_, manual), (_, source) = read_corpus([folder / "libxsmm.pdf", folder / "index.md"])
-    kept = letters(manual.text)
-    said = [
-        sentence
-        for block in source.blocks
-        if block.kind in (Kind.TEXT, Kind.ITEM)
-        for sentence in re.split(r"(?<=[.!?:])\s+", " ".join(source.text[block.start : block.end].split()))
-        if len(sentence.split()) > 5
-    ]
-
-    found = sum(letters(sentence) in kept for sentence in said)
-
-    assert found >= PARITY_SHARE * len(said) > 100, f"{found} of {len(said)}"
-
-
-@needs_corpus
-@pytest.mark.slow
-def test_real_documents_keep_their_words_and_their_outline() -> None:
-    for path, document in read_corpus(corpus_files(".pdf")):
-        with pdfium.PdfDocument(path) as file:
-            words = set()
-            for page in file:
-                text = page.get_textpage().get_text_range()
-                words |= set(re.findall(r"[A-Za-z0-9_.]{3,}", normal(text)))
-            titles = [(entry.get_dest().get_index() + 1, letters(entry.get_title())) for entry in file.get_toc()]
-        kept = re.sub(r"[\^{}]", "", squash(normal(document.text)))
-        covered = sum(word in kept for word in words)
-        headings: dict[int, str] = defaultdict(str)
-        for block in document.blocks:
-            if block.kind is Kind.HEADING:
-                page = document.lines[document.text.count("\n", 0, block.start)]
-                headings[page] += letters(document.text[block.start : block.end]) + " "
-        shown_titles = sum(title in headings[page] + headings[page + 1] for page, title in titles)
-
-        assert covered >= COVERED_SHARE * len(words), f"{path.name}: {covered} of {len(words)}"
-        assert shown_titles >= OUTLINE_SHARE * len(titles), f"{path.name}: {shown_titles} of {len(titles)}"
-
-
-def squash(text: str) -> str:
-    return re.sub(r"\s+", "", text)
-
-
-def normal(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).replace("\ufffe", "-").replace("\x02", "-")
-
-
-def letters(text: str) -> str:
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
