@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.search_quality import origin
 from tests.ingest.tables import faults, gold_tables
 
-LIBRARIES = ("kb-hardware", "docutils", "markdown-it-py", "pdfplumber", "pypdfium2", "selectolax")
+LIBRARIES = ("kb-hardware", "docutils", "markdown-it-py", "pypdfium2", "selectolax")
 
 
 def main() -> None:

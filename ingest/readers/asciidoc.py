@@ -15,7 +15,7 @@ from ingest.readers.asciidoc_inline import inline
 from ingest.readers.asciidoc_source import ATTRIBUTE, Attributes, expand
 from ingest.readers.asciidoc_syntax import Style
 from ingest.readers.asciidoc_table import RawCell, RawTable, raw_table
-from ingest.readers.html_fragment import numbered_lines
+from ingest.readers.html import add_html
 from ingest.source import Source
 
 
@@ -193,7 +193,7 @@ class _Blocks:
         elif line[:2] == "++" and name not in syntax.MATH:
             self._end_lead()
             self._caption()
-            self._out.lines([(first + n, text) for n, text in numbered_lines("\n".join(body))])
+            add_html(self._out, "\n".join(body), first)
         elif line[:4] in ("----", "....") or line[:2] == "++" or name in syntax.CODE:
             self._code(body, first, self._style.language)
         else:
