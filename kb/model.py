@@ -48,21 +48,33 @@ class Citation(Frozen):
     """Headings from the document's top to the passage."""
     line_start: int
     line_end: int
-    """First and last line in the file, counted from 1, inclusive."""
+    """First and last line in the file, of a PDF its pages, counted from 1, inclusive."""
 
     @property
     def place(self) -> str:
-        """File and lines, as editors take them."""
-        return f"{self.path}:{self.line_start}" + (f"-{self.line_end}" if self.line_end > self.line_start else "")
+        """File and lines as editors take them, of a PDF as browsers do."""
+        return f"{self.path}{'#page=' if self._has_pages else ':'}{self._range}"
 
     @property
     def brief(self) -> str:
         """Without the section."""
-        return f"[{self.path}@{self.sha256[:8]} L{self.place.rpartition(':')[2]}]"
+        return f"[{self.path}@{self.sha256[:8]} {self._lines}]"
 
     def __str__(self) -> str:
         section = f" §{' > '.join(self.section[-2:])}" if self.section else ""
-        return f"[{self.path}@{self.sha256[:8]}{section} L{self.place.rpartition(':')[2]}]"
+        return f"[{self.path}@{self.sha256[:8]}{section} {self._lines}]"
+
+    @property
+    def _has_pages(self) -> bool:
+        return self.path.lower().endswith(".pdf")
+
+    @property
+    def _range(self) -> str:
+        return f"{self.line_start}" + (f"-{self.line_end}" if self.line_end > self.line_start else "")
+
+    @property
+    def _lines(self) -> str:
+        return ("p." if self._has_pages else "L") + self._range
 
 
 class Trust(StrEnum):

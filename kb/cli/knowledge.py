@@ -155,7 +155,7 @@ def cite(
         print_json(place)
         return
     show(f"{place.citation}")
-    show(f"{place.file}:{place.citation.line_start}")
+    show(f"{place.file}{place.citation.place.removeprefix(place.citation.path)}")
     if place.cell:
         show(place.cell)
     if not place.file_exists:
