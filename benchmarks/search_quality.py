@@ -4,8 +4,8 @@
     python benchmarks/search_quality.py QUESTIONS.jsonl --scorer score.py --formats md rst --out results/search.json
 
 Each line of QUESTIONS has `id`, `target` (or null), `query`, `phrasings` and `evidence` with paths below CORPUS. The
-scorer is a Python file with `score(run, questions)` and `summary(rows)`. Every question is asked twice: the query
-alone, and the query together with its phrasings. The result names device, versions and commit.
+scorer is a Python file with `score(run, questions)`, `summary(rows)` and `answers(unit, question)`. Every question is
+asked twice: the query alone, and the query together with its phrasings. The result names device, versions and commit.
 """
 
 import argparse
@@ -16,11 +16,14 @@ import os
 import platform
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median, quantiles
 from types import ModuleType
+
+import numpy as np
 
 import kb as knowledge
 from kb.model import Hit
@@ -40,6 +43,7 @@ def main() -> None:
             "questions": len(questions),
             "catalog": kb.catalog.counts(),
             "model": kb.embedder.fingerprint if kb.embedder else None,
+            "answered by one stored passage": ceiling(kb, questions, scorer),
             "query alone": measure(kb, questions, scorer, phrasings=False),
             "query and phrasings": measure(kb, questions, scorer, phrasings=True),
         }
@@ -64,6 +68,22 @@ def measure(kb: KnowledgeBase, questions: list[dict], scorer: ModuleType, *, phr
     scores = {name: round(value, 3) for name, value in summary.items() if math.isfinite(value)}
     times = {"median": round(median(seconds), 4), "95th percentile": round(quantiles(seconds, n=20)[-1], 4)}
     return {"scores": scores, "seconds of a search": times}
+
+
+def ceiling(kb: KnowledgeBase, questions: list[dict], scorer: ModuleType) -> dict:
+    """The share of the answerable questions that some passage answers alone: what cutting documents up has left."""
+    by_path: dict[str, list[dict]] = defaultdict(list)
+    ids, _ = kb.catalog.vectors(kb.embedder.fingerprint)
+    for passage in kb.catalog.passages(np.unique(ids).tolist()):
+        unit = {"paths": [passage.citation.path.removeprefix("hardware_docs/")], "text": passage.shown}
+        by_path[unit["paths"][0]].append(unit)
+    answerable = [q for q in questions if q["evidence"]]
+    missed = [
+        q["id"]
+        for q in answerable
+        if not any(scorer.answers(unit, q) for e in q["evidence"] for unit in by_path[e["path"]])
+    ]
+    return {"share": round(1 - len(missed) / len(answerable), 4), "missed": missed}
 
 
 def question_arguments(description: str) -> argparse.ArgumentParser:
