@@ -168,7 +168,7 @@ class DocumentBuilder:
         if text.strip():
             self._furniture.append((line, " ".join(text.split())))
 
-    def build(self, *, includes: Sequence[str] = ()) -> ParsedDocument:
+    def build(self) -> ParsedDocument:
         if self._furniture:
             self._open.clear()
             self._emit(Kind.FURNITURE, [text for _, text in self._furniture], [line for line, _ in self._furniture])
@@ -179,8 +179,7 @@ class DocumentBuilder:
             tuple(self._blocks),
             sections,
             self.metadata,
-            tuple(includes),
-            tuple(self.warnings),
+            warnings=tuple(self.warnings),
         )
 
     def _flow(self, kind: Kind, text: str, line: int, first: str, rest: str) -> None:

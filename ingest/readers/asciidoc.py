@@ -24,9 +24,7 @@ def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder(warnings=expanded.warnings)
     document = _Document(builder, syntax.labels("\n".join(expanded.lines)))
     _Blocks(document, expanded.lines, is_whole=True).read()
-    numbers = expanded.numbers
-    built = builder.build(includes=expanded.files)
-    return replace(built, lines=tuple(numbers[min(line, len(numbers)) - 1] for line in built.lines))
+    return expanded.cite(builder.build())
 
 
 @dataclass(slots=True)

@@ -1,12 +1,11 @@
 """AsciiDoc's `include` and conditionals, resolved as text before parsing; files are read inside the root only."""
 
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ingest.readers.includes import Expanded, IncludeError
 from ingest.source import Source
-from kb.errors import DocumentError
 
 ATTRIBUTE = re.compile(r":(!?)([A-Za-z0-9_][\w-]*)(!?):(?:[ \t]+(.*))?$")
 _DIRECTIVE = re.compile(r"(include|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]$")
@@ -14,7 +13,6 @@ _TAG = re.compile(r"\b(tag|end)::([\w.-]+)\[\]")
 _REFERENCE = re.compile(r"\\?\{([A-Za-z0-9_][\w-]*)\}")
 _MARKUP = {".adoc", ".asciidoc", ".asc", ".ad", ".txt"}
 
-MAX_DEPTH = 8
 MAX_CHARACTERS = 50_000_000
 """Of all that one document takes in, however often."""
 MAX_VALUE = 500
@@ -51,30 +49,18 @@ class Attributes(dict[str, str]):
 
 
 @dataclass(slots=True)
-class Expanded:
-    """Lines of a file with its includes in place; an included line has the number of the line that includes it."""
-
-    root: Path
+class _Expanded(Expanded):
     attributes: Attributes = field(default_factory=Attributes)
-    lines: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    """Included, or would be if they were there."""
-    warnings: list[str] = field(default_factory=list)
-    characters: int = 0
-
-    def add(self, line: str, number: int) -> None:
-        self.lines.append(line)
-        self.numbers.append(number)
 
 
 def expand(source: Source) -> Expanded:
-    out = Expanded(source.root.resolve())
-    _expand(source.text, source.path, None, (source.path.resolve(),), out)
+    out = _Expanded(source.root.resolve(), MAX_CHARACTERS)
+    _expand(source.text, (source.path,), None, out)
     return out
 
 
-def _expand(text: str, path: Path, number: int | None, above: tuple[Path, ...], out: Expanded) -> None:
+def _expand(text: str, files: tuple[Path, ...], number: int | None, out: _Expanded) -> None:
+    """Add the lines of `text`, that of the last of `files`."""
     with_alternative = set(re.findall(r"^ifndef::([^\[]*)\[", text, re.MULTILINE))
     kept = [True]
     for own, raw in enumerate(text.split("\n"), 1):
@@ -90,7 +76,7 @@ def _expand(text: str, path: Path, number: int | None, above: tuple[Path, ...], 
             kept = kept[:-1] or [True]
         elif name == "include":
             if kept[-1]:
-                _include(out.attributes.fill(target), _options(content), path, place, above, out)
+                _include(out.attributes.fill(target), _options(content), files, place, out)
         else:
             holds = name == "ifeval" or _holds(name, target, out.attributes, with_alternative)
             if name == "ifeval" or not content:
@@ -110,38 +96,24 @@ def _holds(name: str, target: str, attributes: Attributes, with_alternative: set
     return not defined if name == "ifndef" else defined or target not in with_alternative
 
 
-def _include(
-    name: str, options: dict[str, str], path: Path, number: int, above: tuple[Path, ...], out: Expanded
-) -> None:
-    place = Path(os.path.realpath(path.parent / name.replace("\0", "")))
-    content = reason = ""
-    if not place.is_relative_to(out.root):
-        reason = "is not a file inside the ingested folder"
-    elif place in above:
-        reason = "includes itself"
-    elif len(above) > MAX_DEPTH or out.characters > MAX_CHARACTERS:
-        reason = "is one include too many"
-    else:
-        out.files.append(str(place))
-        try:
-            content = Source(place, out.root, place.read_bytes()).text
-        except (DocumentError, OSError):
-            reason = "is not a text file inside the ingested folder"
-    if reason:
+def _include(name: str, options: dict[str, str], files: tuple[Path, ...], number: int, out: _Expanded) -> None:
+    try:
+        included, content = out.take([files[-1].parent / name], files)
+    except IncludeError as reason:
         if "optional" not in options.get("opts", ""):
             out.warnings.append(f"line {number}: include of {name}: {reason}")
             out.add(f"include::{name}[]", number)
         return
     out.characters += len(content)
     content = _part(content, options)
-    if place.suffix.lower() not in _MARKUP:
+    if included.suffix.lower() not in _MARKUP:
         for line in content.rstrip("\n").split("\n"):
             out.add(line, number)
         return
     offset = _offset(options.get("leveloffset", ""))
     for line in ["", f":leveloffset: {offset:+}", ""] if offset else []:
         out.add(line, number)
-    _expand(content.removesuffix("\n"), place, number, (*above, place), out)
+    _expand(content.removesuffix("\n"), (*files, included), number, out)
     for line in ["", f":leveloffset: {-offset:+}", ""] if offset else []:
         out.add(line, number)
 

@@ -3,7 +3,7 @@
 import os
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -24,18 +24,49 @@ MAX_CHARACTERS = 3_000_000
 """Of all that one document takes in, however often: docutils reads some 200,000 a second."""
 
 
+class IncludeError(Exception):
+    """Why a file is not taken in."""
+
+
 @dataclass(slots=True)
 class Expanded:
     """Lines of a file with its includes in place; an included line has the number of the line that includes it."""
 
     root: Path
-    syntax: "Syntax"
+    """Resolved; no file outside of it is read."""
+    most_characters: int
+    """Of all that is taken in, however often."""
     lines: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     """Included, or would be if they were there."""
     warnings: list[str] = field(default_factory=list)
     characters: int = 0
+
+    def add(self, line: str, number: int) -> None:
+        self.lines.append(line)
+        self.numbers.append(number)
+
+    def take(self, candidates: Iterable[Path], above: Sequence[Path]) -> tuple[Path, str]:
+        """The first of `candidates` that is a file, and its text; `above` are the files that include it.
+
+        Raises:
+            IncludeError: there is none inside the root, or it may not be taken in, or it is no text.
+        """
+        inside = [c for c in (Path(os.path.realpath(c)) for c in candidates) if c.is_relative_to(self.root)]
+        found = next((c for c in inside if os.path.isfile(c)), None)  # noqa: PTH113 (a name may be too long)
+        if found is None:
+            self.files += map(str, inside)
+            raise IncludeError("is not a file inside the ingested folder")
+        if found in [path.resolve() for path in above]:
+            raise IncludeError("includes itself")
+        if len(above) > MAX_DEPTH or self.characters > self.most_characters:
+            raise IncludeError("is one include too many")
+        self.files.append(str(found))
+        try:
+            return found, Source(found, self.root, found.read_bytes()).text
+        except (DocumentError, OSError) as error:
+            raise IncludeError(f"can not be read: {error}") from error
 
     def number(self, line: int) -> int:
         """Line in the file of a line of the text with its includes in place."""
@@ -55,6 +86,12 @@ class _Directive(NamedTuple):
     end: int
     """The line after it."""
 
+    @property
+    def file(self) -> str:
+        """The name of the file that it takes in; empty where it is none of a document."""
+        name = self.options.get("file", "") if self.name == "csv-table" else self.argument
+        return "" if name.startswith("<") else name
+
 
 class Syntax(NamedTuple):
     find: Callable[[Sequence[str], int], _Directive | None]
@@ -63,66 +100,37 @@ class Syntax(NamedTuple):
 
 
 def expand(source: Source, syntax: Syntax) -> Expanded:
-    out = Expanded(source.root.resolve(), syntax)
-    _expand(source.text, source.path, "", None, (source.path.resolve(),), out)
+    out = Expanded(source.root.resolve(), MAX_CHARACTERS)
+    _expand(source.text, (source.path,), "", None, syntax, out)
     return out
 
 
-def _expand(text: str, path: Path, lead: str, number: int | None, above: tuple[Path, ...], out: Expanded) -> None:
-    """Add the lines of `text`; `lead` stands before the first and indents the others."""
+def _expand(text: str, files: tuple[Path, ...], lead: str, number: int | None, syntax: Syntax, out: Expanded) -> None:
+    """Add the lines of `text`, that of the last of `files`; `lead` stands before the first and indents the others."""
     lines = _LINE_ENDS.sub(" ", text).split("\n")
     at = 0
     while at < len(lines):
         indent = lead if at == 0 else _blank(lead)
         own = number or at + 1
-        directive = out.syntax.find(lines, at)
-        taken = directive and _take(directive, path, own, above, out)
-        if directive is None or taken is None:
-            out.lines.append((indent + lines[at]).rstrip())
-            out.numbers.append(own)
+        directive = syntax.find(lines, at)
+        if directive is None or not directive.file:
+            out.add((indent + lines[at]).rstrip(), own)
             at += 1
             continue
         at = directive.end
-        included, content = taken
-        if directive.name == "include" and not {"literal", "code"} & directive.options.keys():
-            if included:
-                _expand(content, included, indent + directive.lead, own, (*above, included), out)
-            continue
-        written = _written(directive, included, content, out.syntax) if included else []
-        first, rest = indent + directive.lead, _blank(indent + directive.lead)
-        out.lines += [((rest if i else first) + line).rstrip() for i, line in enumerate(written)]
-        out.numbers += [own] * len(written)
-
-
-def _take(
-    directive: _Directive, path: Path, own: int, above: tuple[Path, ...], out: Expanded
-) -> tuple[Path | None, str] | None:
-    """The file that `directive` names, none if it may not be read, and what of it is wanted."""
-    is_csv = directive.name == "csv-table"
-    name = directive.options.get("file", "") if is_csv else directive.argument
-    if not name or name.startswith("<"):
-        return None
-    candidates = _candidates(name, path, out.root)
-    included = next((c for c in candidates if os.path.isfile(c)), None)  # noqa: PTH113 (a name may be too long)
-    content = reason = ""
-    if included is None:
-        reason = "is not a file inside the ingested folder"
-        out.files += map(str, candidates)
-    elif included in above:
-        reason = "includes itself"
-    elif len(above) > MAX_DEPTH or out.characters > MAX_CHARACTERS:
-        reason = "is one include too many"
-    else:
-        out.files.append(str(included))
+        indent += directive.lead
         try:
-            content = _part(Source(included, out.root, included.read_bytes()).text, directive.options)
-        except (DocumentError, OSError) as error:
-            reason = f"can not be read: {error}"
+            included, content = out.take(_candidates(directive.file, files[-1], out.root), files)
+        except IncludeError as reason:
+            out.warnings.append(f"line {own}: {directive.name} of {directive.file}: {reason}")
+            continue
+        content = _part(content, directive.options)
         out.characters += len(content)
-    if reason:
-        out.warnings.append(f"line {own}: {directive.name} of {name}: {reason}")
-        included = None
-    return included, content
+        if directive.name == "include" and not {"literal", "code"} & directive.options.keys():
+            _expand(content, (*files, included), indent, own, syntax, out)
+            continue
+        for i, line in enumerate(_written(directive, included, content, syntax)):
+            out.add(((_blank(indent) if i else indent) + line).rstrip(), own)
 
 
 def _written(directive: _Directive, included: Path, content: str, syntax: Syntax) -> list[str]:
@@ -184,15 +192,11 @@ def _blank(lead: str) -> str:
     return re.sub(r"\S", " ", lead)
 
 
-def _candidates(name: str, path: Path, root: Path) -> list[Path]:
+def _candidates(name: str, path: Path, root: Path) -> Sequence[Path]:
     """Where the file may lie: beside `path`; `/name` below the source root, some folder between `root` and `path`."""
-    if name.startswith("/"):
-        folders = [d for d in path.resolve().parents if d.is_relative_to(root)]
-        candidates = [d / name.lstrip("/") for d in reversed(folders)]
-    else:
-        candidates = [path.parent / name]
-    resolved = (Path(os.path.realpath(c)) for c in candidates if "\0" not in name)
-    return [c for c in resolved if c.is_relative_to(root)]
+    if not name.startswith("/"):
+        return [path.parent / name]
+    return [d / name.lstrip("/") for d in reversed(path.resolve().parents) if d.is_relative_to(root)]
 
 
 def _part(content: str, options: dict[str, str]) -> str:

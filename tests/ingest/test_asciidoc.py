@@ -103,8 +103,8 @@ def test_included_lines_cite_the_line_that_includes_them_and_the_file_is_listed(
     [
         ("../outside.adoc", "is not a file inside the ingested folder"),
         ("/etc/passwd", "is not a file inside the ingested folder"),
-        ("missing.adoc", "is not a text file inside the ingested folder"),
-        (".", "is not a text file inside the ingested folder"),
+        ("missing.adoc", "is not a file inside the ingested folder"),
+        (".", "is not a file inside the ingested folder"),
     ],
 )
 def test_what_can_not_be_included_leaves_its_name_and_a_warning(root: Path, target: str, reason: str) -> None:
