@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ingest.readers.delimited import csv_rows
+
 _COLUMN = re.compile(r"(?:(\d{1,4})\*)?[<^>]?(?:\.[<^>])?[\d.]*[%~]?([a-z])?")
 _SPECIFICATION = r"(?:(\d{1,4})\*|(\d{0,4})(?:\.(\d{1,4}))?\+)?[<^>]?(?:\.[<^>])?([adehlmsv])?"
 _BOLD = re.compile(r"\*[^*]+\*")
@@ -153,12 +155,7 @@ def _records(lines: Sequence[str], form: str, separator: str) -> Iterator[tuple[
         between = re.compile(rf"(?<!\\){re.escape(separator)}")
         yield from ((at, [part.strip() for part in between.split(line)]) for at, line in enumerate(lines) if line)
         return
-    reader = csv.reader((line + "\n" for line in lines), delimiter=separator[0], skipinitialspace=True)
-    at = 0
     try:
-        for record in reader:
-            if record:
-                yield at, record
-            at = reader.line_num
+        yield from [(line - 1, record) for line, record in csv_rows(lines, separator[0])]
     except csv.Error:
-        yield from ((at + i, [line]) for i, line in enumerate(lines[at:]) if line)
+        yield from ((at, [line]) for at, line in enumerate(lines) if line)

@@ -2,7 +2,7 @@
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.source import Source
@@ -15,9 +15,9 @@ _MOST_PADDING = 10
 
 def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder()
-    lines = [f"{line}\n" for line in source.text.split("\n")]
+    lines = source.text.split("\n")
     try:
-        numbered = list(_rows(lines, _delimiter(lines[:_SAMPLE_LINES])))
+        numbered = list(csv_rows(lines, _delimiter(lines[:_SAMPLE_LINES])))
     except csv.Error as error:
         builder.warnings.append(f"kept as plain text: {error}")
         numbered = []
@@ -35,9 +35,14 @@ def read(source: Source) -> ParsedDocument:
     return builder.build()
 
 
-def _rows(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that say something, each with the line it begins on."""
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that say something, each with the line it begins on, counted from 1.
+
+    Raises:
+        csv.Error: a field is too long.
+        TypeError: `delimiter` is not one character.
+    """
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, skipinitialspace=True)
     begin = 1
     for row in reader:
         if any(field.strip() for field in row):
