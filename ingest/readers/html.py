@@ -52,29 +52,30 @@ _Rows = Sequence[tuple[LexborNode, Sequence[LexborNode]]]
 
 def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder()
-    _Reader(builder, line=1).page(parse(source.text, first_line=1))
+    _Reader(builder, 1).page(parse(source.text, 1))
     return builder.build()
 
 
-def add_html(builder: DocumentBuilder, markup: str, first_line: int, *, depth: int = 0) -> None:
-    """Add a piece of HTML that begins on `first_line` of its file; `depth` counts the lists around it."""
-    _Reader(builder, line=first_line, depth=depth).add(parse(markup, first_line=first_line))
+def add_html(builder: DocumentBuilder, markup: str, first_line: int) -> None:
+    """Add a piece of HTML that begins on `first_line` of its file."""
+    _Reader(builder, first_line).add(parse(markup, first_line))
 
 
 def flat_text(markup: str) -> str:
     """What a piece of HTML shows, on one line."""
     run = Run(1)
-    run.node(parse(markup, first_line=1))
+    run.node(parse(markup, 1))
     return run.flat()
 
 
 class _Reader:
     """Walks the page in document order."""
 
-    def __init__(self, builder: DocumentBuilder, *, line: int, depth: int = 0) -> None:
+    def __init__(self, builder: DocumentBuilder, line: int) -> None:
         self._out = builder
         self._run = Run(line)
-        self._depth = depth
+        self._depth = 0
+        """Lists around the current node."""
         self._marker = ""
         """Of the list entry whose text is still to come."""
         self._lead: list[Piece] = []

@@ -43,7 +43,7 @@ class Piece(NamedTuple):
     text: str
 
 
-def parse(markup: str, *, first_line: int) -> LexborNode:
+def parse(markup: str, first_line: int) -> LexborNode:
     """The `body` of `markup`, what stands in its head included.
 
     Raises:

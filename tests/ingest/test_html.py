@@ -39,13 +39,6 @@ def test_a_piece_of_html_counts_lines_from_where_it_begins() -> None:
     assert show(builder.build()).splitlines()[1:] == ["8 text §Head: one", "9 table §Head: | a | b |"]
 
 
-def test_a_piece_of_html_can_be_part_of_a_list() -> None:
-    builder = DocumentBuilder()
-    add_html(builder, "<p>one</p><ul><li>two</ul>", 1, depth=1)
-
-    assert builder.build().text == "  one\n\n  - two"
-
-
 def test_html_can_be_told_on_one_line() -> None:
     assert flat_text("<b>one</b><br>2<sup>3</sup>\n<ul><li>x<li>y</ul>") == "one 2^3; x; y"
 
