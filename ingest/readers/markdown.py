@@ -5,13 +5,14 @@ import html
 import re
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from markdown_it.tree import SyntaxTreeNode
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
+from ingest.readers.delimited import csv_rows
 from ingest.readers.dialects import DEEPEST, common, markdown
 from ingest.readers.html import add_html, flat_text
 from ingest.readers.includes import MYST, Expanded, expand
@@ -37,11 +38,23 @@ def read(source: Source) -> ParsedDocument:
     expanded = expand(source, MYST)
     builder = DocumentBuilder(warnings=expanded.warnings)
     reader = _Reader(builder, expanded)
-    reader.blocks(reader.parsed("\n".join(expanded.lines)), first_line=1)
+    reader.add("\n".join(expanded.lines), 1)
     return directives.with_stub_warning(expanded.cite(builder.build()), reader.generated)
 
 
+class _Directive(NamedTuple):
+    name: str
+    argument: str
+    options: dict[str, str]
+    body: str
+    line: int
+    """Where the directive begins."""
+    body_line: int
+
+
 class _Reader:
+    """Walks the blocks of a document in order; their maps tell lines of the file."""
+
     def __init__(self, builder: DocumentBuilder, source: Expanded) -> None:
         self.generated: set[str] = set()
         self._out = builder
@@ -52,64 +65,62 @@ class _Reader:
         """Sections that end where the block around them does, or before."""
         self._nested = 0
         """Directives around the current block."""
+        self._depth = 0
+        """Lists around it."""
         self._caption = ""
         """Of the table that comes next."""
 
-    def parsed(self, text: str) -> Sequence[SyntaxTreeNode]:
+    def add(self, text: str, line: int) -> None:
+        """Add the blocks of `text`, which begins in `line` of the file."""
+        self._blocks(self._parsed(text, line))
+
+    def _parsed(self, text: str, line: int) -> Sequence[SyntaxTreeNode]:
         tokens = markdown.parse(common(text), self._names)
         if any(token.level >= DEEPEST - 1 for token in tokens):
             raise RecursionError
+        for token in tokens:
+            token.map = [line + n for n in token.map or (0, 0)]
         return SyntaxTreeNode(tokens).children
 
-    def blocks(
-        self, nodes: Sequence[SyntaxTreeNode], *, first_line: int, depth: int = 0, enclosed: bool = False
-    ) -> None:
-        """Add `nodes`.
-
-        Args:
-            nodes: Blocks that stand one after another.
-            first_line: Line of the file that their line 0 is.
-            depth: Lists around them.
-            enclosed: Whether a list or quotation holds them, out of which their headings do not reach.
-        """
+    def _blocks(self, nodes: Sequence[SyntaxTreeNode], *, enclosed: bool = False) -> None:
+        """Add `nodes`; `enclosed` in a list or quotation, out of which their headings do not reach."""
         outer, self._folds = self._folds, []
         closings = _closings(nodes)
         skip = 0
         for at, node in enumerate(nodes):
-            line = first_line + (node.map[0] if node.map else 0)
             following = nodes[at + 1] if at + 1 < len(nodes) else None
             if at < skip:
                 continue
             if node.type == "html_block":
                 skip = closings.get(at, at) + 1
-                self._html(self._joined(nodes[at:skip]), line)
+                self._html(self._joined(nodes[at:skip]), _line(node))
             elif node.type == "heading" and enclosed:
                 self._unfold()
-                self._fold(inline(node), line)
+                self._fold(inline(node), _line(node))
             elif node.type == "paragraph" and following and (caption := _caption(node, following)):
                 self._caption = caption
                 continue
             else:
-                self._block(node, line=line, first_line=first_line, depth=depth)
-            unused, self._caption = self._caption, ""
-            self._out.text(unused, line)
+                self._block(node, _line(node))
+            self._out.text(self._take_caption(), _line(node))
         while self._folds:
             self._unfold()
         self._folds = outer
 
-    def _block(self, node: SyntaxTreeNode, *, line: int, first_line: int, depth: int) -> None:
+    def _block(self, node: SyntaxTreeNode, line: int) -> None:
         match node.type:
             case "heading":
                 self._out.heading(int(node.tag[1]), inline(node), line)
             case "paragraph":
-                self._out.text(_ALERT.sub(_admonition, inline(node), count=1), line, indent=2 * depth)
+                self._text(_ALERT.sub(lambda mark: f"{mark[1].capitalize()}: ", inline(node), count=1), line)
             case "bullet_list" | "ordered_list":
-                self._list(node, first_line=first_line, depth=depth)
+                for number, item in enumerate(node.children, int(node.attrs.get("start", 1))):
+                    self._item(item, f"{number}." if node.type == "ordered_list" else "-")
             case "dl":
-                self._definitions(node, first_line=first_line, depth=depth)
+                self._definitions(node)
             case "fence" | "colon_fence" if self._nested < _DEEPEST:
                 self._nested += 1
-                self._fence(node, line=line, depth=depth)
+                self._fence(node, line)
                 self._nested -= 1
             case "fence" | "colon_fence":
                 self._out.code(node.content, line + 1)
@@ -118,26 +129,47 @@ class _Reader:
             case "math_block" | "math_block_label":
                 self._out.code(node.content, line, language="math")
             case "table":
-                self._table(node, first_line=first_line)
+                self._table(node)
             case "front_matter":
                 self._front_matter(node.content, line)
             case "footnote_reference":
-                self._led(f"[^{node.meta['label']}]:", node.children, line, first_line=first_line, depth=depth)
+                self._led(f"[^{node.meta['label']}]:", node.children, line)
             case "hr":
                 pass
             case _:
-                enclosed = node.type == "blockquote"
-                self.blocks(node.children, first_line=first_line, depth=depth, enclosed=enclosed)
+                self._blocks(node.children, enclosed=node.type == "blockquote")
 
-    def _led(self, lead: str, nodes: Sequence[SyntaxTreeNode], line: int, *, first_line: int, depth: int) -> None:
+    def _text(self, text: str, line: int) -> None:
+        self._out.text(text, line, indent=2 * self._depth)
+
+    def _led(self, lead: str, nodes: Sequence[SyntaxTreeNode], line: int) -> None:
         """`nodes` with `lead` before the first paragraph, or by itself."""
         if nodes and nodes[0].type == "paragraph":
-            begin = first_line + (nodes[0].map[0] if nodes[0].map else 0)
-            self._out.text(f"{lead} {inline(nodes[0]).lstrip()}", begin, indent=2 * depth)
+            self._text(f"{lead} {inline(nodes[0]).lstrip()}", _line(nodes[0]))
             nodes = nodes[1:]
         else:
-            self._out.text(lead, line, indent=2 * depth)
-        self.blocks(nodes, first_line=first_line, depth=depth)
+            self._text(lead, line)
+        self._blocks(nodes)
+
+    def _item(self, node: SyntaxTreeNode, marker: str, *, term: str = "") -> None:
+        """An entry of a list; `term` and the first paragraph of its definition belong together."""
+        nodes = list(node.children)
+        first = inline(nodes.pop(0)) if nodes and nodes[0].type == "paragraph" else ""
+        self._out.item(f"{term}: {first}" if term else first, _line(node), depth=self._depth, marker=marker)
+        self._depth += 1
+        self._blocks(nodes, enclosed=True)
+        self._depth -= 1
+
+    def _definitions(self, node: SyntaxTreeNode) -> None:
+        term = ""
+        for part in node.children:
+            if part.type == "dt":
+                term = flat(part)
+            else:
+                self._item(part, "-", term=term)
+                term = ""
+
+    # HTML
 
     def _fold(self, label: str, line: int) -> None:
         fold = ExitStack()
@@ -153,8 +185,8 @@ class _Reader:
 
     def _joined(self, nodes: Sequence[SyntaxTreeNode]) -> str:
         """HTML of `nodes`, what is Markdown among them rendered, each beginning in its own line."""
-        markup = []
-        line = nodes[0].map[0] if nodes[0].map else 0
+        markup = ""
+        line = _line(nodes[0])
         for node in nodes:
             begin, end = node.map or (line, line)
             is_html = node.type == "html_block" or (node.type == "code_block" and node.content.lstrip()[:1] == "<")
@@ -162,15 +194,11 @@ class _Reader:
             piece = node.content if is_html else markdown.renderer.render(tokens, markdown.options, self._names)
             if piece.count("\n") > end - begin:
                 piece = piece.replace("\n", " ")
-            markup.append("\n" * (begin - line) + piece)
+            markup += "\n" * (begin - line) + piece
             line = max(line, begin) + piece.count("\n")
-        return self._captioned("".join(markup))
-
-    def _captioned(self, markup: str) -> str:
-        """`markup` with the caption that stands above it, unless its table has one."""
         if not self._caption or "<caption" in markup:
             return markup
-        caption, self._caption = f"<caption>{html.escape(self._caption)}</caption>", ""
+        caption = f"<caption>{html.escape(self._take_caption())}</caption>"
         return _TABLE.sub(lambda table: table[0] + caption, markup, count=1)
 
     def _html(self, markup: str, line: int) -> None:
@@ -188,8 +216,8 @@ class _Reader:
                 continue
             summary = _SUMMARY.match(markup, at)
             self._fold(flat_text(summary[1]) if summary else "Details", line)
-            line += markup.count("\n", tag.start(), summary.end()) if summary else 0
             at = summary.end() if summary else at
+            line += markup.count("\n", tag.start(), at)
         self._add_html(markup[at:], line)
 
     def _add_html(self, markup: str, line: int) -> int:
@@ -198,40 +226,12 @@ class _Reader:
             add_html(self._out, markup, line)
         return line + markup.count("\n")
 
-    def _list(self, node: SyntaxTreeNode, *, first_line: int, depth: int) -> None:
-        number = int(node.attrs.get("start", 1))
-        for item in node.children:
-            marker = f"{number}." if node.type == "ordered_list" else "-"
-            number += 1
-            line = first_line + (item.map[0] if item.map else 0)
-            parts = list(item.children)
-            if parts and parts[0].type == "paragraph":
-                self._out.item(inline(parts.pop(0)), line, depth=depth, marker=marker)
-            self.blocks(parts, first_line=first_line, depth=depth + 1, enclosed=True)
+    # Directives
 
-    def _definitions(self, node: SyntaxTreeNode, *, first_line: int, depth: int) -> None:
-        """A term and the first paragraph of its definition belong together."""
-        term = ""
-        for part in node.children:
-            line = first_line + (part.map[0] if part.map else 0)
-            if part.type == "dt":
-                if term:
-                    self._out.item(term, line, depth=depth)
-                term = " ".join(inline(part).split())
-                continue
-            parts = list(part.children)
-            first = inline(parts.pop(0)) if parts and parts[0].type == "paragraph" else ""
-            self._out.item(f"{term}: {first}" if term else first, line, depth=depth)
-            term = ""
-            self.blocks(parts, first_line=first_line, depth=depth + 1, enclosed=True)
-        if term:
-            self._out.item(term, first_line + (node.map[0] if node.map else 0), depth=depth)
-
-    def _fence(self, node: SyntaxTreeNode, *, line: int, depth: int) -> None:
-        directive = _DIRECTIVE.match(node.info)
-        if directive is not None:
+    def _fence(self, node: SyntaxTreeNode, line: int) -> None:
+        if directive := _DIRECTIVE.match(node.info):
             options, body, skipped = _options(node.content)
-            self._directive(directive[1], directive[2].strip(), options, body, line, skipped, depth)
+            self._directive(_Directive(directive[1], directive[2].strip(), options, body, line, line + 1 + skipped))
         elif node.type == "fence":
             words = node.info.split()
             if words and node.info.rstrip()[-1] in ";,(){" and "{" not in words[0]:
@@ -243,44 +243,39 @@ class _Reader:
             div = _DIV.fullmatch(node.info)
             name, title = div.groups() if div else ("", "")
             if name.lower() in directives.ADMONITIONS or title:
-                self._directive(name.lower(), title, {}, node.content, line, 0, depth)
+                self._directive(_Directive(name.lower(), title, {}, node.content, line, line + 1))
             else:
-                self.blocks(self.parsed(node.content), first_line=line + 1, depth=depth)
+                self.add(node.content, line + 1)
 
-    def _directive(
-        self, name: str, argument: str, options: dict[str, str], body: str, line: int, skipped: int, depth: int
-    ) -> None:
-        """`skipped` lines, the options, stand between `line`, where the directive begins, and its `body`."""
-        first_line = line + 1 + skipped
+    def _directive(self, directive: _Directive) -> None:
+        name, argument, options, body, _, line = directive
         if name in directives.NAVIGATION:
-            for n, entry in enumerate(body.split("\n")):
-                self._out.furniture(entry, first_line + n)
+            for number, entry in enumerate(body.split("\n"), line):
+                self._out.furniture(entry, number)
         elif name in directives.CODE:
             language = argument if name in directives.WITH_LANGUAGE else name
-            self._out.code(body, first_line, language="python" if language.startswith("ipython") else language)
-        elif name == "list-table" and (rows := self._list_rows(body)):
+            self._out.code(body, line, language="python" if language.startswith("ipython") else language)
+        elif name == "list-table" and (rows := self._list_rows(body, line)):
             header_rows = min(_count(options.get("header-rows", "")), len(rows))
-            lines = [first_line + at for at, _ in rows]
+            lines = [number for number, _ in rows]
             self._out.table([cells for _, cells in rows], header_rows=header_rows, row_lines=lines, caption=argument)
         elif name == "csv-table":
-            self._csv_table(body, options, caption=argument, line=first_line)
+            self._csv_table(directive)
         elif name == "raw":
-            self._add_html(body, first_line)
+            add_html(self._out, body, line)
         elif name == "eval-rst":
-            self.generated |= add_rst(self._out, body.split("\n"), self._source, first_line=first_line)
+            self.generated |= add_rst(self._out, body.split("\n"), self._source, first_line=line)
         elif name not in directives.SILENT:
-            self._prose(name, argument, options, body, line, first_line, depth)
+            self._prose(directive)
 
-    def _prose(
-        self, name: str, argument: str, options: dict[str, str], body: str, line: int, first_line: int, depth: int
-    ) -> None:
-        nodes = self.parsed(body)
+    def _prose(self, directive: _Directive) -> None:
+        name, argument, options, body, line, body_line = directive
         if directives.is_labelled(name) and argument:
             with self._out.labelled(argument, line):
-                self.blocks(nodes, first_line=first_line, depth=depth)
+                self.add(body, body_line)
             return
         if name in directives.ADMONITIONS and not argument:
-            self._led(f"{name.capitalize()}:", nodes, line, first_line=first_line, depth=depth)
+            self._led(f"{name.capitalize()}:", self._parsed(body, body_line), line)
             return
         if name in directives.ADMONITIONS or name in directives.CHANGES:
             argument = f"{name.capitalize()}: {argument}"
@@ -292,44 +287,46 @@ class _Reader:
             argument = ""
         if directives.is_generated(name):
             self.generated.add(argument)
-        self._out.text(argument, line, indent=2 * depth)
-        self.blocks(nodes, first_line=first_line, depth=depth)
+        self._text(argument, line)
+        self.add(body, body_line)
 
-    def _list_rows(self, body: str) -> list[tuple[int, list[Cell]]]:
-        """The rows of a list of lists, each with its line in `body`; none when something else stands there too."""
-        tops = self.parsed(body)
+    # Tables
+
+    def _take_caption(self) -> str:
+        caption, self._caption = self._caption, ""
+        return caption
+
+    def _list_rows(self, body: str, line: int) -> list[tuple[int, list[Cell]]]:
+        """The rows of a list of lists, each with its line; none when something else stands there too."""
+        tops = self._parsed(body, line)
         if any(top.type != "bullet_list" for top in tops):
             return []
         rows = []
         for item in (item for top in tops for item in top.children):
             cells = [c for part in item.children for c in (part.children if part.type == "bullet_list" else [part])]
-            rows.append((item.map[0] if item.map else 0, [Cell(flat(cell)) for cell in cells]))
+            rows.append((_line(item), [Cell(flat(cell)) for cell in cells]))
         return rows
 
-    def _csv_table(self, body: str, options: dict[str, str], *, caption: str, line: int) -> None:
+    def _csv_table(self, directive: _Directive) -> None:
+        _, caption, options, body, _, line = directive
         delimiter = {"tab": "\t", "space": " "}.get(given := options.get("delim", ","), given)
         head = [options["header"]] if "header" in options else []
         try:
-            reader = csv.reader([*head, *body.split("\n")], delimiter=delimiter, skipinitialspace=True)
-            rows = [(reader.line_num, row) for row in reader if row]
+            rows = list(csv_rows([*head, *body.split("\n")], delimiter))
         except (csv.Error, TypeError) as error:
             self._out.warnings.append(f"line {line}: kept as plain text: {error}")
             self._out.code(body, line)
             return
-        cells = [[Cell(" ".join(map(flat, self.parsed(cell)))) for cell in row] for _, row in rows]
+        cells = [[Cell(" ".join(map(flat, self._parsed(cell, line)))) for cell in row] for _, row in rows]
         lines = [max(line, line + n - 1 - len(head)) for n, _ in rows]
         header_rows = min(len(head) + _count(options.get("header-rows", "")), len(rows))
         self._out.table(cells, header_rows=header_rows, row_lines=lines, caption=caption)
 
-    def _table(self, node: SyntaxTreeNode, *, first_line: int) -> None:
-        rows, lines = [], []
-        for part in node.children:
-            for row in part.children:
-                # A backslash alone is how a blank cell is written in Doxygen.
-                rows.append([Cell("" if (text := inline(cell)) == "\\" else text) for cell in row.children])
-                lines.append(first_line + (row.map[0] if row.map else 0))
-        caption, self._caption = self._caption, ""
-        self._out.table(rows, header_rows=1, row_lines=lines, caption=caption)
+    def _table(self, node: SyntaxTreeNode) -> None:
+        rows = [row for part in node.children for row in part.children]
+        # A backslash alone is how a blank cell is written in Doxygen.
+        cells = [[Cell("" if (text := inline(cell)) == "\\" else text) for cell in row.children] for row in rows]
+        self._out.table(cells, header_rows=1, row_lines=list(map(_line, rows)), caption=self._take_caption())
 
     def _front_matter(self, content: str, line: int) -> None:
         try:
@@ -344,6 +341,10 @@ class _Reader:
         for n, entry in enumerate(content.split("\n"), line + 1):
             if entry.partition(":")[0] not in fields.keys() & _METADATA:
                 self._out.furniture(entry, n)
+
+
+def _line(node: SyntaxTreeNode) -> int:
+    return node.map[0] if node.map else 1
 
 
 def _closings(nodes: Sequence[SyntaxTreeNode]) -> dict[int, int]:
@@ -372,10 +373,6 @@ def _caption(node: SyntaxTreeNode, following: SyntaxTreeNode) -> str:
     return text if len(text) <= _LONGEST_CAPTION and (is_bold or _NUMBERED.match(text)) else ""
 
 
-def _admonition(mark: re.Match[str]) -> str:
-    return f"{mark[1].capitalize()}: "
-
-
 def _options(content: str) -> tuple[dict[str, str], str, int]:
     """A directive's options, its content without them, and how many lines they took."""
     lines = content.split("\n")
@@ -385,8 +382,8 @@ def _options(content: str) -> tuple[dict[str, str], str, int]:
     else:
         while skipped < len(lines) and _OPTION.fullmatch(lines[skipped].strip()):
             skipped += 1
-    given = (re.match(r":?([\w-]+):[ \t]*(.*)", line.strip()) for line in lines[:skipped])
-    return {option[1]: option[2] for option in given if option}, "\n".join(lines[skipped:]), skipped
+    given = (_OPTION.fullmatch(line.strip()) for line in lines[:skipped])
+    return {option[1]: option[2] or "" for option in given if option}, "\n".join(lines[skipped:]), skipped
 
 
 def _count(digits: str) -> int:
