@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from kb.records import SectionRecord
 
+_LABEL_CHARACTERS = 100
+
 
 class Kind(StrEnum):
     HEADING = "heading"
@@ -104,9 +106,15 @@ class DocumentBuilder:
 
     @contextmanager
     def labelled(self, label: str, line: int) -> Iterator[None]:
-        """A section for what one tab, card or signature holds; what follows belongs to the outer section again."""
+        """A section for what one tab, card or signature holds; what follows belongs to the outer section again.
+
+        What is too long for a title stands below it in full.
+        """
         outer = list(self._open)
-        self.heading(1 + (self._sections[outer[-1]].level if outer else 0), label, line)
+        label = " ".join(label.split())
+        self.heading(1 + (self._sections[outer[-1]].level if outer else 0), label[:_LABEL_CHARACTERS], line)
+        if len(label) > _LABEL_CHARACTERS:
+            self.text(label, line)
         yield
         self._open = outer
 

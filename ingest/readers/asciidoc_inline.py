@@ -4,6 +4,8 @@ import html
 import re
 from collections.abc import Mapping
 
+from ingest.readers.notation import figure
+
 _AS_IN_HTML = "apos quot plus lsquo rsquo ldquo rdquo deg amp lt gt brvbar ge le ne approx times pm bullet prime check"
 _CHARACTERS = (
     {name: html.unescape(f"&{name};") for name in _AS_IN_HTML.split()}
@@ -163,8 +165,7 @@ def _figure(target: str, content: str) -> str:
     named = re.search(r"\balt *= *\"?([^\",]*)", content)
     description = named[1] if named else content.partition(",")[0].strip('" ')
     is_option = not named and "=" in description
-    shown = "" if is_option else description
-    return f"[figure: {shown or target.rpartition('/')[2]}]" if shown or target else ""
+    return figure("" if is_option else description, target)
 
 
 def _label(target: str, label: str, labels: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
-"""Directives of Sphinx and MyST, by what a reader does with them."""
+"""Directives and roles of Sphinx and MyST, by what a reader does with them."""
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -31,6 +32,17 @@ CHANGES = frozenset({"deprecated", "versionadded", "versionchanged"})
 
 CONDITIONS = frozenset({"container", "div", "grid", "ifconfig", "only"})
 """Their argument is no text."""
+
+PLAIN_ROLES = frozenset(
+    {"abbr", "any", "cite", "dfn", "doc", "download", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
+)
+"""Their text is no code."""
+
+
+def role_text(content: str) -> str:
+    """What a role shows of its content: the title of `title <target>`, the target without a sign that shortens it."""
+    titled = re.fullmatch(r"(.+?)\s*<[^<>]*>", content, re.DOTALL)
+    return titled[1] if titled else content.lstrip("~!")
 
 
 def is_labelled(name: str) -> bool:

@@ -38,7 +38,6 @@ _LAYOUT_TABLES = {"highlighttable", "memname", "mlabels", "memberdecls"}
 _BLOCKS = "p, ul, ol, dl, div, table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CELL_TEXT = "table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CODE = {"button", "script", "style"}
-_LABEL_CHARACTERS = 100
 _MOST_SPANNED = 1000  # as in browsers
 _MOST_CELLS = 1_000_000
 _TITLE_SUFFIX = re.compile(r"\s+[—–|·-]\s[^—–|·]*\b(?:documentation|docs)\b[^—–|·]*$", re.IGNORECASE)
@@ -239,9 +238,7 @@ class _Reader:
         """A section of its own for `node`; `label` may stand within it."""
         self._end_text(alone=True)
         line, text = self._run.aside(label) if label is not None else Piece(self._run.line, "")
-        with self._out.labelled(text[:_LABEL_CHARACTERS], line):
-            if len(text) > _LABEL_CHARACTERS:
-                self._out.text(text, line)
+        with self._out.labelled(text, line):
             for other in also:
                 self.add(other)
             self._told |= {label.mem_id} if label is not None else set()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from ingest.readers.notation import figure, script
 from kb.errors import DocumentError
 
 DEEPEST = 2000
@@ -29,7 +30,6 @@ _PERMALINKS = {"¶", "#", "§", "\uf0c1", "\N{LINK SYMBOL}", "\N{LINK SYMBOL}\uf
 _CODE = {"code", "kbd", "samp", "tt"}
 _FORMULA_SIGNS = {"msup": "^", "msub": "_", "mfrac": "/"}
 _SEPARATORS = {"li": "; ", "tr": "; ", "td": ", ", "th": ", "}
-_ORDINALS = {"st", "nd", "rd", "th", "TM", "tm", "R", "®", "©", "™", "*", "†", "‡"}
 
 _TOKEN = re.compile(r"<(?P<end>/?)(?P<tag>[a-zA-Z][^\s/<>]*+)[^<>]*+>|<[a-zA-Z/!?][^<>]*+>?|\n|(?P<text>\S[^<\n]*+)")
 _FORM_FEED = re.compile(r"\f|&#(?:0*12|[xX]0*[cC])(?![0-9a-fA-F]);?")
@@ -211,17 +211,10 @@ class Run:
         """A power or an index: its digits must not join those before it."""
         text = self.aside(*children(node)).text
         before = self._pieces[-1].text[-1:] if self._pieces else ""
-        if not (before.isalnum() or before in ")]}`") or not text or text in _ORDINALS or text.startswith("["):
-            self.add(text)
-        else:
-            self.add(sign + (text if re.fullmatch(r"[-+]?[\w.]+", text) else f"({text})"))
+        joins = (before.isalnum() or before in ")]}`") and not text.startswith("[")
+        self.add(script(sign, text) if joins else text)
 
 
 def _image(node: LexborNode, names: set[str]) -> str:
-    alt = " ".join((node.attributes.get("alt") or "").split())
-    if "math" in names:
-        return f"`{alt}`"
-    source = node.attributes.get("src") or ""
-    name = "" if source.startswith("data:") else source.partition("?")[0].rpartition("/")[2].strip("<[]>")
-    shown = name if alt == source else alt or name
-    return f"[figure: {shown}]" if shown else ""
+    alt = node.attributes.get("alt") or ""
+    return f"`{' '.join(alt.split())}`" if "math" in names else figure(alt, node.attributes.get("src") or "")

@@ -16,7 +16,8 @@ from ingest.readers.delimited import csv_rows
 from ingest.readers.dialects import DEEPEST, common, markdown
 from ingest.readers.html import add_html, flat_text
 from ingest.readers.includes import MYST, Expanded, expand
-from ingest.readers.markdown_text import figure, flat, inline
+from ingest.readers.markdown_text import flat, inline
+from ingest.readers.notation import figure
 from ingest.readers.rst import add_rst
 from ingest.source import Source
 

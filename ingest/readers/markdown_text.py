@@ -1,15 +1,14 @@
 """The text of paragraphs, headings and cells of Markdown."""
 
 import re
-from pathlib import PurePosixPath
-from urllib.parse import unquote
 
 from markdown_it.tree import SyntaxTreeNode
 
+from ingest.readers.directives import PLAIN_ROLES, role_text
 from ingest.readers.html import flat_text
+from ingest.readers.notation import figure, script
 
 _ROLE = re.compile(r"\{([\w:+.-]+)\}$")
-_PLAIN_ROLES = {"abbr", "doc", "numref", "ref", "sub", "sup", "term", "any", "download", "eq", "cite", "guilabel"}
 _RAISED = re.compile("([\x02\x03])([^\x02-\x04]*)\x04")
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
 _ATTRIBUTE = re.compile(r"""\b(alt|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)
@@ -34,7 +33,8 @@ _SHOWN = {
 def inline(node: SyntaxTreeNode) -> str:
     """Text of a paragraph, heading or cell: emphasis and link targets dropped, code kept in backticks."""
     text = "".join(map(_text, node.children))
-    return _RAISED.sub(_raised, text).translate({2: "^", 3: "_", 4: None})
+    text = _RAISED.sub(lambda part: script("^" if part[1] == "\x02" else "_", part[2].strip()), text)
+    return text.translate({2: "^", 3: "_", 4: None})
 
 
 def flat(node: SyntaxTreeNode) -> str:
@@ -50,19 +50,6 @@ def flat(node: SyntaxTreeNode) -> str:
     return " ".join(filter(None, map(flat, node.children)))
 
 
-def figure(alt: str, path: str) -> str:
-    """What stands for an image: its description, else the name of its file."""
-    name = PurePosixPath(unquote(path).partition("?")[0]).name
-    shown = " ".join(alt.split()) or ("" if name.startswith("[data left out") else name)
-    return f"[figure: {shown}]" if shown else ""
-
-
-def _raised(part: re.Match[str]) -> str:
-    """2^16 is not 216."""
-    sign, text = "^" if part[1] == "\x02" else "_", part[2].strip()
-    return f"{sign}{text}" if re.fullmatch(r"[\w.]*|[+-]\d+|\W", text) else f"{sign}({text})"
-
-
 def _text(node: SyntaxTreeNode) -> str:
     shown: list[str] = []
     for child in node.children:
@@ -76,11 +63,10 @@ def _text(node: SyntaxTreeNode) -> str:
 
 
 def _of_role(name: str, content: str) -> str:
-    titled = re.fullmatch(r"(.+?)\s*<[^<>]*>", content, re.DOTALL)
-    shown = titled[1] if titled else content.lstrip("~!")
+    shown = role_text(content)
     if name in ("sup", "sub"):
-        return f"{'^' if name == 'sup' else '_'}{shown}"
-    return shown if name in _PLAIN_ROLES else f"`{shown}`"
+        return script("^" if name == "sup" else "_", shown)
+    return shown if name in PLAIN_ROLES else f"`{shown}`"
 
 
 def _span(node: SyntaxTreeNode) -> str:

@@ -13,7 +13,7 @@ from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
 from ingest.readers.html import add_html, flat_text
 from ingest.readers.includes import RST, Expanded, expand
-from ingest.readers.markdown_text import figure
+from ingest.readers.notation import figure, script
 from ingest.readers.sphinx import FURNITURE, GENERATED, LABEL, fallbacks
 from ingest.source import Source
 
@@ -273,9 +273,9 @@ def _span(node: nodes.Node) -> str:
         case nodes.footnote_reference() | nodes.citation_reference():
             return f"[{node.astext()}]"
         case nodes.superscript():
-            return f"^{node.astext()}"
+            return script("^", node.astext())
         case nodes.subscript():
-            return f"_{node.astext()}"
+            return script("_", node.astext())
         case nodes.problematic() if node.astext() == "|br|":
             return " "
         case _:

@@ -15,8 +15,6 @@ from ingest.readers import directives
 
 LABEL, FURNITURE, GENERATED = "kb-label", "kb-furniture", "kb-generated"
 """Marks on nodes: a section's title; what belongs to the page; a name that a program fills in."""
-_PLAIN_ROLES = {"abbr", "any", "cite", "dfn", "doc", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
-_LABEL_CHARACTERS = 100
 _SIGNATURE = re.compile(r"[\w.]+\(|[A-Z]\w*$|\w+(\.\w+)+$")
 
 
@@ -56,10 +54,9 @@ class _Fallback(Directive):
             argument = f"{name}: {argument}"
         is_style = name == "class" and not _SIGNATURE.match(argument)
         if argument and not is_style and name not in directives.CONDITIONS:
-            is_label = directives.is_labelled(name)
-            if is_label:
-                node[LABEL] = " ".join(argument.split())[:_LABEL_CHARACTERS]
-            if not is_label or len(argument) > _LABEL_CHARACTERS:
+            if directives.is_labelled(name):
+                node[LABEL] = argument
+            else:
                 paragraph = nodes.paragraph(argument, argument)
                 paragraph.line = self.lineno
                 node += paragraph
@@ -134,14 +131,12 @@ _OURS: dict[str, type[Directive]] = {
 
 
 def _fallback_role(name: str) -> Callable[..., Any]:
-    plain = name in _PLAIN_ROLES
+    shown_as = nodes.inline if name in directives.PLAIN_ROLES else nodes.literal
 
     def role(
         _name: str, rawtext: str, text: str, *_rest: object, **_options: object
     ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        titled = re.fullmatch(r"(.+?)\s*<[^<>]*>", text, re.DOTALL)
-        shown = titled.group(1) if titled else text.lstrip("~!")
-        return [nodes.inline(rawtext, shown) if plain else nodes.literal(rawtext, shown)], []
+        return [shown_as(rawtext, directives.role_text(text))], []
 
     return role
 
