@@ -22,7 +22,7 @@ from kb.model import FileReport, IngestReport, Trust
 from kb.protocols import Embedder
 from kb.targets import Targets
 
-READER_VERSION = "2"
+READER_VERSION = "3"
 """Raised when readers, chunking or fact extraction change what they produce: then every file is read again."""
 
 BATCH_WINDOWS = 512
