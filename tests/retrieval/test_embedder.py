@@ -17,6 +17,7 @@ from retrieval import embedding_model
 from retrieval.compile import MIN_COSINE, compiled, load_embedder
 from retrieval.embedder import BATCH_TEXTS, OnnxEmbedder
 from retrieval.embedding_model import WEIGHTS, find_model
+from retrieval.gpu import LEAST_TEXTS, load_on_gpu
 from tests.retrieval.default_model import compile_once, needs_model
 
 SENTENCE = "Each compute unit has 64 KB of local data share."
@@ -120,7 +121,7 @@ def test_token_spans_are_places_in_the_text_in_order(model: OnnxEmbedder) -> Non
 
 @needs_model
 def test_the_fingerprint_names_model_weights_backend_and_precision(model: OnnxEmbedder) -> None:
-    assert re.fullmatch(r"all-MiniLM-L6-v2@[0-9a-f]{16}/onnxruntime-float32", model.fingerprint)
+    assert re.fullmatch(r"all-MiniLM-L6-v2@[0-9a-f]{16}/float32", model.fingerprint)
 
 
 @needs_model
@@ -200,3 +201,35 @@ def test_a_model_without_safetensors_is_refused(tmp_path: Path) -> None:
 
     assert "pickled" in caught.value.hint
     assert not isinstance(caught.value, MissingModelError)
+
+
+class FakeGpu:
+    """Stands for sentence-transformers on a GPU: says what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: list[str], **_options: object) -> np.ndarray:
+        self.asked += texts
+        return np.eye(1, 384).repeat(len(texts), axis=0)
+
+
+@needs_model
+@pytest.mark.parametrize(("texts", "on_gpu"), [(LEAST_TEXTS - 1, False), (LEAST_TEXTS, True)])
+def test_many_texts_are_embedded_on_a_gpu_where_there_is_one(
+    model: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch, texts: int, on_gpu: bool
+) -> None:
+    gpu = FakeGpu()
+    monkeypatch.setitem(model.__dict__, "_on_gpu", gpu)
+
+    vectors = model.embed_documents(["x"] * texts)
+
+    assert vectors.shape == (texts, 384)
+    assert bool(gpu.asked) == on_gpu
+
+
+def test_without_a_driver_torch_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("retrieval.gpu.DRIVERS", (tmp_path / "none",))
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+    assert load_on_gpu(tmp_path) is None
