@@ -118,21 +118,23 @@ class DocumentBuilder:
         yield
         self._open = outer
 
-    def text(self, text: str, line: int, *, indent: int = 0) -> None:
-        self._flow(Kind.TEXT, text, line, " " * indent, " " * indent)
-
-    def lines(self, numbered: Sequence[tuple[int, str]], *, depth: int = 0, marker: str = "") -> None:
-        """A text of which each line, none of them blank, comes with its own line in the file; an item, if marked."""
-        if numbered:
-            first = "  " * depth + marker + " " * bool(marker)
-            kind = Kind.ITEM if marker else Kind.TEXT
-            texts = [(" " * len(first) if i else first) + text for i, (_, text) in enumerate(numbered)]
-            self._emit(kind, texts, [number for number, _ in numbered])
+    def text(self, text: str, line: int, *, depth: int = 0, marker: str = "") -> None:
+        """A paragraph whose lines follow one another in the file from `line` on; see `lines`."""
+        first = line + _blank_lines(text)
+        self.lines(list(enumerate(map(str.strip, text.strip().split("\n")), first)), depth=depth, marker=marker)
 
     def item(self, text: str, line: int, *, depth: int = 0, marker: str = "-") -> None:
-        """One entry of a list; `depth` counts the lists around its own."""
-        pad = "  " * depth
-        self._flow(Kind.ITEM, text, line, f"{pad}{marker} ", pad + " " * (len(marker) + 1))
+        self.text(text, line, depth=depth, marker=marker)
+
+    def lines(self, numbered: Sequence[tuple[int, str]], *, depth: int = 0, marker: str = "") -> None:
+        """A paragraph of which each line comes with its own line in the file; the first is not blank.
+
+        `depth` counts the lists around it; with a `marker` it is an entry of the innermost.
+        """
+        if any(text for _, text in numbered):
+            first = "  " * depth + marker + " " * bool(marker)
+            texts = [(" " * len(first) if i else first) + text if text else "" for i, (_, text) in enumerate(numbered)]
+            self._emit(Kind.ITEM if marker else Kind.TEXT, texts, [number for number, _ in numbered])
 
     def code(self, code: str, line: int, *, language: str = "", step: int = 1) -> None:
         """`line` is that of the first line of `code`, blank or not; `step` is 0 where all lines have the same."""
@@ -189,13 +191,6 @@ class DocumentBuilder:
             self.metadata,
             warnings=tuple(self.warnings),
         )
-
-    def _flow(self, kind: Kind, text: str, line: int, first: str, rest: str) -> None:
-        line += _blank_lines(text)
-        lines = [part.strip() for part in text.strip().split("\n")]
-        if any(lines):
-            lines = [first + lines[0], *(rest + part if part else "" for part in lines[1:])]
-            self._emit(kind, lines, list(range(line, line + len(lines))))
 
     def _emit(self, kind: Kind, lines: list[str], numbers: list[int]) -> int:
         """Append a block and return its start."""

@@ -147,7 +147,7 @@ class _Blocks:
         level = max(1, level + self._document.attributes.level_offset)
         self._at += length
         if not self._is_whole:
-            self._out.text(title, line, indent=2 * self._indent)
+            self._out.text(title, line, depth=self._indent)
         elif self._style.name in ("discrete", "float"):
             # No section of the document, so it must not end one.
             self._out.heading(max(level, self._document.level + 1), title, line)
@@ -211,7 +211,7 @@ class _Blocks:
             self._text(", ".join(filter(None, self._style.positional[1:])), line)
 
     def _text(self, text: str, line: int) -> None:
-        self._out.text(self._document.inline(text), line, indent=2 * self._indent)
+        self._out.text(self._document.inline(text), line, depth=self._indent)
 
     def _code(self, body: Sequence[str], first: int, language: str) -> None:
         self._end_lead()
@@ -231,7 +231,7 @@ class _Blocks:
     def _caption(self, label: str = "") -> None:
         """The title above a block, as a text of its own."""
         if self._style.title:
-            self._out.text(label + self._style.title, self._style.title_at, indent=2 * self._indent)
+            self._out.text(label + self._style.title, self._style.title_at, depth=self._indent)
         self._style.title = ""
 
     def _end_lead(self) -> None:
@@ -266,7 +266,7 @@ class _Blocks:
         label = f"{name.capitalize()}: " if name in syntax.ADMONITIONS else ""
         if match := syntax.ADMONITION.match(text):
             label, text = f"{match[1].capitalize()}: ", text[match.end() :]
-        self._out.text(self._lead + label + self._document.inline(text), first, indent=2 * self._indent)
+        self._out.text(self._lead + label + self._document.inline(text), first, depth=self._indent)
         self._lead = ""
         self._attribution(first)
 

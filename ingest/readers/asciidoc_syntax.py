@@ -22,8 +22,8 @@ BREAK = re.compile(r"'{3,}|<{3,}|-{3}|\*{3}|- - -|\* \* \*")
 ITEM = re.compile(r" *(-|\*{1,6}|\u2022|\.{1,6}|\d{1,9}\.|[a-zA-Z]\.|[ivxIVX]{1,8}\)) +(\S.*)$")
 CALLOUT = re.compile(r"<(\d{1,4}|\.)> +(\S.*)$")
 TERM = re.compile(r" *(\S[^\n]{0,1000}?)(:{2,4}|;;)(?: +(.*))?$")
-ADMONITION = re.compile(r"(NOTE|TIP|IMPORTANT|WARNING|CAUTION): +")
 ADMONITIONS = {"NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"}
+ADMONITION = re.compile(rf"({'|'.join(sorted(ADMONITIONS))}): +")
 REVISION = re.compile(r"(?:[Vv]ersion +|v)(\d[^,:;\s]*)")
 
 ENTRIES = (ITEM, CALLOUT, TERM)
@@ -31,19 +31,8 @@ ENDS_OF_PARAGRAPH = (DELIMITER, ATTRIBUTE_LIST, ANCHOR)
 NOT_PROSE = (*ENTRIES, *ENDS_OF_PARAGRAPH, TITLE, HEADING, MACRO, ATTRIBUTE, COMMENT)
 
 PLAIN_CODE = {"source", "listing", "literal"}
-PROSE = {
-    "quote",
-    "verse",
-    "abstract",
-    "partintro",
-    "sidebar",
-    "example",
-    "normal",
-    "discrete",
-    "float",
-    "horizontal",
-    "qanda",
-}
+PROSE = {"quote", "verse", "abstract", "partintro", "sidebar", "example", "normal"}
+PROSE |= {"discrete", "float", "horizontal", "qanda"}
 DRAWINGS = {"wavedrom", "bytefield", "ditaa", "graphviz", "plantuml", "mermaid", "svgbob", "vega", "blockdiag"}
 MATH = {"stem", "latexmath", "asciimath"}
 CODE = PLAIN_CODE | DRAWINGS | MATH

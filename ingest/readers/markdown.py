@@ -141,7 +141,7 @@ class _Reader:
                 self._blocks(node.children, enclosed=node.type == "blockquote")
 
     def _text(self, text: str, line: int) -> None:
-        self._out.text(text, line, indent=2 * self._depth)
+        self._out.text(text, line, depth=self._depth)
 
     def _led(self, lead: str, nodes: Sequence[SyntaxTreeNode], line: int) -> None:
         """`nodes` with `lead` before the first paragraph, or by itself."""

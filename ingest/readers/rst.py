@@ -104,9 +104,7 @@ class _Reader:
                 self._out.heading(self._level, _inline(node), self._before + max(1, (node.parent.line or 1) - 1))
             case nodes.paragraph() if GENERATED in node:
                 self.generated.add(" ".join(_inline(node).split()))
-                self._out.text(_inline(node), self._line(node), indent=2 * depth)
-            case nodes.paragraph() | nodes.attribution() | nodes.caption() | nodes.line_block():
-                self._out.text(_inline(node), self._line(node), indent=2 * depth)
+                self._out.text(_inline(node), self._line(node), depth=depth)
             case nodes.bullet_list() | nodes.enumerated_list():
                 self._list(node, depth)
             case nodes.definition_list_item() | nodes.field() | nodes.option_list_item():
@@ -120,19 +118,13 @@ class _Reader:
             case nodes.system_message():
                 self._lost_block(node)
             case nodes.Element() if isinstance(node, nodes.Admonition) and not isinstance(node, nodes.admonition):
-                self._admonition(node, depth)
+                self._led(f"{type(node).__name__.capitalize()}:", node.children, node, depth)
             case nodes.container() if FURNITURE in node:
                 for line, text in node[FURNITURE]:
                     self._out.furniture(text, self._before + line)
             case nodes.field_list() if _is_metadata(node):
                 for field in node.children:
-                    self._out.furniture(
-                        ": ".join(
-                            " ".join(_inline(n).split()) if isinstance(n, nodes.TextElement) else _flat(n)
-                            for n in field.children
-                        ),
-                        self._line(field),
-                    )
+                    self._out.furniture(": ".join(map(_flat, field.children)), self._line(field))
             case nodes.footnote() | nodes.citation():
                 label, *body = node.children
                 self._led(f"[{label.astext()}]", body, node, depth)
@@ -147,8 +139,8 @@ class _Reader:
                     self._out.furniture(f"{name}: {_inline(node)}", self._line(node))
             case nodes.comment() | nodes.Invisible():
                 pass
-            case nodes.TextElement():
-                self._out.text(_inline(node), self._line(node), indent=2 * depth)
+            case nodes.TextElement() | nodes.line_block():
+                self._out.text(_inline(node), self._line(node), depth=depth)
             case _:
                 self.blocks(node.children, depth=depth)
 
@@ -159,36 +151,25 @@ class _Reader:
         self._level -= 1
 
     def _list(self, node: nodes.Element, depth: int) -> None:
-        start = int(node.get("start", 1))
-        for number, item in enumerate(node.children, start):
+        for number, item in enumerate(node.children, int(node.get("start", 1))):
             marker = f"{number}." if isinstance(node, nodes.enumerated_list) else "-"
-            first, *rest = item.children or (None,)
-            if isinstance(first, nodes.paragraph):
-                self._out.item(_inline(first), self._line(first), depth=depth, marker=marker)
-            else:
-                rest = list(item.children)
+            text, rest = _parted(item.children)
+            self._out.item(text, self._line(item), depth=depth, marker=marker)
             self.blocks(rest, depth=depth + 1)
 
     def _entry(self, node: nodes.Element, depth: int) -> None:
         """A term with its definition, a field, an option: the name and the first paragraph belong together."""
         *names, body = node.children
         name = " : ".join(" ".join(_inline(n).split()) for n in names)
-        first, *rest = body.children or (None,)
-        text = f"{name}: {_inline(first)}" if isinstance(first, nodes.paragraph) else name
-        self._out.item(text, self._line(node), depth=depth)
-        self.blocks(rest if isinstance(first, nodes.paragraph) else list(body.children), depth=depth + 1)
-
-    def _admonition(self, node: nodes.Element, depth: int) -> None:
-        self._led(f"{type(node).__name__.capitalize()}:", node.children, node, depth)
+        text, rest = _parted(body.children)
+        self._out.item(f"{name}: {text}" if text else name, self._line(node), depth=depth)
+        self.blocks(rest, depth=depth + 1)
 
     def _led(self, lead: str, body: Sequence[nodes.Node], node: nodes.Node, depth: int) -> None:
         """`body` with `lead` before the first paragraph, or by itself."""
-        if body and isinstance(body[0], nodes.paragraph):
-            self._out.text(f"{lead} {_inline(body[0])}", self._line(body[0]), indent=2 * depth)
-            body = body[1:]
-        else:
-            self._out.text(lead, self._line(node), indent=2 * depth)
-        self.blocks(body, depth=depth)
+        text, rest = _parted(body)
+        self._out.text(f"{lead} {text}", self._line(body[0] if text else node), depth=depth)
+        self.blocks(rest, depth=depth)
 
     def _table(self, node: nodes.table) -> None:
         caption = next((_inline(c) for c in node.children if isinstance(c, nodes.title)), "")
@@ -223,6 +204,11 @@ class _Reader:
         while line is None and around is not None:
             line, around = around.line, around.parent
         return self._before + (line or 1)
+
+
+def _parted(body: Sequence[nodes.Node]) -> tuple[str, Sequence[nodes.Node]]:
+    """The text of the paragraph that `body` begins with, if it does, and the rest."""
+    return (_inline(body[0]), body[1:]) if body and isinstance(body[0], nodes.paragraph) else ("", body)
 
 
 def _is_metadata(node: nodes.field_list) -> bool:

@@ -98,8 +98,8 @@ def build(operations: list[tuple[object, ...]]) -> ParsedDocument:
 def _apply(builder: DocumentBuilder, operations: list[tuple[object, ...]]) -> None:
     for name, *arguments in operations:
         match name, arguments:
-            case "text", [text, line, indent]:
-                builder.text(text, line, indent=indent)
+            case "text", [text, line, depth]:
+                builder.text(text, line, depth=depth)
             case "item", [text, line, depth]:
                 builder.item(text, line, depth=depth)
             case "table", [rows, header_rows, line, caption]:
