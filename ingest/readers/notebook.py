@@ -45,14 +45,10 @@ def _add_output(page: "_Page", output: dict[str, Any]) -> None:
     page.fence(output.get("text"))
     page.fence(output.get("traceback"))
     for data in _objects([output.get("data")]):
-        _add_forms(page, data)
-
-
-def _add_forms(page: "_Page", data: dict[str, Any]) -> None:
-    if any(form.startswith("image/") for form in data):
-        page.note("[figure]")
-    form = next((form for form in _FORMS if form in data), "")
-    (page.fence if form in _VERBATIM else page.add)(data.get(form))
+        if any(form.startswith("image/") for form in data):
+            page.note("[figure]")
+        form = next((form for form in _FORMS if form in data), "")
+        (page.fence if form in _VERBATIM else page.add)(data.get(form))
 
 
 class _Text(str):

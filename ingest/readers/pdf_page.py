@@ -7,7 +7,6 @@ import ctypes
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -107,11 +106,10 @@ def load(page: pdfium.PdfPage, number: int) -> Page:
         text.close()
     turn = max(by_turn, key=lambda t: len(by_turn[t]), default=0)
     level = by_turn.pop(turn, [])
-    rulings: list[Box] = []
-    fills: list[Fill] = []
-    images: list[Box] = []
-    with suppress(pdfium.PdfiumError):  # Text goes without its drawings.
+    try:
         rulings, fills, images = _drawn(page, turn)
+    except pdfium.PdfiumError:  # Text goes without its drawings.
+        rulings, fills, images = [], [], []
     rest = [glyph for glyphs in by_turn.values() for glyph in glyphs]
     return Page(number, _turned(page.get_bbox(), turn), level, rest, rulings, fills, images, unknown)
 

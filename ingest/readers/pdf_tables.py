@@ -29,6 +29,10 @@ class Ruling(NamedTuple):
     end: float
 
 
+_Components = list[tuple[list[Ruling], list[Ruling]]]
+"""Level and upright lines that touch each other."""
+
+
 @dataclass(slots=True)
 class GridCell:
     row: int
@@ -78,8 +82,21 @@ def grids_of(page: Page) -> tuple[list[Grid], list[Glyph]]:
     """The tables of a page, and the glyphs outside of them."""
     level, upright = _joined_rulings(page.rulings)
     components = _components(level, upright)
+    drawn, outside = _drawn_grids(components, page.glyphs)
+    frames = [
+        (Box(h[0].start, h[0].at, h[0].end, h[-1].at), _ABOVE_ALL) for h, v in components if len(h) == len(v) == 2
+    ]
+    aligned, outside = _aligned_grids(frames + _ruled(level, upright), outside)
+    for grid in (found := drawn + aligned):
+        for cell in grid.cells:
+            cell.colour = _colour(grid, cell, page.fills)
+        grid.header_rows = grid.header_rows or _read_bit_ruler(grid) or _header_rows(grid.rows)
+    return found, outside
+
+
+def _drawn_grids(components: _Components, outside: list[Glyph]) -> tuple[list[Grid], list[Glyph]]:
+    """Tables with a line around each cell, and the glyphs outside of them."""
     grids = [grid for lines in components if (grid := _grid(*lines))]
-    outside = page.glyphs
     found = []
     # Largest first: a frame in a cell of another table is no table of its own.
     for grid in sorted(grids, key=lambda g: (g.box.x0 - g.box.x1) * (g.box.y1 - g.box.y0)):
@@ -88,23 +105,21 @@ def grids_of(page: Page) -> tuple[list[Grid], list[Glyph]]:
             outside = others
             found.append(grid)
             for cell in grid.cells:
-                cell.set_lines(
-                    lines_of(pieces_of(cell.glyphs)), grid.xs[cell.column + cell.columns] - grid.xs[cell.column]
-                )
+                width = grid.xs[cell.column + cell.columns] - grid.xs[cell.column]
+                cell.set_lines(lines_of(pieces_of(cell.glyphs)), width)
                 cell.glyphs = []
-    frames = [
-        (Box(h[0].start, h[0].at, h[0].end, h[-1].at), _ABOVE_ALL) for h, v in components if len(h) == len(v) == 2
-    ]
-    for box, below_header in frames + _ruled(level, upright):
+    return found, outside
+
+
+def _aligned_grids(boxes: list[tuple[Box, float]], outside: list[Glyph]) -> tuple[list[Grid], list[Glyph]]:
+    """Tables in `boxes`, each with where its header ends, without lines between columns; the glyphs outside of them."""
+    found = []
+    for box, below_header in boxes:
         inside = [g for g in outside if box.x0 <= g.x0 and g.x1 <= box.x1 and box.y0 < g.y < box.y1]
         if aligned := _aligned(box, inside, below_header):
             taken = {id(g) for g in inside}
             outside = [g for g in outside if id(g) not in taken]
             found.append(aligned)
-    for grid in found:
-        for cell in grid.cells:
-            cell.colour = _colour(grid, cell, page.fills)
-        grid.header_rows = grid.header_rows or _read_bit_ruler(grid) or _header_rows(grid.rows)
     return found, outside
 
 
@@ -115,7 +130,7 @@ def _joined_rulings(rulings: Iterable[Box]) -> tuple[list[Ruling], list[Ruling]]
     return (level, upright) if len(level) + len(upright) <= _MOST_RULINGS else ([], [])
 
 
-def _components(level: list[Ruling], upright: list[Ruling]) -> list[tuple[list[Ruling], list[Ruling]]]:
+def _components(level: list[Ruling], upright: list[Ruling]) -> _Components:
     """Lines that touch each other, with those that touch them, and so on."""
     parent = list(range(len(level) + len(upright)))
     heights = [ruling.at for ruling in level]
