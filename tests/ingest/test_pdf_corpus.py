@@ -14,9 +14,9 @@ from tests.conftest import CORPUS, needs_corpus
 from tests.ingest.documents import corpus_files, read_corpus
 
 ROWS = Path(__file__).parent / "pdf_rows.jsonl"
-COVERED_SHARE, OUTLINE_SHARE, ROW_SHARE, LATEX = re.compile(r"\\[a-z]+|[{}]")
+LATEX = re.compile(r"\\[a-z]+|[{}]")
 """A formula's commands; the page shows their signs."""
-PARITY_SHARE = 0.99, 0.95, 0.9, 0.95
+COVERED_SHARE, OUTLINE_SHARE, ROW_SHARE, PARITY_SHARE = 0.99, 0.95, 0.9, 0.95
 
 
 @needs_corpus
