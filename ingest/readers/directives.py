@@ -34,7 +34,7 @@ CONDITIONS = frozenset({"container", "div", "grid", "ifconfig", "only"})
 """Their argument is no text."""
 
 PLAIN_ROLES = frozenset(
-    {"abbr", "any", "cite", "dfn", "doc", "download", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
+    {"abbr", "any", "cite", "dfn", "doc", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
 )
 """Their text is no code."""
 

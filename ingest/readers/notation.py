@@ -3,7 +3,8 @@
 import re
 from urllib.parse import unquote
 
-_ORDINALS = {"st", "nd", "rd", "th", "TM", "tm", "R", "®", "©", "™", "*", "†", "‡"}
+_SIGNS = {"TM": "™", "tm": "™", "R": "®"}
+_NO_POWERS = {"st", "nd", "rd", "th", "®", "©", "™", "*", "†", "‡"}
 
 
 def figure(description: str, path: str) -> str:
@@ -16,6 +17,7 @@ def figure(description: str, path: str) -> str:
 
 def script(sign: str, text: str) -> str:
     """A power (`sign` is `^`) or an index (`_`): 2^16 is not 216. What only ends a word, as in 1st, is no power."""
-    if not text or text in _ORDINALS:
+    text = _SIGNS.get(text, text)
+    if not text or text in _NO_POWERS:
         return text
     return sign + (text if re.fullmatch(r"[-+]?[\w.]+", text) else f"({text})")
