@@ -18,11 +18,12 @@ from ingest.reading import ReadFile, read_all
 from ingest.scan import Candidate, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
-from kb.model import FileReport, IngestReport, Trust
+from kb.model import FileReport, IngestReport
 from kb.protocols import Embedder
+from kb.records import Trust
 from kb.targets import Targets
 
-READER_VERSION = "3"
+READER_VERSION = "4"
 """Raised when readers, chunking or fact extraction change what they produce: then every file is read again."""
 
 BATCH_WINDOWS = 512

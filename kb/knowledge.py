@@ -12,8 +12,9 @@ from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
 from kb.errors import FactError, MissingModelError, QueryError, StoreError
-from kb.model import CitedPlace, Context, Fact, IngestReport, SearchResult, Status, Trust
+from kb.model import CitedPlace, Context, Fact, IngestReport, SearchResult, Status
 from kb.protocols import Embedder
+from kb.records import Trust
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
 from retrieval.chroma_index import ChromaIndex, current_folder, publish

@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from kb.errors import CitationError
+from kb.records import Trust
 
 TOKEN_CHARACTERS = 4
 """Characters per token wherever a budget is given in tokens: budgets are for models whose tokenizer kb
@@ -75,17 +76,6 @@ class Citation(Frozen):
     @property
     def _lines(self) -> str:
         return ("p." if self._has_pages else "L") + self._range
-
-
-class Trust(StrEnum):
-    """How far a document is believed."""
-
-    VENDOR = "vendor"
-    """Who makes the chip says so."""
-    COMMUNITY = "community"
-    """Others say so; shown as such."""
-    UNTRUSTED = "untrusted"
-    """Found by a search and shown as such; never a fact, never in a prompt that kb writes."""
 
 
 class Fact(Frozen):

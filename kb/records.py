@@ -3,6 +3,18 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Trust(StrEnum):
+    """How far a document is believed."""
+
+    VENDOR = "vendor"
+    """Who makes the chip says so."""
+    COMMUNITY = "community"
+    """Others say so; shown as such."""
+    UNTRUSTED = "untrusted"
+    """Found by a search and shown as such; never a fact, never in a prompt that kb writes."""
 
 
 def text_digest(*parts: str) -> str:
@@ -76,7 +88,7 @@ class DocumentState:
     sha256: str
     stamp: str
     pipeline: str
-    trust: str
+    trust: Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,7 @@ class DocumentRecord:
     format: str
     version: str
     licence: str
-    trust: str
+    trust: Trust
     sha256: str
     stamp: str
     pipeline: str

@@ -8,8 +8,9 @@ from kb.errors import CandidateError, FactError, RunError, SettingsError
 from kb.kernels import Language, Task
 from kb.knowledge import Knowledge
 from kb.loop import Loop, Tell, Teller, say_nothing, tell_nobody
-from kb.model import Fact, Passage, Trust
+from kb.model import Fact, Passage
 from kb.protocols import Synthesizer
+from kb.records import Trust
 from kb.runs import Kind, Plan, Run, Runs
 from kb.settings import cache_dir
 from kb.skillbook import Skillbook

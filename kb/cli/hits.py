@@ -5,7 +5,8 @@ from collections.abc import Collection
 
 from kb.catalog.words import query_words
 from kb.cli.output import show
-from kb.model import Context, Hit, SearchResult, Trust
+from kb.model import Context, Hit, SearchResult
+from kb.records import Trust
 
 LINES_SHOWN = 4
 INDENT = "   "

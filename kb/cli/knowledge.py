@@ -7,7 +7,7 @@ import typer
 
 from kb.cli.output import Json, Target, open_kb, print_json, show
 from kb.errors import SourceError
-from kb.model import Trust
+from kb.records import Trust
 
 Also = Annotated[
     list[str] | None,

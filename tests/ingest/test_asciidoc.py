@@ -254,6 +254,7 @@ def test_no_text_takes_more_than_its_length(part: str) -> None:
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_the_words_of_the_manuals_are_kept() -> None:
     kept = total = 0
     for path, document in read_corpus(corpus_files(".adoc")):
@@ -282,6 +283,7 @@ def tokens(text: str) -> set[str]:
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words() -> None:
     faithful = total = 0
     for path, document in read_corpus(corpus_files(".adoc")):
@@ -302,6 +304,7 @@ def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words()
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_rules_and_tables_of_a_manual_stand_where_it_has_them() -> None:
     document = read(V_SPEC, V_SPEC.read_bytes(), root=V_SPEC.parent)
     lines = dict(zip(document.text.split("\n"), document.lines, strict=False))

@@ -164,6 +164,7 @@ class _Visible(HTMLParser):
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_nearly_all_tokens_of_each_page_are_found_again() -> None:
     for path, document in read_corpus(corpus_files(".html", ".htm")):
         page = _Visible()
@@ -179,6 +180,7 @@ def tokens(text: str) -> set[str]:
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_a_line_of_a_paragraph_cites_the_line_of_the_page_that_holds_its_words() -> None:
     faithful = total = 0
     for path, document in read_corpus(corpus_files(".html", ".htm")):
@@ -192,6 +194,7 @@ def test_a_line_of_a_paragraph_cites_the_line_of_the_page_that_holds_its_words()
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_a_page_of_more_than_a_megabyte_is_read_within_seconds() -> None:
     path = CORPUS / "mi355x/llvm-22-doc/html/AMDGPUUsage.html"
     begin = time.process_time()

@@ -143,6 +143,7 @@ def test_what_stands_too_deep_to_be_read_is_not_dropped_in_silence() -> None:
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_words_of_real_documents_are_kept() -> None:
     kept = total = 0
     for path, document in read_corpus(corpus_sample(".md")):
@@ -156,6 +157,7 @@ def test_words_of_real_documents_are_kept() -> None:
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words() -> None:
     """Not all can: Markdown may lay a code span or a link over two lines."""
     faithful = total = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SourceError
-from kb.model import Trust
+from kb.records import Trust
 from kb.session import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found, outcomes

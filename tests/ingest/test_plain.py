@@ -76,6 +76,7 @@ def test_every_text_can_be_read_and_no_word_is_lost(text: str, name: str) -> Non
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_every_word_of_real_files_is_in_their_text() -> None:
     files = [p for p in corpus_files(".csv", ".tsv", ".txt", ".yaml") if format_of(p) in ("delimited", "plain")]
 

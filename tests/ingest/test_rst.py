@@ -200,6 +200,7 @@ def test_hostile_text_is_read_in_time(hostile: str) -> None:
 
 
 @needs_corpus
+@pytest.mark.slow
 def test_words_of_real_documents_are_kept() -> None:
     """Comments, options and the targets of links and figures are no text."""
     kept = total = 0
