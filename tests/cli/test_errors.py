@@ -160,9 +160,7 @@ def test_a_file_that_is_no_text_fails_by_name_and_the_others_are_read(run: Run, 
     assert len(documents(home)) == 7
 
 
-def test_a_file_whose_name_is_not_utf8_is_skipped_and_the_others_are_read(
-    run: Run, docs: Path, home: Path
-) -> None:
+def test_a_file_whose_name_is_not_utf8_is_skipped_and_the_others_are_read(run: Run, docs: Path, home: Path) -> None:
     try:
         Path(os.fsdecode(bytes(docs / "mi210") + b"/\xff.md")).write_text("# Named oddly\n", encoding="utf-8")
     except (OSError, UnicodeError) as error:
