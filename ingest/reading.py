@@ -83,23 +83,17 @@ class _Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
-        most = self._limits.size_bytes
-        if path.is_file() and (size := path.stat().st_size) > most:
-            return DocumentError(f"{path} has {size:,} bytes; kb reads files of up to {most:,}", hint="split the file")
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
         try:
             process.stdin.write(json.dumps([os.fspath(path), os.fspath(root)]).encode() + b"\n")
             process.stdin.flush()
-            answer = process.stdout.readline()
-        except BrokenPipeError:
-            answer = b""
-        if not answer:
+            kind, *words = json.loads(process.stdout.readline())
+            if kind == "error":
+                return DocumentError(words[0], hint=words[1])
+            return ReadFile(words[0], DOCUMENTS.validate_json(process.stdout.readline()))
+        except (BrokenPipeError, ValueError):  # it died before or within its answer
             return self._death(process, path)
-        kind, *words = json.loads(answer)
-        if kind == "error":
-            return DocumentError(words[0], hint=words[1])
-        return ReadFile(words[0], DOCUMENTS.validate_json(process.stdout.readline()))
 
     def end(self) -> None:
         if self._process:
@@ -108,8 +102,8 @@ class _Process:
             self._process = None
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", "-m", "ingest.reading_process", str(self._limits.seconds)]
-        command.append(str(self._limits.memory_bytes))
+        limits = (self._limits.seconds, self._limits.memory_bytes, self._limits.size_bytes)
+        command = [sys.executable, "-P", "-m", "ingest.reading_process", *map(str, limits)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -117,6 +111,7 @@ class _Process:
 
     def _death(self, process: subprocess.Popen[bytes], path: Path) -> DocumentError:
         self._process = None
+        process.kill()  # should it live, and have said nonsense
         code = process.wait()
         process.communicate()
         reason = (

@@ -1,4 +1,4 @@
-"""The process that reads: `python -P -m ingest.reading_process SECONDS BYTES`, started and asked by ingest.reading.
+"""The process that reads, started and asked by ingest.reading: `python -P -m ingest.reading_process SECONDS MEMORY SIZE`.
 
 A question is a line of JSON: path and root. The answer is a line too, and after `document` the document as a second.
 Imports little: it starts with each ingest.
@@ -17,12 +17,13 @@ from ingest.readers import read
 from kb.errors import DocumentError
 
 
-def main(seconds: float, memory_bytes: int) -> None:
+def main(seconds: float, memory_bytes: int, size_bytes: int) -> None:
     """Answer until the other side is gone.
 
     Args:
         seconds: Most for one file; then the process ends with exit status 1.
         memory_bytes: Most of address space.
+        size_bytes: Most of one file.
     """
     _limit_memory(memory_bytes)
     answers = os.fdopen(os.dup(1), "wb")
@@ -31,13 +32,15 @@ def main(seconds: float, memory_bytes: int) -> None:
         for question in sys.stdin.buffer:
             path, root = json.loads(question)
             faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-            _answer(answers, Path(path), Path(root))
+            _answer(answers, Path(path), Path(root), size_bytes)
             faulthandler.cancel_dump_traceback_later()
 
 
-def _answer(answers: BinaryIO, path: Path, root: Path) -> None:
+def _answer(answers: BinaryIO, path: Path, root: Path, most_bytes: int) -> None:
     document = b""
     try:
+        if (size := path.stat().st_size) > most_bytes:
+            raise DocumentError(f"{path} has {size:,} bytes; kb reads files of up to {most_bytes:,}", hint="split it")
         content = path.read_bytes()
         document = json.dumps(read(path, content, root=root), default=_fields).encode() + b"\n"
         head = ["document", hashlib.sha256(content).hexdigest()]
@@ -69,4 +72,4 @@ def _limit_memory(most_bytes: int) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]))
+    main(float(sys.argv[1]), *map(int, sys.argv[2:]))
