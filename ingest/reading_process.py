@@ -1,4 +1,4 @@
-"""The process that reads, started and asked by ingest.reading: `python -P -m ingest.reading_process SECONDS MEMORY SIZE`.
+"""The process that reads, started and asked by ingest.reading; its arguments are those of `main`.
 
 A question is a line of JSON: path and root. The answer is a line too, and after `document` the document as a second.
 Imports little: it starts with each ingest.
