@@ -124,7 +124,7 @@ def test_what_is_no_layout_is_told(said: dict[str, object]) -> None:
         Layout.model_validate(said)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, (1 << 63) - 1),
     st.sampled_from(["float32", "int64", "bool", "bfloat16", "Tensor", "x"]),

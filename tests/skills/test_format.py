@@ -192,7 +192,7 @@ YAML = st.sampled_from([*PIECES.split(), " ", "\n", ": ", "\n  ", "&a ", "*a", "
 FRONT = st.lists(YAML, max_size=30).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(front=FRONT, at=st.integers(0, 300))
 @example(front='"\\U99999999"', at=10)
 def test_whatever_stands_in_front_matter_is_a_skill_or_a_skill_error(front: str, at: int) -> None:
