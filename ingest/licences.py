@@ -42,15 +42,19 @@ def licence_near(path: Path, root: Path) -> str:
 
 @cache
 def _licence(folder: Path, inner: str) -> str:
-    files = [f for f in sorted(folder.iterdir()) if f.name.upper().startswith(LICENCE_NAMES) and f.is_file()]
+    names = [f for f in sorted(folder.iterdir()) if f.name.upper().startswith(LICENCE_NAMES)]
+    files = [f for f in names if f.is_file() and not f.is_symlink()]
     named = [f for f in files if f.name.partition(".")[2] == inner]
     common = [f for f in files if f.suffix.lower() in ("", ".txt", ".md", ".rst")]
     return ", ".join(dict.fromkeys(licence for f in named or common for licence in _recognised(f)))
 
 
 def _recognised(file: Path) -> list[str]:
-    with file.open(encoding="utf-8", errors="replace") as opened:
-        text = opened.read(READ_CHARACTERS)
+    try:
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            text = opened.read(READ_CHARACTERS)
+    except OSError:
+        text = ""
     stated = _STATED.findall(text)
     text = " ".join(text.split())
     told = [name for name, pattern in _TELLING.items() if re.search(pattern, text, re.IGNORECASE)]

@@ -62,3 +62,19 @@ def test_nothing_outside_the_ingested_folder_is_read(tmp_path: Path) -> None:
     (tmp_path / "LICENSE").write_text(MIT, encoding="utf-8")
 
     assert licence(tmp_path / "docs", {}) == ""
+
+
+def test_a_licence_that_cannot_be_opened_or_leads_elsewhere_harms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").write_text(MIT, encoding="utf-8")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "COPYING").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "docs" / "LICENSE").write_text(MIT, encoding="utf-8")
+
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+
+    assert licence_near(tmp_path / "docs" / "guide.md", tmp_path / "docs") == "LICENSE"
