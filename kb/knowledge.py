@@ -11,7 +11,7 @@ from ingest.pipeline import Ingest, Progress
 from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
-from kb.errors import FactError, MissingModelError, QueryError, StoreError
+from kb.errors import CitationError, FactError, MissingModelError, QueryError, StoreError
 from kb.model import CitedPlace, Context, Fact, IngestReport, SearchResult, Status
 from kb.protocols import Embedder
 from kb.records import Trust
@@ -225,6 +225,8 @@ class Knowledge:
         """
         key, _, nth = citation_id.partition(".")
         row = self.catalog.row(key)
+        if nth and row is None:
+            raise CitationError(f"{key} is no row of a table, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
         stated = row or self.catalog.fact(key) or self.catalog.passage(key)
         citation, cell = stated.citation, row.cell(nth) if row and nth else ""
         source, lines = self.catalog.source_lines(key, around=CITED_LINES_AROUND)

@@ -121,8 +121,9 @@ class Passage(Frozen):
 
     @property
     def cited(self) -> str:
-        """As it stands in a prompt: below its citation."""
-        return f"{self.citation}\n{self.shown}"
+        """As it stands in a prompt: below its citation, and who says so where it is not the vendor."""
+        by = "" if self.trust is Trust.VENDOR else f" ({self.trust})"
+        return f"{self.citation}{by}\n{self.shown}"
 
 
 class TableRow(Frozen):

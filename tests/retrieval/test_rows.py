@@ -68,3 +68,10 @@ def test_rows_vanish_with_their_file(asked: KnowledgeBase, tmp_path: Path) -> No
 
     assert asked.catalog.row(row.citation.id) is None
     assert not any(hit.rows for hit in asked.search("unit47", target="mi300x").hits)
+
+
+def test_what_is_no_row_has_no_cells(asked: KnowledgeBase) -> None:
+    passage = best(asked, "LDS of unit47").passage
+
+    with pytest.raises(CitationError, match="is no row of a table"):
+        asked.cite(f"{passage.citation.id}.1")
