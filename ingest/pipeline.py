@@ -148,7 +148,7 @@ class Ingest:
             licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
             trust=trust,
             sha256=file.sha256,
-            stamp=stamp(candidate.path, parsed.includes),
+            stamp=file.stamp,
             pipeline=self.pipeline,
             text=parsed.text,
             lines=parsed.lines,

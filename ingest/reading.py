@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +15,7 @@ from queue import SimpleQueue
 from pydantic import TypeAdapter
 
 from ingest.builder import ParsedDocument
+from ingest.scan import seen
 from kb.errors import DocumentError
 
 
@@ -23,7 +25,7 @@ class Limits:
 
     size_bytes: int = 256 << 20
     seconds: float = 300
-    """The slowest manual known, 387 pages of tables, takes a quarter of that on two cores."""
+    """The slowest manual known, 387 pages of tables, took 26 s, 81 s while the machine was busy."""
     memory_bytes: int = 3 << 30
     """Address space of the process that reads it."""
 
@@ -39,6 +41,8 @@ DOCUMENTS = TypeAdapter(ParsedDocument)
 class ReadFile:
     sha256: str
     """Of the bytes that were read."""
+    stamp: str
+    """See ingest.scan.stamp. Of the file it is taken before it is read: a change meanwhile is noticed next time."""
     document: ParsedDocument
 
 
@@ -72,6 +76,9 @@ def read_all(
             for future in waiting:
                 future.cancel()
             for process in processes:
+                process.kill()  # a thread may wait for its answer
+            threads.shutdown()
+            for process in processes:
                 process.end()
 
 
@@ -83,6 +90,7 @@ class _Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
+        began, before = time.monotonic(), seen(path)
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
         try:
@@ -91,15 +99,19 @@ class _Process:
             kind, *words = json.loads(process.stdout.readline())
             if kind == "error":
                 return DocumentError(words[0], hint=words[1])
-            return ReadFile(words[0], DOCUMENTS.validate_json(process.stdout.readline()))
+            document = DOCUMENTS.validate_json(process.stdout.readline())
         except (BrokenPipeError, ValueError):  # it died before or within its answer
-            return self._death(process, path)
+            return self._death(process, path, time.monotonic() - began)
+        return ReadFile(words[0], json.dumps([before, *(seen(Path(i)) for i in document.includes)]), document)
+
+    def kill(self) -> None:
+        if process := self._process:
+            process.kill()
 
     def end(self) -> None:
-        if self._process:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+        if process := self._process:
+            process.kill()
+            process.communicate()
 
     def _start(self) -> subprocess.Popen[bytes]:
         limits = (self._limits.seconds, self._limits.memory_bytes, self._limits.size_bytes)
@@ -109,12 +121,11 @@ class _Process:
         )
         return self._process
 
-    def _death(self, process: subprocess.Popen[bytes], path: Path) -> DocumentError:
+    def _death(self, process: subprocess.Popen[bytes], path: Path, seconds: float) -> DocumentError:
         self._process = None
         process.kill()  # should it live, and have said nonsense
         code = process.wait()
         process.communicate()
-        reason = (
-            f"took more than {self._limits.seconds:g} s to read" if code == 1 else f"broke its reader (status {code})"
-        )
+        most = self._limits.seconds
+        reason = f"took more than {most:g} s to read" if seconds >= most else f"broke its reader (status {code})"
         return DocumentError(f"{path} {reason}", hint="please report it with the document")

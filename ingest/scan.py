@@ -88,7 +88,12 @@ def stamp(path: Path, includes: tuple[str, ...]) -> str:
 
     Of a file that is not there the path alone, so that it is noticed when it comes.
     """
-    return json.dumps([[str(p), *_size_and_time(p)] for p in (path, *map(Path, includes))])
+    return json.dumps([seen(p) for p in (path, *map(Path, includes))])
+
+
+def seen(path: Path) -> tuple[str | int, ...]:
+    """What a stamp says of one file as it is now."""
+    return str(path), *_size_and_time(path)
 
 
 def stamped_includes(stored: str) -> tuple[str, ...]:

@@ -262,6 +262,7 @@ def test_trust_and_licence_are_kept_with_each_document_and_shown(kb: KnowledgeBa
     passages = [hit.passage for hit in kb.search("local data share", target="mi300x").hits]
     ours = [p for p in passages if p.citation.path.startswith("manuals/")]
     assert {(p.trust, p.licence) for p in ours} == {(Trust.COMMUNITY, "MIT")}
+    assert all(" (community)\n" in p.cited for p in ours)
 
 
 def test_a_document_read_with_other_trust_is_stored_anew(filled: KnowledgeBase, manuals: Path) -> None:

@@ -1,12 +1,15 @@
 """A file that is too large, hangs, swells or breaks its reader costs itself alone, in bounded time."""
 
 import os
+import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from ingest.reading import Limits, ReadFile, read_all
+from ingest.scan import stamp
 from kb.errors import DocumentError
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits address space")
@@ -91,3 +94,29 @@ def test_closing_early_leaves_no_process(root: Path) -> None:
 
 def _reads(process: str) -> bool:
     return b"ingest.reading_process" in Path(f"/proc/{process}/cmdline").read_bytes()
+
+
+def test_closing_while_a_file_hangs_ends_at_once(root: Path) -> None:
+    os.mkfifo(root / "pipe.md")
+    files = read_all([(root / "a.md", root), *[(root / "pipe.md", root)] * 40])
+    next(files)
+
+    began = time.monotonic()
+    files.close()
+
+    assert time.monotonic() - began < 30
+
+
+def test_a_reader_that_cannot_start_is_not_called_slow(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+
+    assert "broke its reader (status 1)" in texts(root, "a.md")[0]
+
+
+def test_the_stamp_is_that_of_the_file_before_it_was_read(root: Path) -> None:
+    before = stamp(root / "a.md", ())
+    [file] = read_all([(root / "a.md", root)])
+    (root / "a.md").write_text("# changed since\n", encoding="utf-8")
+
+    assert isinstance(file, ReadFile)
+    assert file.stamp == before != stamp(root / "a.md", ())
