@@ -17,12 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.search_quality import origin
+from benchmarks.search_quality import LIBRARIES, origin
 from ingest.chunk import chunk
 from ingest.readers import format_of, read
 from kb.settings import DEFAULT_MODEL, cache_dir
 from retrieval.compile import load_embedder
 from retrieval.embedding_model import find_model
+
+PEERS = ("llama-index-embeddings-huggingface", "langchain-huggingface")
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 
@@ -55,7 +57,7 @@ def main() -> None:
         "kb against": {name: round(medians["kb"] / median, 2) for name, median in medians.items() if name != "kb"},
         "least cosine to kb": {n: round(float((v * vectors["kb"]).sum(axis=1).min()), 6) for n, v in vectors.items()},
     }
-    options.out.write_text(json.dumps(origin() | result, indent=2) + "\n", encoding="utf-8")
+    options.out.write_text(json.dumps(origin((*LIBRARIES, *PEERS)) | result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=2))
 
 
