@@ -1,11 +1,12 @@
 """How hits and packed context look in a terminal."""
 
+import re
 import textwrap
 from collections.abc import Collection
 
 from kb.catalog.words import query_words
 from kb.cli.output import show
-from kb.model import Context, Hit, SearchResult
+from kb.model import Context, Hit, Passage, SearchResult
 from kb.records import Trust
 
 LINES_SHOWN = 4
@@ -56,13 +57,32 @@ def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: 
 def excerpt(hit: Hit, words: Collection[str]) -> list[str]:
     """A passage from the line on that speaks most of `words`; of a table its best row, each cell with its header."""
     if hit.rows and hit.passage.kind == "table":
-        return [f"{hit.rows[0].shown}  {hit.rows[0].citation.id}"]
+        return [f"{hit.rows[0].shown} (row {hit.rows[0].citation.id})"]
     lines = [line for line in hit.passage.text.splitlines() if line.strip() and not line.startswith("```")]
     scores = [_score(line, words) for line in [*lines, ""]]
     best = max(range(len(lines)), key=lambda i: (2 * scores[i] + scores[i + 1], -i), default=0)
+    if lines and lines[best].startswith("|"):
+        return [_row(lines[best], _header(hit.passage))]
     return lines[best : best + LINES_SHOWN]
 
 
 def _score(line: str, words: Collection[str]) -> int:
     text = line.lower()
     return sum(word in text for word in words)
+
+
+def _header(passage: Passage) -> list[str]:
+    lines = f"{passage.lead}\n{passage.text}".splitlines()
+    rules = [i for i, line in enumerate(lines) if line.startswith("|---")]
+    return _cells(lines[rules[0] - 1]) if rules and rules[0] else []
+
+
+def _row(line: str, header: list[str]) -> str:
+    cells = _cells(line)
+    if len(header) != len(cells) or cells == header:
+        return " | ".join(cells)
+    return "; ".join(f"{name} = {cell}" if name else cell for name, cell in zip(header, cells, strict=True) if cell)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]

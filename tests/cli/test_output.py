@@ -144,3 +144,18 @@ def test_a_dry_run_says_what_would_be_read_and_writes_nothing(run: Run, docs: Pa
     assert "7 documents would be read" in outcome.out
     assert "document(s)" not in run("targets", "list").out
     assert not (home / "targets.toml").exists()
+
+
+def test_a_row_is_shown_with_its_headers_and_never_with_its_bars(run: Run, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mi210"
+    folder.mkdir()
+    rows = "\n".join(f"| unit{n} | {n} |" for n in range(3))
+    (folder / "t.md").write_text(f"# Units\n\n| Unit | Banks |\n|---|---|\n{rows}\n", encoding="utf-8")
+    run("ingest", folder)
+
+    table = run("search", "banks of unit2", "--target", "mi210").out
+    fact = run("search", "lds_size", "--target", "mi300x").out
+
+    assert "Unit = unit2; Banks = 2 (row " in table
+    assert "quantity = lds_size; value = 64" in fact
+    assert not [line for line in (table + fact).splitlines() if line.strip().startswith("|")]
