@@ -78,7 +78,7 @@ def _span(node: SyntaxTreeNode) -> str:
         case "softbreak" | "hardbreak":
             return "\n"
         case "image":
-            return figure(node.content, str(node.attrs.get("src", "")))
+            return figure(_described(node.content, str(node.attrs.get("title", ""))), str(node.attrs.get("src", "")))
         case "math_inline":
             return f"${node.content}$"
         case "math_inline_double":
@@ -89,6 +89,11 @@ def _span(node: SyntaxTreeNode) -> str:
             return _tag(node.content)
         case _:
             return _text(node)
+
+
+def _described(description: str, title: str) -> str:
+    """What a picture shows: its title too, where that says something else."""
+    return description if title in description else f"{description}: {title}" if description else title
 
 
 def _tag(markup: str) -> str:

@@ -126,7 +126,7 @@ def test_no_word_is_lost_or_told_twice(page: str) -> None:
 
 
 @PROPERTY
-@given(pages(FLOWING))
+@given(pages([tag for tag in FLOWING if tag != "pre"]))  # a line of code may stand on two, round a tag
 def test_each_word_cites_its_line(page: str) -> None:
     lines = page.split("\n")
 

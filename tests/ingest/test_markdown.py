@@ -136,6 +136,18 @@ def test_hostile_text_is_read_in_time(hostile: str) -> None:
         assert "Before." in parse("Before.\n\n" + hostile * (20_000 // len(hostile))).text
 
 
+@pytest.mark.parametrize(
+    ("picture", "shown"),
+    [
+        ('![A tile](a.png "Each lane owns a row")', "[figure: A tile: Each lane owns a row]"),
+        ('![](a.png "Each lane owns a row")', "[figure: Each lane owns a row]"),
+        ('![A tile](a.png "A tile")', "[figure: A tile]"),
+    ],
+)
+def test_the_title_of_a_picture_is_text(picture: str, shown: str) -> None:
+    assert parse(picture).text == shown
+
+
 def test_what_stands_too_deep_to_be_read_is_not_dropped_in_silence() -> None:
     assert "deep" in parse("> " * 90 + "deep").text
     with pytest.raises(DocumentError, match="nests too deeply"):
