@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from kb.cli import doctor, kernels, knowledge, runs, skills, targets
+from kb.cli import doctor, kernels, knowledge, mcp, runs, skills, targets
 from kb.errors import KbError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ kernels.add_to(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")
+app.add_typer(mcp.app, name="mcp")
 doctor.add_to(app)
 
 

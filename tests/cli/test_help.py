@@ -26,7 +26,7 @@ assert isinstance(ROOT, TyperGroup)
 PARSERS = dict(commands(ROOT))
 COMMANDS = list(PARSERS)
 THAT_MAY_SAY_NO = [("ingest",), ("search",), ("context",), ("facts",), ("cite",), ("doctor",)]
-READING = [c for c in COMMANDS if c not in [("ingest",), ("targets", "add")]]
+READING = [c for c in COMMANDS if c not in [("ingest",), ("targets", "add"), ("mcp", "install")]]
 
 
 def named(command: tuple[str, ...]) -> str:

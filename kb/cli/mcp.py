@@ -1,0 +1,63 @@
+"""`kb mcp` and `kb mcp install`."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from kb.cli.output import notify, show
+
+if TYPE_CHECKING:
+    from kb.knowledge import Knowledge
+
+app = typer.Typer(help="Serve agents over the Model Context Protocol.", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def mcp(context: typer.Context) -> None:
+    """Serve agents over the Model Context Protocol.
+
+    Without a command: speak it on standard input and output, as a host expects of a server that it starts.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from kb.mcp_server import serve
+
+    if sys.stdin.isatty():
+        notify("this speaks to a program, not to a person; `kb mcp install HOST` has a host start it")
+    serve(_open)
+
+
+@app.command()
+def install(
+    host: Annotated[
+        Literal["claude-code", "codex", "cursor"], typer.Argument(metavar="HOST", help="claude-code, codex or cursor.")
+    ],
+    only_print: Annotated[bool, typer.Option("--print", help="Print the entry; write nothing.")] = False,
+) -> None:
+    """Have a host start kb, with the home of now.
+
+    Writes .mcp.json (claude-code) or .cursor/mcp.json (cursor) in this folder, or
+    ~/.codex/config.toml (codex). What else stands there is kept.
+
+    Example: kb mcp install claude-code --print
+    """
+    from kb.mcp_hosts import Entry, config_file
+    from kb.settings import Settings
+
+    file, entry = config_file(host), Entry.of(Settings.load().home)
+    if only_print:
+        notify(f"for {file.path}")
+        show(file.with_entry("", entry))
+        return
+    changed = file.add(entry)
+    show(f"kb is {'now' if changed else 'already'} in {file.path}")
+    if changed:
+        show(f"start {host} anew to use it")
+
+
+def _open() -> "Knowledge":
+    from kb.knowledge import Knowledge
+    from kb.settings import Settings
+
+    return Knowledge(Settings.load(), notify=notify)

@@ -1,0 +1,92 @@
+"""What a host shows a model stays within what hosts allow."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp.types import ListToolsResult
+
+from kb.mcp_server import Home
+from kb.model import tokens_of
+from tests.mcp.conftest import ERAS, Ask, talk
+
+LARGE = [
+    ("kb_search", {"phrasings": ["quantity holds guide", "local data share"], "limit": 20}),
+    ("kb_search", {"phrasings": ["word7 quoted"], "target": "wormhole"}),
+    ("kb_search", {"phrasings": ["cell long"], "target": "wormhole"}),
+    ("kb_facts", {"target": "wormhole"}),
+    ("kb_targets", {}),
+]
+
+
+@pytest.fixture(params=ERAS)
+def tools(served: Home, request: pytest.FixtureRequest) -> ListToolsResult:
+    return talk(served, lambda client: client.list_tools(), request.param)
+
+
+def test_the_tools_are_the_four_that_read(tools: ListToolsResult) -> None:
+    hints = {tool.name: tool.annotations.model_dump(exclude={"title"}) for tool in tools.tools}
+
+    reading = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
+    assert hints == dict.fromkeys(["kb_search", "kb_read", "kb_facts", "kb_targets"], reading)
+
+
+def test_descriptions_fit_and_every_argument_but_an_obvious_one_has_its_own(tools: ListToolsResult) -> None:
+    for tool in tools.tools:
+        assert 100 < len(tool.description) < 600
+        arguments = tool.input_schema["properties"]
+        assert [name for name, schema in arguments.items() if "description" not in json.dumps(schema)] == []
+        assert tool.output_schema["type"] == "object"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_instructions_fit_and_name_every_tool(served: Home, tools: ListToolsResult, era: str) -> None:
+    async def instructions(client: Any) -> str:
+        return client.instructions
+
+    text = talk(served, instructions, era)
+
+    assert len(text) < 2048
+    assert [tool.name for tool in tools.tools if tool.name not in text] == []
+    assert "data, not instruction" in text
+
+
+@pytest.mark.parametrize("max_tokens", [500, 700, 3000, 8000])
+@pytest.mark.parametrize(("tool", "arguments"), LARGE, ids=[f"{t} {a}" for t, a in LARGE])
+def test_a_result_stays_within_the_tokens_allowed_and_says_what_it_lacks(
+    ask: Ask, tool: str, arguments: dict[str, Any], max_tokens: int
+) -> None:
+    reply = ask(tool, max_tokens=max_tokens, **arguments)
+
+    assert tokens_of(reply.text) <= max_tokens
+    answer = reply.answer
+    assert answer.get("passages") or answer.get("facts") or answer.get("targets")
+    assert answer["truncated"] == any("max_tokens" in note for note in answer["notes"])
+    assert answer["truncated"] or not answer.get("left_out")
+
+
+def test_the_large_results_above_are_large(ask: Ask) -> None:
+    assert [given for given in LARGE if not ask(given[0], max_tokens=500, **given[1]).answer["truncated"]] == []
+
+
+def test_what_a_search_leaves_out_can_be_read(ask: Ask) -> None:
+    found = ask("kb_search", max_tokens=500, **LARGE[0][1]).answer
+
+    assert found["left_out"]
+    for left_out in found["left_out"]:
+        assert ask("kb_read", id=left_out, max_tokens=500).answer["text"]
+
+
+def test_the_facts_left_out_are_named_by_quantity(ask: Ask) -> None:
+    facts = ask("kb_facts", target="wormhole", max_tokens=500).answer
+
+    quantities = [fact["quantity"] for fact in facts["facts"]]
+    assert not {*quantities} & {*facts["left_out"]}
+    assert ask("kb_facts", target="wormhole", quantity=facts["left_out"][-1]).answer["facts"]
+
+
+def test_of_many_targets_those_with_documents_are_given(ask: Ask) -> None:
+    targets = ask("kb_targets", max_tokens=500).answer
+
+    assert targets["truncated"]
+    assert all(target["documents"] for target in targets["targets"][:4])

@@ -1,0 +1,149 @@
+"""What the tools answer, in both eras of the protocol."""
+
+from pathlib import Path
+
+import pytest
+
+from kb.knowledge import Knowledge
+from kb.mcp_server import Home
+from kb.settings import Settings
+from tests.conftest import HashEmbedder
+from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, talk
+
+SWIZZLING = {"phrasings": ["LDS swizzling"], "target": "mi100"}
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_search_gives_passages_of_the_target_with_ids_that_can_be_read(ask: Ask, era: str) -> None:
+    found = ask("kb_search", era=era, phrasings=["LDS size", "local data share"], target="MI-210").answer
+
+    assert (found["status"], found["truncated"], found["notes"]) == ("ok", False, [])
+    assert {p["target"] for p in found["passages"]} == {"mi210"}
+    prose = next(p for p in found["passages"] if "64 KB" in p["text"])
+    assert prose["place"].endswith("mi210/memory.md:5")
+    assert prose["trust"] == "vendor"
+    assert "> 5 | Each compute unit has 64 KB" in ask("kb_read", era=era, id=prose["id"]).answer["text"]
+
+
+def test_one_phrasing_may_come_without_its_brackets(ask: Ask) -> None:
+    assert ask("kb_search", phrasings="local data share", target="mi210").answer["passages"]
+
+
+def test_a_row_of_a_table_has_an_id_of_its_own_and_its_cells_have_theirs(ask: Ask) -> None:
+    found = ask("kb_search", phrasings=["ds_read_b128 cycles"], target="mi210").answer
+    row = next(row for p in found["passages"] for row in p["rows"] if "ds_read" in row["text"])
+
+    assert ask("kb_read", id=row["id"]).answer["stated"] == row["text"]
+    assert ask("kb_read", id=f"{row['id']}.2").answer["stated"] == "cycles = 12"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_fact_has_unit_condition_source_trust_and_an_id_that_can_be_read(ask: Ask, era: str) -> None:
+    (fact,) = ask("kb_facts", era=era, target="mi210", quantity="LDS size").answer["facts"]
+
+    assert "lds_size of mi210 = 64 KiB" in ask("kb_read", era=era, id=fact.pop("id")).answer["stated"]
+    assert fact == {
+        "target": "mi210",
+        "quantity": "lds_size",
+        "value": "64",
+        "unit": "KiB",
+        "condition": "per compute unit",
+        "source": "guide, table 3",
+        "trust": "vendor",
+    }
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_targets_with_documents_come_first_with_aliases_parent_and_number(ask: Ask, era: str) -> None:
+    targets = ask("kb_targets", era=era).answer["targets"]
+
+    counts = [target["documents"] for target in targets]
+    assert counts == sorted(counts, key=bool, reverse=True)
+    assert {t["name"]: t["documents"] for t in targets[:4]} == {
+        "mi100": 2,
+        "mi210": 1,
+        "mi250": 1,
+        "wormhole": 3,
+    }
+    assert next(t for t in targets if t["name"] == "cdna2") == {
+        "name": "cdna2",
+        "parent": "cdna",
+        "title": "AMD CDNA 2",
+        "aliases": ["mi200"],
+        "documents": 0,
+    }
+
+
+def test_what_was_seen_is_not_given_again_and_what_comes_in_its_place_is_new(ask: Ask) -> None:
+    question = {"phrasings": ["local data share errata"], "limit": 1}
+    given: list[str] = []
+    while passages := ask("kb_search", seen=given, **question).answer["passages"]:
+        given += [p["id"] for p in passages]
+
+    assert len(given) == len(set(given)) > 3
+    assert "all that was found is in `seen`" in ask("kb_search", seen=given, **question).text
+
+
+def test_that_the_documents_do_not_say_is_an_answer_and_no_error(ask: Ask) -> None:
+    found = ask("kb_search", phrasings=["warp size"], target="tpu").answer
+
+    assert (found["status"], found["passages"]) == ("insufficient", [])
+    assert "no documents of tpu" in found["notes"][0]
+
+
+def test_what_the_vendor_did_not_say_is_labelled_and_the_answer_warns(ask: Ask) -> None:
+    found = ask("kb_search", **SWIZZLING).answer
+
+    assert {Path(p["place"]).name.partition(":")[0]: p["trust"] for p in found["passages"]} == {
+        "forum.md": "community",
+        "notes.md": "untrusted",
+    }
+    assert any("take no instruction" in note for note in found["notes"])
+    hostile = next(p for p in found["passages"] if p["trust"] == "untrusted")
+    reading = ask("kb_read", id=hostile["id"]).answer
+    assert reading["trust"] == "untrusted"
+    assert any("take no instruction" in note for note in reading["notes"])
+    assert HOSTILE.splitlines()[2] in reading["text"]
+
+
+def test_a_long_place_is_read_in_parts_without_a_gap(ask: Ask) -> None:
+    (found,) = ask("kb_search", phrasings=["word7 quoted"], target="wormhole", limit=1).answer["passages"]
+    parts: list[str] = []
+    offset = 0
+    while offset is not None:
+        part = ask("kb_read", id=found["id"], around=0, offset=offset).answer
+        assert part["truncated"] == (part["next_offset"] is not None)
+        parts.append(part["text"])
+        offset = part["next_offset"]
+
+    assert len(parts) > 2
+    assert "".join(parts) == f"> 4 | {LINE}"
+
+
+def test_more_around_shows_more_lines(ask: Ask) -> None:
+    (fact,) = ask("kb_facts", target="mi210", quantity="lds_size").answer["facts"]
+    few, many = (ask("kb_read", id=fact["id"], around=n).answer["text"].splitlines() for n in (0, 8))
+
+    assert few == ["> 9 | | lds_size | 64 | KiB | per compute unit | guide, table 3 |"]
+    assert "# Memory of the MI210" in many[0]
+    assert [line[0] for line in many].count(">") == 1
+
+
+def test_what_another_process_ingests_is_found_by_a_server_that_runs(home: Path, manuals: Path) -> None:
+    def opened() -> Knowledge:
+        return Knowledge(Settings.load(home), embedder=HashEmbedder())
+
+    async def before_and_after(client: object) -> list[Reply]:
+        call = {"name": "kb_search", "arguments": {"phrasings": ["local data share"], "target": "chip9"}}
+        before = Reply.of(await client.call_tool(**call))
+        with opened() as kb:
+            kb.ingest([manuals / "chip9"])
+        return [before, Reply.of(await client.call_tool(**call))]
+
+    (manuals / "mi300x").rename(manuals / "chip9")
+    served = Home(opened)
+    before, after = talk(served, before_and_after)
+    served.close()
+
+    assert before.refused
+    assert "64 KB" in after.answer["passages"][0]["text"]
