@@ -153,7 +153,7 @@ def server(home: Home) -> MCPServer[Any]:
         """
         return await home.ask(
             lambda kb: answers.search(
-                kb, phrasings, target=target, limit=limit, seen=frozenset(seen), max_tokens=max_tokens
+                kb, phrasings, target=target or None, limit=limit, seen=frozenset(seen), max_tokens=max_tokens
             )
         )
 
@@ -185,7 +185,7 @@ def server(home: Home) -> MCPServer[Any]:
         family are included, those of a sibling never. What no document states is refused and the nearest names are
         given; then try kb_search, and never guess.
         """
-        return await home.ask(lambda kb: answers.facts(kb, target, quantity, max_tokens=max_tokens))
+        return await home.ask(lambda kb: answers.facts(kb, target, quantity or None, max_tokens=max_tokens))
 
     @tool("List chips")
     async def kb_targets(max_tokens: Tokens = DEFAULT_TOKENS) -> Annotated[CallToolResult, answers.KnownTargets]:

@@ -10,14 +10,15 @@ from kb.cli.output import notify, show
 if TYPE_CHECKING:
     from kb.knowledge import Knowledge
 
-app = typer.Typer(help="Serve agents over the Model Context Protocol.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
 def mcp(context: typer.Context) -> None:
     """Serve agents over the Model Context Protocol.
 
-    Without a command: speak it on standard input and output, as a host expects of a server that it starts.
+    `kb mcp` alone speaks it on standard input and output, as a host expects of a
+    server that it starts. docs/mcp.md says more.
     """
     if context.invoked_subcommand is not None:
         return

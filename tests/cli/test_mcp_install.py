@@ -100,6 +100,16 @@ def test_what_codex_itself_wrote_is_replaced_with_its_subtables_and_comments_sta
     assert text.startswith('[mcp_servers.other]\ncommand = "other"\n\n# the last\n[tui]\ntheme = "x"\n')
 
 
+def test_a_setting_of_the_old_entry_never_ends_up_in_another_table(run: Run, project: Path) -> None:
+    text = 'model = "some"\n\n[mcp_servers.kb]\ncommand = "old"\n# slow\nstartup_timeout_sec = 20\n'
+    file = given(project / HOSTS["codex"], text)
+
+    _, hint = run("mcp", "install", "codex").refusal
+
+    assert "codex mcp add kb --env KB_HOME=" in hint
+    assert file.read_text(encoding="utf-8") == text
+
+
 @pytest.mark.parametrize(("host", "name"), HOSTS.items())
 @pytest.mark.parametrize("texts", [BROKEN, UNLIKE], ids=["broken", "unlike"])
 def test_a_file_that_cannot_be_understood_is_left_as_it_was(

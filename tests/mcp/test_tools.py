@@ -29,6 +29,11 @@ def test_one_phrasing_may_come_without_its_brackets(ask: Ask) -> None:
     assert ask("kb_search", phrasings="local data share", target="mi210").answer["passages"]
 
 
+def test_an_empty_string_is_no_target_and_no_quantity(ask: Ask) -> None:
+    assert ask("kb_search", phrasings=["local data share"], target="").answer["passages"]
+    assert len(ask("kb_facts", target="mi210", quantity="").answer["facts"]) == 2
+
+
 def test_a_row_of_a_table_has_an_id_of_its_own_and_its_cells_have_theirs(ask: Ask) -> None:
     found = ask("kb_search", phrasings=["ds_read_b128 cycles"], target="mi210").answer
     row = next(row for p in found["passages"] for row in p["rows"] if "ds_read" in row["text"])
