@@ -14,6 +14,8 @@ from kb.errors import SourceError
 
 SHEETS = Path(str(files("kb"))).resolve() / "hardware_docs"
 """What ships with kb. Known by its place in the package, wherever that is installed."""
+SHEET = "sheet:/"
+"""What the sources of these files begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ def source_of(path: Path) -> str:
     if path.is_relative_to(SHEETS):
         return "/".join(("sheet:", *path.relative_to(SHEETS).parts))
     return path.as_posix()
+
+
+def file_of(source: str) -> Path:
+    """The file that the catalog knows as `source`."""
+    return SHEETS / source.removeprefix(SHEET) if source.startswith(SHEET) else Path(source)
 
 
 def scan(path: Path, *, hidden: bool, unknown: bool = False) -> list[Candidate]:

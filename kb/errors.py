@@ -4,7 +4,7 @@ KbError
 ├── SettingsError            a setting or kb.toml is wrong
 ├── TargetError              a target is unknown, or its definition is wrong
 ├── SourceError              what was given to ingest cannot be used (missing, empty, not readable)
-│   └── DocumentError        one file cannot be read as a document; the rest goes on
+│   └── DocumentError        one file cannot be read as a document (the rest goes on), or no document is called so
 ├── QueryError               a question that nothing can be searched for
 ├── FactError                a quantity or fact is unknown: never answered with a guess
 ├── CitationError            an id is unknown, or the cited text no longer stands in the stored document

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from eval.driver import LocalJudge
+from kb.documents import Documents
 from kb.errors import CandidateError, FactError, RunError, SettingsError
 from kb.kernels import Language, Task
 from kb.knowledge import Knowledge
@@ -24,6 +25,10 @@ BRIEF_CANDIDATES = 50
 
 class KnowledgeBase(Knowledge):
     """What `kb.open()` gives: documents, and with them kernels, skills and runs. Arguments as of `Knowledge`."""
+
+    @property
+    def documents(self) -> Documents:
+        return Documents(self.catalog, self.targets, publish=self._publish)
 
     @cached_property
     def skills(self) -> Skillbook:

@@ -1,0 +1,131 @@
+"""What is stored of each document: its properties, its headings, the order of its passages."""
+
+import json
+import re
+import zlib
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection
+from datetime import UTC, datetime
+from itertools import accumulate
+from typing import Any
+
+from kb.catalog.citations import ancestry
+from kb.catalog.database import Database
+from kb.outline import Document, Holdings, Section
+from kb.records import SectionRecord
+
+_CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_TABLE = re.compile(r"(?:^\|.*\|(?:\n|\Z))+", re.MULTILINE)
+_RULE = re.compile(r"^\|(?:---\|)+$", re.MULTILINE)
+
+
+class Documents(Database):
+    """The documents of a catalog, named by their sources."""
+
+    def documents(self) -> list[Document]:
+        """All of them by target and path."""
+        rows = self._all(
+            """SELECT d.source, d.path, d.target, d.title, d.format, d.version, d.licence, d.trust, d.sha256, d.stamp,
+                      coalesce(c.n, 0) AS passages, coalesce(f.n, 0) AS facts
+               FROM document d
+               LEFT JOIN (SELECT document_id, count(*) AS n FROM chunk GROUP BY 1) c ON c.document_id = d.id
+               LEFT JOIN (SELECT document_id, count(*) AS n FROM fact GROUP BY 1) f ON f.document_id = d.id
+               ORDER BY d.target, d.path, d.source"""
+        )
+        return [_document(dict(row)) for row in rows]
+
+    def text(self, source: str) -> str:
+        return str(self._all("SELECT text FROM document WHERE source = ?", (source,))[0][0])
+
+    def file_bytes(self, source: str) -> int:
+        """Size of the document's file, and of those it includes, when it was read."""
+        stamp = self._all("SELECT stamp FROM document WHERE source = ?", (source,))[0][0]
+        return sum(entry[1] for entry in json.loads(stamp) if len(entry) > 1)
+
+    def holdings(self, source: str) -> Holdings:
+        row = self._all(
+            """SELECT text, warnings,
+                      (SELECT count(*) FROM section WHERE document_id = d.id) AS sections,
+                      (SELECT count(*) FROM chunk WHERE document_id = d.id) AS passages,
+                      (SELECT count(*) FROM fact WHERE document_id = d.id) AS facts
+               FROM document d WHERE source = ?""",
+            (source,),
+        )[0]
+        prose, code_blocks = _CODE.subn("", row["text"])
+        tables = _TABLE.findall(prose)
+        return Holdings(
+            characters=len(row["text"]),
+            sections=row["sections"],
+            passages=row["passages"],
+            tables=len(tables),
+            rows=sum(map(_rows, tables)),
+            code_blocks=code_blocks,
+            facts=row["facts"],
+            warnings=json.loads(row["warnings"]),
+        )
+
+    def outline(self, source: str) -> list[Section]:
+        """All headings in the document's order; the section at `ordinal` of the catalog is at that place."""
+        document = self._all("SELECT id, text, lines FROM document WHERE source = ?", (source,))[0]
+        rows = self._all(
+            "SELECT level, title, start, end, parent FROM section WHERE document_id = ? ORDER BY ordinal",
+            (document["id"],),
+        )
+        records = [SectionRecord(**dict(row)) for row in rows]
+        trails = [ancestry(records, i) for i in range(len(records))]
+        counts = self._passages_below(document["id"], trails)
+        numbers = array("I", zlib.decompress(document["lines"]))
+        starts = [0, *accumulate(len(line) + 1 for line in document["text"].split("\n"))]
+        return [
+            Section(
+                trail=tuple(records[j].title for j in trails[i]),
+                level=record.level,
+                line=numbers[bisect_right(starts, record.start) - 1],
+                passages=counts[i],
+            )
+            for i, record in enumerate(records)
+        ]
+
+    def _passages_below(self, document_id: int, trails: list[list[int]]) -> Counter[int]:
+        """Number of passages in each section and all below it."""
+        counts: Counter[int] = Counter()
+        rows = self._all(
+            "SELECT section, count(*) AS n FROM chunk WHERE document_id = ? AND section IS NOT NULL GROUP BY 1",
+            (document_id,),
+        )
+        for row in rows:
+            counts.update(dict.fromkeys(trails[row["section"]], row["n"]))
+        return counts
+
+    def chunk_ids(self, source: str, sections: Collection[int] | None = None) -> list[int]:
+        """Ids of the passages of a document, or of these of its sections alone, in its order."""
+        among = "" if sections is None else "AND c.section IN (SELECT value FROM json_each(?))"
+        rows = self._all(
+            f"SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ? {among} "
+            "ORDER BY c.ordinal",
+            (source,) if sections is None else (source, json.dumps(list(sections))),
+        )
+        return [row["id"] for row in rows]
+
+    def place(self, key: str) -> tuple[str, int] | None:
+        """Source of the document and id of the passage that is, or holds the row or fact, cited as `key`."""
+        row = self._one(
+            """SELECT d.source, c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE c.key = ?1 OR c.id IN (
+                   SELECT chunk_id FROM table_row WHERE key = ?1
+                   UNION ALL SELECT p.id FROM fact f JOIN chunk p ON p.document_id = f.document_id
+                             AND p.start <= f.start AND f.start < p.end WHERE f.key = ?1)""",
+            (key,),
+        )
+        return (row["source"], row["id"]) if row else None
+
+
+def _document(row: dict[str, Any]) -> Document:
+    file = json.loads(row.pop("stamp"))[0]
+    day = datetime.fromtimestamp(file[2] / 1e9, UTC).date().isoformat() if len(file) > 1 else ""
+    return Document(**row, changed_on=day)
+
+
+def _rows(table: str) -> int:
+    return table.count("\n|") + 1 - 2 * len(_RULE.findall(table))

@@ -1,0 +1,267 @@
+"""The documents of a home: what is stored, its outline, its removal, what was kept of each file."""
+
+import difflib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ingest.coverage import file_words, words
+from ingest.scan import file_digest, file_of
+from kb.catalog import Catalog, write_lock
+from kb.errors import CitationError, DocumentError
+from kb.outline import Coverage, Document, Outline, PlacedPassage, Section
+from kb.targets import Targets
+
+NAMES_SHOWN = 6
+SUGGESTIONS = 3
+
+
+class Documents:
+    """A document is named by its path as citations show it, by any end of that path, or by its file.
+
+    Args:
+        publish: Brings the vector index in line with the catalog.
+    """
+
+    def __init__(self, catalog: Catalog, targets: Targets, *, publish: Callable[[], None]) -> None:
+        self._catalog = catalog
+        self._targets = targets
+        self._publish = publish
+
+    def stored(self, target: str | None = None) -> list[Document]:
+        """All documents by target and path; with `target`, those that may speak for it.
+
+        Raises:
+            TargetError: `target` is unknown.
+        """
+        scope = self._targets.scope(target) if target else None
+        return [d for d in self._catalog.documents() if scope is None or d.target in scope]
+
+    def get(self, name: str) -> Document:
+        """The document of that name.
+
+        Raises:
+            DocumentError: there is none, or more than one.
+        """
+        documents = self._catalog.documents()
+        if found := _named(name, documents):
+            return found
+        raise _unknown(name, documents)
+
+    def below(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
+        """The documents of these names, and those in the folders of these names, each once, by target and path.
+
+        Args:
+            target: Only documents of this target itself: not of its ancestors and descendants.
+
+        Raises:
+            TargetError: `target` is unknown.
+            DocumentError: a name stands for no document, or for several that no folder holds.
+        """
+        own = self._targets.get(target).name if target else None
+        documents = [d for d in self._catalog.documents() if own in (None, d.target)]
+        chosen: set[str] = set()
+        for name in names:
+            found = _named(name, documents)
+            inside = [found] if found else _inside(name, documents)
+            if not inside:
+                raise _unknown(name, documents)
+            chosen.update(d.source for d in inside)
+        return [d for d in documents if d.source in chosen]
+
+    def outline(self, name: str, *, section: str | None = None) -> Outline:
+        """A document with its tree of headings.
+
+        Args:
+            section: A heading, or the end of its trail (`Memory > LDS`): only sections with that heading, else those
+                whose heading contains it, with all below them and with their passages.
+
+        Raises:
+            DocumentError: there is no such document, or no such section in it.
+        """
+        document = self.get(name)
+        sections = self._catalog.outline(document.source)
+        chosen = range(len(sections)) if section is None else _subtrees(section, sections)
+        if section is not None and not chosen:
+            raise _unknown_section(section, sections, document)
+        file = file_of(document.source)
+        digest = _digest(file)
+        return Outline(
+            document=document,
+            file=str(file),
+            file_exists=digest is not None,
+            file_same=digest == document.sha256,
+            holds=self._catalog.holdings(document.source),
+            sections=tuple(sections[i] for i in chosen),
+            passages=()
+            if section is None
+            else tuple(self._catalog.passages(self._catalog.chunk_ids(document.source, chosen))),
+        )
+
+    def passage(self, citation_id: str, *, around: int = 1) -> PlacedPassage:
+        """The passage that is, or holds the row or fact, cited by that id, with up to `around` neighbours on each side.
+
+        Raises:
+            CitationError: the id is unknown, or the stored text is not what was cited.
+        """
+        place = self._catalog.place(citation_id.partition(".")[0])
+        if place is None:
+            raise CitationError(
+                f"no passage has the id {citation_id!r}", hint="ids stand in the output of `kb search` and `kb facts`"
+            )
+        source, chunk = place
+        ids = self._catalog.chunk_ids(source)
+        at = ids.index(chunk)
+        first = max(0, at - around)
+        passages = self._catalog.passages(ids[first : at + around + 1])
+        return PlacedPassage(
+            passage=passages[at - first],
+            number=at + 1,
+            of=len(ids),
+            before=tuple(passages[: at - first]),
+            after=tuple(passages[at - first + 1 :]),
+        )
+
+    def removable(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
+        """As `below`, of documents that would not come back by themselves.
+
+        Raises:
+            DocumentError: what `below` raises; or one ships with kb.
+        """
+        chosen = self.below(names, target=target)
+        for document in chosen:
+            if document.ships_with_kb and file_of(document.source).is_file():
+                raise DocumentError(
+                    f"{document.path} ships with kb: it would come back the next time {document.target} is used",
+                    hint="nothing was removed; name the other documents alone",
+                )
+        return chosen
+
+    def remove(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
+        """Forget documents with their passages, facts and vectors, all or none. Arguments as of `below`.
+
+        A later ingest of their folder reads them again.
+
+        Raises:
+            DocumentError: what `removable` raises.
+            StoreError: the home cannot be written, or another process writes it.
+        """
+        with write_lock(self._catalog.home):
+            chosen = self.removable(names, target=target)
+            self._catalog.remove(d.source for d in chosen)
+            self._catalog.drop_unused_vectors()
+            self._publish()
+        return chosen
+
+    def coverage(
+        self,
+        names: Sequence[str] = (),
+        *,
+        target: str | None = None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> list[Coverage]:
+        """What was kept of each file, by its share of kept words: worst first, those without one last.
+
+        Args:
+            names: As of `below`, within the scope of `target`; all documents when there are none.
+            target: Only documents that may speak for it.
+            progress: Is told the number of files done and in all.
+        """
+        documents = self.stored(target)
+        if names:
+            chosen = {d.source for d in self.below(names)}
+            documents = [d for d in documents if d.source in chosen]
+        found = []
+        for done, document in enumerate(documents, 1):
+            found.append(self._coverage(document))
+            progress(done, len(documents))
+        return sorted(found, key=lambda c: (1 if c.words_kept is None else c.words_kept, c.words_kept is None, c.path))
+
+    def _coverage(self, document: Document) -> Coverage:
+        held = self._file_words(document)
+        lacking = held - words(self._catalog.text(document.source))
+        return Coverage(
+            **dict(self._catalog.holdings(document.source)),
+            path=document.path,
+            target=document.target,
+            format=document.format,
+            file_bytes=self._catalog.file_bytes(document.source),
+            words_kept=1 - len(lacking) / len(held) if held else None,
+            words_lacking=tuple(sorted(lacking)),
+        )
+
+    def _file_words(self, document: Document) -> set[str]:
+        """Of the file as it was read; none when it is not as it was."""
+        file = file_of(document.source)
+        same = _digest(file) == document.sha256
+        return file_words(file, file.read_bytes(), kind=document.format) if same else set()
+
+
+def _digest(file: Path) -> str | None:
+    """Of a file that can be read."""
+    try:
+        return file_digest(file)
+    except OSError:
+        return None
+
+
+def _named(name: str, documents: Sequence[Document]) -> Document | None:
+    """The one document of that name."""
+    plain, file = _spellings(name)
+    found = [d for d in documents if d.path == plain or d.source in (name, file)] or [
+        d for d in documents if d.path.endswith(f"/{plain}")
+    ]
+    if len(found) > 1:
+        paths = [d.path for d in found]
+        shown = paths if len(set(paths)) == len(paths) else [d.source for d in found]
+        raise DocumentError(f"{len(found)} documents are called {name!r}", hint=f"name one of {_some(shown)}")
+    return found[0] if found else None
+
+
+def _inside(name: str, documents: Sequence[Document]) -> list[Document]:
+    """The documents in the folder of that name."""
+    plain, file = _spellings(name)
+    return [d for d in documents if d.path.startswith(f"{plain}/") or d.source.startswith(f"{file}/")]
+
+
+def _spellings(name: str) -> tuple[str, str]:
+    """As a path that citations show, and as a file of this machine; an empty name must not stand for all files."""
+    plain = name.removeprefix("./").removeprefix("…/").rstrip("/")
+    return plain, os.path.realpath(plain or "/")
+
+
+def _unknown(name: str, documents: Sequence[Document]) -> DocumentError:
+    parts = name.strip("/").count("/") + 1
+    ends = {"/".join(d.path.split("/")[-parts:]): d.path for d in documents}
+    near = [ends[end] for end in difflib.get_close_matches(name, ends, n=SUGGESTIONS)]
+    hint = f"did you mean {', '.join(near)}? " if near else ""
+    return DocumentError(f"no document is called {name!r}", hint=f"{hint}`kb docs list` shows all")
+
+
+def _subtrees(heading: str, sections: Sequence[Section]) -> list[int]:
+    """Places of the sections with that heading and of all below them."""
+    wanted = " ".join(heading.split()).casefold()
+    trails = [" > ".join(s.trail).casefold() for s in sections]
+    roots = [i for i, t in enumerate(trails) if t == wanted or t.endswith(f" > {wanted}")] or [
+        i for i, s in enumerate(sections) if wanted in s.trail[-1].casefold()
+    ]
+    chosen: set[int] = set()
+    for root in roots:
+        depth = len(sections[root].trail)
+        end = next((i for i in range(root + 1, len(sections)) if len(sections[i].trail) <= depth), len(sections))
+        chosen.update(range(root, end))
+    return sorted(chosen)
+
+
+def _unknown_section(heading: str, sections: Sequence[Section], document: Document) -> DocumentError:
+    titles = {s.trail[-1].casefold(): s.trail[-1] for s in sections}
+    near = [titles[t] for t in difflib.get_close_matches(heading.casefold(), titles, n=SUGGESTIONS)]
+    hint = f"did you mean {', '.join(map(repr, near))}? " if near else ""
+    return DocumentError(
+        f"{document.path} has no section {heading!r}", hint=f"{hint}`kb docs show {document.path}` shows its headings"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
