@@ -1,0 +1,325 @@
+"""`kb docs` on a screen, in a pipe and as JSON."""
+
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Outcome, Run, documents
+from tests.cli.test_read_only_home import protected
+from tests.ingest.pdf_writer import lines, pdf
+
+READING = [("list",), ("show", "mi210/memory.md"), ("show", "mi210/memory.md", "--section", "Memory"), ("coverage",)]
+LONG = "a-folder-with-a-rather-long-name/" * 3
+
+
+@pytest.fixture
+def on_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`kb` as on a terminal of 80 columns."""
+
+    def show(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        return run(*arguments)
+
+    return show
+
+
+@pytest.fixture
+def answering(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """`kb` whose user answers each question with one word."""
+
+    def ask(answer: str, *arguments: str) -> Outcome:
+        stdin = io.StringIO(f"{answer}\n")
+        monkeypatch.setattr(stdin, "isatty", lambda: True)
+        monkeypatch.setattr(sys, "stdin", stdin)
+        return run(*arguments)
+
+    return ask
+
+
+def the_id(run: Run) -> str:
+    return str(
+        run("search", "local data share", "--target", "mi210", "--json").json["hits"][0]["passage"]["citation"]["id"]
+    )
+
+
+def test_the_list_has_a_line_for_each_document_below_what_several_share(run: Run, stored: Path, docs: Path) -> None:
+    (docs / "mi210" / "stated.md").write_text(
+        "---\nversion: 2.5\nlicence: MIT\n---\n# Stated\n\nText.\n", encoding="utf-8"
+    )
+    run("ingest", docs, "--trust", "community")
+
+    shown = run("docs", "list").out.splitlines()
+
+    assert shown[0].split() == ["passages", "version", "format", "path"]
+    assert [line for line in shown if line.startswith("mi")] == [
+        "mi210, licence not known, community",
+        "mi210, MIT, community",
+        "mi250, licence not known, community",
+    ]
+    assert [line.split() for line in shown if line.endswith("stated.md")] == [
+        ["1", "2.5", "markdown", "docs/mi210/stated.md"]
+    ]
+    sha256 = {Path(source).name: digest for source, _, digest in documents(stored)}
+    assert f"@{sha256['note0.md'][:8]}  markdown  docs/mi210/note0.md" in "\n".join(shown)
+    assert re.fullmatch(r"8 documents, \d+ passages, 5 facts of 3 targets", shown[-1])
+
+
+def test_the_list_marks_what_ships_with_kb(run: Run, stored: Path) -> None:
+    run("search", "lds", "--target", "mi300x")
+
+    shown = run("docs", "list", "--target", "mi300x")
+
+    assert "hardware_docs/mi300x/mi300x.md *\n" in shown.out
+    assert "* ships with kb" in shown.out
+    assert [d["path"] for d in run("docs", "list", "--json").json if d["ships_with_kb"]] == [
+        "hardware_docs/mi300x/mi300x.md"
+    ]
+
+
+def test_the_list_of_a_target_is_its_scope(run: Run, stored: Path) -> None:
+    listed = run("docs", "list", "--target", "MI-210", "--json").json
+
+    assert {d["target"] for d in listed} == {"cdna2", "mi210"}
+    assert len(listed) == 6
+    assert run("docs", "list", "--target", "mi21o").refusal[0] == "unknown target 'mi21o'"
+
+
+def test_a_home_without_documents_says_how_to_get_some(run: Run, home: Path) -> None:
+    assert "kb ingest" in run("docs", "list").out
+    assert "kb ingest" in run("docs", "coverage").out
+    assert (run("docs", "list", "--json").json, run("docs", "coverage", "--json").json) == ([], [])
+
+
+@pytest.mark.parametrize("command", READING, ids=lambda c: " ".join(c[:3:2]))
+def test_what_is_shown_fits_a_screen_of_80_columns(
+    on_screen: Run, docs: Path, home: Path, command: tuple[str, ...]
+) -> None:
+    text = "# Memory\n\n" + "".join(f"## {'Heading ' * 12}{n}\n\n{'word ' * 60}\n\n" for n in range(3))
+    (docs / "mi210" / "memory.md").write_text(text, encoding="utf-8")
+    deep = docs / "mi210" / LONG / "memory.txt"
+    deep.parent.mkdir(parents=True)
+    deep.write_text("Text.\n", encoding="utf-8")
+    on_screen("ingest", docs)
+
+    shown = on_screen("docs", *command)
+
+    assert shown.status == 0
+    # The file is copied and opened, so it stays in one piece.
+    assert [x for x in shown.out.splitlines() if len(x) > 80 and str(docs) not in x] == []
+    assert "…" in shown.out
+
+
+def test_what_the_screen_leaves_of_a_path_names_the_document(on_screen: Run, docs: Path, home: Path) -> None:
+    deep = docs / "mi210" / LONG / "deep.md"
+    deep.parent.mkdir(parents=True)
+    deep.write_text("# Deep\n", encoding="utf-8")
+    on_screen("ingest", docs)
+
+    left = re.search(r"…\S+deep\.md", on_screen("docs", "list").out)
+
+    assert left
+    assert on_screen("docs", "show", left.group()).out.startswith(f"docs/mi210/{LONG}deep.md\n")
+
+
+def test_a_pipe_has_whole_paths_and_may_be_closed(run: Run, docs: Path, home: Path) -> None:
+    many = docs / "mi210" / LONG
+    many.mkdir(parents=True)
+    for number in range(40):
+        (many / f"{number}.md").write_text("# Deep\n", encoding="utf-8")
+    run("ingest", docs)
+    kb = f"{sys.executable} -m kb.cli docs list"
+
+    done = subprocess.run(["bash", "-c", f"{kb} | head -5"], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 5)
+    assert f"docs/mi210/{LONG}7.md" in run("docs", "list").out
+
+
+def test_a_document_is_shown_with_its_properties_and_its_headings(run: Run, stored: Path, docs: Path) -> None:
+    shown = run("docs", "show", "mi210/memory.md").out
+
+    sha256 = {source: digest for source, _, digest in documents(stored)}[str(docs / "mi210" / "memory.md")]
+    for name, value in {
+        "title": "Memory of the MI210",
+        "target": "mi210",
+        "format": "markdown",
+        "version": f"@{sha256[:8]}, file of 20",
+        "licence": "not known",
+        "trust": "vendor",
+        "file": str(docs / "mi210" / "memory.md"),
+    }.items():
+        assert re.search(rf"^  {name}: +{re.escape(value)}", shown, re.MULTILINE)
+    assert "1 table with 2 rows, 0 code blocks, 2 facts" in " ".join(shown.split())
+    assert re.search(r"^   1 +\d+  Memory of the MI210\n   3 +\d+    Local data share$", shown, re.MULTILINE)
+
+
+def test_headings_are_cut_at_a_depth_and_it_is_said_how_many_there_are(run: Run, docs: Path, home: Path) -> None:
+    text = "# Top\n\n" + "".join(f"## Chapter {n}\n\n### Section {n}\n\nText.\n\n" for n in range(30))
+    (docs / "mi210" / "big.md").write_text(text, encoding="utf-8")
+    run("ingest", docs)
+
+    cut, whole = (run("docs", "show", "big.md", *more).out for more in ((), ("--depth", "3")))
+    section = run("docs", "show", "big.md", "--section", "Chapter 7").out
+
+    assert ("Chapter 29" in cut, "Section 29" in cut) == (True, False)
+    assert "30 headings below these (--depth 3, --section HEADING)" in cut
+    assert "Section 29" in whole
+    assert "headings below" not in whole
+    assert ("Section 7" in section, "Section 8" in section) == (True, False)
+    assert len(run("docs", "show", "big.md", "--json").json["sections"]) == 61
+
+
+def test_the_passages_of_a_section_have_ids_that_can_be_shown(run: Run, stored: Path) -> None:
+    shown = run("docs", "show", "mi210/memory.md", "--section", "Local data share").out
+
+    ids = re.findall(r"^([0-9a-f]{12})  L\d", shown, re.MULTILINE)
+    assert len(ids) == 3
+    assert "lds_size | 64 | KiB" in shown
+    assert all(run("docs", "show", i).status == 0 for i in ids)
+
+
+def test_a_passage_is_shown_below_its_citation_between_its_neighbours(run: Run, stored: Path) -> None:
+    passage = the_id(run)
+
+    shown = run("docs", "show", passage).out
+    placed = run("docs", "show", passage, "--json").json
+
+    citation = placed["passage"]["citation"]
+    assert shown.startswith(
+        f"[{citation['path']}@{citation['sha256'][:8]} §Memory of the MI210 > Local data share L5]\n"
+    )
+    assert "passage 1 of 3" in shown
+    assert "Each compute unit has 64 KB" in shown
+    after = placed["after"][0]
+    assert re.search(rf"^after  {after['citation']['id']}  L9  lds_size \| 64", shown, re.MULTILINE)
+    assert "before" not in shown
+
+
+def test_neighbours_are_shown_whole_on_demand(run: Run, stored: Path) -> None:
+    shown = run("docs", "show", the_id(run), "--around", "2").out
+
+    assert len(re.findall(r"^[> ] [0-9a-f]{12}  L\d", shown, re.MULTILINE)) == 3
+    assert len(re.findall(r"^> ", shown, re.MULTILINE)) == 1
+    assert "| l2_size | 8 | MiB | shared by all | guide, table 4 |" in shown
+
+
+def test_a_pdf_has_pages(run: Run, docs: Path, home: Path) -> None:
+    content = pdf(lines("First words."), lines("Second words."), outline=[(0, "One", 1, 9), (0, "Two", 2, 9)])
+    (docs / "mi210" / "guide.pdf").write_bytes(content)
+    run("ingest", docs)
+
+    shown = run("docs", "show", "guide.pdf").out
+    coverage = run("docs", "coverage", "guide.pdf", "--json").json
+
+    assert re.search(r"^page +passages +heading\n +1 +1  One\n +2 +1  Two$", shown, re.MULTILINE)
+    assert coverage[0]["words_kept"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("show", "memory.md"), "3 documents are called 'memory.md'", "docs/mi210/memory.md, docs/mi250/memory.md"),
+        (("show", "mi210/memry.md"), "no document is called 'mi210/memry.md'", "did you mean docs/mi210/memory.md"),
+        (("show", "0123456789ab"), "no passage has the id '0123456789ab'", "kb search"),
+        (("show", "mi210/memory.md", "--section", "Local dta share"), "has no section", "'Local data share'"),
+        (("coverage", "nothing.md"), "no document is called", "kb docs list"),
+        (("remove", "memory.md", "--yes"), "3 documents are called", "docs/cdna2/memory.md"),
+        (("remove", "nothing", "--yes"), "no document is called 'nothing'", "kb docs list"),
+        (("remove", "docs", "--target", "mi21o"), "unknown target 'mi21o'", "mi210"),
+        (("remove", "docs/mi210"), "nothing was removed", "--yes"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_what_cannot_be_done_is_refused_and_nothing_is_removed(
+    run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str, hint: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    before = documents(stored)
+
+    outcome = run("docs", *arguments)
+
+    said = outcome.err.splitlines()
+    assert (outcome.status, outcome.out) == (1, "")
+    assert message in said[-2]
+    assert hint in said[-1]
+    assert documents(stored) == before
+
+
+def test_removal_says_what_was_removed_and_that_it_may_return(run: Run, stored: Path, docs: Path) -> None:
+    passage = the_id(run)
+
+    outcome = run("docs", "remove", "mi210/memory.md", "--yes")
+
+    assert outcome.out.splitlines()[0] == "removed: 1 document, 3 passages, 2 facts"
+    assert "kb ingest" in outcome.out
+    assert run("search", "local data share compute unit", "--target", "mi210").status == 1
+    assert run("facts", "mi210", "lds_size").status == 1
+    assert run("cite", passage).status == 1
+    assert "1 new" in run("ingest", docs).out
+    assert the_id(run) == passage
+
+
+def test_removal_asks_and_takes_no_for_an_answer(answering: Callable[..., Outcome], stored: Path) -> None:
+    before = documents(stored)
+
+    refused = answering("n", "docs", "remove", "docs/mi210")
+    assert (refused.status, refused.out.strip(), documents(stored)) == (1, "", before)
+    assert "docs/mi210/memory.md" in refused.err
+    assert "Forget 5 documents" in refused.err
+
+    assert answering("y", "docs", "remove", "docs", "--target", "mi210", "--json").status == 0
+    assert {target for _, target, _ in documents(stored)} == {"cdna2", "mi250"}
+
+
+def test_what_was_removed_is_valid_json(run: Run, stored: Path) -> None:
+    removed = run("docs", "remove", "note0.md", "note1.md", "--yes", "--json").json
+
+    assert [d["path"] for d in removed] == ["docs/mi210/note0.md", "docs/mi210/note1.md"]
+
+
+def test_what_ships_with_kb_is_refused_before_anybody_is_asked(run: Run, stored: Path) -> None:
+    run("search", "lds", "--target", "mi300x")
+
+    message, hint = run("docs", "remove", "mi300x.md").refusal
+
+    assert "ships with kb" in message
+    assert "nothing was removed" in hint
+
+
+def test_a_home_that_cannot_be_written_can_be_read_and_keeps_its_documents(run_confined: Run, stored: Path) -> None:
+    for home in protected(stored):
+        shown = run_confined("docs", "show", "mi210/memory.md")
+        message, _ = run_confined("docs", "remove", "mi210/memory.md", "--yes").refusal
+
+        assert (shown.status, shown.err) == (0, "")
+        assert f"{home} cannot be written" in message
+
+
+def test_coverage_counts_what_was_kept_and_names_what_lacks_where_it_is_asked(run: Run, docs: Path, home: Path) -> None:
+    (docs / "mi210" / "label.rst").write_text(".. _alpha-beta:\n\nHead\n====\n\nText.\n", encoding="utf-8")
+    run("ingest", docs)
+
+    every, one = run("docs", "coverage").out, run("docs", "coverage", "label.rst").out
+
+    assert every.splitlines()[1].split()[0] == "0.500"
+    assert "lacks" not in every
+    assert "  lacks alpha beta\n" in one
+    assert re.search(r"^1\.000 +\d+ +\d+ +2 +3 +1 +2 +0 +2 +0 docs/mi210/memory\.md$", every, re.MULTILINE)
+    assert re.search(r"^8 documents; 0\.\d+ of the words of a file kept on average$", every, re.MULTILINE)
+
+
+def test_coverage_shows_the_worst_and_says_how_many_more_there_are(run: Run, stored: Path, docs: Path) -> None:
+    for file in docs.glob("mi210/*.md"):
+        file.unlink()
+
+    shown = run("docs", "coverage", "--limit", "1").out
+
+    assert len(re.findall(r"\.md$", shown, re.MULTILINE)) == 1
+    assert "6 more documents" in shown
+    assert "5 not compared: the file is gone" in shown
+    assert len(run("docs", "coverage", "--limit", "1", "--json").json) == 7
