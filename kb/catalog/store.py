@@ -14,7 +14,6 @@ from kb.catalog.citations import Places, Trails, check
 from kb.catalog.connection import storage_errors
 from kb.catalog.documents import Documents
 from kb.catalog.health import Health
-from kb.catalog.vocabulary import Vocabulary
 from kb.catalog.words import identifier_words
 from kb.errors import CitationError
 from kb.model import Fact, Passage, TableRow
@@ -42,7 +41,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(Documents, Vocabulary, Health):
+class Catalog(Documents, Health):
     """One open catalog. Not to be shared between threads."""
 
     # Documents
@@ -180,16 +179,6 @@ class Catalog(Documents, Vocabulary, Health):
             (model, json.dumps(list(digests))),
         )
         return set(digests) - {row["text_digest"] for row in rows}
-
-    def beside(self, chunk: int, *, reach: int) -> tuple[list[int], list[int]]:
-        """Up to `reach` chunks of its document before `chunk` and as many after it, nearest first."""
-        rows = self._all(
-            """SELECT n.id, n.ordinal - c.ordinal AS steps FROM chunk c JOIN chunk n ON n.document_id = c.document_id
-               AND n.ordinal BETWEEN c.ordinal - ?2 AND c.ordinal + ?2 AND n.id != c.id
-               WHERE c.id = ?1 ORDER BY abs(steps)""",
-            (chunk, reach),
-        )
-        return [r["id"] for r in rows if r["steps"] < 0], [r["id"] for r in rows if r["steps"] > 0]
 
     def targets_of(self, chunks: Collection[int]) -> dict[int, str]:
         rows = self._all(
