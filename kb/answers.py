@@ -218,7 +218,7 @@ def _passage(hit: Hit) -> FoundPassage:
         id=passage.citation.id,
         target=passage.target,
         trust=passage.trust,
-        title=_short(" > ".join(dict.fromkeys((passage.title, *passage.citation.section))), LABEL_CHARACTERS),
+        title=_short(passage.trail, LABEL_CHARACTERS),
         place=_short(passage.citation.place, LABEL_CHARACTERS),
         text="\n".join(part for part in (passage.lead, passage.text) if part),
         rows=tuple(FoundRow(id=row.citation.id, text=row.shown) for row in hit.rows[:ROWS_SHOWN]),

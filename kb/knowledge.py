@@ -1,8 +1,8 @@
 """What an open knowledge base knows from documents: ingest, search, facts, citations."""
 
 import difflib
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,15 +12,19 @@ from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
 from kb.errors import CitationError, FactError, MissingModelError, QueryError, StoreError
-from kb.model import CitedPlace, Context, Fact, IngestReport, SearchResult, Status
+from kb.model import CitedPlace, Context, Fact, Hit, IngestReport, SearchResult, Status
 from kb.protocols import Embedder
 from kb.records import Trust
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
+from retrieval.fusion import fuse
 from retrieval.packing import pack
 from retrieval.retriever import Retriever
+from retrieval.unknown_names import nearest_names, unknown_names
+from retrieval.vectors import ExactIndex, VectorIndex
+from retrieval.widening import SWALLOWED, widen
 
 DEFAULT_HITS = 5
 CONTEXT_CANDIDATES = 50
@@ -33,8 +37,6 @@ class Knowledge:
 
     Args:
         settings: Of the home to open.
-        long_lived: Ask the published vector index, which takes time to open; otherwise compare all vectors in scope.
-            Both give the same answers.
         notify: Is told in words what the user should know and cannot see: a model compiled, a model missing.
         embedder: In place of the model that `settings` names.
     """
@@ -43,17 +45,15 @@ class Knowledge:
         self,
         settings: Settings,
         *,
-        long_lived: bool = True,
         notify: Callable[[str], None] = lambda message: None,
         embedder: Embedder | None = None,
     ) -> None:
         self.settings = settings
         self.targets = Targets.load(settings.home)
         self.catalog = Catalog(settings.home)
-        self._long_lived = long_lived
         self._notify = notify
         self._given_embedder = embedder
-        self._index: ChromaIndex | None = None
+        self._chroma: ChromaIndex | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -118,11 +118,13 @@ class Knowledge:
 
     def _publish(self) -> None:
         """Make the vector index anew where it is out of date. It is a cache: the ingest stands without it."""
-        if self.embedder and current_folder(self.catalog, model=self.embedder.fingerprint) is None:
-            try:
-                publish(self.catalog, model=self.embedder.fingerprint)
-            except StoreError as error:
-                self._notify(f"searches will scan: {error.message}")
+        model = self.embedder.fingerprint if self.embedder else None
+        if model is None or not self._needs_index() or current_folder(self.catalog, model=model):
+            return
+        try:
+            publish(self.catalog, model=model)
+        except StoreError as error:
+            self._notify(f"searches will scan: {error.message}")
 
     def add_target(self, name: str, *, parent: str, aliases: Sequence[str]) -> None:
         """Add a target to this home.
@@ -154,37 +156,88 @@ class Knowledge:
     # Asking
 
     def search(
-        self, question: str | Sequence[str], *, target: str | None = None, limit: int = DEFAULT_HITS
+        self,
+        question: str | Sequence[str],
+        *,
+        target: str | None = None,
+        compare: bool = False,
+        limit: int = DEFAULT_HITS,
     ) -> SearchResult:
         """The best passages for a question, asked in one or in several ways at once.
 
         Args:
             question: One phrasing or several; several (the vendor's words, keywords) find more.
             target: Only documents of it, its ancestors and its descendants take part; None for all documents.
+            compare: Its siblings take part too. Each hit says whose it is.
+
+        Returns:
+            `insufficient` where each phrasing names what no document in scope knows: the manuals do not say, and what
+            would be found would be of something else.
 
         Raises:
             QueryError: there is no word to search for.
             TargetError: `target` is unknown.
         """
-        phrasings = [question] if isinstance(question, str) else list(question)
-        phrasings = [p for p in phrasings if query_words(p)]
-        if not phrasings:
-            raise QueryError("the question holds no word to search for", hint="ask with at least one content word")
-        scope = None
-        if target is not None:
-            self.ensure_sheets(target)
-            scope = self.targets.scope(target)
+        found = self._answer(question, target=target, compare=compare, limit=limit + SWALLOWED)
+        with self.catalog.snapshot():
+            hits = widen(found.hits, self.catalog)
+        return found.model_copy(update={"hits": tuple(hits[:limit])})
+
+    def _answer(self, question: str | Sequence[str], *, target: str | None, compare: bool, limit: int) -> SearchResult:
+        phrasings = self._phrasings(question)
+        scope = self._scope(target, compare=compare)
         counts = self.catalog.count_by_target()
-        if not counts.keys() & (scope if scope is not None else counts.keys()):
-            return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=(self._no_documents(target, counts),))
-        retriever = Retriever(self.catalog, self.embedder, self.settings.lexical_weight, self._vector_index())
-        return retriever.search(phrasings, targets=scope, limit=limit)
+        stored = counts.keys() & (scope if scope is not None else counts.keys())
+        if not stored:
+            return _insufficient(self._no_documents(target, counts))
+        unknown = [unknown_names(self.catalog, phrasing, targets=stored) for phrasing in phrasings]
+        if all(unknown):
+            return _insufficient(*(self._not_named(name, target, stored) for name in unknown[0]))
+        return self._find(phrasings, target=target, scope=scope, limit=limit)
+
+    def _find(
+        self, phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int
+    ) -> SearchResult:
+        fusion = partial(fuse, lexical_weight=self.settings.lexical_weight)
+        found = Retriever(self.catalog, self.embedder, self._indexes(), fusion).search(
+            phrasings, targets=scope, limit=limit
+        )
+        if target is None:
+            return found
+        siblings = self.targets.sibling_finder(target)
+        return found.model_copy(update={"hits": tuple(_marked(hit, siblings) for hit in found.hits)})
+
+    def _phrasings(self, question: str | Sequence[str]) -> list[str]:
+        phrasings = [question] if isinstance(question, str) else list(question)
+        if asked := [p for p in phrasings if query_words(p)]:
+            return asked
+        raise QueryError("the question holds no word to search for", hint="ask with at least one content word")
+
+    def _scope(self, target: str | None, *, compare: bool) -> frozenset[str] | None:
+        if target is None:
+            return None
+        self.ensure_sheets(target)
+        return self.targets.family(target) | self.targets.scope(target) if compare else self.targets.scope(target)
+
+    def _not_named(self, name: str, target: str | None, stored: Collection[str]) -> str:
+        where = f"documents of {self.targets.get(target).name}" if target else "documents"
+        if near := nearest_names(self.catalog, name, targets=stored):
+            return f"no {where} name {name}; near it they name {', '.join(near)}"
+        other = self.targets.find(name)
+        if other and other.name not in stored:
+            return f"no {where} name {name}, which is a target of its own: ask for it with that target"
+        return f"no {where} name {name}; without that name the question can still be searched for"
 
     def context(
-        self, question: str | Sequence[str], *, target: str | None = None, budget_tokens: int | None = None
+        self,
+        question: str | Sequence[str],
+        *,
+        target: str | None = None,
+        compare: bool = False,
+        budget_tokens: int | None = None,
     ) -> Context:
-        """The passages for a question packed into a token budget. Raises what `search` raises."""
-        found = self.search(question, target=target, limit=CONTEXT_CANDIDATES)
+        """The passages for a question packed into a token budget. Arguments and errors as of `search`."""
+        found = self._answer(question, target=target, compare=compare, limit=CONTEXT_CANDIDATES)
         return pack(found, budget_tokens=budget_tokens or self.settings.budget_tokens)
 
     def facts(self, target: str, quantity: str | None = None) -> list[Fact]:
@@ -260,21 +313,45 @@ class Knowledge:
             self._notify(f"search is lexical only: {error.message}; {error.hint}")
             return None
 
-    def _vector_index(self) -> ChromaIndex | None:
+    def _indexes(self) -> list[VectorIndex]:
+        """Where dense candidates come from: first the published index, if there is one and so many vectors need it."""
+        if self._exact is None:
+            return []
+        chroma = self._open_chroma() if self._needs_index() else None
+        return [chroma, self._exact] if chroma else [self._exact]
+
+    def _needs_index(self) -> bool:
+        return self.catalog.count_windows() > self.settings.exact_vectors
+
+    @cached_property
+    def _exact(self) -> ExactIndex | None:
+        return ExactIndex(self.catalog, model=self.embedder.fingerprint) if self.embedder else None
+
+    def _open_chroma(self) -> ChromaIndex | None:
         """The published index when it matches the catalog as it is now and can be opened."""
-        if not self._long_lived or self.embedder is None:
-            return None
-        folder = current_folder(self.catalog, model=self.embedder.fingerprint)
+        model = self.embedder.fingerprint if self.embedder else ""
+        folder = current_folder(self.catalog, model=model)
         if folder is None:
             return None
-        if self._index is None or self._index.folder != folder:
+        if self._chroma is None or self._chroma.folder != folder:
             try:
-                self._index = ChromaIndex(self.catalog, model=self.embedder.fingerprint)
+                self._chroma = ChromaIndex(self.catalog, model=model)
             except StoreError as error:
                 self._notify(error.message)
                 return None
-        return self._index
+        return self._chroma
 
     def _no_documents(self, target: str | None, counts: dict[str, int]) -> str:
         known = ", ".join(counts) or "none"
         return f"no documents of {target or 'any target'} have been ingested (targets with documents: {known})"
+
+
+def _insufficient(*notes: str) -> SearchResult:
+    return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=notes)
+
+
+def _marked(hit: Hit, siblings: Callable[[str], frozenset[str]]) -> Hit:
+    """Says of a passage whose headings speak of a sibling that they do; rows that do are not shown for an answer."""
+    passage = hit.passage.model_copy(update={"about": tuple(sorted(siblings(hit.passage.trail)))})
+    rows = tuple(row for row in hit.rows if not siblings(row.shown))
+    return hit.model_copy(update={"passage": passage, "rows": rows})

@@ -108,12 +108,23 @@ class Passage(Frozen):
     trust: Trust = Trust.VENDOR
     licence: str = ""
     """Of the document, as it or a licence file beside it says."""
+    about: tuple[str, ...] = ()
+    """Siblings of the target asked for that its headings speak of instead: their numbers are not the target's."""
+
+    @property
+    def trail(self) -> str:
+        """Title and headings."""
+        return " > ".join(dict.fromkeys((self.title, *self.citation.section)))
+
+    @property
+    def body(self) -> str:
+        """Table header and text."""
+        return "\n".join(part for part in (self.lead, self.text) if part)
 
     @property
     def shown(self) -> str:
-        """Breadcrumb, table header and text: all a reader without the document needs."""
-        trail = " > ".join(dict.fromkeys((self.title, *self.citation.section)))
-        return "\n".join(part for part in (trail, self.lead, self.text) if part)
+        """Trail and body: all a reader without the document needs."""
+        return "\n".join(part for part in (self.trail, self.body) if part)
 
     @property
     def tokens(self) -> int:
@@ -121,9 +132,14 @@ class Passage(Frozen):
 
     @property
     def cited(self) -> str:
-        """As it stands in a prompt: below its citation, and who says so where it is not the vendor."""
-        by = "" if self.trust is Trust.VENDOR else f" ({self.trust})"
-        return f"{self.citation}{by}\n{self.shown}"
+        """As it stands in a prompt: below its citation, who says so where it is not the vendor, and of what else."""
+        return f"{self.citation}{''.join(f' ({mark})' for mark in self.marks)}\n{self.shown}"
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What a reader must know before believing it."""
+        by = () if self.trust is Trust.VENDOR else (str(self.trust),)
+        return (*by, f"speaks of {', '.join(self.about)}") if self.about else by
 
 
 class TableRow(Frozen):
@@ -172,8 +188,20 @@ class Hit(Frozen):
     why: Why
     rows: tuple[TableRow, ...] = ()
     """Rows of its tables that answer on their own, best first."""
+    before: tuple[Passage, ...] = ()
+    after: tuple[Passage, ...] = ()
+    """What stands around the first hits in their documents, in document order."""
     also_in: tuple[Citation, ...] = ()
     """Where else the same stands, word for word or nearly so, without a number of its own."""
+
+    @property
+    def shown(self) -> str:
+        """The passage with what stands around it."""
+        passages = (*self.before, self.passage, *self.after)
+        return "\n\n".join(
+            p.body if previous and p.trail == previous.trail else p.shown
+            for previous, p in zip((None, *passages), passages, strict=False)
+        )
 
 
 class Status(StrEnum):

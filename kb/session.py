@@ -158,7 +158,8 @@ class KnowledgeBase(Knowledge):
         """All facts of a target, and what its documents say besides in answer to `phrases`."""
         facts = self._known_facts(target)
         places = {fact.citation.place for fact in facts}
-        found = self.search(phrases, target=target, limit=BRIEF_CANDIDATES)
+        scope = self.targets.scope(target)
+        found = self._find(phrases, target=target, scope=scope, limit=BRIEF_CANDIDATES)
         besides = tuple(
             hit
             for hit in found.hits

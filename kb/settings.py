@@ -26,6 +26,8 @@ class Settings(BaseSettings):
     """A sentence-transformers model: a name, a folder, or `none` for lexical search alone."""
     lexical_weight: float = Field(default=0.6, ge=0, le=1)
     """Share of the lexical score in the fusion; the dense score has the rest."""
+    exact_vectors: int = Field(default=100_000, ge=0)
+    """Most vectors in a home of which searches compare each one; beyond, a Chroma index is made and asked."""
     budget_tokens: int = Field(default=4000, gt=0)
     """Default size of a packed context."""
     anthropic_model: str = ""

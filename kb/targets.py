@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Self
@@ -119,6 +119,30 @@ class Targets:
         own = self.get(name).name
         descendants = {t.name for t in self if own in self.lineage(t.name)}
         return frozenset(self.lineage(own)) | descendants
+
+    def family(self, name: str) -> frozenset[str]:
+        """The scope of the outermost ancestor below the root: the target, its relatives and what holds for them all."""
+        lineage = self.lineage(name)
+        return self.scope(lineage[max(0, len(lineage) - 2)])
+
+    def sibling_finder(self, name: str) -> Callable[[str], frozenset[str]]:
+        """Tells which siblings of the same family a text names, unless it also names what tells `name` from them."""
+        scope, spelling = self.scope(name), self._spelling(self.family(name))
+
+        def siblings(text: str) -> frozenset[str]:
+            named = {self._resolve[_plain(match.group())] for match in spelling.finditer(text)}
+            found = named - scope
+            shared = {ancestor for sibling in found for ancestor in self.lineage(sibling)}
+            return frozenset() if named - found - shared else frozenset(found)
+
+        return siblings
+
+    def _spelling(self, names: Iterable[str]) -> re.Pattern[str]:
+        """How texts write these targets: in any case, with or without joints; the longest spelling first."""
+        spellings = [s.lower() for name in names for s in (name, *self._by_name[name].aliases)]
+        parts = [[re.escape(part) for part in re.findall(r"[a-z]+|\d+", s)] for s in sorted(spellings, key=len)[::-1]]
+        written = "|".join("[-_ ]?".join(p) for p in parts)
+        return re.compile(rf"(?<![A-Za-z0-9])(?:{written})(?![A-Za-z0-9])", re.IGNORECASE)
 
     def of_path(self, parts: Iterable[str]) -> str | None:
         """The target that the folder names of a path speak of, outermost first; None when they name none.

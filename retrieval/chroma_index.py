@@ -1,4 +1,4 @@
-"""The vector index of long-lived processes: a Chroma collection made from the catalog, immutable once published.
+"""The vector index of large collections: a Chroma collection made from the catalog, immutable once published.
 
 Local Chroma is not process-safe and a kill can make it unreadable, so it is a cache. Each generation has a folder of
 its own; which one counts is a row in the catalog. Whatever is wrong with it, the catalog's vectors are scanned instead.
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from kb.catalog import Catalog, Generation
 from kb.errors import StoreError
 from kb.protocols import Vectors
+from retrieval.fusion import Scores
+from retrieval.vectors import Windows
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -44,16 +46,22 @@ class ChromaIndex:
         if folder is None or catalog.generation is None or _checksum(folder) != catalog.generation.checksum:
             raise StoreError(f"the vector index in {catalog.home} is missing or altered", hint="`kb doctor --repair`")
         self.folder = folder
+        self._catalog, self._model, self._revision = catalog, model, catalog.revision
         with _chroma_errors(folder):
             self._collection = _client(folder).get_collection(COLLECTION, embedding_function=None)
 
-    def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[list[int]]:
+    def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[Scores]:
+        """As a `VectorIndex`. Chroma says which chunks are near; their cosines are taken from the catalog's vectors."""
+        if self._catalog.revision != self._revision:
+            raise StoreError("the vector index is older than the catalog", hint="ask again")
         where: Any = {"target": {"$in": sorted(targets)}} if targets is not None else None
         with _chroma_errors(self.folder):
             found = self._collection.query(
                 query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[]
             )
-        return [[int(key.partition(":")[0]) for key in keys] for keys in found["ids"]]
+        near = {int(key.partition(":")[0]) for keys in found["ids"] for key in keys}
+        windows = Windows.of(*self._catalog.vectors(self._model, targets=targets, chunks=near))
+        return [windows.best(query, limit) if windows else {} for query in queries]
 
     def count(self) -> int:
         with _chroma_errors(self.folder):

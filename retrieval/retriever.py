@@ -1,19 +1,16 @@
 """Questions to ranked passages: lexical and dense candidates within the scope of a target, fused."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from kb.catalog import Catalog
 from kb.catalog.words import match_expression, query_words
 from kb.errors import StoreError
 from kb.model import Hit, SearchResult, Status, Why
-from kb.protocols import Embedder, Vectors
-from retrieval.fusion import Fused, Scores, fuse
+from kb.protocols import Embedder
+from retrieval.fusion import Candidates, Fused, Scores
 from retrieval.packing import merge_repetitions
+from retrieval.vectors import VectorIndex
 
 CANDIDATES = 100
 """From each list, for each phrasing."""
@@ -26,16 +23,10 @@ ROW_SHARE = 0.2
 """Of its best row's score, that a table gets on top of its own."""
 ROWS_SHOWN = 3
 
-
 RowScores = dict[int, dict[int, float]]
 """For each chunk its rows with their best score over the phrasings."""
 
-
-class VectorIndex(Protocol):
-    """Finds near windows faster than a scan; which chunks they belong to is all it says."""
-
-    def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[list[int]]:
-        """Chunk ids by query, nearest first; a chunk may stand there once for each of its windows."""
+Fuse = Callable[[Sequence[Candidates]], list[Fused]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +34,9 @@ class Retriever:
     catalog: Catalog
     embedder: Embedder | None
     """None: lexical search alone."""
-    lexical_weight: float
-    index: VectorIndex | None = None
-    """None: every vector in scope is compared. The answers are the same."""
+    indexes: Sequence[VectorIndex]
+    """Asked for dense candidates one after the other until one answers; the answers are the same."""
+    fuse: Fuse
 
     def search(self, phrasings: Sequence[str], *, targets: Collection[str] | None, limit: int) -> SearchResult:
         """The best `limit` hits for one question, asked in one or several ways.
@@ -55,16 +46,23 @@ class Retriever:
 
         Raises:
             CitationError: a stored passage is not what its document holds.
+            StoreError: the catalog cannot be read.
         """
+        rows: RowScores = {}
+        notes: list[str] = []
         with self.catalog.snapshot():
-            rows: RowScores = {}
-            lexical = [self._lexical(p, targets, rows) for p in phrasings]
-            dense = self._dense(phrasings, targets)
-            fused = fuse(list(zip(lexical, dense, strict=True)), lexical_weight=self.lexical_weight)
+            fused = self.fuse(self.candidates(phrasings, targets=targets, rows=rows, notes=notes))
             hits = merge_repetitions(self._hits(fused[: 2 * limit], rows))[:limit]
         if not hits:
             return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=("nothing in scope shares a word with it",))
-        return SearchResult(status=Status.OK, hits=tuple(hits))
+        return SearchResult(status=Status.OK, hits=tuple(hits), notes=tuple(notes))
+
+    def candidates(
+        self, phrasings: Sequence[str], *, targets: Collection[str] | None, rows: RowScores, notes: list[str]
+    ) -> list[Candidates]:
+        """For each phrasing what the lexical and the dense search find; rows and remarks are added to the last two."""
+        lexical = [self._lexical(p, targets, rows) for p in phrasings]
+        return list(zip(lexical, self._dense(phrasings, targets, notes), strict=True))
 
     def _hits(self, fused: Sequence[Fused], rows: RowScores) -> list[Hit]:
         passages = self.catalog.passages([f.chunk for f in fused])
@@ -96,28 +94,14 @@ class Retriever:
             own[row] = max(own.get(row, 0.0), score)
         return {chunk: scores.get(chunk, 0.0) + ROW_SHARE * lifts.get(chunk, 0.0) for chunk in scores.keys() | lifts}
 
-    def _dense(self, phrasings: Sequence[str], targets: Collection[str] | None) -> list[Scores]:
-        """For each phrasing the best candidates with their cosine, taken from the catalog's own vectors."""
+    def _dense(self, phrasings: Sequence[str], targets: Collection[str] | None, notes: list[str]) -> Sequence[Scores]:
         if self.embedder is None:
             return [{} for _ in phrasings]
         queries = self.embedder.embed_queries(phrasings)
-        chunks = self._nearest(queries, targets)
-        ids, matrix = self.catalog.vectors(self.embedder.fingerprint, targets=targets, chunks=chunks)
-        return [_best(ids, matrix @ query) if len(ids) else {} for query in queries]
-
-    def _nearest(self, queries: Vectors, targets: Collection[str] | None) -> Collection[int] | None:
-        """Chunks that the index finds near; None means all: without an index, and when it fails."""
-        if self.index is None:
-            return None
-        try:
-            return {chunk for near in self.index.nearest(queries, targets=targets, limit=CANDIDATES) for chunk in near}
-        except StoreError:
-            return None
-
-
-def _best(windows: NDArray[np.int64], cosines: NDArray[np.float32]) -> Scores:
-    """The best chunks by their best window. `windows` holds chunk ids in ascending order."""
-    chunks, starts = np.unique(windows, return_index=True)
-    best = np.maximum.reduceat(cosines, starts)
-    order = np.lexsort((chunks, -best))[:CANDIDATES]
-    return {int(chunks[i]): float(best[i]) for i in order}
+        *others, last = self.indexes
+        for index in others:
+            try:
+                return index.nearest(queries, targets=targets, limit=CANDIDATES)
+            except StoreError as error:
+                notes.append(f"every vector was compared, which takes longer: {error.message}")
+        return last.nearest(queries, targets=targets, limit=CANDIDATES)

@@ -14,6 +14,7 @@ from kb.catalog.citations import Places, Trails, check
 from kb.catalog.connection import storage_errors
 from kb.catalog.documents import Documents
 from kb.catalog.health import Health
+from kb.catalog.vocabulary import Vocabulary
 from kb.catalog.words import identifier_words
 from kb.errors import CitationError
 from kb.model import Fact, Passage, TableRow
@@ -41,7 +42,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(Documents, Health):
+class Catalog(Documents, Vocabulary, Health):
     """One open catalog. Not to be shared between threads."""
 
     # Documents
@@ -172,6 +173,10 @@ class Catalog(Documents, Health):
         matrix = np.frombuffer(b"".join(row["value"] for row in rows), dtype=STORED_VECTOR)
         return ids, matrix.reshape(len(rows), -1).astype(np.float32) if len(rows) else np.zeros((0, 0), np.float32)
 
+    def count_windows(self) -> int:
+        """How many texts are embedded; a text that stands in several chunks counts as often."""
+        return int(self._all("SELECT count(*) FROM embedded")[0][0])
+
     def missing_vectors(self, model: str, digests: Collection[str]) -> set[str]:
         """Those of `digests` that have no vector of `model` yet."""
         rows = self._all(
@@ -179,6 +184,16 @@ class Catalog(Documents, Health):
             (model, json.dumps(list(digests))),
         )
         return set(digests) - {row["text_digest"] for row in rows}
+
+    def beside(self, key: str, *, reach: int) -> tuple[list[int], list[int]]:
+        """Up to `reach` chunks before the one that a citation names, and as many after it, nearest first."""
+        rows = self._all(
+            """SELECT n.id, n.ordinal - c.ordinal AS steps FROM chunk c JOIN chunk n ON n.document_id = c.document_id
+               AND n.ordinal BETWEEN c.ordinal - ?2 AND c.ordinal + ?2 AND n.id != c.id
+               WHERE c.key = ?1 ORDER BY abs(steps)""",
+            (key, reach),
+        )
+        return [r["id"] for r in rows if r["steps"] < 0], [r["id"] for r in rows if r["steps"] > 0]
 
     def targets_of(self, chunks: Collection[int]) -> dict[int, str]:
         rows = self._all(

@@ -116,7 +116,7 @@ def _fitting(depths: Sequence[int]) -> int:
 def show_passage(placed: PlacedPassage, *, whole: bool) -> None:
     passage = placed.passage
     show(str(passage.citation))
-    _show_wrapped("", " > ".join(dict.fromkeys((passage.title, *passage.citation.section))))
+    _show_wrapped("", passage.trail)
     show(f"passage {placed.number} of {placed.of} ({passage.kind}, {passage.target}, {passage.trust})")
     if whole:
         for one in (*placed.before, passage, *placed.after):

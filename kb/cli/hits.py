@@ -35,7 +35,7 @@ def show_context(context: Context) -> None:
 
 def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: int) -> None:
     passage = hit.passage
-    trail = " > ".join(dict.fromkeys((passage.title, *passage.citation.section)))
+    trail = passage.trail
     show(
         textwrap.shorten(f"{rank:>2} {trail}", width - len(passage.target) - 3, placeholder=" ...")
         + f" [{passage.target}{'' if passage.trust is Trust.VENDOR else f', {passage.trust}'}]"

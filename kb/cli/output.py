@@ -24,7 +24,7 @@ def open_kb() -> "KnowledgeBase":
     from kb.session import KnowledgeBase
     from kb.settings import Settings
 
-    return KnowledgeBase(Settings.load(), long_lived=False, notify=notify)
+    return KnowledgeBase(Settings.load(), notify=notify)
 
 
 def notify(message: str) -> None:

@@ -1,0 +1,42 @@
+"""Which words the documents of some targets hold."""
+
+import json
+import re
+from collections.abc import Collection, Sequence
+
+from kb.catalog.database import Database
+from kb.catalog.words import is_identifier, match_expression
+
+
+class Vocabulary(Database):
+    def holds(self, phrases: Sequence[str], *, targets: Collection[str]) -> bool:
+        """Whether some passage of `targets` has one of `phrases` as whole words."""
+        return bool(
+            self._all(
+                """SELECT 1 FROM lexical JOIN chunk c ON c.id = lexical.rowid JOIN document d ON d.id = c.document_id
+                   WHERE lexical MATCH ? AND d.target IN (SELECT value FROM json_each(?)) LIMIT 1""",
+                (match_expression(list(phrases)), json.dumps(sorted(targets))),
+            )
+        )
+
+    def holds_word(self, word: str, *, targets: Collection[str], whole: bool = True) -> bool:
+        """Whether `word`, or if not `whole` a longer one that begins so, stands in documents of `targets`, in any case.
+
+        Words are joined by what is no letter and no digit: `mfma` is one in `v_mfma_f32`.
+        """
+        pattern = f"*[^a-z0-9]{word.lower()}{'[^a-z0-9]' if whole else ''}*"
+        return bool(
+            self._all(
+                """SELECT 1 FROM document WHERE target IN (SELECT value FROM json_each(?))
+                   AND lower(' ' || text || ' ') GLOB ? LIMIT 1""",
+                (json.dumps(sorted(targets)), pattern),
+            )
+        )
+
+    def names(self, beginning: str, *, targets: Collection[str]) -> set[str]:
+        """The identifiers in the documents of `targets` that begin so, as they are written and in any case."""
+        rows = self._all(
+            "SELECT text FROM document WHERE target IN (SELECT value FROM json_each(?))", (json.dumps(sorted(targets)),)
+        )
+        name = re.compile(rf"\b{re.escape(beginning)}\w*(?:\.\w+)*", re.ASCII | re.IGNORECASE)
+        return {found for row in rows for found in name.findall(row["text"]) if is_identifier(found)}
