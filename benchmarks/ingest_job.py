@@ -15,6 +15,7 @@ every 0.2 s. `--whole` also names the folder of all targets' folders, which kb r
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -81,17 +82,19 @@ def told(name: str, result: dict) -> dict:
 
 def watched(command: Sequence[str | Path], **environment: str | Path) -> dict:
     """Seconds and memory of a command with all processes that it starts."""
-    load, memory, began = os.getloadavg()[0], [0], time.perf_counter()
+    loads, memory, began, cpu_before_s = [os.getloadavg()[0]], [0], time.perf_counter(), _children_cpu_s()
     process = started(command, environment, start_new_session=True)
     while process.poll() is None:
         time.sleep(SAMPLE_S)
         memory.append(memory_bytes(process.pid))
+        loads.append(os.getloadavg()[0])
     seconds = time.perf_counter() - began
     assert process.returncode in (0, 1), f"{command} ended with {process.returncode}"
     parts = [part.max() / 2**20 for part in np.array_split(memory, PARTS) if part.size]
     return {
-        "load before": round(load, 2),
+        "load average": {"before": round(loads[0], 2), "mean": round(statistics.mean(loads), 2)},
         "seconds": round(seconds, 1),
+        "CPU seconds": round(_children_cpu_s() - cpu_before_s, 1),
         "peak MiB": round(max(parts)),
         f"highest MiB in each of {PARTS} parts of its time": [round(part) for part in parts],
     }
@@ -101,6 +104,11 @@ def started(command: Sequence[str | Path], environment: dict, **options: object)
     offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     names = os.environ | offline | {name: str(value) for name, value in environment.items()}
     return subprocess.Popen([str(word) for word in command], env=names, stdout=subprocess.DEVNULL, **options)
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def memory_bytes(group: int) -> int:
@@ -166,9 +174,12 @@ def peer(name: str, python: Path, files: Sequence[Path], scratch: Path, model: O
 
 def against(kb: dict, other: dict) -> dict:
     """How many times as fast kb is: for the same files, and for each character that the model saw."""
-    seen = "characters the model saw"
-    whole = other["seconds"] / kb["seconds"]
-    return {"whole job": round(whole, 2), "per character seen": round(whole * kb[seen] / other[seen], 2)}
+    ratios = {}
+    for what in ("seconds", "CPU seconds"):
+        whole = other[what] / kb[what]
+        seen = whole * kb["characters the model saw"] / other["characters the model saw"]
+        ratios[what] = {"whole job": round(whole, 2), "per character seen": round(seen, 2)}
+    return ratios
 
 
 def repeated(folder: Path, home: Path, rounds: int, changed: Sequence[Path]) -> dict:
@@ -182,7 +193,7 @@ def repeated(folder: Path, home: Path, rounds: int, changed: Sequence[Path]) -> 
         assert started([KB, "ingest", folder], {"KB_HOME": home}).wait() == 0
         seconds.append(time.perf_counter() - began)
     rounded = [round(s, 2) for s in seconds]
-    return {"load before": round(load, 2), "seconds": rounded, "median": round(statistics.median(seconds), 2)}
+    return {"load average before": round(load, 2), "seconds": rounded, "median": round(statistics.median(seconds), 2)}
 
 
 def _change_a_paragraph(file: Path, number: int) -> None:
