@@ -198,10 +198,7 @@ class Knowledge:
     def _find(
         self, phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int
     ) -> SearchResult:
-        fusion = partial(fuse, lexical_weight=self.settings.lexical_weight)
-        found = Retriever(self.catalog, self.embedder, self._indexes(), fusion).search(
-            phrasings, targets=scope, limit=limit
-        )
+        found = self.retriever().search(phrasings, targets=scope, limit=limit)
         if target is None:
             return found
         siblings = self.targets.sibling_finder(target)
@@ -312,6 +309,11 @@ class Knowledge:
         except MissingModelError as error:
             self._notify(f"search is lexical only: {error.message}; {error.hint}")
             return None
+
+    def retriever(self) -> Retriever:
+        """What searches as the settings say, without regard to targets and names."""
+        fusion = partial(fuse, lexical_weight=self.settings.lexical_weight)
+        return Retriever(self.catalog, self.embedder, self._indexes(), fusion)
 
     def _indexes(self) -> list[VectorIndex]:
         """Where dense candidates come from: first the published index, if there is one and so many vectors need it."""

@@ -12,7 +12,7 @@ from statistics import fmean, pstdev
 Scores = Mapping[int, float]
 """Score by chunk id; higher is better."""
 
-Candidates = tuple[Scores, Scores]
+Lists = tuple[Scores, Scores]
 """What lexical and dense search found for one phrasing."""
 
 
@@ -26,7 +26,7 @@ class Fused:
     phrasings: int
 
 
-def fuse(lists: Sequence[Candidates], *, lexical_weight: float) -> list[Fused]:
+def fuse(lists: Sequence[Lists], *, lexical_weight: float) -> list[Fused]:
     """Rank the union of all lists, best first; ties by chunk id.
 
     Args:

@@ -8,7 +8,7 @@ from kb.catalog.words import match_expression, query_words
 from kb.errors import StoreError
 from kb.model import Hit, SearchResult, Status, Why
 from kb.protocols import Embedder
-from retrieval.fusion import Candidates, Fused, Scores
+from retrieval.fusion import Fused, Lists, Scores
 from retrieval.packing import merge_repetitions
 from retrieval.vectors import VectorIndex
 
@@ -26,7 +26,17 @@ ROWS_SHOWN = 3
 RowScores = dict[int, dict[int, float]]
 """For each chunk its rows with their best score over the phrasings."""
 
-Fuse = Callable[[Sequence[Candidates]], list[Fused]]
+Fuse = Callable[[Sequence[Lists]], list[Fused]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What may answer a question, not ranked yet."""
+
+    lists: Sequence[Lists]
+    """One pair for each phrasing."""
+    rows: RowScores
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +58,23 @@ class Retriever:
             CitationError: a stored passage is not what its document holds.
             StoreError: the catalog cannot be read.
         """
+        with self.catalog.snapshot():
+            return self.rank(self.candidates(phrasings, targets=targets), limit=limit)
+
+    def candidates(self, phrasings: Sequence[str], *, targets: Collection[str] | None) -> Candidates:
+        """Lexical and dense candidates; arguments and errors as of `search`."""
         rows: RowScores = {}
         notes: list[str] = []
-        with self.catalog.snapshot():
-            fused = self.fuse(self.candidates(phrasings, targets=targets, rows=rows, notes=notes))
-            hits = merge_repetitions(self._hits(fused[: 2 * limit], rows))[:limit]
+        lexical = [self._lexical(p, targets, rows) for p in phrasings]
+        dense = self._dense(phrasings, targets, notes)
+        return Candidates(list(zip(lexical, dense, strict=True)), rows, tuple(notes))
+
+    def rank(self, candidates: Candidates, *, limit: int) -> SearchResult:
+        fused = self.fuse(candidates.lists)[: 2 * limit]
+        hits = merge_repetitions(self._hits(fused, candidates.rows))[:limit]
         if not hits:
             return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=("nothing in scope shares a word with it",))
-        return SearchResult(status=Status.OK, hits=tuple(hits), notes=tuple(notes))
-
-    def candidates(
-        self, phrasings: Sequence[str], *, targets: Collection[str] | None, rows: RowScores, notes: list[str]
-    ) -> list[Candidates]:
-        """For each phrasing what the lexical and the dense search find; rows and remarks are added to the last two."""
-        lexical = [self._lexical(p, targets, rows) for p in phrasings]
-        return list(zip(lexical, self._dense(phrasings, targets, notes), strict=True))
+        return SearchResult(status=Status.OK, hits=tuple(hits), notes=candidates.notes)
 
     def _hits(self, fused: Sequence[Fused], rows: RowScores) -> list[Hit]:
         passages = self.catalog.passages([f.chunk for f in fused])

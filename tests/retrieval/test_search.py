@@ -173,13 +173,83 @@ def test_a_context_holds_the_hits_as_stored_within_its_budget(asked: KnowledgeBa
 
     context = asked.context(question, target="mi300x", budget_tokens=budget)
 
-    found = asked.search(question, target="mi300x", limit=CONTEXT_CANDIDATES)
-    packed = {p.citation.id for p in context.passages}
+    packed, left_out = [p.citation.id for p in context.passages], [c.id for c in context.left_out]
     assert context.tokens <= budget
     assert len(context.text) <= 4 * budget
     assert [asked.catalog.passage(p.citation.id) for p in context.passages] == list(context.passages)
-    assert {c.id for c in context.left_out} | packed >= set(ids(found))
-    assert not {c.id for c in context.left_out} & packed
+    assert len({*packed, *left_out}) == len(packed) + len(left_out) <= CONTEXT_CANDIDATES
+    assert ids(asked.search(question, target="mi300x"))[0] in {*packed, *left_out}
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("latency of TDPBSSD", "no documents of mi300x name TDPBSSD"),
+        ("latency of v_mfma_f32_32x32x9_f16", "near it they name v_mfma_f32_32x32x8_f16"),
+        ("LDS (mi355x)", "mi355x, which is a target of its own"),
+        (["LDS of the XMX", "XMX memory"], "name XMX"),
+    ],
+)
+def test_a_name_that_no_document_in_scope_knows_is_said_and_nothing_is_padded(
+    asked: KnowledgeBase, question: str | list[str], said: str
+) -> None:
+    result = asked.search(question, target="mi300x")
+
+    assert (result.status, result.hits) == (Status.INSUFFICIENT, ())
+    assert said in " ".join(result.notes)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "does a half-height tile fit into 64 KB of LDS",
+        "MI-300X local data share",
+        "mfma of 16x16x32 tiles in 32-bit",
+        "two CUs and their LDS in GB/s",
+        ["LDS of the XMX", "local data share"],
+    ],
+)
+def test_what_is_no_name_or_is_known_by_another_phrasing_is_searched_for(
+    asked: KnowledgeBase, question: str | list[str]
+) -> None:
+    assert asked.search(question, target="mi300x").status is Status.OK
+
+
+def test_a_comparison_opens_the_siblings_and_each_hit_says_whose_it_is(asked: KnowledgeBase) -> None:
+    compared = asked.search("local data share", target="mi300x", compare=True, limit=20)
+
+    assert {"mi300x", "mi355x"} <= {hit.passage.target for hit in compared.hits}
+
+
+def test_a_passage_that_speaks_of_a_sibling_is_marked(kb: KnowledgeBase, add: Add) -> None:
+    add("mi210", "# Tuning\n\n## On MI250\n\nPrefetching is off.\n", "a")
+    add("mi210", "# Tuning\n\n## On CDNA2\n\nPrefetching is on.\n", "b")
+
+    about = {hit.passage.trail: hit.passage.about for hit in kb.search("prefetching", target="mi210").hits}
+
+    assert about == {"Tuning > On MI250": ("mi250",), "Tuning > On CDNA2": ()}
+    assert "(speaks of mi250)" in kb.context("prefetching", target="mi210").text
+
+
+def test_a_row_that_speaks_of_a_sibling_is_not_shown_for_an_answer(kb: KnowledgeBase, add: Add) -> None:
+    rows = "\n".join(f"| {chip} | {chip[2:]} GB |" for chip in ("MI210", "MI250", "MI100"))
+    add("mi210", f"# Memory\n\n| chip | capacity |\n|---|---|\n{rows}\n")
+
+    [hit] = kb.search("memory capacity in GB", target="mi210").hits
+
+    assert [row.shown for row in hit.rows] == ["chip = MI210; capacity = 210 GB"]
+
+
+def test_the_first_hits_come_with_what_stands_around_them_and_later_ones_are_not_repeated(
+    kb: KnowledgeBase, add: Add
+) -> None:
+    add("mi210", "# Barrier\n\n## Why\n\nA barrier of waves.\n\n## How\n\nCall sync.\n\n## When\n\nAfter a write.\n")
+
+    [hit] = kb.search("barrier of waves", target="mi210").hits
+
+    assert hit.passage.text == "A barrier of waves."
+    assert hit.shown.splitlines()[-1] == "After a write."
+    assert "Barrier > How\nCall sync." in hit.shown
 
 
 def test_the_budget_of_a_context_is_the_setting_unless_given(asked: KnowledgeBase) -> None:
