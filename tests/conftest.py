@@ -5,10 +5,14 @@ import re
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import pytest
 
+from ingest import reading
+from ingest.reading import Limits, ReadFile
+from kb.errors import DocumentError
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 
@@ -59,6 +63,37 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", loopback)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+class KeptReader(reading._Process):
+    """A process that reads, kept from ingest to ingest: to start one takes longer than most tests have to read."""
+
+    def __init__(self) -> None:
+        super().__init__(Limits())
+        self._one_at_a_time = Lock()
+
+    def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
+        with self._one_at_a_time:
+            return super().read(path, root)
+
+    def kill(self) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def kept_reader() -> Iterator[KeptReader]:
+    reader = KeptReader()
+    yield reader
+    reading._Process.end(reader)
+
+
+@pytest.fixture(autouse=True)
+def one_reader_for_all(kept_reader: KeptReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ingest of this process has its files read by the same other. Tests of that process have their own."""
+    monkeypatch.setattr(reading, "_Process", lambda limits: kept_reader)
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,11 @@ GOOD_NAMES = ("a.md", "m.md", "z.md")
 GOOD = "# Good\n\nThe zanzibar unit has 64 KiB.\n"
 
 
+@pytest.fixture
+def one_reader_for_all() -> None:
+    """Not here, where it is tested what becomes of a process that reads."""
+
+
 def pdf_of(stream: bytes, *, filters: str = "/FlateDecode", xref: bytes | None = None) -> bytes:
     """A page with one content stream."""
     objects = [
