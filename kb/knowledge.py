@@ -178,14 +178,17 @@ class Knowledge:
             QueryError: there is no word to search for.
             TargetError: `target` is unknown.
         """
-        found = self._answer(question, target=target, compare=compare, limit=limit + SWALLOWED)
+        found = self.find(question, target=target, compare=compare, limit=limit + SWALLOWED)
         with self.catalog.snapshot():
             hits = widen(found.hits, self.catalog)
         return found.model_copy(update={"hits": tuple(hits[:limit])})
 
-    def _answer(self, question: str | Sequence[str], *, target: str | None, compare: bool, limit: int) -> SearchResult:
+    def find(
+        self, question: str | Sequence[str], *, target: str | None = None, compare: bool = False, limit: int
+    ) -> SearchResult:
+        """What `search` widens and `context` packs."""
         phrasings = self._phrasings(question)
-        scope = self._scope(target, compare=compare)
+        scope = self._scope(target, phrasings, compare=compare)
         counts = self.catalog.count_by_target()
         stored = counts.keys() & (scope if scope is not None else counts.keys())
         if not stored:
@@ -193,9 +196,9 @@ class Knowledge:
         unknown = [unknown_names(self.catalog, phrasing, targets=stored) for phrasing in phrasings]
         if all(unknown):
             return _insufficient(*(self._not_named(name, target, stored) for name in unknown[0]))
-        return self._find(phrasings, target=target, scope=scope, limit=limit)
+        return self._ranked(phrasings, target=target, scope=scope, limit=limit)
 
-    def _find(
+    def _ranked(
         self, phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int
     ) -> SearchResult:
         found = self.retriever().search(phrasings, targets=scope, limit=limit)
@@ -210,11 +213,12 @@ class Knowledge:
             return asked
         raise QueryError("the question holds no word to search for", hint="ask with at least one content word")
 
-    def _scope(self, target: str | None, *, compare: bool) -> frozenset[str] | None:
+    def _scope(self, target: str | None, phrasings: Sequence[str], *, compare: bool) -> frozenset[str] | None:
+        """Asked of a family and naming one of its chips, a question is about that chip."""
         if target is None:
             return None
         self.ensure_sheets(target)
-        return self.targets.family(target) | self.targets.scope(target) if compare else self.targets.scope(target)
+        return self.targets.family(target) if compare else self.targets.narrowed(target, " ".join(phrasings))
 
     def _not_named(self, name: str, target: str | None, stored: Collection[str]) -> str:
         where = f"documents of {self.targets.get(target).name}" if target else "documents"
@@ -234,7 +238,7 @@ class Knowledge:
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as of `search`."""
-        found = self._answer(question, target=target, compare=compare, limit=CONTEXT_CANDIDATES)
+        found = self.find(question, target=target, compare=compare, limit=CONTEXT_CANDIDATES)
         return pack(found, budget_tokens=budget_tokens or self.settings.budget_tokens)
 
     def facts(self, target: str, quantity: str | None = None) -> list[Fact]:

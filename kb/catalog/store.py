@@ -185,6 +185,15 @@ class Catalog(Documents, Vocabulary, Health):
         )
         return set(digests) - {row["text_digest"] for row in rows}
 
+    def chunks_of(self, paths: Collection[str]) -> list[int]:
+        """All chunks of the documents with these paths."""
+        rows = self._all(
+            "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id "
+            "WHERE d.path IN (SELECT value FROM json_each(?)) ORDER BY c.id",
+            (json.dumps(sorted(paths)),),
+        )
+        return [row["id"] for row in rows]
+
     def beside(self, key: str, *, reach: int) -> tuple[list[int], list[int]]:
         """Up to `reach` chunks before the one that a citation names, and as many after it, nearest first."""
         rows = self._all(

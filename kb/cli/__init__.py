@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from kb.cli import docs, doctor, kernels, knowledge, mcp, runs, skills, targets
+from kb.cli import bench, docs, doctor, kernels, knowledge, mcp, runs, skills, targets
 from kb.errors import KbError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.add_typer(runs.app, name="runs")
 app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(bench.app, name="bench")
 doctor.add_to(app)
 
 

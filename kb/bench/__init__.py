@@ -1,0 +1,1 @@
+"""How well a home answers a file of questions: what `kb bench retrieval` runs."""

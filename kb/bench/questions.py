@@ -1,0 +1,83 @@
+"""Questions with the passages that answer them, as JSON lines, and when a passage answers.
+
+A line has `id`, `target` (a name, or null for all documents), `query` and `evidence`, and may have `kind`, `phrasings`
+(the same question in other words) and `reject` (what only a sibling's answer holds). Evidence is a `path` (from the
+ingested folder's own name downwards) and `must`, strings that a passage of it must hold to answer alone; each may hold
+alternatives, parted by `|`. A question without evidence cannot be answered from the documents.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kb.errors import SourceError
+
+_ROLE = re.compile(r":[a-z:]+:`([^`<]*)(?:<[^>]*>)?`")
+_TAG = re.compile(r"<[^>]{1,200}>")
+_MARKUP = re.compile(r"[`*_|\\+=~^]+")
+_ENTITIES = {"&nbsp;": " ", "&#160;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&"}
+
+
+class Evidence(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    must: tuple[str, ...]
+
+
+class Question(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    target: str | None = None
+    kind: str = ""
+    query: str
+    phrasings: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...]
+    reject: tuple[str, ...] = ()
+
+    def is_answered_by(self, text: str, paths: Collection[str]) -> bool:
+        return any(e.path in paths and _holds(text, e.must) for e in self.evidence)
+
+    def is_confused_by(self, text: str, paths: Collection[str]) -> bool:
+        """Whether it states a sibling's value instead of an answer."""
+        return bool(self.reject) and _holds(text, self.reject) and not self.is_answered_by(text, paths)
+
+
+def load_questions(file: Path) -> list[Question]:
+    """Raises SourceError when the file cannot be read, a line is no question, or two have the same id."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{file} cannot be read: {error}", hint="name a file of questions as JSON lines") from error
+    questions = [_question(line, file, number) for number, line in enumerate(lines, 1) if line.strip()]
+    if len({q.id for q in questions}) < max(1, len(questions)):
+        raise SourceError(f"{file} has no question, or two with the same id", hint="one JSON object a line")
+    return questions
+
+
+def _question(line: str, file: Path, number: int) -> Question:
+    try:
+        return Question.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SourceError(
+            f"{file}:{number} is no question: {where} {first['msg']}",
+            hint="`kb bench retrieval --help` names the fields",
+        ) from error
+
+
+def _holds(text: str, groups: Sequence[str]) -> bool:
+    plain = _plain(text)
+    return all(any(_plain(option).strip() in plain for option in group.split("|")) for group in groups)
+
+
+def _plain(text: str) -> str:
+    """Lower case, without the marks of reST, Markdown, HTML and tables, one blank between words."""
+    text = _MARKUP.sub(" ", _TAG.sub(" ", _ROLE.sub(r"\1", text)))
+    for entity, sign in _ENTITIES.items():
+        text = text.replace(entity, sign)
+    return " ".join(text.split()).lower()

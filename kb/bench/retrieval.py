@@ -1,0 +1,235 @@
+"""Asks a home a file of questions and scores what comes."""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from kb.bench.questions import Question
+from kb.bench.scores import BUDGETS, Answered, intervals, reciprocal_rank, scores, seconds
+from kb.bench.systems import HITS, KB, Response, System, Unit, is_sheet, systems, unit_of
+from kb.errors import CitationError, SourceError
+from kb.model import Frozen
+from kb.session import KnowledgeBase
+from retrieval.fusion import fuse
+
+FIRST = 5
+"""Hits that are looked at for other targets' and for citations that do not hold."""
+CONFUSING = 3
+"""Hits that are looked at for a sibling's value."""
+MISSED_TOKENS = 4000
+
+WEIGHTS = tuple(n / 20 for n in range(21))
+FOLDS = 5
+
+Progress = Callable[[int, int], None]
+
+
+def ask(
+    kb: KnowledgeBase, system: System, questions: Sequence[Question], *, phrasings: bool, progress: Progress
+) -> tuple[list[Answered], dict[str, Response]]:
+    """Each question with what came of it, and all responses by the questions' ids.
+
+    Raises:
+        TargetError: a question names an unknown target.
+    """
+    answered, responses = [], {}
+    for number, question in enumerate(questions, 1):
+        asked = [question.query, *(question.phrasings if phrasings else ())]
+        began = time.perf_counter()
+        response = system(asked, question.target)
+        answered.append(_judged(kb, question, response, time.perf_counter() - began))
+        responses[question.id] = response
+        progress(number, len(questions))
+    return answered, responses
+
+
+def _judged(kb: KnowledgeBase, question: Question, response: Response, seconds: float) -> Answered:
+    hits, scope = response.hits, kb.targets.scope(question.target) if question.target else None
+    first = hits[:FIRST]
+    return Answered(
+        id=question.id,
+        kind=question.kind,
+        target=question.target or "",
+        answerable=bool(question.evidence),
+        refused=not hits,
+        rank=_rank(question, hits),
+        within=tuple(any(question.is_answered_by(u.text, u.paths) for u in units) for units in response.contexts),
+        wrong=sum(scope is not None and hit.target not in scope for hit in first) / max(1, len(first)),
+        confused=any(question.is_confused_by(hit.text, hit.paths) for hit in hits[:CONFUSING])
+        if question.reject
+        else None,
+        invalid=sum(bool(hit.id) and not _holds(kb, hit.id) for hit in first),
+        seconds=seconds,
+    )
+
+
+def _holds(kb: KnowledgeBase, citation_id: str) -> bool:
+    try:
+        kb.cite(citation_id)
+    except CitationError:
+        return False
+    return True
+
+
+def groups(answered: Sequence[Answered]) -> dict[str, dict[str, float]]:
+    """Scores by kind and by target."""
+    parts: dict[str, list[Answered]] = defaultdict(list)
+    for one in answered:
+        parts[f"kind {one.kind}"].append(one)
+        parts[f"target {one.target or '(none)'}"].append(one)
+    return {name: {"questions": len(parts[name])} | scores(parts[name]) for name in sorted(parts)}
+
+
+def ceiling(kb: KnowledgeBase, questions: Sequence[Question]) -> tuple[float, list[str]]:
+    """The share of answerable questions that some stored passage answers alone, and the ids of the others."""
+    wanted = {e.path for q in questions for e in q.evidence}
+    texts: dict[str, list[str]] = defaultdict(list)
+    for passage in kb.catalog.passages(kb.catalog.chunks_of(wanted)):
+        if not is_sheet(passage):
+            texts[passage.citation.path].append(passage.shown)
+    answerable = [q for q in questions if q.evidence]
+    missed = [
+        q.id
+        for q in answerable
+        if not any(q.is_answered_by(text, (e.path,)) for e in q.evidence for text in texts[e.path])
+    ]
+    return 1 - len(missed) / max(1, len(answerable)), missed
+
+
+class Measured(Frozen):
+    """One way to answer, scored."""
+
+    system: str
+    scores: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    """95 %, by bootstrap over the questions."""
+    seconds: dict[str, float]
+    """Of one search."""
+    groups: dict[str, dict[str, float]]
+    """Scores by kind and by target."""
+    missed: dict[str, int | None]
+    """Questions that no packed context of MISSED_TOKENS answers, with the rank of the first hit that does."""
+
+
+class Report(Frozen):
+    questions: int
+    phrasings: bool
+    model: str | None
+    stored: dict[str, int]
+    ceiling: float
+    """Share of the answerable questions that some stored passage answers alone."""
+    unreachable: tuple[str, ...]
+    """The others."""
+    systems: tuple[Measured, ...]
+
+
+def measure(
+    kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool, baselines: bool, progress: Progress
+) -> tuple[Report, dict[str, Response]]:
+    """Scores of kb, with `baselines` of others too, and the responses of kb by question.
+
+    Raises:
+        TargetError: a question names an unknown target.
+    """
+    share, unreachable = ceiling(kb, questions)
+    run: dict[str, Response] = {}
+    measured = []
+    for name, system in systems(kb).items():
+        if name == KB or baselines:
+            answered, responses = ask(kb, system, questions, phrasings=phrasings, progress=progress)
+            measured.append(_measured(name, answered))
+            run = run or responses
+    report = Report(
+        questions=len(questions),
+        phrasings=phrasings,
+        model=kb.embedder.fingerprint if kb.embedder else None,
+        stored=kb.catalog.counts(),
+        ceiling=round(share, 4),
+        unreachable=tuple(unreachable),
+        systems=tuple(measured),
+    )
+    return report, run
+
+
+def _measured(name: str, answered: Sequence[Answered]) -> Measured:
+    return Measured(
+        system=name,
+        scores=scores(answered),
+        intervals=intervals(answered),
+        seconds=seconds(answered),
+        groups=groups(answered),
+        missed={a.id: a.rank for a in answered if a.answerable and not a.within[BUDGETS.index(MISSED_TOKENS)]},
+    )
+
+
+class Tuning(Frozen):
+    """The lexical weight that ranks best, and what to expect of it."""
+
+    lexical_weight: float
+    cross_validated: float
+    """MRR@10 on questions that the weight was not chosen by."""
+    by_weight: dict[float, float]
+    """MRR@10 on all questions."""
+
+
+def fit(kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool, progress: Progress) -> Tuning:
+    """Try all weights on the same candidates."""
+    answerable = [q for q in questions if q.evidence]
+    values = [list[float]() for _ in WEIGHTS]
+    for number, question in enumerate(answerable, 1):
+        for column, value in zip(values, _by_weight(kb, question, phrasings=phrasings), strict=True):
+            column.append(value)
+        progress(number, len(answerable))
+    best = partial(_best_weight, values)
+    folds = [range(fold, len(answerable), FOLDS) for fold in range(FOLDS)]
+    held_out = [values[best(set(range(len(answerable))) - set(fold))][i] for fold in folds for i in fold]
+    means = {w: round(sum(column) / len(column), 4) for w, column in zip(WEIGHTS, values, strict=True)}
+    return Tuning(
+        lexical_weight=WEIGHTS[best(range(len(answerable)))],
+        cross_validated=round(sum(held_out) / len(held_out), 4),
+        by_weight=means,
+    )
+
+
+def _best_weight(values: Sequence[Sequence[float]], indices: Iterable[int]) -> int:
+    indices = list(indices)
+    return max(range(len(values)), key=lambda w: sum(values[w][i] for i in indices))
+
+
+def _by_weight(kb: KnowledgeBase, question: Question, *, phrasings: bool) -> list[float]:
+    asked = [question.query, *(question.phrasings if phrasings else ())]
+    scope = kb.targets.scope(question.target) if question.target else None
+    retriever = kb.retriever()
+    candidates = retriever.candidates(asked, targets=scope)
+    fusions = (partial(fuse, lexical_weight=weight) for weight in WEIGHTS)
+    ranked = (replace(retriever, fuse=fusion).rank(candidates, limit=HITS) for fusion in fusions)
+    return [reciprocal_rank(_rank(question, [unit_of(hit) for hit in found.hits])) for found in ranked]
+
+
+def _rank(question: Question, units: Sequence[Unit]) -> int | None:
+    """Of the first unit that answers alone, from 1."""
+    return next((n for n, unit in enumerate(units, 1) if question.is_answered_by(unit.text, unit.paths)), None)
+
+
+def export_run(file: Path, responses: dict[str, Response]) -> None:
+    """One JSON line a question: its hits and its longest context, each unit with paths and text.
+
+    Raises:
+        SourceError: the file cannot be written.
+    """
+    rows = (
+        {"id": key, "hits": _rows(response.hits), "context": _rows(response.contexts[-1])}
+        for key, response in responses.items()
+    )
+    try:
+        file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"{file} cannot be written: {error.strerror}", hint="name another file") from error
+
+
+def _rows(units: Sequence[Unit]) -> list[dict[str, object]]:
+    return [{"paths": list(unit.paths), "text": unit.text} for unit in units]

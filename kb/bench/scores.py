@@ -1,0 +1,94 @@
+"""Scores of answered questions, with bootstrap intervals."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, quantiles
+
+BUDGETS = (1000, 2000, 4000, 8000)
+"""Tokens of packed context."""
+RANKS = 10
+"""How deep MRR and nDCG look."""
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of one question."""
+
+    id: str
+    kind: str
+    target: str
+    answerable: bool
+    refused: bool
+    rank: int | None
+    """Of the first hit that answers alone, from 1."""
+    within: tuple[bool, ...]
+    """Whether a packed context of each of BUDGETS answers."""
+    wrong: float
+    """Share of the first five hits that are of no target in scope."""
+    confused: bool | None
+    """Whether one of the first three hits states a sibling's value; None: none is known."""
+    invalid: int
+    """Citations among the first five hits that do not hold."""
+    seconds: float
+
+
+def scores(answered: Sequence[Answered]) -> dict[str, float]:
+    """Shares and means; `abstained` and `refused` are the shares without any hit of what can and cannot be answered."""
+    asked = [a for a in answered if a.answerable]
+    rest = [a for a in answered if not a.answerable]
+    found = {name: _mean([measure(a) for a in asked]) for name, measure in MEASURES.items()}
+    found |= {
+        "wrong target": _mean([a.wrong for a in asked]),
+        "confused": _mean([a.confused for a in asked if a.confused is not None]),
+        "citations valid": 1 - _mean([a.invalid > 0 for a in answered]),
+        "refused": _mean([a.refused for a in asked]),
+        "abstained": _mean([a.refused for a in rest]),
+    }
+    return {name: round(value, 4) for name, value in found.items() if not math.isnan(value)}
+
+
+def intervals(answered: Sequence[Answered]) -> dict[str, tuple[float, float]]:
+    """95 % bootstrap intervals over the questions that can be answered."""
+    asked = [a for a in answered if a.answerable]
+    chance = random.Random(0)  # noqa: S311 - the same intervals every time
+    draws = [chance.choices(asked, k=len(asked)) for _ in range(RESAMPLES)] if asked else []
+    return {
+        name: (round(cuts[0], 3), round(cuts[-1], 3))
+        for name, measure in MEASURES.items()
+        if draws and (cuts := quantiles([fmean(map(measure, draw)) for draw in draws], n=40))
+    }
+
+
+def seconds(answered: Sequence[Answered]) -> dict[str, float]:
+    times = [a.seconds for a in answered]
+    p95 = quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+    return {"p50": round(median(times), 4), "p95": round(p95, 4)}
+
+
+def _is_within(index: int) -> Callable[[Answered], float]:
+    return lambda a: a.within[index]
+
+
+def reciprocal_rank(rank: int | None) -> float:
+    return 1 / rank if rank and rank <= RANKS else 0.0
+
+
+def _ndcg(a: Answered) -> float:
+    """One passage is all that is wanted, so the ideal list has it first."""
+    return 1 / math.log2(a.rank + 1) if a.rank and a.rank <= RANKS else 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else math.nan
+
+
+MEASURES: dict[str, Callable[[Answered], float]] = {
+    "hit@1": lambda a: a.rank == 1,
+    "hit@5": lambda a: a.rank is not None and a.rank <= 5,
+    "MRR@10": lambda a: reciprocal_rank(a.rank),
+    "nDCG@10": _ndcg,
+    **{f"within {budget}": _is_within(index) for index, budget in enumerate(BUDGETS)},
+}

@@ -1,0 +1,205 @@
+"""`kb bench retrieval`: what counts as an answer, what the scores are, and what a run says of a small home."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb.bench.questions import Question, load_questions
+from kb.bench.retrieval import export_run, fit, measure
+from kb.bench.scores import BUDGETS, Answered, intervals, scores
+from kb.bench.systems import reciprocal_rank_fusion, systems
+from kb.errors import SourceError, TargetError
+from kb.session import KnowledgeBase
+
+LDS = {"path": "mi210/memory.md", "must": ["64 KB", "LDS|local data share"]}
+
+
+def question(**fields: Any) -> Question:
+    return Question.model_validate({"id": "q", "query": "LDS size", "target": "mi210", "evidence": [LDS]} | fields)
+
+
+def answered(**fields: Any) -> Answered:
+    usual: dict[str, Any] = {
+        "id": "q",
+        "kind": "fact",
+        "target": "mi210",
+        "answerable": True,
+        "refused": False,
+        "rank": 1,
+        "within": (True,) * len(BUDGETS),
+        "wrong": 0.0,
+        "confused": None,
+        "invalid": 0,
+        "seconds": 0.1,
+    }
+    return Answered(**usual | fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "paths", "answers"),
+    [
+        ("64 KB of LDS", ["mi210/memory.md"], True),
+        ("**64  KB** of\nlocal data share", ["other.md", "mi210/memory.md"], True),
+        ("| 64 KB | :ref:`LDS <lds>` |", ["mi210/memory.md"], True),
+        ("64&nbsp;KB of <b>LDS</b>", ["mi210/memory.md"], True),
+        ("64 KB of LDS", ["mi250/memory.md"], False),
+        ("64 KB of cache", ["mi210/memory.md"], False),
+        ("164 MB of LDS", ["mi210/memory.md"], False),
+    ],
+)
+def test_a_passage_answers_when_it_is_of_the_right_document_and_holds_all_that_it_must(
+    text: str, paths: list[str], answers: bool
+) -> None:
+    assert question().is_answered_by(text, paths) is answers
+
+
+@pytest.mark.parametrize(
+    ("text", "reject", "confused"),
+    [("96 KB of LDS", ["96 KB"], True), ("96 KB or 64 KB of LDS", ["96 KB"], False), ("96 KB of LDS", [], False)],
+)
+def test_a_siblings_value_without_the_own_one_confuses(text: str, reject: list[str], confused: bool) -> None:
+    assert question(reject=reject).is_confused_by(text, ["mi210/memory.md"]) is confused
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["{"], ":1 is no question"),
+        (['{"id": "a"}'], "query"),
+        ([], "no question"),
+        ([question().model_dump_json()] * 2, "same id"),
+    ],
+)
+def test_a_file_that_is_no_list_of_questions_is_refused(tmp_path: Path, lines: list[str], said: str) -> None:
+    (tmp_path / "q.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    with pytest.raises(SourceError, match=said):
+        load_questions(tmp_path / "q.jsonl")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="cannot be read"):
+        load_questions(tmp_path / "none.jsonl")
+
+
+def test_scores_are_means_over_what_can_be_answered() -> None:
+    found = scores(
+        [
+            answered(rank=1),
+            answered(rank=4, within=(False, True, True, True), wrong=0.4, confused=True),
+            answered(rank=None, within=(False,) * 4, refused=True, confused=False, invalid=1),
+            answered(answerable=False, rank=None, refused=True),
+        ]
+    )
+
+    assert found["hit@1"] == pytest.approx(1 / 3, abs=1e-4)
+    assert found["hit@5"] == pytest.approx(2 / 3, abs=1e-4)
+    assert found["MRR@10"] == pytest.approx((1 + 1 / 4) / 3, abs=1e-4)
+    assert found["nDCG@10"] == pytest.approx((1 + 1 / math.log2(5)) / 3, abs=1e-4)
+    assert [found[f"within {b}"] for b in BUDGETS] == pytest.approx([1 / 3, 2 / 3, 2 / 3, 2 / 3], abs=1e-4)
+    assert found["wrong target"] == pytest.approx(0.4 / 3, abs=1e-4)
+    assert (found["confused"], found["citations valid"]) == (0.5, 0.75)
+    assert (found["refused"], found["abstained"]) == (pytest.approx(1 / 3, abs=1e-4), 1.0)
+
+
+def test_what_nobody_was_asked_has_no_score() -> None:
+    assert "abstained" not in scores([answered()])
+    assert "confused" not in scores([answered()])
+    assert intervals([answered(answerable=False)]) == {}
+
+
+def test_an_interval_holds_its_mean_and_is_the_same_again() -> None:
+    some = [answered(rank=rank) for rank in (1, 1, 2, None, 7, 3, 1, None)]
+
+    low, high = intervals(some)["MRR@10"]
+
+    assert low < scores(some)["MRR@10"] < high
+    assert intervals(some) == intervals(some)
+
+
+def test_rank_fusion_counts_ranks_alone() -> None:
+    fused = reciprocal_rank_fusion([({1: 100.0, 2: 1.0}, {2: 0.9, 3: 0.1})])
+
+    assert [f.chunk for f in fused] == [2, 1, 3]
+
+
+@pytest.fixture
+def measured(kb: KnowledgeBase, tmp_path: Path) -> KnowledgeBase:
+    for target, size in (("mi210", "64 KB"), ("mi250", "96 KB")):
+        folder = tmp_path / "docs" / target
+        folder.mkdir(parents=True)
+        text = f"# Memory\n\n## Local data share\n\nEach compute unit has {size} of local data share (LDS).\n"
+        filler = "\n".join(f"## Counter {n}\n\nCounts event {n} of the cache.\n" for n in range(30))
+        (folder / "memory.md").write_text(text + filler, encoding="utf-8")
+        kb.ingest([folder])
+    return kb
+
+
+ASKED = [
+    question(id="own", reject=["96 KB"], phrasings=["local data share per compute unit"]),
+    question(id="all", target=None, query="LDS of 64 KB"),
+    question(id="unreachable", query="events of the cache", evidence=[LDS | {"must": ["not there"]}]),
+    question(id="unknown", query="throughput of TDPBSSD", evidence=[]),
+]
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+@pytest.mark.parametrize("phrasings", [False, True])
+def test_a_home_is_measured(measured: KnowledgeBase, phrasings: bool) -> None:
+    report, run = measure(measured, ASKED, phrasings=phrasings, baselines=True, progress=quiet)
+
+    ours, *others = report.systems
+    assert (report.questions, report.ceiling, report.unreachable) == (
+        4,
+        pytest.approx(2 / 3, abs=1e-4),
+        ("unreachable",),
+    )
+    assert ours.scores["hit@5"] == pytest.approx(2 / 3, abs=1e-4)
+    assert ours.scores["wrong target"] == ours.scores["confused"] == ours.scores["refused"] == 0
+    assert ours.scores["citations valid"] == ours.scores["abstained"] == 1
+    assert ours.missed == {"unreachable": None}
+    assert ours.groups["target mi210"]["questions"] == 3
+    assert [m.system for m in others] == list(systems(measured))[1:]
+    assert all(m.scores["abstained"] == 0 or m.system.startswith("BM25") for m in others)
+    assert run.keys() == {q.id for q in ASKED}
+
+
+def test_what_ships_with_kb_takes_no_part(kb: KnowledgeBase, tmp_path: Path) -> None:
+    folder = tmp_path / "mi300x"
+    folder.mkdir()
+    (folder / "a.md").write_text("# LDS\n\nThe local data share is fast.\n", encoding="utf-8")
+    kb.ingest([folder])
+
+    asked = [question(target="mi300x", query="local data share size", evidence=[LDS])]
+    _, run = measure(kb, asked, phrasings=False, baselines=True, progress=quiet)
+
+    assert {path for unit in run["q"].hits for path in unit.paths} == {"mi300x/a.md"}
+
+
+def test_an_export_holds_hits_and_context_with_their_paths(measured: KnowledgeBase, tmp_path: Path) -> None:
+    _, run = measure(measured, ASKED, phrasings=False, baselines=False, progress=quiet)
+    export_run(tmp_path / "run.jsonl", run)
+
+    rows = {row["id"]: row for row in map(json.loads, (tmp_path / "run.jsonl").read_text().splitlines())}
+    assert rows["unknown"] == {"id": "unknown", "hits": [], "context": []}
+    assert rows["own"]["hits"][0]["paths"] == ["mi210/memory.md"]
+    assert "64 KB" in rows["own"]["hits"][0]["text"]
+    assert rows["own"]["context"]
+
+
+def test_a_weight_is_fitted_and_judged_on_other_questions(measured: KnowledgeBase) -> None:
+    tuning = fit(measured, ASKED, phrasings=True, progress=quiet)
+
+    assert tuning.by_weight[tuning.lexical_weight] == max(tuning.by_weight.values())
+    assert 0 <= tuning.cross_validated <= 1
+
+
+def test_a_question_for_an_unknown_target_is_an_error(measured: KnowledgeBase) -> None:
+    with pytest.raises(TargetError):
+        measure(measured, [question(target="mi9999")], phrasings=False, baselines=False, progress=quiet)
