@@ -132,12 +132,13 @@ class Passage(Frozen):
 
     @property
     def cited(self) -> str:
-        """As it stands in a prompt: below its citation, who says so where it is not the vendor, and of what else."""
-        return f"{self.citation}{''.join(f' ({mark})' for mark in self.marks)}\n{self.shown}"
+        """As it stands in a prompt: below its citation, its trail, and what a reader must know before believing it."""
+        head = " ".join((self.citation.brief, self.trail, *(f"({mark})" for mark in self.marks)))
+        return f"{head}\n{self.body}"
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What a reader must know before believing it."""
+        """Who says so, where it is not the vendor, and of which sibling it speaks."""
         by = () if self.trust is Trust.VENDOR else (str(self.trust),)
         return (*by, f"speaks of {', '.join(self.about)}") if self.about else by
 

@@ -159,7 +159,7 @@ class KnowledgeBase(Knowledge):
         facts = self._known_facts(target)
         places = {fact.citation.place for fact in facts}
         scope = self.targets.scope(target)
-        found = self._find(phrases, target=target, scope=scope, limit=BRIEF_CANDIDATES)
+        found = self._ranked(phrases, target=target, scope=scope, limit=BRIEF_CANDIDATES)
         besides = tuple(
             hit
             for hit in found.hits

@@ -2,12 +2,11 @@
 
 import re
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from kb.catalog.words import query_words
 from kb.cli.output import show
-from kb.model import Context, Hit, Passage, SearchResult
-from kb.records import Trust
+from kb.model import Context, Hit, Passage, SearchResult, Status
 
 LINES_SHOWN = 4
 INDENT = "   "
@@ -17,29 +16,29 @@ def show_hits(result: SearchResult, question: str, *, why: bool) -> None:
     from rich.console import Console
 
     width = Console().width
-    for note in result.notes:
-        show(f"{result.status}: {note}")
+    _show_notes(result.status, result.notes)
     words = query_words(question)
     for rank, hit in enumerate(result.hits, 1):
         _show_hit(rank, hit, words, why=why, width=width)
 
 
 def show_context(context: Context) -> None:
-    for note in context.notes:
-        show(f"{context.status}: {note}")
+    _show_notes(context.status, context.notes)
     if context.passages:
         show(context.text)
         show()
         show(f"({context.tokens} of {context.budget_tokens} tokens; {len(context.left_out)} passages left out)")
 
 
+def _show_notes(status: Status, notes: Sequence[str]) -> None:
+    for note in notes:
+        show(f"{'note' if status is Status.OK else status}: {note}")
+
+
 def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: int) -> None:
     passage = hit.passage
-    trail = passage.trail
-    show(
-        textwrap.shorten(f"{rank:>2} {trail}", width - len(passage.target) - 3, placeholder=" ...")
-        + f" [{passage.target}{'' if passage.trust is Trust.VENDOR else f', {passage.trust}'}]"
-    )
+    label = f" [{', '.join((passage.target, *passage.marks))}]"
+    show(textwrap.shorten(f"{rank:>2} {passage.trail}", width - len(label), placeholder=" ...") + label)
     for line in excerpt(hit, words):
         for part in textwrap.wrap(line.strip(), width - len(INDENT)) or [""]:
             show(INDENT + part)

@@ -15,6 +15,7 @@ Also = Annotated[
         "--also", metavar="PHRASING", help="The same question in other words; repeat it. All are searched together."
     ),
 ]
+Compare = Annotated[bool, typer.Option("--compare", help="Open the target's siblings too; each hit says whose it is.")]
 Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most to show, at 4 characters a token.")]
 
 
@@ -64,6 +65,7 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")],
     also: Also = None,
     target: Target = None,
+    compare: Compare = False,
     budget: Budget = None,
     why: Annotated[bool, typer.Option("--why", help="Show how each hit came to its rank.")] = False,
     as_json: Json = False,
@@ -75,7 +77,7 @@ def search(
     Exit status: 0 when something was found, 1 when the documents in scope do not say.
     """
     with open_kb() as kb:
-        result = kb.search([query, *(also or [])], target=target)
+        result = kb.search([query, *(also or [])], target=target, compare=compare)
     if budget is not None:
         result = result.within(budget)
     if as_json:
@@ -92,6 +94,7 @@ def context(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")],
     also: Also = None,
     target: Target = None,
+    compare: Compare = False,
     budget: Budget = None,
     as_json: Json = False,
 ) -> None:
@@ -102,7 +105,7 @@ def context(
     Exit status: 0 when something was found, 1 when the documents in scope do not say.
     """
     with open_kb() as kb:
-        packed = kb.context([query, *(also or [])], target=target, budget_tokens=budget)
+        packed = kb.context([query, *(also or [])], target=target, compare=compare, budget_tokens=budget)
     if as_json:
         print_json(packed)
     else:

@@ -60,7 +60,7 @@ def test_a_context_holds_whole_passages_in_their_order_and_lists_all_others(resu
     ids = [p.citation.id for p in context.passages]
     assert [p for p in given_order if p.citation.id in ids] == list(context.passages)
     assert [p.citation for p in given_order if p.citation.id not in ids] == list(context.left_out)
-    assert all(p.shown in context.text and str(p.citation) in context.text for p in context.passages)
+    assert all(f"{p.citation.brief} {p.trail}\n{p.body}" in context.text for p in context.passages)
     assert (context.status, context.notes) == (result.status, result.notes)
 
 
