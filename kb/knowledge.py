@@ -23,6 +23,7 @@ from retrieval.fusion import fuse
 from retrieval.packing import pack
 from retrieval.retriever import Retriever
 from retrieval.unknown_names import nearest_names, unknown_names
+from retrieval.unstated import unstated_unit
 from retrieval.vectors import ExactIndex, VectorIndex
 from retrieval.widening import SWALLOWED, widen
 
@@ -196,7 +197,11 @@ class Knowledge:
         unknown = [unknown_names(self.catalog, phrasing, targets=stored) for phrasing in phrasings]
         if all(unknown):
             return _insufficient(*(self._not_named(name, target, stored) for name in unknown[0]))
-        return self._ranked(phrasings, target=target, scope=scope, limit=limit)
+        found = self._ranked(phrasings, target=target, scope=scope, limit=limit)
+        if unit := unstated_unit(phrasings[0], found.hits):
+            hint = f"none of the passages found states a number in {unit}: the documents may not say it"
+            return found.model_copy(update={"notes": (*found.notes, hint)})
+        return found
 
     def _ranked(
         self, phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int

@@ -215,6 +215,24 @@ def test_what_is_no_name_or_is_known_by_another_phrasing_is_searched_for(
     assert asked.search(question, target="mi300x").status is Status.OK
 
 
+@pytest.mark.parametrize(
+    ("question", "hinted"),
+    [
+        ("local data share in KB", False),
+        ("bandwidth of the local data share in GB/s", True),
+        ("local data share", False),
+        ("how many cycles does the local data share take", True),
+    ],
+)
+def test_passages_without_a_number_in_the_unit_asked_for_are_given_with_a_hint(
+    asked: KnowledgeBase, question: str, hinted: bool
+) -> None:
+    result = asked.search(question, target="cdna3")
+
+    assert result.status is Status.OK
+    assert any("may not say" in note for note in result.notes) is hinted
+
+
 def test_a_comparison_opens_the_siblings_and_each_hit_says_whose_it_is(asked: KnowledgeBase) -> None:
     compared = asked.search("local data share", target="mi300x", compare=True, limit=20)
 

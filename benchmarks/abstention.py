@@ -1,0 +1,100 @@
+"""How often `kb search` says that the manuals do not say, of questions that they cannot answer and of others.
+
+    KB_HOME=HOME python -m benchmarks.abstention QUESTIONS.jsonl --out results/abstention.json
+
+HOME holds the documents that QUESTIONS were written for; both are private. A question that cannot be answered is made
+of one that can, by moving it to another family of chips: the names of its own chips are replaced by the other's, and it
+is kept if the other's documents hold none of its identifiers and acronyms as words, and not all that an answer must
+hold. The rule has no threshold to fit. It was made in view of the questions that can be answered, the ones written by
+hand, and the moved ones of the first half (by their place in the file); the second half is reported apart.
+"""
+
+import argparse
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import kb as knowledge
+from benchmarks.search_quality import origin
+from kb.bench.questions import Question, load_questions
+from kb.model import Status
+from kb.session import KnowledgeBase
+from kb.targets import Targets
+
+MOVES = 2
+"""Tries to move each question."""
+LIBRARIES = ("kb-hardware",)
+
+WORD = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
+TELLING = re.compile(r"\d.*[A-Za-z]|[A-Za-z].*\d|_|[a-z][A-Z]|[A-Z]{2}")
+"""In an identifier or an acronym."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("questions", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    questions = load_questions(options.questions)
+    with knowledge.open() as kb:
+        texts = {name: _text(kb, kb.targets.scope(name)) for name in {q.target for q in questions if q.target}}
+        moved = {q.id: list(_moved(q, kb.targets, texts)) for q in questions if q.target and q.evidence}
+        halves = (questions[0::2], questions[1::2])
+        result = {
+            name: _rates(kb, part, moved)
+            for name, part in zip(("first half", "second half", "all"), (*halves, questions), strict=True)
+        }
+    options.out.write_text(json.dumps(origin(LIBRARIES) | result, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=2))
+
+
+def _rates(kb: KnowledgeBase, questions: Sequence[Question], moved: dict[str, list[Question]]) -> dict:
+    groups = {
+        "answerable, query alone": [(q.target, [q.query]) for q in questions if q.evidence],
+        "answerable, with phrasings": [(q.target, [q.query, *q.phrasings]) for q in questions if q.evidence],
+        "moved to another chip": [(m.target, [m.query]) for q in questions for m in moved.get(q.id, ())],
+        "written by hand, query alone": [(q.target, [q.query]) for q in questions if not q.evidence],
+        "written by hand, with phrasings": [(q.target, [q.query, *q.phrasings]) for q in questions if not q.evidence],
+    }
+    return {name: {"questions": len(asked), "refused": _share(kb, asked)} for name, asked in groups.items()}
+
+
+def _share(kb: KnowledgeBase, asked: Sequence[tuple[str | None, list[str]]]) -> float:
+    found = [kb.find(phrasings, target=target, limit=1).status is Status.INSUFFICIENT for target, phrasings in asked]
+    return round(sum(found) / max(1, len(found)), 4)
+
+
+def _moved(question: Question, targets: Targets, texts: dict[str, str]) -> Iterator[Question]:
+    """The question, asked of other families that cannot answer it."""
+    chance = random.Random(question.id)
+    others = [name for name in sorted(texts) if not targets.family(name) & targets.family(question.target) - {"any"}]
+    for name in chance.sample(others, k=min(MOVES, len(others))):
+        query = _renamed(question.query, targets.family(question.target), name, targets)
+        telling = [w for w in WORD.findall(query) if TELLING.search(w) and w != name]
+        is_answered = any(all(_holds(texts[name], group) for group in e.must) for e in question.evidence)
+        if telling and not is_answered and not any(_has_word(texts[name], word) for word in telling):
+            yield question.model_copy(update={"target": name, "query": query})
+
+
+def _renamed(query: str, family: frozenset[str], name: str, targets: Targets) -> str:
+    spellings = sorted((s for t in targets if t.name in family for s in (t.name, *t.aliases)), key=len, reverse=True)
+    joined = "|".join("[-_ ]?".join(re.findall(r"[a-z]+|\d+", spelling)) for spelling in spellings)
+    return re.sub(rf"(?<![A-Za-z0-9])(?:{joined})(?![A-Za-z0-9])", name, query, flags=re.IGNORECASE)
+
+
+def _text(kb: KnowledgeBase, scope: frozenset[str]) -> str:
+    return "\n".join(kb.catalog.text(d.source) for d in kb.documents.stored() if d.target in scope).lower()
+
+
+def _holds(text: str, group: str) -> bool:
+    return any(option.strip().lower() in text for option in group.split("|"))
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<![a-z0-9_]){re.escape(word.lower())}(?![a-z0-9_])", text) is not None
+
+
+if __name__ == "__main__":
+    main()
