@@ -12,7 +12,7 @@ from kb.catalog import Catalog, write_lock
 from kb.errors import CorruptError, EmbeddingError, KbError, MissingModelError, StoreError
 from kb.model import Frozen
 from kb.settings import NO_MODEL, Settings, cache_dir
-from retrieval.chroma_index import ChromaIndex, publish
+from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
 from retrieval.embedder import OnnxEmbedder
 
@@ -47,7 +47,7 @@ def _stores(settings: Settings, embedder: OnnxEmbedder | None, *, repair: bool) 
     try:
         with Catalog(settings.home) as catalog:
             yield _catalog(catalog, embedder, repair=repair)
-            yield _index(catalog, embedder, repair=repair)
+            yield _index(catalog, settings, embedder, repair=repair)
     except CorruptError as error:
         if not repair:
             yield Check(
@@ -83,32 +83,37 @@ def _catalog(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -
     return Check(name="catalog", state="ok", finding=finding)
 
 
-def _index(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -> Check:
-    """The vector index is a cache: without it the vectors are scanned, so nothing here is a failure."""
+def _index(catalog: Catalog, settings: Settings, embedder: OnnxEmbedder | None, *, repair: bool) -> Check:
+    """The vector index is a cache: without it every vector is compared, so nothing here is a failure."""
     if embedder is None or not catalog.counts()["vector"]:
         return Check(name="index", state="ok", finding="none needed: there are no vectors to search")
+    model = embedder.fingerprint
+    if catalog.count_windows() <= settings.exact_vectors and current_folder(catalog, model=model) is None:
+        return Check(name="index", state="ok", finding=f"not needed up to {settings.exact_vectors} vectors")
     try:
-        if repair and not _index_holds(catalog, embedder.fingerprint):
+        if repair and _index_problem(catalog, model):
             with write_lock(catalog.home):
-                publish(catalog, model=embedder.fingerprint)
-        if _index_holds(catalog, embedder.fingerprint):
-            generation = catalog.generation
-            return Check(
-                name="index", state="ok", finding=f"{generation.name}, {generation.count} vectors" if generation else ""
-            )
-        finding = "out of date with the catalog"
+                publish(catalog, model=model)
+        problem = _index_problem(catalog, model)
     except StoreError as error:
-        finding = error.message
-    return Check(name="index", state="warn", finding=f"{finding}; searches scan instead", advice="`kb doctor --repair`")
+        problem = error.message
+    if problem:
+        finding = f"{problem}; searches compare every vector instead"
+        return Check(name="index", state="warn", finding=finding, advice="`kb doctor --repair`")
+    generation = catalog.generation
+    return Check(
+        name="index", state="ok", finding=f"{generation.name}, {generation.count} vectors" if generation else ""
+    )
 
 
-def _index_holds(catalog: Catalog, model: str) -> bool:
-    """Whether the published generation is up to date, opens, and has as many vectors as it was published with."""
+def _index_problem(catalog: Catalog, model: str) -> str:
+    """Why the published index cannot be asked; empty when it can."""
     try:
-        index, generation = ChromaIndex(catalog, model=model), catalog.generation
-        return generation is not None and index.count() == generation.count
-    except StoreError:
-        return False
+        held, generation = ChromaIndex(catalog, model=model).count(), catalog.generation
+    except StoreError as error:
+        return error.message
+    expected = generation.count if generation else 0
+    return "" if held == expected else f"the vector index holds {held} of {expected} vectors"
 
 
 def _move_aside(home: Path) -> Path:

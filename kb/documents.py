@@ -20,7 +20,7 @@ class Documents:
     """A document is named by its path as citations show it, by any end of that path, or by its file.
 
     Args:
-        publish: Brings the vector index in line with the catalog.
+        publish: Makes the vector index anew where there are so many vectors that searches ask it; else does nothing.
     """
 
     def __init__(self, catalog: Catalog, targets: Targets, *, publish: Callable[[], None]) -> None:

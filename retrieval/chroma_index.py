@@ -1,7 +1,7 @@
 """The vector index of large collections: a Chroma collection made from the catalog, immutable once published.
 
 Local Chroma is not process-safe and a kill can make it unreadable, so it is a cache. Each generation has a folder of
-its own; which one counts is a row in the catalog. Whatever is wrong with it, the catalog's vectors are scanned instead.
+its own; which one counts is a row in the catalog. Whatever is wrong with it, every vector is compared instead.
 """
 
 import hashlib
@@ -23,6 +23,7 @@ from retrieval.vectors import Windows
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
+    from chromadb.api.models.Collection import Collection as ChromaCollection
 
 COLLECTION = "windows"
 SEARCH_EF = 400
@@ -33,43 +34,57 @@ OVERFETCH = 2
 
 
 class ChromaIndex:
-    """The published generation of a catalog. Every failure of Chroma is a StoreError."""
+    """The published generation of a catalog, opened when it is asked, and again when another was published.
+
+    Every failure of Chroma is a StoreError.
+    """
 
     def __init__(self, catalog: Catalog, *, model: str) -> None:
-        """Open it.
-
-        Raises:
-            StoreError: it is not as it was published, or none is, or the catalog has moved on since.
-        """
-        folder = current_folder(catalog, model=model)
-        # Chroma trusts its graph files: an altered one ends the process. Reading them costs less than opening them.
-        if folder is None or catalog.generation is None or _checksum(folder) != catalog.generation.checksum:
-            raise StoreError(f"the vector index in {catalog.home} is missing or altered", hint="`kb doctor --repair`")
-        self.folder = folder
-        self._catalog, self._model, self._revision = catalog, model, catalog.revision
-        with _chroma_errors(folder):
-            self._collection = _client(folder).get_collection(COLLECTION, embedding_function=None)
+        self._catalog = catalog
+        self._model = model
+        self._collection: ChromaCollection | None = None
+        self.folder: Path | None = None
+        """Of the generation that is open."""
 
     def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[Scores]:
         """As a `VectorIndex`. Chroma says which chunks are near; their cosines are taken from the catalog's vectors."""
-        if self._catalog.revision != self._revision:
-            raise StoreError("the vector index is older than the catalog", hint="ask again")
+        collection = self._current()
         where: Any = {"target": {"$in": sorted(targets)}} if targets is not None else None
         with _chroma_errors(self.folder):
-            found = self._collection.query(
-                query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[]
-            )
+            found = collection.query(query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[])
         near = {int(key.partition(":")[0]) for keys in found["ids"] for key in keys}
         windows = Windows.of(*self._catalog.vectors(self._model, targets=targets, chunks=near))
         return [windows.best(query, limit) if windows else {} for query in queries]
 
     def count(self) -> int:
+        collection = self._current()
         with _chroma_errors(self.folder):
-            return int(self._collection.count())
+            return int(collection.count())
+
+    def _current(self) -> "ChromaCollection":
+        """The collection of the documents as they are now.
+
+        Raises:
+            StoreError: none is published, or it is not as it was published.
+        """
+        folder, generation = current_folder(self._catalog, model=self._model), self._catalog.generation
+        if folder is None or generation is None:
+            raise StoreError(
+                f"{self._catalog.home} has no vector index of its documents as they are now",
+                hint="the next `kb ingest`, or `kb doctor --repair`, makes it",
+            )
+        if self._collection is None or self.folder != folder:
+            # Chroma trusts its graph files: an altered one ends the process. To read them costs less than to open them.
+            if _checksum(folder) != generation.checksum:
+                raise StoreError(f"the vector index {folder} has been altered", hint="`kb doctor --repair`")
+            with _chroma_errors(folder):
+                self._collection = _client(folder).get_collection(COLLECTION, embedding_function=None)
+            self.folder = folder
+        return self._collection
 
 
 @contextmanager
-def _chroma_errors(folder: Path) -> Iterator[None]:
+def _chroma_errors(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except Exception as error:

@@ -20,8 +20,9 @@ def model() -> str:
 
 @pytest.fixture
 def embedded(run: Run, docs: Path, home: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home whose documents have vectors and a published index."""
+    """A home whose documents have vectors, and an index that is needed."""
     monkeypatch.setenv("KB_EMBEDDING_MODEL", model)
+    monkeypatch.setenv("KB_EXACT_VECTORS", "0")
     assert run("ingest", docs).status == 0
     return home
 
@@ -107,8 +108,33 @@ def test_a_lost_index_is_a_warning_and_is_made_anew(run: Run, embedded: Path, da
     examined, repaired = run("doctor", "--json"), run("doctor", "--repair", "--json")
 
     assert (examined.status, states(examined)["index"]) == (0, "warn")
+    assert "searches compare every vector instead" in finding(examined, "index")
     assert (repaired.status, states(repaired)["index"]) == (0, "ok")
     assert states(run("doctor", "--json"))["index"] == "ok"
+
+
+@needs_model
+def test_an_index_that_is_not_needed_is_not_missed(run: Run, embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(embedded / "index")
+    monkeypatch.setenv("KB_EXACT_VECTORS", "500")
+
+    outcome = run("doctor", "--repair", "--json")
+
+    assert (states(outcome)["index"], finding(outcome, "index")) == ("ok", "not needed up to 500 vectors")
+    assert not (embedded / "index").exists()
+
+
+@needs_model
+def test_an_index_that_is_there_is_examined_and_mended_though_it_is_not_needed(
+    run: Run, embedded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(next(embedded.glob("index/*/chroma.sqlite3")))
+    monkeypatch.delenv("KB_EXACT_VECTORS")
+
+    examined, repaired = run("doctor", "--json"), run("doctor", "--repair", "--json")
+
+    assert (states(examined)["index"], states(repaired)["index"]) == ("warn", "ok")
+    assert "vectors" in finding(repaired, "index")
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.5], ids=["garbage", "half of it"])
