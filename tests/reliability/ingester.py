@@ -2,7 +2,8 @@
 
 The children are forked from a process that has all libraries loaded, as a test needs dozens. Orders and events are JSON
 lines. An order has `home`, `folder` and `pause`, the seconds to wait after each document. Events are `pid`, `stored`
-(once a document is acknowledged), `found` (what a search finds when the ingest is done) and at last `status`.
+(once a document is acknowledged), `found` (what a search finds when the ingest is done, by a vector index that it
+published) and at last `status`.
 """
 
 import json
@@ -42,7 +43,7 @@ def ingest(home: Path, folder: Path, pause: float) -> None:
         time.sleep(pause)
 
     tell(pid=os.getpid())
-    with KnowledgeBase(Settings.load(home), embedder=SlowEmbedder()) as kb:
+    with KnowledgeBase(Settings(home=home, exact_vectors=0), embedder=SlowEmbedder()) as kb:
         kb.ingest([folder], progress=stored)
         tell(found=[hit.passage.citation.id for hit in kb.search(QUESTION, limit=20).hits])
 

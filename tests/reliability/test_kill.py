@@ -9,8 +9,28 @@ from pathlib import Path
 import pytest
 
 from kb.catalog import Catalog
+from kb.session import KnowledgeBase
+from kb.settings import Settings
+from retrieval.chroma_index import current_folder
 from tests.conftest import HashEmbedder
-from tests.reliability.conftest import DOCUMENTS, Dump, Ingester, Run, dump, of_sources, sources, write_documents
+from tests.reliability.conftest import (
+    DOCUMENTS,
+    WORDS,
+    Dump,
+    Ingester,
+    Run,
+    agreement,
+    dump,
+    of_sources,
+    sources,
+    write_documents,
+)
+
+EXACT, INDEX = 100_000, 0
+"""Settings of `exact_vectors`: every vector is compared, or the index is asked."""
+
+SAME = 0.98
+"""Least agreement of a published index with the comparison of all vectors."""
 
 KILLS = 50
 CHANCE = random.Random(20251120)
@@ -26,6 +46,12 @@ TWO_IN_FIVE_SLOW = [
     pytest.param(*moment, marks=[pytest.mark.slow] if number % 5 in (1, 3) else [])
     for number, moment in enumerate(MOMENTS)
 ]
+
+PUBLISHING = [
+    pytest.param(round(CHANCE.random(), 3), marks=[] if number % 10 in (0, 3, 6) else [pytest.mark.slow])
+    for number in range(KILLS)
+]
+"""The share of the time to publish the index that passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +151,49 @@ def test_a_kill_in_a_second_ingest_leaves_of_each_document_the_old_or_the_new_ve
 
     assert dump(home) == now.held
     assert finished.found == now.run.found
+
+
+@pytest.fixture(scope="module")
+def unpublished(two_versions: tuple[Clean, Clean], tmp_path_factory: pytest.TempPathFactory) -> Clean:
+    """A home with the second version and the index of the first: an ingest has nothing to do but to publish."""
+    before, now = two_versions
+    home = shutil.copytree(before.home, tmp_path_factory.mktemp("unpublished") / "home")
+    with opened(home, EXACT) as kb:
+        kb.ingest([now.folder])
+    return Clean(now.folder, home, now.run, dump(home))
+
+
+def opened(home: Path, exact_vectors: int) -> KnowledgeBase:
+    return KnowledgeBase(Settings(home=home, exact_vectors=exact_vectors), embedder=HashEmbedder())
+
+
+def answers(home: Path, exact_vectors: int) -> list[list[str]]:
+    with opened(home, exact_vectors) as kb:
+        return [[hit.passage.citation.id for hit in kb.search(word, limit=20).hits] for word in WORDS]
+
+
+def published(home: Path) -> bool:
+    with Catalog(home) as catalog:
+        return current_folder(catalog, model=HashEmbedder.fingerprint) is not None
+
+
+@pytest.mark.parametrize("share", PUBLISHING)
+def test_a_kill_while_an_index_is_published_changes_no_answer_and_the_next_ingest_publishes(
+    ingester: Ingester, unpublished: Clean, home: Path, share: float
+) -> None:
+    shutil.copytree(unpublished.home, home)
+    assert not published(home)
+
+    killed(ingester, home, unpublished, DOCUMENTS, share)
+
+    exact = answers(home, EXACT)
+    asked = answers(home, INDEX)
+    assert asked == exact or (published(home) and agreement(asked, exact) >= SAME)
+    assert min(map(len, exact)) >= 10
+    assert dump(home) == unpublished.held
+
+    ingester.run(home, unpublished.folder)
+
+    assert published(home)
+    assert agreement(answers(home, INDEX), exact) >= SAME
+    assert len(list((home / "index").iterdir())) == 2

@@ -12,7 +12,7 @@ from kb.model import Status
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
-from tests.reliability.conftest import Ingester, dump, of_sources, sources, write_documents
+from tests.reliability.conftest import WORDS, Ingester, agreement, dump, of_sources, sources, write_documents
 
 PAUSE = 0.03
 """Seconds after each of 40 documents: longer in all than a second writer waits for the lock."""
@@ -24,8 +24,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "chip-x"
 
 
-def opened(home: Path) -> KnowledgeBase:
-    return KnowledgeBase(Settings.load(home), embedder=HashEmbedder())
+def opened(home: Path, exact_vectors: int = 100_000) -> KnowledgeBase:
+    return KnowledgeBase(Settings(home=home, exact_vectors=exact_vectors), embedder=HashEmbedder())
+
+
+def found(kb: KnowledgeBase) -> list[list[str]]:
+    return [[hit.passage.citation.id for hit in kb.search(word, limit=20).hits] for word in WORDS]
+
+
+def both(asked: KnowledgeBase, exact: KnowledgeBase) -> tuple[list[list[str]], list[list[str]]]:
+    """What two readers find in the same state of the catalog, whatever a writer does meanwhile."""
+    while True:
+        revision = exact.catalog.revision
+        answers = found(asked), found(exact)
+        if exact.catalog.revision == revision:
+            return answers
 
 
 def test_a_second_ingest_at_the_same_time_is_refused_and_harms_nothing(
@@ -134,3 +147,41 @@ def test_a_reader_opened_before_a_kill_reads_on(ingester: Ingester, folder: Path
         states = reader.states()
 
     assert {Path(path).name for path in run.stored} <= {Path(source).name for source in states}
+
+
+def test_a_reader_of_the_index_gives_the_exact_answers_while_another_process_ingests_and_publishes(
+    ingester: Ingester, folder: Path, home: Path
+) -> None:
+    ingester.run(home, folder)
+    write_documents(folder, version=2)
+
+    with opened(home, 0) as reader, opened(home) as exact:
+        seen = [found(reader)]
+        for run in ingester.start(home, folder, pause=PAUSE):
+            if len(run.stored) % 8 == 1 or run.found:
+                asked, right = both(reader, exact)
+                assert agreement(asked, right) >= 0.98
+                seen.append(asked)
+
+    assert run.status == 0
+    assert seen[0] != seen[-1]
+    assert min(len(hits) for answers in seen for hits in answers) >= 10
+
+
+def test_a_reader_that_slept_while_its_index_was_replaced_and_removed_gives_the_exact_answers(
+    ingester: Ingester, folder: Path, home: Path
+) -> None:
+    ingester.run(home, folder)
+    with opened(home, 0) as reader, opened(home) as exact:
+        before = both(reader, exact)
+        [opened_first] = (home / "index").iterdir()
+        for version in (2, 3):
+            write_documents(folder, version=version)
+            ingester.run(home, folder)
+        after = both(reader, exact)
+        notes = reader.search(WORDS[0]).notes
+
+    assert not opened_first.exists()
+    assert agreement(*before) >= 0.98
+    assert agreement(*after) >= 0.98 > agreement(*(right for _, right in (before, after)))
+    assert notes == ()
