@@ -25,7 +25,7 @@ from retrieval.retriever import Retriever
 from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unstated import unstated_unit
 from retrieval.vectors import ExactIndex, VectorIndex
-from retrieval.widening import SWALLOWED, widen
+from retrieval.widening import SPARE, widen
 
 DEFAULT_HITS = 5
 CONTEXT_CANDIDATES = 50
@@ -141,8 +141,8 @@ class Knowledge:
     def ensure_sheets(self, target: str) -> None:
         """Ingest what ships with kb for the lineage of `target`, where it is not stored in this version yet."""
         folders = self._sheet_folders(target)
-        digests = {source: state.sha256 for source, state in self.catalog.states().items()} if folders else {}
-        if all(digests.get(source_of(f)) == file_digest(f) for d in folders for f in d.glob("*.md")):
+        sheets = {source_of(file): file_digest(file) for folder in folders for file in folder.glob("*.md")}
+        if self.catalog.digests(sheets) == sheets:
             return
         try:
             with write_lock(self.settings.home):
@@ -168,18 +168,19 @@ class Knowledge:
 
         Args:
             question: One phrasing or several; several (the vendor's words, keywords) find more.
-            target: Only documents of it, its ancestors and its descendants take part; None for all documents.
+            target: Only documents of it, its ancestors and its descendants take part; None for all documents. Of a
+                family, only those of the chips that the question names, if it names some.
             compare: Its siblings take part too. Each hit says whose it is.
 
         Returns:
-            `insufficient` where each phrasing names what no document in scope knows: the manuals do not say, and what
+            At most `limit` hits, the first ones with what stands around them. `insufficient` where each phrasing names what no document in scope knows: the manuals do not say, and what
             would be found would be of something else.
 
         Raises:
             QueryError: there is no word to search for.
             TargetError: `target` is unknown.
         """
-        found = self.find(question, target=target, compare=compare, limit=limit + SWALLOWED)
+        found = self.find(question, target=target, compare=compare, limit=limit + SPARE)
         with self.catalog.snapshot():
             hits = widen(found.hits, self.catalog)
         return found.model_copy(update={"hits": tuple(hits[:limit])})

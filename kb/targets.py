@@ -26,8 +26,9 @@ class Targets:
         self._by_name = {t.name: t for t in targets}
         self._own_file = own_file
         self._resolve: dict[str, str] = {}
+        self._lineages: dict[str, tuple[str, ...]] = {}
         for target in self._by_name.values():
-            self._check_lineage(target)
+            self._lineages[target.name] = self._checked_lineage(target)
             for spelling in (target.name, *target.aliases):
                 if not _plain(spelling):
                     raise TargetError(
@@ -40,7 +41,7 @@ class Targets:
                         hint="a name or alias may belong to one target only",
                     )
 
-    def _check_lineage(self, target: Target) -> None:
+    def _checked_lineage(self, target: Target) -> tuple[str, ...]:
         """Every lineage ends at the root, which alone has no parent."""
         seen = [target.name]
         while (parent := self._by_name[seen[-1]].parent) is not None:
@@ -56,6 +57,7 @@ class Targets:
             raise TargetError(
                 f"the lineage of {target.name!r} does not end at {ROOT!r}", hint=f"correct {self._own_file}"
             )
+        return tuple(seen)
 
     @classmethod
     def load(cls, home: Path) -> Self:
@@ -103,12 +105,7 @@ class Targets:
 
     def lineage(self, name: str) -> tuple[str, ...]:
         """The target and its ancestors, nearest first, `any` last."""
-        target: Target | None = self.get(name)
-        chain = []
-        while target is not None:
-            chain.append(target.name)
-            target = self._by_name[target.parent] if target.parent else None
-        return tuple(chain)
+        return self._lineages[self.get(name).name]
 
     def isa(self, name: str) -> str:
         """What a compiler calls the target; empty when kb knows no compiler for it."""
@@ -117,7 +114,7 @@ class Targets:
     def scope(self, name: str) -> frozenset[str]:
         """The target, its ancestors and its descendants; every other node is a sibling."""
         own = self.get(name).name
-        descendants = {t.name for t in self if own in self.lineage(t.name)}
+        descendants = {name for name, lineage in self._lineages.items() if own in lineage}
         return frozenset(self.lineage(own)) | descendants
 
     def family(self, name: str) -> frozenset[str]:

@@ -24,14 +24,22 @@ def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:
         words = frozenset(_WORD.findall(hit.passage.text.lower()))
         telling = frozenset(_TELLING.findall(hit.passage.text))
         for index, (better, their_words, their_telling) in enumerate(kept):
-            alike = len(words & their_words) > NEAR_DUPLICATE * len(words | their_words)
-            if alike and telling <= their_telling and hit.passage.target == better.passage.target:
+            same_target = hit.passage.target == better.passage.target
+            if same_target and telling <= their_telling and _alike(words, their_words):
                 merged = better.model_copy(update={"also_in": (*better.also_in, hit.passage.citation)})
                 kept[index] = (merged, their_words, their_telling)
                 break
         else:
             kept.append((hit, words, telling))
     return [hit for hit, _, _ in kept]
+
+
+def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
+    few, many = sorted((len(words), len(others)))
+    if few <= NEAR_DUPLICATE * many:
+        return False
+    common = len(words & others)
+    return common > NEAR_DUPLICATE * (few + many - common)
 
 
 def pack(result: SearchResult, *, budget_tokens: int) -> Context:

@@ -18,6 +18,9 @@ ALIKE = 0.75
 SAME_LETTERS = 2
 """At the beginning of a suggested name."""
 
+LOOKED_INTO = 20
+"""Passages in which a word is looked for before all of them are."""
+
 _WORD = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
 _UNIT = re.compile(r"\d*[KMGTP]?i?(?:B|b|bits?|bytes?|Hz|FLOPS?|OPS?)(?:ps)?|[num]s|W", re.IGNORECASE)
 _COUNTED = re.compile(r"\d+(?:x\d+)+|\d+-?[A-Za-z]+", re.IGNORECASE)
@@ -49,12 +52,13 @@ def _unhyphenated(word: str) -> list[str]:
 def _is_known(catalog: Catalog, name: str, targets: Collection[str]) -> bool:
     """Whole or joined as one word; an identifier also as the beginning of one, a dotted one also without its prefix."""
     parts = re.findall(r"[A-Za-z0-9]+", name)
+    stemmed = catalog.texts_with([" ".join(parts), "".join(parts)], targets=targets, limit=LOOKED_INTO)
     if name.isalpha():
         # The lexical index knows stems: LDS would be the instruction `ld`.
-        return catalog.holds(parts, targets=targets) and catalog.holds_word(_singular(name), targets=targets)
-    if catalog.holds([" ".join(parts), "".join(parts)], targets=targets):
-        return True
-    if catalog.holds_word(name, targets=targets, whole=False):
+        acronym = _singular(name)
+        word = re.compile(rf"(?<![A-Za-z0-9]){acronym}(?![A-Za-z0-9])", re.IGNORECASE)
+        return any(map(word.search, stemmed)) or (bool(stemmed) and catalog.holds(acronym, targets=targets, whole=True))
+    if stemmed or catalog.holds(name, targets=targets, whole=False):
         return True
     _, _, last = name.rpartition(".")
     return last != name and is_identifier(last) and _is_known(catalog, last, targets)

@@ -14,8 +14,8 @@ WIDENED_TOKENS = 384
 """Of a hit and its neighbours together; a hit that is as long stays as it is."""
 REACH = 4
 """Most neighbours of a hit on one side."""
-SWALLOWED = WIDENED_HITS * 2 * REACH
-"""Most hits that are left out because a better one holds them now."""
+SPARE = 2 * WIDENED_HITS
+"""Hits to find beyond those wanted, as some are left out because a better one holds them now."""
 
 
 def widen(hits: Sequence[Hit], catalog: Catalog) -> list[Hit]:

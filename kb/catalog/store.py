@@ -53,6 +53,14 @@ class Catalog(Documents, Vocabulary, Health):
         rows = self._all(f"SELECT {names} FROM document ORDER BY source")
         return {row["source"]: DocumentState(**dict(row)) for row in rows}
 
+    def digests(self, sources: Collection[str]) -> dict[str, str]:
+        """The sha256 of those of `sources` that are stored."""
+        rows = self._all(
+            "SELECT source, sha256 FROM document WHERE source IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(sources)),),
+        )
+        return {row["source"]: row["sha256"] for row in rows}
+
     def put(self, document: DocumentRecord, vectors: Mapping[str, NDArray[np.float32]], *, model: str) -> None:
         """Store `document` in place of an earlier version of the same source, with its windows' vectors.
 

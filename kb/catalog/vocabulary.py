@@ -9,20 +9,20 @@ from kb.catalog.words import is_identifier, match_expression
 
 
 class Vocabulary(Database):
-    def holds(self, phrases: Sequence[str], *, targets: Collection[str]) -> bool:
-        """Whether some passage of `targets` has one of `phrases` as whole words."""
-        return bool(
-            self._all(
-                """SELECT 1 FROM lexical JOIN chunk c ON c.id = lexical.rowid JOIN document d ON d.id = c.document_id
-                   WHERE lexical MATCH ? AND d.target IN (SELECT value FROM json_each(?)) LIMIT 1""",
-                (match_expression(list(phrases)), json.dumps(sorted(targets))),
-            )
+    def texts_with(self, phrases: Sequence[str], *, targets: Collection[str], limit: int) -> list[str]:
+        """Some passages of `targets` that have one of `phrases`, by the stems of its words."""
+        rows = self._all(
+            """SELECT lexical.body FROM lexical JOIN chunk c ON c.id = lexical.rowid
+               JOIN document d ON d.id = c.document_id
+               WHERE lexical MATCH ? AND d.target IN (SELECT value FROM json_each(?)) LIMIT ?""",
+            (match_expression(list(phrases)), json.dumps(sorted(targets)), limit),
         )
+        return [row["body"] for row in rows]
 
-    def holds_word(self, word: str, *, targets: Collection[str], whole: bool = True) -> bool:
+    def holds(self, word: str, *, targets: Collection[str], whole: bool) -> bool:
         """Whether `word`, or if not `whole` a longer one that begins so, stands in documents of `targets`, in any case.
 
-        Words are joined by what is no letter and no digit: `mfma` is one in `v_mfma_f32`.
+        Words are joined by what is no letter and no digit: `mfma` is one in `v_mfma_f32`. Reads all the text.
         """
         pattern = f"*[^a-z0-9]{word.lower()}{'[^a-z0-9]' if whole else ''}*"
         return bool(

@@ -125,12 +125,12 @@ def test_the_same_question_has_the_same_answer_again_and_after_opening_again(ask
     assert [asked.search(q, limit=30) for q in QUESTIONS] == answers
 
 
-def test_hits_are_ranked_and_as_many_as_asked(asked: KnowledgeBase) -> None:
+def test_hits_are_ranked_and_at_most_as_many_as_asked(asked: KnowledgeBase) -> None:
     many, few = asked.search("memory", limit=20), asked.search("memory", limit=4)
 
     scores = [hit.score for hit in many.hits]
     assert scores == sorted(scores, reverse=True)
-    assert (len(many.hits), len(few.hits)) == (20, 4)
+    assert 4 == len(few.hits) < len(many.hits) <= 20
 
 
 @pytest.mark.parametrize("name", ["v_mfma_f32_32x32x8_f16", "mfma", "32x32x8", "V_MFMA_F32_32X32X8_F16"])
