@@ -173,8 +173,8 @@ class Knowledge:
             compare: Its siblings take part too. Each hit says whose it is.
 
         Returns:
-            At most `limit` hits, the first ones with what stands around them. `insufficient` where each phrasing names what no document in scope knows: the manuals do not say, and what
-            would be found would be of something else.
+            At most `limit` hits, the first ones with what stands around them. `insufficient` where each phrasing names
+            what no document in scope knows: the manuals do not say, and what would be found would be of something else.
 
         Raises:
             QueryError: there is no word to search for.

@@ -18,6 +18,7 @@ from kb.skillbook import Skillbook
 from kb.targets import ROOT
 from retrieval.packing import pack
 from synth.anthropic_model import AnthropicSynthesizer
+from synth.phrasings import ask_for_phrasings
 from synth.tune import TuneSynthesizer
 
 BRIEF_CANDIDATES = 50
@@ -65,10 +66,8 @@ class KnowledgeBase(Knowledge):
             raise CandidateError(
                 f"kernels for {plan.target} are not written in {plan.language}", hint=f"write {' or '.join(fitting)}"
             )
-        if plan.synthesizer is Kind.ANTHROPIC and not plan.model:
-            raise SettingsError(
-                "no model is named", hint="set KB_ANTHROPIC_MODEL, or anthropic_model in kb.toml of the home"
-            )
+        if plan.synthesizer is Kind.ANTHROPIC:
+            _named(plan.model)
         if plan.synthesizer is not Kind.TUNE:
             self.ensure_sheets(plan.target)
             if not self.catalog.count_by_target().keys() & (self.targets.scope(plan.target) - {ROOT}):
@@ -141,6 +140,17 @@ class KnowledgeBase(Knowledge):
         on_cpu = self.targets.isa(target).startswith("cpu ")
         return (Language.CPP, Language.TORCH) if on_cpu else (Language.TRITON,)
 
+    def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
+        """The same question in other words, by the model that the settings name: to be searched together with it.
+
+        Raises:
+            SettingsError: no model is named.
+            SynthesisError: the model gave no answer.
+        """
+        return ask_for_phrasings(
+            AnthropicSynthesizer(model=_named(self.settings.anthropic_model)), question, target=target
+        )
+
     def _synthesizer(self, plan: Plan) -> Synthesizer:
         if plan.synthesizer == Kind.TUNE:
             return TuneSynthesizer()
@@ -167,3 +177,11 @@ class KnowledgeBase(Knowledge):
         )
         packed = pack(found.model_copy(update={"hits": besides}), budget_tokens=self.settings.budget_tokens)
         return facts, list(packed.passages)
+
+
+def _named(model: str) -> str:
+    if not model:
+        raise SettingsError(
+            "no model is named", hint="set KB_ANTHROPIC_MODEL, or anthropic_model in kb.toml of the home"
+        )
+    return model

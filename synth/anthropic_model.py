@@ -1,4 +1,4 @@
-"""Asks a model for the next candidate, through Anthropic's SDK. Every way in which that can fail has a name."""
+"""Asks a model, through Anthropic's SDK: for the next candidate above all. Every way to fail has a name."""
 
 import time
 from collections import Counter
@@ -21,7 +21,7 @@ USAGE_KINDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_
 
 
 class ModelOutcome(StrEnum):
-    """Why a model gave no candidate."""
+    """Why a model gave no answer, or none with a candidate."""
 
     TRUNCATED = "truncated"
     """The answer stops before its end: out of output tokens, or the connection was cut."""
@@ -75,10 +75,10 @@ _PASSING = (ModelOutcome.RATE_LIMITED, ModelOutcome.OVERLOADED, ModelOutcome.TIM
 
 
 class ModelError(SynthesisError):
-    """A model gave no candidate. `usage` holds the tokens paid for nevertheless."""
+    """A model gave no answer of use. `usage` holds the tokens paid for nevertheless."""
 
     def __init__(self, message: str, outcome: ModelOutcome) -> None:
-        super().__init__(f"no kernel from the model, {outcome.replace('_', ' ')}: {message}", hint=HINTS[outcome])
+        super().__init__(f"no answer from the model, {outcome.replace('_', ' ')}: {message}", hint=HINTS[outcome])
         self.outcome = outcome
         self.usage: dict[str, int] = {}
 
@@ -121,6 +121,16 @@ class AnthropicSynthesizer(Synthesizer):
             raise
         return Proposal(candidate=candidate, note=note, skills_used=prompt.skills, usage=dict(usage))
 
+    def answer(self, rules: str, text: str) -> str:
+        """The model's whole answer to `text`.
+
+        Raises:
+            ModelError: there is none; its `outcome` says why.
+        """
+        prompt = Prompt(rules=rules, stable=text, rest="Please answer now.", skills=(), left_out=())
+        with self._client() as client:
+            return _Conversation(self, client, prompt, Counter()).answer()
+
     def _client(self) -> "Anthropic":
         import anthropic
 
@@ -147,7 +157,7 @@ class _Conversation:
 
     def candidate(self, language: Language) -> tuple[Candidate, str]:
         """Of the first answer, or of the one after the model was told what is wrong with the first."""
-        text = self._answer()
+        text = self.answer()
         try:
             return parse_answer(text, language)
         except AnswerError as error:
@@ -156,13 +166,13 @@ class _Conversation:
                 {"role": "user", "content": f"No kernel could be read: {error.message}. Please {error.hint}."},
             ]
         try:
-            return parse_answer(self._answer(), language)
+            return parse_answer(self.answer(), language)
         except AnswerError as error:
             raise ModelError(
                 f"no kernel could be read from the answer: {error.message}", ModelOutcome.BAD_ANSWER
             ) from error
 
-    def _answer(self) -> str:
+    def answer(self) -> str:
         """A whole answer; one that is cut off is asked for once more, with twice the room."""
         try:
             return self._attempt(self._settings.max_tokens)

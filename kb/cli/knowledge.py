@@ -1,19 +1,25 @@
 """`kb ingest`, `search`, `context`, `facts`, `cite`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, open_kb, print_json, show
+from kb.cli.output import Json, Target, notify, open_kb, print_json, show
 from kb.errors import SourceError
 from kb.records import Trust
+
+if TYPE_CHECKING:
+    from kb.session import KnowledgeBase
 
 Also = Annotated[
     list[str] | None,
     typer.Option(
         "--also", metavar="PHRASING", help="The same question in other words; repeat it. All are searched together."
     ),
+]
+Expand = Annotated[
+    bool, typer.Option("--expand", help="Ask the model that the settings name for other words, and search for all.")
 ]
 Compare = Annotated[bool, typer.Option("--compare", help="Open the target's siblings too; each hit says whose it is.")]
 Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most to show, at 4 characters a token.")]
@@ -64,6 +70,7 @@ def ingest(
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")],
     also: Also = None,
+    expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
     budget: Budget = None,
@@ -77,7 +84,8 @@ def search(
     Exit status: 0 when something was found, 1 when the documents in scope do not say.
     """
     with open_kb() as kb:
-        result = kb.search([query, *(also or [])], target=target, compare=compare)
+        asked = _phrasings(kb, query, also, expand=expand, target=target)
+        result = kb.search(asked, target=target, compare=compare)
     if budget is not None:
         result = result.within(budget)
     if as_json:
@@ -85,7 +93,7 @@ def search(
     else:
         from kb.cli.hits import show_hits
 
-        show_hits(result, " ".join([query, *(also or [])]), why=why)
+        show_hits(result, " ".join(asked), why=why)
     if not result.hits:
         raise typer.Exit(1)
 
@@ -93,6 +101,7 @@ def search(
 def context(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")],
     also: Also = None,
+    expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
     budget: Budget = None,
@@ -105,7 +114,8 @@ def context(
     Exit status: 0 when something was found, 1 when the documents in scope do not say.
     """
     with open_kb() as kb:
-        packed = kb.context([query, *(also or [])], target=target, compare=compare, budget_tokens=budget)
+        asked = _phrasings(kb, query, also, expand=expand, target=target)
+        packed = kb.context(asked, target=target, compare=compare, budget_tokens=budget)
     if as_json:
         print_json(packed)
     else:
@@ -114,6 +124,16 @@ def context(
         show_context(packed)
     if not packed.passages:
         raise typer.Exit(1)
+
+
+def _phrasings(
+    kb: "KnowledgeBase", query: str, also: list[str] | None, *, expand: bool, target: str | None
+) -> list[str]:
+    """The question in all ways it is to be asked; those of a model are shown."""
+    found = kb.phrasings(query, target=target) if expand else []
+    for phrasing in found:
+        notify(f"also searched for: {phrasing}")
+    return [query, *(also or []), *found]
 
 
 def facts(
