@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import kb as knowledge
-from benchmarks.search_quality import origin
+from benchmarks.origin import origin
 from kb.bench.questions import Question, load_questions
 from kb.model import Status
 from kb.session import KnowledgeBase

@@ -1,30 +1,34 @@
 """How the length of a chunk changes what lexical search finds: the sweep behind `ingest.chunk.CHUNK_CHARACTERS`.
 
-    python benchmarks/chunk_size.py QUESTIONS.jsonl --corpus CORPUS --scorer score.py --formats md rst --out FILE.json
+    python -m benchmarks.chunk_size QUESTIONS.jsonl --corpus CORPUS --out FILE.json
 
 Ingests every folder of CORPUS anew for each length, without embeddings, and asks all questions (see
-search_quality.py for their form).
+`kb.bench.questions` for their form).
 """
 
+import argparse
 import json
 import tempfile
 from pathlib import Path
 
-from search_quality import load, measure, origin, question_arguments
-
 import ingest.chunk
+from benchmarks.origin import origin
+from kb.bench.questions import load_questions
+from kb.bench.retrieval import measure
 from kb.session import KnowledgeBase
 from kb.settings import NO_MODEL, Settings
 
 LENGTHS = (768, 1024, 1536, 2048)
-SHOWN = ("hit1", "hit5", "mrr10", "ctx2k", "ctx4k", "ctx8k")
+SHOWN = ("hit@1", "hit@5", "MRR@10", "within 2000", "within 4000", "within 8000")
 
 
 def main() -> None:
-    parser = question_arguments(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("questions", type=Path)
     parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    questions, scorer = load(options)
+    questions = load_questions(options.questions)
     folders = sorted(d for d in options.corpus.iterdir() if d.is_dir())
     rows = []
     for length in LENGTHS:
@@ -35,8 +39,10 @@ def main() -> None:
                 kb.ingest(folders, hidden=True)
                 row = {"characters": length, "chunks": kb.catalog.counts()["chunk"]}
                 for name, phrasings in (("query alone", False), ("query and phrasings", True)):
-                    scores = measure(kb, questions, scorer, phrasings=phrasings)["scores"]
-                    row[name] = {key: scores[key] for key in SHOWN}
+                    report, _ = measure(
+                        kb, questions, phrasings=phrasings, baselines=False, progress=lambda done, total: None
+                    )
+                    row[name] = {key: report.systems[0].scores[key] for key in SHOWN}
         rows.append(row)
         print(json.dumps(row), flush=True)
     result = {"questions": len(questions), "lengths": rows}

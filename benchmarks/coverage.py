@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pypdfium2
 
-from benchmarks.search_quality import origin
+from benchmarks.origin import origin
 from benchmarks.tables import LIBRARIES
 from ingest.builder import ParsedDocument
 from ingest.chunk import chunk

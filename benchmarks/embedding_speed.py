@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.search_quality import LIBRARIES, origin
+from benchmarks.origin import LIBRARIES, origin
 from ingest.chunk import chunk
 from ingest.readers import format_of, read
 from kb.settings import DEFAULT_MODEL, cache_dir

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.search_quality import origin
+from benchmarks.origin import origin
 from tests.ingest.tables import faults, gold_tables
 
 LIBRARIES = ("kb-hardware", "docutils", "markdown-it-py", "pypdfium2", "selectolax")
