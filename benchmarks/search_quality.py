@@ -33,17 +33,19 @@ def main() -> None:
     questions = load_questions(options.questions)
     renamed = [q.model_copy(update={"target": OTHER_NAMES.get(q.target or "", q.target)}) for q in questions]
     with knowledge.open() as kb:
-        result = {mode: _whole(_report(kb, questions, own, baselines=True)) for mode, own in MODES.items()}
-        result["fitted"] = {mode: _fitted(kb, questions, own) for mode, own in MODES.items()}
-        result["targets by another name"] = {m: _scores(_report(kb, renamed, own)) for m, own in MODES.items()}
+        result = {mode: _whole(_report(kb, questions, phrasings=own, baselines=True)) for mode, own in MODES.items()}
+        result["fitted"] = {mode: _fitted(kb, questions, phrasings=own) for mode, own in MODES.items()}
+        result["targets by another name"] = {
+            m: _scores(_report(kb, renamed, phrasings=own)) for m, own in MODES.items()
+        }
         settings = kb.settings
     with KnowledgeBase(settings.model_copy(update={"embedding_model": NO_MODEL})) as lexical:
-        result["without a model"] = {m: _scores(_report(lexical, questions, own)) for m, own in MODES.items()}
+        result["without a model"] = {m: _scores(_report(lexical, questions, phrasings=own)) for m, own in MODES.items()}
     options.out.write_text(json.dumps(origin() | result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=2))
 
 
-def _report(kb: KnowledgeBase, questions: list[Question], phrasings: bool, *, baselines: bool = False) -> Report:
+def _report(kb: KnowledgeBase, questions: list[Question], *, phrasings: bool, baselines: bool = False) -> Report:
     return measure(kb, questions, phrasings=phrasings, baselines=baselines, progress=_say_nothing)[0]
 
 
@@ -62,7 +64,7 @@ def _scores(report: Report) -> dict[str, float]:
     return report.systems[0].scores
 
 
-def _fitted(kb: KnowledgeBase, questions: list[Question], phrasings: bool) -> dict:
+def _fitted(kb: KnowledgeBase, questions: list[Question], *, phrasings: bool) -> dict:
     return fit(kb, questions, phrasings=phrasings, progress=_say_nothing).model_dump(mode="json")
 
 

@@ -45,7 +45,10 @@ class FoundPassage(Frozen):
     title: str
     place: str
     """File and lines, of a PDF its pages."""
+    about: tuple[str, ...]
+    """Siblings of the target that its headings speak of instead: their numbers are not the target's."""
     text: str
+    """Of the first passages with what stands around them."""
     rows: tuple[FoundRow, ...]
     """Rows of its table that answer on their own, with ids of their own."""
 
@@ -220,7 +223,8 @@ def _passage(hit: Hit) -> FoundPassage:
         trust=passage.trust,
         title=_short(passage.trail, LABEL_CHARACTERS),
         place=_short(passage.citation.place, LABEL_CHARACTERS),
-        text="\n".join(part for part in (passage.lead, passage.text) if part),
+        about=passage.about,
+        text=hit.shown if hit.before or hit.after else passage.body,
         rows=tuple(FoundRow(id=row.citation.id, text=row.shown) for row in hit.rows[:ROWS_SHOWN]),
     )
 
