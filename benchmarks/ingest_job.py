@@ -185,15 +185,20 @@ def against(kb: dict, other: dict) -> dict:
 def repeated(folder: Path, home: Path, rounds: int, changed: Sequence[Path]) -> dict:
     """Seconds of further runs; before each, a paragraph of one of the files `changed` is."""
     texts = sorted((f for f in changed if f.suffix == ".md"), key=lambda file: file.stat().st_size)
-    load, seconds = os.getloadavg()[0], []
+    load, seconds, cpu_seconds = os.getloadavg()[0], [], []
     for number in range(rounds):
         if texts:
             _change_a_paragraph(texts[len(texts) // 2], number)
-        began = time.perf_counter()
+        began, cpu_before_s = time.perf_counter(), _children_cpu_s()
         assert started([KB, "ingest", folder], {"KB_HOME": home}).wait() == 0
         seconds.append(time.perf_counter() - began)
-    rounded = [round(s, 2) for s in seconds]
-    return {"load average before": round(load, 2), "seconds": rounded, "median": round(statistics.median(seconds), 2)}
+        cpu_seconds.append(_children_cpu_s() - cpu_before_s)
+    return {
+        "load average before": round(load, 2),
+        "seconds": [round(s, 2) for s in seconds],
+        "median": round(statistics.median(seconds), 2),
+        "median of CPU seconds": round(statistics.median(cpu_seconds), 2),
+    }
 
 
 def _change_a_paragraph(file: Path, number: int) -> None:
