@@ -52,7 +52,6 @@ def _report(kb: KnowledgeBase, questions: list[Question], *, phrasings: bool, ba
 def _whole(report: Report) -> dict:
     ours = report.systems[0]
     return report.model_dump(mode="json", exclude={"systems"}) | {
-        "missed": ours.missed,
         "by kind and target": ours.groups,
         "systems": {
             m.system: m.model_dump(mode="json", include={"scores", "intervals", "seconds"}) for m in report.systems

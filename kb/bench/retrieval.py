@@ -3,7 +3,7 @@
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from kb.bench.systems import HITS, KB, Response, System, Unit, is_sheet, systems
 from kb.errors import CitationError, SourceError
 from kb.model import Frozen
 from kb.session import KnowledgeBase
-from retrieval.fusion import fuse
+from retrieval.fusion import Scores, fuse
 
 FIRST = 5
 """Hits that are looked at for other targets' and for citations that do not hold."""
@@ -38,9 +38,8 @@ def ask(
     """
     answered, responses = [], {}
     for number, question in enumerate(questions, 1):
-        asked = [question.query, *(question.phrasings if phrasings else ())]
         began = time.perf_counter()
-        response = system(asked, question.target)
+        response = system(_asked(question, phrasings=phrasings), question.target)
         answered.append(_judged(kb, question, response, time.perf_counter() - began))
         responses[question.id] = response
         progress(number, len(questions))
@@ -48,7 +47,7 @@ def ask(
 
 
 def _judged(kb: KnowledgeBase, question: Question, response: Response, seconds: float) -> Answered:
-    hits, scope = response.hits, kb.targets.scope(question.target) if question.target else None
+    hits, scope = response.hits, _scope(kb, question)
     first = hits[:FIRST]
     return Answered(
         id=question.id,
@@ -100,6 +99,18 @@ def ceiling(kb: KnowledgeBase, questions: Sequence[Question]) -> tuple[float, li
     return 1 - len(missed) / max(1, len(answerable)), missed
 
 
+class Missed(Frozen):
+    """A question that no packed context of MISSED_TOKENS answers, and where a passage that does was lost."""
+
+    id: str
+    cause: str
+    hit: int | None
+    """Rank of the first hit that answers; None when none of HITS does."""
+    lexical: int | None
+    dense: int | None
+    """Rank of the first candidate that answers, by the best phrasing; None when none of the candidates does."""
+
+
 class Measured(Frozen):
     """One way to answer, scored."""
 
@@ -111,8 +122,6 @@ class Measured(Frozen):
     """Of one search."""
     groups: dict[str, dict[str, float]]
     """Scores by kind and by target."""
-    missed: dict[str, int | None]
-    """Questions that no packed context of MISSED_TOKENS answers, with the rank of the first hit that does."""
 
 
 class Report(Frozen):
@@ -125,6 +134,8 @@ class Report(Frozen):
     unreachable: tuple[str, ...]
     """The others."""
     systems: tuple[Measured, ...]
+    missed: tuple[Missed, ...]
+    """By kb."""
 
 
 def measure(
@@ -136,13 +147,12 @@ def measure(
         TargetError: a question names an unknown target.
     """
     share, unreachable = ceiling(kb, questions)
-    run: dict[str, Response] = {}
-    measured = []
-    for name, system in systems(kb).items():
-        if name == KB or baselines:
-            answered, responses = ask(kb, system, questions, phrasings=phrasings, progress=progress)
-            measured.append(_measured(name, answered))
-            run = run or responses
+    ways = systems(kb)
+    ours, run = ask(kb, ways.pop(KB), questions, phrasings=phrasings, progress=progress)
+    measured = [_measured(KB, ours)]
+    for name, system in ways.items() if baselines else ():
+        measured.append(_measured(name, ask(kb, system, questions, phrasings=phrasings, progress=progress)[0]))
+    lost = {a.id: a.rank for a in ours if a.answerable and not a.within[BUDGETS.index(MISSED_TOKENS)]}
     report = Report(
         questions=len(questions),
         phrasings=phrasings,
@@ -151,8 +161,39 @@ def measure(
         ceiling=round(share, 4),
         unreachable=tuple(unreachable),
         systems=tuple(measured),
+        missed=tuple(_missed(kb, q, lost[q.id], unreachable, phrasings=phrasings) for q in questions if q.id in lost),
     )
     return report, run
+
+
+def _missed(
+    kb: KnowledgeBase, question: Question, hit: int | None, unreachable: Collection[str], *, phrasings: bool
+) -> Missed:
+    lists = kb.retriever().candidates(_asked(question, phrasings=phrasings), targets=_scope(kb, question)).lists
+    lexical, dense = (_best_rank(kb, question, [pair[side] for pair in lists]) for side in (0, 1))
+    if question.id in unreachable:
+        cause = "no stored passage answers alone"
+    elif lexical is None and dense is None:
+        cause = "other words: neither search has it among its candidates"
+    elif lexical is None or dense is None:
+        cause = f"other words: only {'dense' if lexical is None else 'lexical'} search has it among its candidates"
+    else:
+        cause = "ranked low"
+    return Missed(id=question.id, cause=cause, hit=hit, lexical=lexical, dense=dense)
+
+
+def _best_rank(kb: KnowledgeBase, question: Question, lists: Sequence[Scores]) -> int | None:
+    rankings = (sorted(scores, key=lambda chunk: (-scores[chunk], chunk)) for scores in lists)
+    units = ([Unit(p.shown, (p.citation.path,), p.target) for p in kb.catalog.passages(r)] for r in rankings)
+    return min((rank for own in units if (rank := _rank(question, own))), default=None)
+
+
+def _asked(question: Question, *, phrasings: bool) -> list[str]:
+    return [question.query, *(question.phrasings if phrasings else ())]
+
+
+def _scope(kb: KnowledgeBase, question: Question) -> frozenset[str] | None:
+    return kb.targets.scope(question.target) if question.target else None
 
 
 def _measured(name: str, answered: Sequence[Answered]) -> Measured:
@@ -162,7 +203,6 @@ def _measured(name: str, answered: Sequence[Answered]) -> Measured:
         intervals=intervals(answered),
         seconds=seconds(answered),
         groups=groups(answered),
-        missed={a.id: a.rank for a in answered if a.answerable and not a.within[BUDGETS.index(MISSED_TOKENS)]},
     )
 
 
@@ -201,10 +241,8 @@ def _best_weight(values: Sequence[Sequence[float]], indices: Iterable[int]) -> i
 
 
 def _by_weight(kb: KnowledgeBase, question: Question, *, phrasings: bool) -> list[float]:
-    asked = [question.query, *(question.phrasings if phrasings else ())]
-    scope = kb.targets.scope(question.target) if question.target else None
     retriever = kb.retriever()
-    candidates = retriever.candidates(asked, targets=scope)
+    candidates = retriever.candidates(_asked(question, phrasings=phrasings), targets=_scope(kb, question))
     fusions = (partial(fuse, lexical_weight=weight) for weight in WEIGHTS)
     ranked = (replace(retriever, fuse=fusion).rank(candidates, limit=HITS) for fusion in fusions)
     return [reciprocal_rank(_rank(question, [unit_of(hit) for hit in found.hits])) for found in ranked]

@@ -40,11 +40,12 @@ def show_measured(report: "Report") -> None:
     for name, scores in ours.groups.items():
         shown = "  ".join(f"{n} {scores[n]:.3f}" for n in ("hit@5", "within 4000", "abstained") if n in scores)
         show(f"{name:28} {scores['questions']:>4.0f}  {shown}")
-    if ours.missed:
+    if report.missed:
         show()
-        show("not answered within 4000 tokens (rank of the first hit that answers):")
-        for key, rank in ours.missed.items():
-            show(f"  {key} ({rank or 'none'})")
+        show("not answered within 4000 tokens (rank of the first that answers: hit, lexical, dense):")
+        for missed in report.missed:
+            ranks = ", ".join(str(rank or "-") for rank in (missed.hit, missed.lexical, missed.dense))
+            show(f"  {missed.id:20} ({ranks}) {missed.cause}")
 
 
 def _show_system(measured: "Measured") -> None:
