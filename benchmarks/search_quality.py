@@ -15,7 +15,8 @@ from pathlib import Path
 import kb as knowledge
 from benchmarks.origin import LIBRARIES, origin
 from kb.bench.questions import Question, load_questions
-from kb.bench.retrieval import Report, fit, measure
+from kb.bench.retrieval import Report, measure
+from kb.bench.tuning import fit
 from kb.session import KnowledgeBase
 from kb.settings import NO_MODEL
 

@@ -3,18 +3,16 @@
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from kb.bench.questions import Question
-from kb.bench.scores import BUDGETS, Answered, intervals, reciprocal_rank, scores, seconds
-from kb.bench.systems import HITS, KB, Response, System, Unit, is_sheet, systems, unit_of
+from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
+from kb.bench.systems import KB, Response, System, Unit, is_sheet, systems
 from kb.errors import CitationError, SourceError
 from kb.model import Frozen
 from kb.session import KnowledgeBase
-from retrieval.fusion import Scores, fuse
+from retrieval.fusion import Scores
 
 FIRST = 5
 """Hits that are looked at for other targets' and for citations that do not hold."""
@@ -22,8 +20,6 @@ CONFUSING = 3
 """Hits that are looked at for a sibling's value."""
 MISSED_TOKENS = 4000
 
-WEIGHTS = tuple(n / 20 for n in range(21))
-FOLDS = 5
 
 Progress = Callable[[int, int], None]
 
@@ -39,7 +35,7 @@ def ask(
     answered, responses = [], {}
     for number, question in enumerate(questions, 1):
         began = time.perf_counter()
-        response = system(_asked(question, phrasings=phrasings), question.target)
+        response = system(asked_of(question, phrasings=phrasings), question.target)
         answered.append(_judged(kb, question, response, time.perf_counter() - began))
         responses[question.id] = response
         progress(number, len(questions))
@@ -47,7 +43,7 @@ def ask(
 
 
 def _judged(kb: KnowledgeBase, question: Question, response: Response, seconds: float) -> Answered:
-    hits, scope = response.hits, _scope(kb, question)
+    hits, scope = response.hits, scope_of(kb, question)
     first = hits[:FIRST]
     return Answered(
         id=question.id,
@@ -55,7 +51,7 @@ def _judged(kb: KnowledgeBase, question: Question, response: Response, seconds: 
         target=question.target or "",
         answerable=bool(question.evidence),
         refused=not hits,
-        rank=_rank(question, hits),
+        rank=rank_of(question, hits),
         within=tuple(any(question.is_answered_by(u.text, u.paths) for u in units) for units in response.contexts),
         wrong=sum(scope is not None and hit.target not in scope for hit in first) / max(1, len(first)),
         confused=any(question.is_confused_by(hit.text, hit.paths) for hit in hits[:CONFUSING])
@@ -169,7 +165,7 @@ def measure(
 def _missed(
     kb: KnowledgeBase, question: Question, hit: int | None, unreachable: Collection[str], *, phrasings: bool
 ) -> Missed:
-    lists = kb.retriever().candidates(_asked(question, phrasings=phrasings), targets=_scope(kb, question)).lists
+    lists = kb.retriever().candidates(asked_of(question, phrasings=phrasings), targets=scope_of(kb, question)).lists
     lexical, dense = (_best_rank(kb, question, [pair[side] for pair in lists]) for side in (0, 1))
     if question.id in unreachable:
         cause = "no stored passage answers alone"
@@ -185,14 +181,14 @@ def _missed(
 def _best_rank(kb: KnowledgeBase, question: Question, lists: Sequence[Scores]) -> int | None:
     rankings = (sorted(scores, key=lambda chunk: (-scores[chunk], chunk)) for scores in lists)
     units = ([Unit(p.shown, (p.citation.path,), p.target) for p in kb.catalog.passages(r)] for r in rankings)
-    return min((rank for own in units if (rank := _rank(question, own))), default=None)
+    return min((rank for own in units if (rank := rank_of(question, own))), default=None)
 
 
-def _asked(question: Question, *, phrasings: bool) -> list[str]:
+def asked_of(question: Question, *, phrasings: bool) -> list[str]:
     return [question.query, *(question.phrasings if phrasings else ())]
 
 
-def _scope(kb: KnowledgeBase, question: Question) -> frozenset[str] | None:
+def scope_of(kb: KnowledgeBase, question: Question) -> frozenset[str] | None:
     return kb.targets.scope(question.target) if question.target else None
 
 
@@ -206,49 +202,7 @@ def _measured(name: str, answered: Sequence[Answered]) -> Measured:
     )
 
 
-class Tuning(Frozen):
-    """The lexical weight that ranks best, and what to expect of it."""
-
-    lexical_weight: float
-    cross_validated: float
-    """MRR@10 on questions that the weight was not chosen by."""
-    by_weight: dict[float, float]
-    """MRR@10 on all questions."""
-
-
-def fit(kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool, progress: Progress) -> Tuning:
-    """Try all weights on the same candidates."""
-    answerable = [q for q in questions if q.evidence]
-    values = [list[float]() for _ in WEIGHTS]
-    for number, question in enumerate(answerable, 1):
-        for column, value in zip(values, _by_weight(kb, question, phrasings=phrasings), strict=True):
-            column.append(value)
-        progress(number, len(answerable))
-    best = partial(_best_weight, values)
-    folds = [range(fold, len(answerable), FOLDS) for fold in range(FOLDS)]
-    held_out = [values[best(set(range(len(answerable))) - set(fold))][i] for fold in folds for i in fold]
-    means = {w: round(sum(column) / len(column), 4) for w, column in zip(WEIGHTS, values, strict=True)}
-    return Tuning(
-        lexical_weight=WEIGHTS[best(range(len(answerable)))],
-        cross_validated=round(sum(held_out) / len(held_out), 4),
-        by_weight=means,
-    )
-
-
-def _best_weight(values: Sequence[Sequence[float]], indices: Iterable[int]) -> int:
-    indices = list(indices)
-    return max(range(len(values)), key=lambda w: sum(values[w][i] for i in indices))
-
-
-def _by_weight(kb: KnowledgeBase, question: Question, *, phrasings: bool) -> list[float]:
-    retriever = kb.retriever()
-    candidates = retriever.candidates(_asked(question, phrasings=phrasings), targets=_scope(kb, question))
-    fusions = (partial(fuse, lexical_weight=weight) for weight in WEIGHTS)
-    ranked = (replace(retriever, fuse=fusion).rank(candidates, limit=HITS) for fusion in fusions)
-    return [reciprocal_rank(_rank(question, [unit_of(hit) for hit in found.hits])) for found in ranked]
-
-
-def _rank(question: Question, units: Sequence[Unit]) -> int | None:
+def rank_of(question: Question, units: Sequence[Unit]) -> int | None:
     """Of the first unit that answers alone, from 1."""
     return next((n for n, unit in enumerate(units, 1) if question.is_answered_by(unit.text, unit.paths)), None)
 

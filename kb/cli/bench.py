@@ -38,7 +38,8 @@ def retrieval(
     Example: kb bench retrieval --questions questions.jsonl --phrasings --baselines
     """
     from kb.bench.questions import load_questions
-    from kb.bench.retrieval import export_run, fit, measure
+    from kb.bench.retrieval import export_run, measure
+    from kb.bench.tuning import fit
     from kb.cli.bench_report import progress_bar, show_measured, show_tuning
 
     asked = load_questions(questions)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from kb.cli.output import show
 
 if TYPE_CHECKING:
-    from kb.bench.retrieval import Measured, Progress, Report, Tuning
+    from kb.bench.retrieval import Measured, Progress, Report
+    from kb.bench.tuning import Tuning
 
 NAMES = ("hit@1", "hit@5", "MRR@10", "nDCG@10", "within 1000", "within 2000", "within 4000", "within 8000")
 FAULTS = ("wrong target", "confused", "citations valid", "refused", "abstained")

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kb.bench.questions import Question, load_questions
-from kb.bench.retrieval import export_run, fit, measure
+from kb.bench.retrieval import export_run, measure
 from kb.bench.scores import BUDGETS, Answered, intervals, scores
 from kb.bench.systems import reciprocal_rank_fusion, systems
+from kb.bench.tuning import fit
 from kb.errors import SourceError, TargetError
 from kb.session import KnowledgeBase
 
