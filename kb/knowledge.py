@@ -25,7 +25,7 @@ from retrieval.retriever import Retriever
 from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unstated import unstated_unit
 from retrieval.vectors import ExactIndex, VectorIndex
-from retrieval.widening import SPARE, widen
+from retrieval.widening import widen
 
 DEFAULT_HITS = 5
 CONTEXT_CANDIDATES = 50
@@ -54,7 +54,6 @@ class Knowledge:
         self.catalog = Catalog(settings.home)
         self._notify = notify
         self._given_embedder = embedder
-        self._chroma: ChromaIndex | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -180,10 +179,9 @@ class Knowledge:
             QueryError: there is no word to search for.
             TargetError: `target` is unknown.
         """
-        found = self.find(question, target=target, compare=compare, limit=limit + SPARE)
+        found = self.find(question, target=target, compare=compare, limit=limit)
         with self.catalog.snapshot():
-            hits = widen(found.hits, self.catalog)
-        return found.model_copy(update={"hits": tuple(hits[:limit])})
+            return found.model_copy(update={"hits": tuple(widen(found.hits, self.catalog))})
 
     def find(
         self, question: str | Sequence[str], *, target: str | None = None, compare: bool = False, limit: int
@@ -326,32 +324,18 @@ class Knowledge:
         return Retriever(self.catalog, self.embedder, self._indexes(), fusion)
 
     def _indexes(self) -> list[VectorIndex]:
-        """Where dense candidates come from: first the published index, if there is one and so many vectors need it."""
-        if self._exact is None:
-            return []
-        chroma = self._open_chroma() if self._needs_index() else None
-        return [chroma, self._exact] if chroma else [self._exact]
+        """Where dense candidates come from: first of all the published index, where so many vectors need one."""
+        return list(self._both_indexes if self._needs_index() else self._both_indexes[1:])
+
+    @cached_property
+    def _both_indexes(self) -> tuple[VectorIndex, ...]:
+        if self.embedder is None:
+            return ()
+        model = self.embedder.fingerprint
+        return ChromaIndex(self.catalog, model=model), ExactIndex(self.catalog, model=model)
 
     def _needs_index(self) -> bool:
         return self.catalog.count_windows() > self.settings.exact_vectors
-
-    @cached_property
-    def _exact(self) -> ExactIndex | None:
-        return ExactIndex(self.catalog, model=self.embedder.fingerprint) if self.embedder else None
-
-    def _open_chroma(self) -> ChromaIndex | None:
-        """The published index when it matches the catalog as it is now and can be opened."""
-        model = self.embedder.fingerprint if self.embedder else ""
-        folder = current_folder(self.catalog, model=model)
-        if folder is None:
-            return None
-        if self._chroma is None or self._chroma.folder != folder:
-            try:
-                self._chroma = ChromaIndex(self.catalog, model=model)
-            except StoreError as error:
-                self._notify(error.message)
-                return None
-        return self._chroma
 
     def _no_documents(self, target: str | None, counts: dict[str, int]) -> str:
         known = ", ".join(counts) or "none"

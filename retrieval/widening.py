@@ -14,21 +14,11 @@ WIDENED_TOKENS = 384
 """Of a hit and its neighbours together; a hit that is as long stays as it is."""
 REACH = 4
 """Most neighbours of a hit on one side."""
-SPARE = 2 * WIDENED_HITS
-"""Hits to find beyond those wanted, as some are left out because a better one holds them now."""
 
 
 def widen(hits: Sequence[Hit], catalog: Catalog) -> list[Hit]:
-    """The hits in order, the first ones with their neighbours, without later ones that these hold."""
-    widened: list[Hit] = []
-    shown: set[str] = set()
-    for hit in hits:
-        if hit.passage.citation.id in shown:
-            continue
-        full = _with_neighbours(hit, catalog) if len(widened) < WIDENED_HITS else hit
-        shown.update(p.citation.id for p in (*full.before, *full.after))
-        widened.append(full)
-    return widened
+    """The hits in order, the first ones with their neighbours."""
+    return [*(_with_neighbours(hit, catalog) for hit in hits[:WIDENED_HITS]), *hits[WIDENED_HITS:]]
 
 
 def _with_neighbours(hit: Hit, catalog: Catalog) -> Hit:

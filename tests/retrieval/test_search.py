@@ -125,12 +125,12 @@ def test_the_same_question_has_the_same_answer_again_and_after_opening_again(ask
     assert [asked.search(q, limit=30) for q in QUESTIONS] == answers
 
 
-def test_hits_are_ranked_and_at_most_as_many_as_asked(asked: KnowledgeBase) -> None:
+def test_hits_are_ranked_and_as_many_as_asked(asked: KnowledgeBase) -> None:
     many, few = asked.search("memory", limit=20), asked.search("memory", limit=4)
 
     scores = [hit.score for hit in many.hits]
     assert scores == sorted(scores, reverse=True)
-    assert 4 == len(few.hits) < len(many.hits) <= 20
+    assert (len(many.hits), len(few.hits)) == (20, 4)
 
 
 @pytest.mark.parametrize("name", ["v_mfma_f32_32x32x8_f16", "mfma", "32x32x8", "V_MFMA_F32_32X32X8_F16"])
@@ -258,12 +258,10 @@ def test_a_row_that_speaks_of_a_sibling_is_not_shown_for_an_answer(kb: Knowledge
     assert [row.shown for row in hit.rows] == ["chip = MI210; capacity = 210 GB"]
 
 
-def test_the_first_hits_come_with_what_stands_around_them_and_later_ones_are_not_repeated(
-    kb: KnowledgeBase, add: Add
-) -> None:
+def test_the_first_hits_come_with_what_stands_around_them(kb: KnowledgeBase, add: Add) -> None:
     add("mi210", "# Barrier\n\n## Why\n\nA barrier of waves.\n\n## How\n\nCall sync.\n\n## When\n\nAfter a write.\n")
 
-    [hit] = kb.search("barrier of waves", target="mi210").hits
+    hit = kb.search("barrier of waves", target="mi210").hits[0]
 
     assert hit.passage.text == "A barrier of waves."
     assert hit.shown.splitlines()[-1] == "After a write."
