@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.search_quality import LIBRARIES, origin
+from benchmarks.origin import LIBRARIES, origin
 from ingest.pipeline import Ingest
 from ingest.scan import scan
 from kb.catalog import Catalog
