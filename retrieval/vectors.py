@@ -68,7 +68,8 @@ class Windows:
 
     def cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Of each chunk's best window."""
-        return np.maximum.reduceat(self.matrix @ query, self.starts)
+        # Unlike `@`: equal rows give equal numbers wherever they stand, and no second thread waits for a busy core.
+        return np.maximum.reduceat(np.vecdot(self.matrix, query), self.starts)
 
     def best(self, query: NDArray[np.float32], limit: int) -> Scores:
         return _best(self.chunks, self.cosines(query), limit)
