@@ -4,8 +4,7 @@
     python -m benchmarks.search_quality QUESTIONS.jsonl --out benchmarks/results/search.json
 
 For the form of QUESTIONS see `kb.bench.questions`. Every question is asked alone and together with its phrasings; once
-more with another name for its target; and without a model. `fitted` is the weight of the lexical score, chosen on four
-fifths of the questions and judged on the last, by turns.
+more with another name for its target; and without a model.
 """
 
 import argparse
@@ -13,14 +12,11 @@ import json
 from pathlib import Path
 
 import kb as knowledge
-from benchmarks.origin import LIBRARIES, origin
+from benchmarks.origin import origin
 from kb.bench.questions import Question, load_questions
 from kb.bench.retrieval import Report, measure
-from kb.bench.tuning import fit
 from kb.session import KnowledgeBase
 from kb.settings import NO_MODEL
-
-__all__ = ["LIBRARIES", "origin"]
 
 OTHER_NAMES = {"mi300x": "gfx942", "mi355x": "gfx950", "hopper": "sm_90", "trainium": "Neuron", "riscv-rvv": "RVV"}
 MODES = {"query alone": False, "query and phrasings": True}
@@ -35,7 +31,6 @@ def main() -> None:
     renamed = [q.model_copy(update={"target": OTHER_NAMES.get(q.target or "", q.target)}) for q in questions]
     with knowledge.open() as kb:
         result = {mode: _whole(_report(kb, questions, phrasings=own, baselines=True)) for mode, own in MODES.items()}
-        result["fitted"] = {mode: _fitted(kb, questions, phrasings=own) for mode, own in MODES.items()}
         result["targets by another name"] = {
             m: _scores(_report(kb, renamed, phrasings=own)) for m, own in MODES.items()
         }
@@ -62,10 +57,6 @@ def _whole(report: Report) -> dict:
 
 def _scores(report: Report) -> dict[str, float]:
     return report.systems[0].scores
-
-
-def _fitted(kb: KnowledgeBase, questions: list[Question], *, phrasings: bool) -> dict:
-    return fit(kb, questions, phrasings=phrasings, progress=_say_nothing).model_dump(mode="json")
 
 
 def _say_nothing(done: int, total: int) -> None:

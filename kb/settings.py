@@ -24,8 +24,8 @@ class Settings(BaseSettings):
     """Folder of the catalog, the index, the skills and the runs."""
     embedding_model: str = DEFAULT_MODEL
     """A sentence-transformers model: a name, a folder, or `none` for lexical search alone."""
-    lexical_weight: float = Field(default=0.6, ge=0, le=1)
-    """Share of the lexical score in the fusion; the dense score has the rest."""
+    lexical_weight: float = Field(default=0.7, ge=0, le=1)
+    """Share of the lexical score in the fusion; the dense score has the rest. `kb bench retrieval --tune` fits it."""
     exact_vectors: int = Field(default=100_000, ge=0)
     """Most vectors in a home of which searches compare each one; beyond, a Chroma index is made and asked."""
     budget_tokens: int = Field(default=4000, gt=0)
