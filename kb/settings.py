@@ -27,7 +27,8 @@ class Settings(BaseSettings):
     lexical_weight: float = Field(default=0.7, ge=0, le=1)
     """Share of the lexical score in the fusion; the dense score has the rest. `kb bench retrieval --tune` fits it."""
     exact_vectors: int = Field(default=100_000, ge=0)
-    """Most vectors in a home of which searches compare each one; beyond, a Chroma index is made and asked."""
+    """Most vectors in a home of which searches compare each one; beyond, a Chroma index is made, and asked where no
+    target is named."""
     budget_tokens: int = Field(default=4000, gt=0)
     """Default size of a packed context."""
     anthropic_model: str = ""

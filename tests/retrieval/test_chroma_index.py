@@ -36,7 +36,7 @@ from tests.conftest import HashEmbedder
 for exact_vectors in (100_000, 0):
     with KnowledgeBase(Settings(home=Path(sys.argv[1]), exact_vectors=exact_vectors), embedder=HashEmbedder()) as kb:
         for question in sys.argv[2:]:
-            print(*[hit.passage.citation.id for hit in kb.search(question, target="mi210", limit=20).hits])
+            print(*[hit.passage.citation.id for hit in kb.search(question, limit=20).hits])
     print()
 """
 
@@ -73,7 +73,7 @@ def answers(
     home: Path,
     exact_vectors: int,
     *,
-    target: str | None = "mi210",
+    target: str | None = None,
     questions: Sequence[str] = QUESTIONS[:8],
     embedder: HashEmbedder | None = None,
 ) -> Iterator[tuple[list[tuple[str, float]], bool]]:
@@ -177,9 +177,9 @@ def test_an_index_that_breaks_while_it_is_open_changes_no_answer_and_is_said(cop
     exact = list(answers(copied, EXACT))
 
     with opened(copied, INDEX) as kb:
-        first = summary(kb.search(QUESTIONS[0], target="mi210", limit=20))
+        first = summary(kb.search(QUESTIONS[0], limit=20))
         shutil.rmtree(copied / "index")
-        after = [summary(kb.search(question, target="mi210", limit=20)) for question in QUESTIONS[:8]]
+        after = [summary(kb.search(question, limit=20)) for question in QUESTIONS[:8]]
 
     assert (first, after) == (exact[0], degraded(exact))
 
@@ -201,7 +201,7 @@ def test_an_error_of_chroma_in_one_query_changes_no_answer_is_said_and_is_over_w
             with monkeypatch.context() as patched:
                 if number % 2:
                     patched.setattr(Collection, "query", broken)
-                found.append(summary(kb.search(question, target="mi210", limit=20)))
+                found.append(summary(kb.search(question, limit=20)))
 
     assert found == [degraded(exact)[i] if i % 2 else exact[i] for i in range(8)]
 
@@ -228,7 +228,7 @@ def test_an_index_older_than_the_catalog_is_not_used_and_that_is_said(copied: Pa
 
         assert current_folder(kb.catalog, model=HashEmbedder.fingerprint) is None
         assert before.is_dir()
-        found = kb.search("zebra", target="mi210")
+        found = kb.search("zebra")
         assert found.hits[0].passage.text == "A zebra crosses."
         assert is_said(found)
 

@@ -1,0 +1,301 @@
+"""From how many vectors on a Chroma index is asked faster than every vector is compared, and what each costs.
+
+    python -m benchmarks.scale QUESTIONS.jsonl --home HOME --work FOLDER --out benchmarks/results/scale.json
+
+HOME is only copied. Larger collections than its own are made of its vectors, each with noise of half its length added,
+so that it stays at a cosine of about .89 to the one it was made of; 18 targets hold as many each, neighbours together.
+The queries are the questions, as the default model embeds them. What is measured is what kb runs: a catalog in FOLDER,
+`publish`, `ChromaIndex`, `ExactIndex`, 100 candidates a query, each measurement in a process of its own, in turns.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sqlite3
+import statistics
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from benchmarks.origin import LIBRARIES, origin
+from kb.catalog import Catalog
+from kb.records import text_digest
+from kb.settings import DEFAULT_MODEL, cache_dir
+from kb.targets import Targets
+from retrieval import chroma_index
+from retrieval.chroma_index import COLLECTION, GRAPH, ChromaIndex, current_folder, publish
+from retrieval.compile import load_embedder
+from retrieval.retriever import CANDIDATES
+from retrieval.vectors import ExactIndex
+
+SIZES = (25_000, 50_000, 100_000, 250_000, 1_000_000)
+BREADTHS = (100, 200, 1000, GRAPH["ef_search"])
+GRAPHS = [
+    {"max_neighbors": neighbours, "ef_construction": build, "ef_search": search}
+    for neighbours, build, search in ((16, 100, 400), (16, 100, 1000), (32, 200, 400), (32, 200, 1000))
+]
+"""Tried on the real corpus."""
+LEAST_FOR_BREADTHS = 100_000
+ROUNDS = 3
+TARGETS = 18
+NOISE = 0.5
+TOP = 10
+MODEL = "multiplied"
+
+Result = TypeVar("Result")
+Scopes = Sequence[Collection[str] | None]
+"""Of each query."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("questions", type=Path)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True, help="catalogs and indexes are kept here between runs")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    questions = [json.loads(line) for line in options.questions.read_text(encoding="utf-8").splitlines()]
+    embedder = load_embedder(DEFAULT_MODEL, cache=cache_dir(), on_compile=print)
+    queries = embedder.embed_queries([q["query"] for q in questions])
+    graphs = [copied(options.home, options.work / f"real-{i}", embedder.fingerprint, g) for i, g in enumerate(GRAPHS)]
+    homes = {
+        size: multiplied(graphs[0], embedder.fingerprint, options.work / str(size), size) for size in options.sizes
+    }
+    built = {size: alone(build, home, MODEL, GRAPH) for size, home in homes.items()}
+    load = [os.getloadavg()[0]]
+    own = [
+        graph | on_real(home, embedder.fingerprint, questions, queries)
+        for graph, home in zip(GRAPHS, graphs, strict=True)
+    ]
+    some = queries[::2]
+    runs = asked(homes, some, load)
+    result = {
+        "candidates": CANDIDATES,
+        "queries": {"real corpus": len(queries), "others": len(some)},
+        "graph": GRAPH,
+        "real corpus": own,
+        "sizes": {size: built[size] | compared(runs[size, "exact"], runs[size, "chroma"]) for size in homes},
+        "breadths": {s: breadths(h, some, runs[s, "exact"][0]) for s, h in homes.items() if s >= LEAST_FOR_BREADTHS},
+        "load average": {"least": min(load), "median": statistics.median(load), "most": max(load)},
+    }
+    options.out.write_text(json.dumps(origin(LIBRARIES) | result, indent=2) + "\n", encoding="utf-8")
+    plot(result["sizes"], options.out.with_suffix(".png"))
+    print(json.dumps(result, indent=2))
+
+
+# Collections
+
+
+def copied(home: Path, copy: Path, model: str, graph: dict[str, int]) -> Path:
+    if not copy.exists():
+        copy.mkdir(parents=True)
+        shutil.copy(home / "catalog.sqlite", copy)
+    alone(build, copy, model, graph)
+    return copy
+
+
+def multiplied(real: Path, model: str, home: Path, size: int) -> Path:
+    """A home with `size` vectors and no text."""
+    if home.exists():
+        return home
+    with Catalog(real) as catalog:
+        _, vectors = catalog.vectors(model)
+    chance = np.random.default_rng(size)
+    sources = np.sort(np.resize(chance.permutation(len(vectors)), size))
+    Catalog(home).close()
+    with closing(sqlite3.connect(home / "catalog.sqlite")) as db, db:
+        fields = ("source", "path", "title", "format", "version", "licence", "trust", "sha256", "stamp", "pipeline")
+        marks = ", ".join("?" * (len(fields) + 5))
+        db.executemany(
+            f"INSERT INTO document (id, target, text, lines, warnings, {', '.join(fields)}) VALUES ({marks})",
+            [(t, f"t{t}", "", b"", "[]", f"{t}", *[""] * (len(fields) - 1)) for t in range(TARGETS)],
+        )
+        db.executemany(
+            "INSERT INTO chunk VALUES (?, '', ?, NULL, ?, '', '', 0, 0, 0, 0, '')",
+            ((i, i * TARGETS // size, i) for i in range(size)),
+        )
+        digests = [text_digest(str(i)) for i in range(size)]
+        db.executemany("INSERT INTO embedded VALUES (?, 0, ?)", enumerate(digests))
+        order = sorted(range(size), key=digests.__getitem__)
+        for batch in np.array_split(np.array(order), max(1, size // 50_000)):
+            noise = chance.standard_normal((len(batch), vectors.shape[1]), np.float32)
+            noise *= NOISE / np.linalg.norm(noise, axis=1, keepdims=True)
+            near = vectors[sources[batch]] + noise
+            near = (near / np.linalg.norm(near, axis=1, keepdims=True)).astype("<f2")
+            rows = zip(batch.tolist(), near, strict=True)
+            db.executemany("INSERT INTO vector VALUES (?, ?, ?)", ((MODEL, digests[i], v.tobytes()) for i, v in rows))
+    return home
+
+
+# Measurements, each in a process of its own
+
+
+def alone(work: Callable[..., Result], *arguments: object) -> Result:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def build(home: Path, model: str, graph: dict[str, int]) -> dict[str, float]:
+    """Publish the index of `home`, unless that was done: what it cost is kept beside it."""
+    kept = home / "built.json"
+    if not kept.exists():
+        chroma_index.GRAPH = graph
+        load, began = os.getloadavg()[0], time.perf_counter()
+        with Catalog(home) as catalog:
+            folder = home / "index" / publish(catalog, model=model).name
+        cost = {
+            "build s": round(time.perf_counter() - began, 1),
+            "build peak MB": memory_mb()["peak MB"],
+            "build load average": max(load, os.getloadavg()[0]),
+            "index MB": round(sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e6),
+            "catalog MB": round((home / "catalog.sqlite").stat().st_size / 1e6),
+        }
+        kept.write_text(json.dumps(cost), encoding="utf-8")
+    return json.loads(kept.read_text(encoding="utf-8"))
+
+
+def ask(home: Path, model: str, kind: str, queries: np.ndarray, scopes: Sequence[Scopes]) -> dict[str, Any]:
+    """Ask everything in each of the scopes: milliseconds and the ids of the best, by scope, and what it took."""
+    before = memory_mb()["resident MB"]
+    began = time.perf_counter()
+    with Catalog(home) as catalog:
+        index = {"chroma": ChromaIndex, "exact": ExactIndex}[kind](catalog, model=model)
+        index.nearest(queries[:1], targets=None, limit=CANDIDATES)
+        first = time.perf_counter() - began
+        answers = [list(timed(index, queries, targets)) for targets in scopes]
+    after = memory_mb()
+    return {
+        "first s": first,
+        "ms": [[ms for ms, _ in answer] for answer in answers],
+        "best": [[best for _, best in answer] for answer in answers],
+        "memory": after | {"before MB": before},
+    }
+
+
+def timed(index: ChromaIndex | ExactIndex, queries: np.ndarray, scopes: Scopes) -> Iterator[tuple[float, list[int]]]:
+    for query, targets in zip(queries, scopes, strict=True):
+        began = time.perf_counter()
+        [found] = index.nearest(query[None], targets=targets, limit=CANDIDATES)
+        yield 1000 * (time.perf_counter() - began), list(found)[:TOP]
+
+
+def set_breadth(home: Path, breadth: int) -> None:
+    import chromadb
+
+    with Catalog(home) as catalog:
+        client = chromadb.PersistentClient(path=str(current_folder(catalog, model=MODEL)))
+    client.get_collection(COLLECTION, embedding_function=None).modify(configuration={"hnsw": {"ef_search": breadth}})
+
+
+def memory_mb() -> dict[str, int]:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    kib = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if "kB" in rest}
+    return {"resident MB": kib["VmRSS"] * 1024 // 10**6, "peak MB": kib["VmHWM"] * 1024 // 10**6}
+
+
+# Comparisons
+
+
+def asked(homes: dict[int, Path], queries: np.ndarray, load: list[float]) -> dict[tuple[int, str], list[dict]]:
+    """Each size both ways, in turns."""
+    runs: dict[tuple[int, str], list[dict]] = {(s, k): [] for s in homes for k in ("exact", "chroma")}
+    for _ in range(ROUNDS):
+        for (size, kind), done in runs.items():
+            done.append(alone(ask, homes[size], MODEL, kind, queries, all_and_one(len(queries))))
+            load.append(os.getloadavg()[0])
+    return runs
+
+
+def all_and_one(queries: int) -> list[Scopes]:
+    """All targets, and for each query one of 18."""
+    return [[None] * queries, [{f"t{i % TARGETS}"} for i in range(queries)]]
+
+
+def compared(exact: Sequence[dict], chroma: Sequence[dict]) -> dict[str, Any]:
+    return {"exact": summary(exact), "chroma": summary(chroma) | {"recall": recalls(chroma[0], exact[0])}}
+
+
+def breadths(home: Path, queries: np.ndarray, exact: dict) -> dict[int, dict[str, Any]]:
+    """The same with another breadth of the HNSW search; the product's own is the last and stays."""
+    rows = {}
+    for breadth in BREADTHS:
+        alone(set_breadth, home, breadth)
+        found = alone(ask, home, MODEL, "chroma", queries, all_and_one(len(queries)))
+        rows[breadth] = summary([found]) | {"recall": recalls(found, exact)}
+    return rows
+
+
+def on_real(home: Path, model: str, questions: Sequence[dict], queries: np.ndarray) -> dict[str, Any]:
+    targets = Targets.load(home)
+    scopes = [[None] * len(queries), [targets.scope(q["target"]) if q["target"] else None for q in questions]]
+    exact, chroma = (alone(ask, home, model, kind, queries, scopes) for kind in ("exact", "chroma"))
+    pairs = [list(zip(a, b, strict=True)) for a, b in zip(exact["best"], chroma["best"], strict=True)]
+    with Catalog(home) as catalog:
+        vectors = catalog.count_windows()
+    return {
+        "vectors": vectors,
+        **build(home, model, {}),
+        "same top ten": by_scope([round(statistics.fmean(a == b for a, b in pair), 4) for pair in pairs]),
+        "recall": recalls(chroma, exact),
+        "exact": summary([exact]),
+        "chroma": summary([chroma]),
+    }
+
+
+def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Medians over the runs."""
+
+    def middle(value: Callable[[dict[str, Any]], float], digits: int) -> float:
+        return round(statistics.median(value(run) for run in runs), digits)
+
+    return {
+        "p50 ms": by_scope([middle(lambda run, i=i: np.percentile(run["ms"][i], 50), 2) for i in range(2)]),
+        "p95 ms": by_scope([middle(lambda run, i=i: np.percentile(run["ms"][i], 95), 2) for i in range(2)]),
+        "first answer s": middle(lambda run: run["first s"], 2),
+    } | {name: middle(lambda run, name=name: run["memory"][name], 0) for name in runs[0]["memory"]}
+
+
+def recalls(found: dict[str, Any], exact: dict[str, Any]) -> dict[str, float]:
+    return by_scope(
+        [
+            round(statistics.fmean(len(set(a) & set(b)) / len(b) for a, b in zip(f, e, strict=True) if b), 4)
+            for f, e in zip(found["best"], exact["best"], strict=True)
+        ]
+    )
+
+
+def by_scope(values: Sequence[float]) -> dict[str, float]:
+    return dict(zip(("all", "target"), values, strict=True))
+
+
+def plot(sizes: dict[int, dict[str, Any]], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    axes = figure.subplots()
+    styles = {"exact": ("tab:blue", "every vector compared"), "chroma": ("tab:orange", "Chroma")}
+    for kind, (colour, label) in styles.items():
+        for scope, line, where in (("all", "-", "all in scope"), ("target", "--", f"1/{TARGETS} in scope")):
+            middle = [row[kind]["p50 ms"][scope] for row in sizes.values()]
+            axes.plot(list(sizes), middle, line, color=colour, marker="o", label=f"{label}, {where}")
+            worst = [row[kind]["p95 ms"][scope] for row in sizes.values()]
+            axes.fill_between(list(sizes), middle, worst, color=colour, alpha=0.12, linewidth=0)
+    axes.set(xscale="log", yscale="log", xlabel="vectors of 384 dimensions", ylabel="ms a query: p50, shade to p95")
+    axes.set_title("One dense search for 100 candidates on 2 cores")
+    axes.grid(which="both", alpha=0.2)
+    axes.set_xticks(list(sizes), [f"{size:,}" for size in sizes])
+    axes.minorticks_off()
+    figure.legend(loc="outside lower center", ncols=2)
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    main()
