@@ -1,16 +1,13 @@
 """`kb ingest`, `search`, `context`, `facts`, `cite`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, show
+from kb.cli.output import Json, Target, notify, open_kb, open_knowledge, print_json, show
 from kb.errors import SourceError
 from kb.records import Trust
-
-if TYPE_CHECKING:
-    from kb.session import KnowledgeBase
 
 Also = Annotated[
     list[str] | None,
@@ -52,7 +49,7 @@ def ingest(
     """
     from kb.cli.ingest_report import progress_bar, show_report
 
-    with open_kb() as kb, progress_bar(quiet=as_json) as progress:
+    with open_knowledge() as kb, progress_bar(quiet=as_json) as progress:
         report = kb.ingest(
             paths, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=progress
         )
@@ -83,8 +80,8 @@ def search(
 
     Exit status: 0 when something was found, 1 when the documents in scope do not say.
     """
-    with open_kb() as kb:
-        asked = _phrasings(kb, query, also, expand=expand, target=target)
+    asked = [query, *(also or []), *(_other_words(query, target) if expand else [])]
+    with open_knowledge() as kb:
         result = kb.search(asked, target=target, compare=compare)
     if budget is not None:
         result = result.within(budget)
@@ -113,8 +110,8 @@ def context(
 
     Exit status: 0 when something was found, 1 when the documents in scope do not say.
     """
-    with open_kb() as kb:
-        asked = _phrasings(kb, query, also, expand=expand, target=target)
+    asked = [query, *(also or []), *(_other_words(query, target) if expand else [])]
+    with open_knowledge() as kb:
         packed = kb.context(asked, target=target, compare=compare, budget_tokens=budget)
     if as_json:
         print_json(packed)
@@ -126,14 +123,13 @@ def context(
         raise typer.Exit(1)
 
 
-def _phrasings(
-    kb: "KnowledgeBase", query: str, also: list[str] | None, *, expand: bool, target: str | None
-) -> list[str]:
-    """The question in all ways it is to be asked; those of a model are shown."""
-    found = kb.phrasings(query, target=target) if expand else []
+def _other_words(query: str, target: str | None) -> list[str]:
+    """How a model words the question; it is shown."""
+    with open_kb() as kb:
+        found = kb.phrasings(query, target=target)
     for phrasing in found:
         notify(f"also searched for: {phrasing}")
-    return [query, *(also or []), *found]
+    return found
 
 
 def facts(
@@ -149,7 +145,7 @@ def facts(
 
     Exit status: 0 when the fact is known, 1 when it is not.
     """
-    with open_kb() as kb:
+    with open_knowledge() as kb:
         found = kb.facts(target, quantity)
         own = kb.targets.get(target).name
     if as_json:
@@ -172,7 +168,7 @@ def cite(
 
     Exit status: 0 when the citation holds, 1 when the id is unknown or the stored text was altered.
     """
-    with open_kb() as kb:
+    with open_knowledge() as kb:
         place = kb.cite(citation_id)
     if as_json:
         print_json(place)
