@@ -35,7 +35,7 @@ def write(home: Path, text: str) -> None:
 def test_without_a_file_and_without_variables_the_defaults_hold(home: Path) -> None:
     settings = Settings.load(home)
 
-    assert settings == Settings(home=home, embedding_model=DEFAULT_MODEL, lexical_weight=0.6, budget_tokens=4000)
+    assert settings == Settings(home=home, embedding_model=DEFAULT_MODEL, lexical_weight=0.7, budget_tokens=4000)
 
 
 def test_the_file_beats_the_default(home: Path) -> None:
@@ -43,7 +43,7 @@ def test_the_file_beats_the_default(home: Path) -> None:
 
     settings = Settings.load(home)
 
-    assert (settings.budget_tokens, settings.embedding_model, settings.lexical_weight) == (900, "none", 0.6)
+    assert (settings.budget_tokens, settings.embedding_model, settings.lexical_weight) == (900, "none", 0.7)
 
 
 def test_a_variable_beats_the_file_and_leaves_its_other_settings_alone(
