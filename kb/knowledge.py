@@ -117,14 +117,14 @@ class Knowledge:
         return report
 
     def _publish(self) -> None:
-        """Make the vector index anew where it is out of date. It is a cache: the ingest stands without it."""
+        """Make the vector index anew where searches ask it and it is out of date. The ingest stands without it."""
         model = self.embedder.fingerprint if self.embedder else None
-        if model is None or not self._needs_index() or current_folder(self.catalog, model=model):
+        if model is None or not self.needs_index() or current_folder(self.catalog, model=model):
             return
         try:
             publish(self.catalog, model=model)
         except StoreError as error:
-            self._notify(f"searches will scan: {error.message}")
+            self._notify(f"searches will compare every vector: {error.message}")
 
     def add_target(self, name: str, *, parent: str, aliases: Sequence[str]) -> None:
         """Add a target to this home.
@@ -188,19 +188,22 @@ class Knowledge:
     ) -> SearchResult:
         """What `search` widens and `context` packs."""
         phrasings = self._phrasings(question)
-        scope = self._scope(target, phrasings, compare=compare)
+        chips = self.targets.named_below(target, " ".join(phrasings)) if target and not compare else ()
+        scope = self._scope(target, chips, compare=compare)
         counts = self.catalog.count_by_target()
         stored = counts.keys() & (scope if scope is not None else counts.keys())
         if not stored:
-            return _insufficient(self._no_documents(target, counts))
+            return _insufficient(self._no_documents(" or ".join(chips) or target, counts))
         unknown = [unknown_names(self.catalog, phrasing, targets=stored) for phrasing in phrasings]
         if all(unknown):
             return _insufficient(*(self._not_named(name, target, stored) for name in unknown[0]))
         found = self._ranked(phrasings, target=target, scope=scope, limit=limit)
+        notes = [*found.notes]
+        if chips:
+            notes.append(f"the question names {' and '.join(chips)}: other chips of {target} take no part")
         if unit := unstated_unit(phrasings[0], found.hits):
-            hint = f"none of the passages found states a number in {unit}: the documents may not say it"
-            return found.model_copy(update={"notes": (*found.notes, hint)})
-        return found
+            notes.append(f"none of the passages found states a number in {unit}: the documents may not say it")
+        return found.model_copy(update={"notes": tuple(notes)})
 
     def _ranked(
         self, phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int
@@ -217,12 +220,14 @@ class Knowledge:
             return asked
         raise QueryError("the question holds no word to search for", hint="ask with at least one content word")
 
-    def _scope(self, target: str | None, phrasings: Sequence[str], *, compare: bool) -> frozenset[str] | None:
-        """Asked of a family and naming one of its chips, a question is about that chip."""
+    def _scope(self, target: str | None, chips: Sequence[str], *, compare: bool) -> frozenset[str] | None:
+        """Of `target`, or of those of its `chips` that the question names: then it is about these."""
         if target is None:
             return None
         self.ensure_sheets(target)
-        return self.targets.family(target) if compare else self.targets.narrowed(target, " ".join(phrasings))
+        if compare:
+            return self.targets.family(target)
+        return frozenset().union(*map(self.targets.scope, chips or (target,)))
 
     def _not_named(self, name: str, target: str | None, stored: Collection[str]) -> str:
         where = f"documents of {self.targets.get(target).name}" if target else "documents"
@@ -325,7 +330,7 @@ class Knowledge:
 
     def _indexes(self) -> list[VectorIndex]:
         """Where dense candidates come from: first of all the published index, where so many vectors need one."""
-        return list(self._both_indexes if self._needs_index() else self._both_indexes[1:])
+        return list(self._both_indexes if self.needs_index() else self._both_indexes[1:])
 
     @cached_property
     def _both_indexes(self) -> tuple[VectorIndex, ...]:
@@ -334,7 +339,8 @@ class Knowledge:
         model = self.embedder.fingerprint
         return ChromaIndex(self.catalog, model=model), ExactIndex(self.catalog, model=model)
 
-    def _needs_index(self) -> bool:
+    def needs_index(self) -> bool:
+        """Whether there are so many vectors that searches without a target ask the published index."""
         return self.catalog.count_windows() > self.settings.exact_vectors
 
     def _no_documents(self, target: str | None, counts: dict[str, int]) -> str:

@@ -211,7 +211,8 @@ class Status(StrEnum):
 
 
 class SearchResult(Frozen):
-    """Hits, best first. `insufficient` means the documents in scope do not say, and `notes` says why."""
+    """Hits, best first, and in `notes` what to know of them. `insufficient`: the documents in scope do not say, as the
+    notes explain."""
 
     status: Status
     hits: tuple[Hit, ...]

@@ -122,14 +122,11 @@ class Targets:
         lineage = self.lineage(name)
         return self.scope(lineage[max(0, len(lineage) - 2)])
 
-    def narrowed(self, name: str, text: str) -> frozenset[str]:
-        """The scope of `name`, or only of those of its descendants that `text` names."""
-        scope = self.scope(name)
-        below = scope - set(self.lineage(name))
-        named = (
-            {self._resolve[_plain(match.group())] for match in self._spelling(below).finditer(text)} if below else ()
-        )
-        return frozenset().union(*(self.scope(own) for own in named)) if named else scope
+    def named_below(self, name: str, text: str) -> tuple[str, ...]:
+        """The descendants of `name` that `text` names."""
+        below = self.scope(name) - set(self.lineage(name))
+        found = self._spelling(below).finditer(text) if below else ()
+        return tuple(sorted({self._resolve[_plain(match.group())] for match in found}))
 
     def sibling_finder(self, name: str) -> Callable[[str], frozenset[str]]:
         """Tells which siblings of the same family a text names, unless it also names what tells `name` from them."""

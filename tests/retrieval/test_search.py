@@ -239,6 +239,29 @@ def test_a_comparison_opens_the_siblings_and_each_hit_says_whose_it_is(asked: Kn
     assert {"mi300x", "mi355x"} <= {hit.passage.target for hit in compared.hits}
 
 
+def test_a_question_that_names_chips_of_the_family_asked_is_about_these_and_says_so(
+    kb: KnowledgeBase, add: Add
+) -> None:
+    for chip in ("mi210", "mi250", "mi325x"):
+        add(chip, f"# Prefetching\n\nPrefetching on {chip} is explicit.\n")
+
+    one, two = kb.search("prefetching of MI-210", target="amd"), kb.search("prefetching, MI210 or MI250", target="amd")
+
+    assert {hit.passage.target for hit in one.hits} == {"mi210"}
+    assert {hit.passage.target for hit in two.hits} == {"mi210", "mi250"}
+    assert any("names mi210:" in note for note in one.notes)
+    assert kb.search("prefetching of MI210", target="amd", compare=True).notes == ()
+
+
+def test_without_documents_of_the_chip_that_is_named_the_note_names_that_chip(kb: KnowledgeBase, add: Add) -> None:
+    add("hopper", "# Prefetching\n\nPrefetching is explicit.\n")
+
+    result = kb.search("prefetching on Blackwell", target="nvidia")
+
+    assert result.status is Status.INSUFFICIENT
+    assert "no documents of blackwell" in result.notes[0]
+
+
 def test_a_passage_that_speaks_of_a_sibling_is_marked(kb: KnowledgeBase, add: Add) -> None:
     add("mi210", "# Tuning\n\n## On MI250\n\nPrefetching is off.\n", "a")
     add("mi210", "# Tuning\n\n## On CDNA2\n\nPrefetching is on.\n", "b")
