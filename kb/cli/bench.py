@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, open_kb, print_json
+from kb.cli.output import Json, open_kb, print_json, progress_bar
 
 app = typer.Typer(help="Measure this home.", no_args_is_help=True)
 
@@ -40,10 +40,10 @@ def retrieval(
     from kb.bench.questions import load_questions
     from kb.bench.retrieval import export_run, measure
     from kb.bench.tuning import fit
-    from kb.cli.bench_report import progress_bar, show_measured, show_tuning
+    from kb.cli.bench_report import show_measured, show_tuning
 
     asked = load_questions(questions)
-    with open_kb() as kb, progress_bar(quiet=as_json) as progress:
+    with open_kb() as kb, progress_bar("asking", quiet=as_json) as progress:
         if tune:
             tuning = fit(kb, asked, phrasings=phrasings, progress=progress)
             print_json(tuning) if as_json else show_tuning(tuning)

@@ -1,32 +1,15 @@
 """How the measures of a home look in a terminal."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kb.cli.output import show
 
 if TYPE_CHECKING:
-    from kb.bench.retrieval import Measured, Progress, Report
+    from kb.bench.retrieval import Measured, Report
     from kb.bench.tuning import Tuning
 
 NAMES = ("hit@1", "hit@5", "MRR@10", "nDCG@10", "within 1000", "within 2000", "within 4000", "within 8000")
 FAULTS = ("wrong target", "confused", "citations valid", "refused", "abstained")
-
-
-@contextmanager
-def progress_bar(*, quiet: bool) -> Iterator["Progress"]:
-    """A bar on the error stream while it is a terminal; nothing otherwise."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("asking", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def show_measured(report: "Report") -> None:
@@ -50,7 +33,8 @@ def show_measured(report: "Report") -> None:
 
 
 def _show_system(measured: "Measured") -> None:
-    show(f"{measured.system}  (p50 {measured.seconds['p50']:.3f} s, p95 {measured.seconds['p95']:.3f} s)")
+    p50, p95 = measured.seconds["p50"], measured.seconds["p95"]
+    show(f"{measured.system}  (search and packing: p50 {p50:.3f} s, p95 {p95:.3f} s)")
     for name in NAMES:
         if name in measured.scores:
             low, high = measured.intervals[name]

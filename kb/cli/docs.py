@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, show
+from kb.cli.output import Json, Target, notify, open_kb, print_json, progress_bar, show
 from kb.errors import DocumentError
 
 app = typer.Typer(help="The documents that were read, and what was kept of them.", no_args_is_help=True,
@@ -103,7 +103,7 @@ def remove_documents(
         if not yes:
             show_chosen(chosen)
             _ask(totals(chosen))
-        if kb.catalog.generation is not None:
+        if kb.needs_index():
             notify("the vector index is made anew, which takes a while where there are many documents")
         removed = kb.documents.remove([d.source for d in chosen])
     if as_json:
@@ -134,9 +134,9 @@ def coverage(
 
     Example: kb docs coverage --target mi300x --limit 5
     """
-    from kb.cli.docs_report import show_coverage, told
+    from kb.cli.docs_report import show_coverage
 
-    with open_kb() as kb, told(quiet=as_json) as progress:
+    with open_kb() as kb, progress_bar("comparing", quiet=as_json) as progress:
         found = kb.documents.coverage(paths or (), target=target, progress=progress)
     if as_json:
         print_json(found)

@@ -3,8 +3,7 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from kb.cli.output import show
@@ -162,20 +161,6 @@ def show_coverage(found: Sequence[Coverage], *, limit: int, lacking: bool) -> No
     show(_count(len(found), "document") + mean)
     if unknown := len(found) - len(known):
         show(f"{unknown:,} not compared: the file is gone, has changed or has no words")
-
-
-@contextmanager
-def told(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the error stream while it is a terminal; nothing otherwise."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("comparing", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _brief(passage: Passage) -> tuple[str, str, str, str]:

@@ -3,6 +3,8 @@
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +40,20 @@ def open_knowledge() -> "Knowledge":
 
 def notify(message: str) -> None:
     print(f"note: {message}", file=sys.stderr)
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on the error stream while it is a terminal, nothing otherwise. It is told how many are done, of how many."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def show(text: str = "") -> None:
