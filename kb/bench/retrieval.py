@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kb.bench.questions import Question
 from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
-from kb.bench.systems import KB, Response, System, Unit, is_sheet, systems
+from kb.bench.systems import KB, Response, System, Unit, is_sheet, other_systems, own_system
 from kb.errors import CitationError, SourceError
 from kb.model import Frozen
 from kb.session import KnowledgeBase
@@ -115,7 +115,7 @@ class Measured(Frozen):
     intervals: dict[str, tuple[float, float]]
     """95 %, by bootstrap over the questions."""
     seconds: dict[str, float]
-    """Of one search."""
+    """Of one question: a search for many hits, and a context of each of BUDGETS."""
     groups: dict[str, dict[str, float]]
     """Scores by kind and by target."""
 
@@ -143,10 +143,9 @@ def measure(
         TargetError: a question names an unknown target.
     """
     share, unreachable = ceiling(kb, questions)
-    ways = systems(kb)
-    ours, run = ask(kb, ways.pop(KB), questions, phrasings=phrasings, progress=progress)
+    ours, run = ask(kb, own_system(kb), questions, phrasings=phrasings, progress=progress)
     measured = [_measured(KB, ours)]
-    for name, system in ways.items() if baselines else ():
+    for name, system in other_systems(kb).items() if baselines else ():
         measured.append(_measured(name, ask(kb, system, questions, phrasings=phrasings, progress=progress)[0]))
     lost = {a.id: a.rank for a in ours if a.answerable and not a.within[BUDGETS.index(MISSED_TOKENS)]}
     report = Report(
