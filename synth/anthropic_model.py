@@ -2,7 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -107,15 +108,11 @@ class AnthropicSynthesizer(Synthesizer):
             ModelError: there is none; its `outcome` says why.
             SynthesisError: the prompt does not fit its budget.
         """
-        import anthropic
-
         prompt = build_prompt(request)
         usage: Counter[str] = Counter()
         try:
             with self._client() as client:
                 candidate, note = _Conversation(self, client, prompt, usage).candidate(request.language)
-        except anthropic.CredentialsError as error:
-            raise ModelError(f"the key cannot be read: {error}", ModelOutcome.KEY_MISSING) from error
         except ModelError as error:
             error.usage = dict(usage)
             raise
@@ -131,13 +128,18 @@ class AnthropicSynthesizer(Synthesizer):
         with self._client() as client:
             return _Conversation(self, client, prompt, Counter()).answer()
 
-    def _client(self) -> "Anthropic":
+    @contextmanager
+    def _client(self) -> Iterator["Anthropic"]:
         import anthropic
 
-        client = anthropic.Anthropic(base_url=self.base_url, timeout=self.timeout_s, max_retries=self.max_retries)
-        if not (client.api_key or client.auth_token or client.credentials):
-            raise ModelError("there is no key for the model", ModelOutcome.KEY_MISSING)
-        return client
+        try:
+            client = anthropic.Anthropic(base_url=self.base_url, timeout=self.timeout_s, max_retries=self.max_retries)
+            if not (client.api_key or client.auth_token or client.credentials):
+                raise ModelError("there is no key for the model", ModelOutcome.KEY_MISSING)
+            with client:
+                yield client
+        except anthropic.CredentialsError as error:
+            raise ModelError(f"the key cannot be read: {error}", ModelOutcome.KEY_MISSING) from error
 
 
 class _Conversation:

@@ -1,5 +1,7 @@
 """Other words for a question, asked of a model that answers from a script."""
 
+from pathlib import Path
+
 import pytest
 
 from synth.anthropic_model import AnthropicSynthesizer, ModelError, ModelOutcome
@@ -39,6 +41,17 @@ def test_the_model_is_told_question_and_chip_and_no_more() -> None:
     assert request["system"] == RULES
     assert "LDS size" in said
     assert "mi300x" in said
+
+
+def test_a_key_that_cannot_be_read_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_PROFILE", "absent")
+
+    with pytest.raises(ModelError) as caught:
+        asked(answer("local data share"))
+
+    assert caught.value.outcome is ModelOutcome.KEY_MISSING
 
 
 def test_an_answer_that_is_cut_is_an_error() -> None:
