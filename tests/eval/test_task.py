@@ -26,7 +26,7 @@ def test_a_task_is_named_by_its_file_and_kept_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_task_is_not_run_when_it_is_read(tmp_path: Path) -> None:
-    load_task(write(tmp_path, "task.py", f"raise SystemExit('run')\n{TASK}"))
+    assert load_task(write(tmp_path, "task.py", f"raise SystemExit('run')\n{TASK}")).name == "task"
 
 
 MISSING = {
