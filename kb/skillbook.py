@@ -14,7 +14,7 @@ from pathlib import Path
 from kb.catalog import storage_errors, write_lock
 from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.errors import SkillError
-from kb.evidence import Evidence
+from kb.evidence import Evidence, Timing
 from kb.kernels import Candidate, Interface, Language, Task, digest_of
 from kb.protocols import Attempt
 from kb.skill import Skill, Standing
@@ -203,17 +203,6 @@ def skill_of_win(
     name = f"{slug(f'{task.name}-{target}')[:55].rstrip('-')}-{digest_of(task.digest + candidate.digest)[:8]}"
     machine = evidence.environment.get("machine", target)
     gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {machine}"
-    measured = {
-        "machine": machine,
-        "kernel (us)": f"{timing.candidate_us:.2f}",
-        "baseline": timing.baseline,
-        "baseline (us)": f"{timing.baseline_us:.2f}",
-        "speed-up": f"{timing.speedup:.2f}",
-        "95 % interval": f"{timing.low:.2f} to {timing.high:.2f}",
-        "sessions": len(timing.sessions),
-    }
-    baselines = [f"{what} {us:.2f} us" for what, us in timing.baselines_us.items()]
-    versions = [f"{what} {which}" for what, which in sorted(evidence.environment.items()) if what != "machine"]
     parameters = [(p.name, p.value, ", ".join(map(str, p.choices))) for p in candidate.parameters]
     failures = dict.fromkeys(_failure(a, candidate) for a in failed if a.candidate.digest != candidate.digest)
     sections = {
@@ -223,8 +212,7 @@ def skill_of_win(
         f"{len(evidence.cases)} case(s), and timed on {target} at the sizes that the task gives.",
         WHY: f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
         "Parameters": _table(("parameter", "value", "choices"), *parameters) if parameters else "None are declared.",
-        "Evidence": f"{_table(measured, measured.values())}\n\nBaselines tried: {', '.join(baselines)}.\n\n"
-        f"Made with: {', '.join(versions) or 'not recorded'}.",
+        "Evidence": _measured(evidence, timing),
         "What failed": "\n".join(list(failures)[:FAILURES_SHOWN]) or "Nothing is recorded.",
     }
     about = f"Use it to write or tune a kernel for that task or one like it on {target}."
@@ -241,6 +229,25 @@ def skill_of_win(
         target=target,
         candidate=candidate,
         evidence=(evidence,),
+    )
+
+
+def _measured(evidence: Evidence, timing: Timing) -> str:
+    """What the judge saw, as a table and two sentences."""
+    measured = {
+        "machine": evidence.environment.get("machine", evidence.target),
+        "kernel (us)": f"{timing.candidate_us:.2f}",
+        "baseline": timing.baseline,
+        "baseline (us)": f"{timing.baseline_us:.2f}",
+        "speed-up": f"{timing.speedup:.2f}",
+        "95 % interval": f"{timing.low:.2f} to {timing.high:.2f}",
+        "sessions": len(timing.sessions),
+    }
+    baselines = [f"{what} {us:.2f} us" for what, us in timing.baselines_us.items()]
+    versions = [f"{what} {which}" for what, which in sorted(evidence.environment.items()) if what != "machine"]
+    return (
+        f"{_table(measured, measured.values())}\n\nBaselines tried: {', '.join(baselines)}.\n\n"
+        f"Made with: {', '.join(versions) or 'not recorded'}."
     )
 
 
