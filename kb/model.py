@@ -1,7 +1,7 @@
 """The nouns of kb as immutable values. Where and how they are stored is the catalog's business."""
 
 from enum import StrEnum
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -197,12 +197,17 @@ class Hit(Frozen):
 
     @property
     def shown(self) -> str:
-        """The passage with what stands around it."""
+        """The passage with what stands around it; headings and the header of a table are not repeated."""
         passages = (*self.before, self.passage, *self.after)
-        return "\n\n".join(
-            p.body if previous and p.trail == previous.trail else p.shown
-            for previous, p in zip((None, *passages), passages, strict=False)
-        )
+        parts = [passages[0].shown]
+        for previous, p in pairwise(passages):
+            if p.trail != previous.trail:
+                parts.append(f"\n{p.shown}")
+            elif p.lead and p.lead == previous.lead:
+                parts.append(p.text)
+            else:
+                parts.append(f"\n{p.body}")
+        return "\n".join(parts)
 
 
 class Status(StrEnum):

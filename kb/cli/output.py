@@ -44,7 +44,7 @@ def notify(message: str) -> None:
 
 @contextmanager
 def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the error stream while it is a terminal, nothing otherwise. It is told how many are done, of how many."""
+    """A bar on the error stream while it is a terminal, nothing otherwise. It is told how many of how many are done."""
     if quiet or not sys.stderr.isatty():
         yield lambda done, total: None
         return

@@ -291,6 +291,16 @@ def test_the_first_hits_come_with_what_stands_around_them(kb: KnowledgeBase, add
     assert "Barrier > How\nCall sync." in hit.shown
 
 
+def test_rows_of_one_table_around_a_hit_stand_below_one_header(kb: KnowledgeBase, add: Add) -> None:
+    rows = "".join(f"| unit_{n} | {n} | KiB |  | guide |\n" for n in range(4))
+    add("mi210", f"# Sizes\n\n| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n{rows}")
+
+    hit = kb.search("unit_1", target="mi210").hits[0]
+
+    assert hit.shown.count("| quantity |") == 1
+    assert [line for line in hit.shown.splitlines() if line.startswith("| unit_")] == rows.splitlines()
+
+
 def test_the_budget_of_a_context_is_the_setting_unless_given(asked: KnowledgeBase) -> None:
     own = KnowledgeBase(
         Settings.load(asked.settings.home).model_copy(update={"budget_tokens": 123}), embedder=HashEmbedder()
