@@ -22,7 +22,6 @@ from kb.model import Fact
 from kb.profile import Standing, conditions, judge_facts, same_value
 from kb.records import Form
 from kb.session import KnowledgeBase
-from kb.units import unit_of
 
 GOLD = Path("tests/facts/gold")
 TUNED = ("apple", "cerebras", "google-tpu", "hopper", "mi300x", "nvdla", "riscv-rvv", "tenstorrent", "x86-avx512")
@@ -95,17 +94,9 @@ def _matches(kb: KnowledgeBase, entry: dict, fact: Fact) -> bool:
             "condition": ", ".join(entry["condition"]),
         }
     )
-    if fact.target != kb.targets.get(entry["target"]).name or not _same(wanted, fact):
+    if fact.target != kb.targets.get(entry["target"]).name or not same_value(wanted, fact):
         return False
     return conditions(wanted) - {"per device"} <= conditions(fact)
-
-
-def _same(wanted: Fact, fact: Fact) -> bool:
-    ours, theirs = unit_of(fact.unit), unit_of(wanted.unit)
-    if ours and theirs and {ours.kind, theirs.kind} == {"bit", "byte"} and fact.amount and wanted.amount:
-        bits = [f.amount * (8 if u.kind == "byte" else 1) for f, u in ((fact, ours), (wanted, theirs))]
-        return bits[0] == bits[1]
-    return same_value(wanted, fact)
 
 
 def _folder(fact: Fact) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from kb.model import Frozen
-from kb.units import PIECES, Unit
+from kb.units import PIECES, Unit, unit_of
 
 SHAPE = "shape"
 """Unit of what is no single number: `128x128`."""
@@ -20,6 +20,7 @@ class Quantity(Frozen):
     name: str
     unit: str
     names: tuple[str, ...]
+    loose: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
     per: str = ""
@@ -35,13 +36,12 @@ class Quantity(Frozen):
 
     def counts(self, unit: Unit | None) -> bool:
         """Whether a value in this unit can be one of this quantity; None: a bare number."""
-        if unit is None or unit.kind == "1":
+        own = unit_of(self.unit)
+        if unit is None or own is None or unit.kind == "1":
             return self.unit in PIECES
-        if self.prefix and unit.scale == 1:
+        if self.prefix and unit.scale <= 1:
             return False
-        if {unit.kind, self.unit} == {"bit", "byte"}:
-            return True
-        return unit.kind == self.unit or (unit.kind in PIECES and self.unit in PIECES)
+        return unit.kind == own.kind or (unit.kind in PIECES and own.kind in PIECES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +52,28 @@ class Mention:
     end: int
     means: str
     """Name of the quantity or of the condition."""
+    loose: bool = False
+    """Whether the word often means something else."""
 
 
 class Vocabulary:
     """Finds words in texts, the longest first; none lies inside another."""
 
-    def __init__(self, words: Mapping[str, Iterable[str]], *, suffix: str = "s?") -> None:
-        meanings = [(word, means) for means, spelt in words.items() for word in spelt]
-        meanings.sort(key=lambda pair: -len(pair[0]))
-        self._meanings: dict[str, list[str]] = {}
-        for word, means in meanings:
-            known = self._meanings.setdefault(_plain(word), [])
-            if means not in known:
-                known.append(means)
-        pattern = "|".join(_pattern(word) for word in dict.fromkeys(word for word, _ in meanings))
-        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{pattern}){suffix}(?![A-Za-z0-9])")
+    def __init__(self, words: Mapping[str, Iterable[str]], loose: Mapping[str, Iterable[str]] | None = None) -> None:
+        spelt = [(w, means, False) for means, group in words.items() for w in group]
+        spelt += [(w, means, True) for means, group in (loose or {}).items() for w in group]
+        spelt.sort(key=lambda entry: -len(entry[0]))
+        self._meanings: dict[str, dict[str, bool]] = {}
+        for word, means, is_loose in spelt:
+            self._meanings.setdefault(_plain(word), {}).setdefault(means, is_loose)
+        pattern = "|".join(_pattern(word) for word in dict.fromkeys(word for word, _, _ in spelt))
+        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})s?(?![A-Za-z0-9])")
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """In order; a word with several meanings is given once for each."""
         for match in self._pattern.finditer(text):
-            for means in self._meanings[_plain(match.group())]:
-                yield Mention(match.start(), match.end(), means)
+            for means, is_loose in self._meanings[_plain(match.group())].items():
+                yield Mention(match.start(), match.end(), means, is_loose)
 
 
 def _pattern(word: str) -> str:
@@ -119,7 +120,7 @@ def quantities() -> Quantities:
     by_name = {name: Quantity(name=name, **fields) for name, fields in table["quantity"].items()}
     return Quantities(
         by_name,
-        Vocabulary({q.name: q.names for q in by_name.values()}),
+        Vocabulary({q.name: q.names for q in by_name.values()}, {q.name: q.loose for q in by_name.values()}),
         {kind: Vocabulary(words) for kind, words in table["condition"].items()},
         {kind: frozenset(words) for kind, words in table["condition"].items()},
         frozenset(table["filler"].split()),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 class Unit(NamedTuple):
     kind: str
-    """What is counted, as kb/quantities.toml writes it: `byte`, `byte/s`, `FLOP/s`, `Hz`, `1` ..."""
+    """What is counted: `byte`, `byte/s`, `FLOP/s`, `Hz`, `1` ... Bits are counted in bytes."""
     scale: float
     """How many of `kind` it is."""
 
@@ -18,7 +18,7 @@ PIECES = ("1", "lane", "thread")
 _THINGS = {
     "byte": r"B|[Bb]ytes?",
     "bit": r"b|[Bb]its?",
-    "FLOP": r"(?:[Ff][Ll])?[Oo][Pp][Ss]?",
+    "FLOP": r"(?:[Ff][Ll])?[Oo][Pp][Ss]?|F",
     "Hz": r"[Hh][Zz]",
     "W": r"W|[Ww]atts?",
     "s": r"s|secs?|seconds?",
@@ -28,16 +28,19 @@ _THINGS = {
 }
 _RATES = {
     "/s": r"\s*/\s*s(?:ec(?:ond)?)?|ps|\s+per\s+sec(?:ond)?",
-    "/clock": r"\s*/\s*(?:clock|clk|cycle|CLOCK|Clock)|\s+per\s+(?:clock|cycle)|\s+each\s+cycle",
+    "/clock": r"\s*/\s*(?:clock|clk|cycle|CLOCK|Clock)|\s+per\s+(?:clock|cycle)(?:\s+cycle)?|\s+each\s+cycle",
 }
+_SPELT_OUT = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P"}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
 _DECIMAL = {"n": -3, "u": -2, "µ": -2, "m": -1, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _ON_CHIP = {"k", "K", "M"}
 """Before bytes these are binary: sizes of memories on a chip are powers of two however they are printed."""
 
 WRITTEN = (
-    r"(?:[KMGT]i|[kKMGTPE])?(?:B|[Bb]ytes?|b(?![a-z])|[Bb]its?|FLOP[Ss]?|Flops|OP[Ss])"
-    r"(?:\s*/\s*(?:s(?:ec(?:ond)?)?|clock|clk|cycle|CLOCK|Clock)\b|ps\b|\s+per\s+(?:sec(?:ond)?|clock|cycle)\b|\s+each\s+cycle\b)?"
+    rf"(?:[KMGT]i|[kKMGTPE]|[gmtp](?=flop)|(?i:{'|'.join(_SPELT_OUT)}))?"
+    r"(?:B|[Bb]ytes?|b(?![a-z])|b(?=ps\b)|[Bb]its?|[Ff][Ll][Oo][Pp][Ss]?|OP[Ss]|(?<=[GTP])F(?![A-Za-z0-9]))"
+    r"(?:\s*/\s*(?:s(?:ec(?:ond)?)?|clock|clk|cycle|CLOCK|Clock)\b|ps\b"
+    r"|\s+per\s+(?:sec(?:ond)?|clock(?:\s+cycle)?|cycle)\b|\s+each\s+cycle\b)?"
     r"|[kMG]?[Hh]z|W(?:atts)?\b"
 )
 """A pattern for units that tell what a number counts, for finding them in texts."""
@@ -47,12 +50,13 @@ _UNIT = re.compile(
     rf"(?:{'|'.join(f'(?P<t{i}>{p})' for i, p in enumerate(_THINGS.values()))})"
     rf"(?:{'|'.join(f'(?P<r{i}>{p})' for i, p in enumerate(_RATES.values()))})?"
 )
+_SPELT = re.compile(rf"^(?i:{'|'.join(_SPELT_OUT)})(?=\w)|^[gmtp](?=flop)")
 
 
 @cache
 def unit_of(text: str) -> Unit | None:
     """What `text` counts; None where it is no unit that kb knows. A shape has none."""
-    match = _UNIT.fullmatch(text.strip())
+    match = _UNIT.fullmatch(_SPELT.sub(lambda m: _SPELT_OUT.get(m.group().lower(), m.group().upper()), text.strip()))
     if match is None:
         return None
     thing = next(name for i, name in enumerate(_THINGS) if match[f"t{i}"] is not None)
@@ -61,7 +65,8 @@ def unit_of(text: str) -> Unit | None:
         rate = "/s"  # TFLOPS and TOPS are rates by their own name
     if thing in PIECES and (match["prefix"] or rate):
         return None
-    return Unit(thing + rate, _scale(match["prefix"] or "", binary_k=thing == "byte" and not rate))
+    scale = _scale(match["prefix"] or "", binary_k=thing == "byte" and not rate)
+    return Unit("byte" + rate, scale / 8) if thing == "bit" else Unit(thing + rate, scale)
 
 
 def _scale(prefix: str, *, binary_k: bool) -> float:

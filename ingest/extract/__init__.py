@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from ingest.builder import Block, Kind, ParsedDocument
+from ingest.extract.cells import Around, Found, plain
 from ingest.extract.instructions import instruction_shapes
+from ingest.extract.labels import as_share
 from ingest.extract.sentences import sentence_facts
 from ingest.extract.subjects import UNKNOWN, Subjects
-from ingest.extract.tables import Found, plain, table_facts
+from ingest.extract.tables import table_facts
 from kb.catalog import FactRecord
 from kb.records import Form
 
@@ -17,15 +19,9 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
     Args:
         subjects: For the target of the document, of which its numbers are where it names no other.
     """
-    introduced: tuple[int | None, tuple[str, ...]] = (None, ())
-    sections = {s: (title, *_headings(document, s)) for s in {block.section for block in document.blocks}}
-    owners = {s: subjects.of_headings(headings) or (subjects.own,) for s, headings in sections.items()}
+    outline = _Outline(document, title, subjects)
     for block in document.blocks:
-        headings, around = sections[block.section], owners[block.section]
-        if block.kind is Kind.TEXT:
-            introduced = block.section, subjects.all_of(plain(document.text[block.start : block.end]))
-        elif block.kind is Kind.ITEM and introduced[0] == block.section:
-            around = introduced[1] or around
+        around, headings = outline.around(block), outline.headings(block)
         for found, form, offset in _found(document.text, block, headings, around, subjects):
             number = None if "x" in found.value else float(found.value)
             yield FactRecord(
@@ -35,24 +31,57 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
 
 
 def _found(
-    document: str, block: Block, headings: Sequence[str], around: tuple[str, ...], subjects: Subjects
+    document: str, block: Block, headings: Sequence[str], around: Around, subjects: Subjects
 ) -> Iterator[tuple[Found, Form, int]]:
     """What one block states, in which form, and from where in the document its spans count."""
     text = document[block.start : block.end]
     if block.table:
         for found in table_facts(block.table, headings=headings, subjects=subjects):
             yield found, Form.TABLE if found.sure else Form.SENTENCE, 0
-    if UNKNOWN in around:
+    if UNKNOWN in around.targets:
         return
     if block.table or block.kind is Kind.CODE:
-        for found in instruction_shapes(text, around=around, subjects=subjects):
+        for found in instruction_shapes(text, around=around.targets, subjects=subjects):
             yield found, Form.TABLE, block.start
     elif block.kind in (Kind.TEXT, Kind.ITEM):
         for found in sentence_facts(plain(text), around=around, subjects=subjects):
             yield found, Form.SENTENCE, block.start
 
 
-def _headings(document: ParsedDocument, section: int | None) -> list[str]:
+class _Outline:
+    """What stands around each block: headings, the paragraph that introduces a list, the entries above an entry."""
+
+    def __init__(self, document: ParsedDocument, title: str, subjects: Subjects) -> None:
+        self._document = document
+        self._subjects = subjects
+        sections = {block.section for block in document.blocks}
+        self._headings = {s: (title, *_titles(document, s)) for s in sections}
+        self._owners = {s: subjects.of_headings(h) or (subjects.own,) for s, h in self._headings.items()}
+        self._section: int | None = None
+        self._above: list[tuple[int, str]] = []
+        """Indentation and text of what introduces the next block; a paragraph stands above all entries."""
+
+    def headings(self, block: Block) -> Sequence[str]:
+        return self._headings[block.section]
+
+    def around(self, block: Block) -> Around:
+        """To be asked of each block in turn."""
+        text = plain(self._document.text[block.start : block.end])
+        indent = len(text) - len(text.lstrip()) if block.kind is Kind.ITEM else -1
+        if block.section != self._section:
+            self._section, self._above = block.section, []
+        self._above = [(i, above) for i, above in self._above if i < indent]
+        texts = [above for _, above in reversed(self._above)]
+        owners = next((names for above in texts if (names := self._subjects.all_of(above))), ())
+        if block.kind in (Kind.TEXT, Kind.ITEM):
+            self._above.append((indent, text))
+        return Around(
+            owners or self._owners[block.section],
+            tuple(as_share(above) for above in (*texts, self._headings[block.section][-1])),
+        )
+
+
+def _titles(document: ParsedDocument, section: int | None) -> list[str]:
     titles: list[str] = []
     while section is not None:
         titles.insert(0, document.sections[section].title)

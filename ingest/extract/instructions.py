@@ -6,8 +6,8 @@ The forms are those of the LLVM 22 User Guide for AMDGPU Backend and of the PTX 
 import re
 from collections.abc import Iterator
 
+from ingest.extract.cells import Found
 from ingest.extract.subjects import UNKNOWN, Subjects
-from ingest.extract.tables import Found
 from kb.quantities import SHAPE
 
 _MFMA = re.compile(

@@ -8,9 +8,16 @@ from kb.quantities import Quantity, Vocabulary, quantities
 from kb.units import WRITTEN, Unit, unit_of
 
 _UNIT = re.compile(rf"(?<![A-Za-z])(?:{WRITTEN})(?![A-Za-z])")
-_LETTER = re.compile(r"(?<![(\[])\b[BbW]\b(?![)\]])")
-"""No unit by itself unless it stands in brackets."""
+_NO_UNIT = re.compile(r"(?<![(\[])\b[BbW]\b(?![)\]])|(?<![A-Za-z\d])\d+[ -]?bits?\b")
+"""A letter is no unit by itself unless it stands in brackets, and `32-bit` says of which kind something is."""
 _SHARE = re.compile(r"(?:\bper|/|\beach|\bevery)\s*(?P<number>\d+\s+)?(?:active\s+)?$", re.IGNORECASE)
+_SUBJECT = re.compile(r"(?:^|[.,;:]\s)\W*(?:(?:the|an?|one|a single|all|both)\s+)(?:[\w-]+\s+){0,2}$", re.IGNORECASE)
+_TOTAL = re.compile(
+    r"\b(?:in\s+total|total\s+(?:on-chip|of\s+\d)|aggregate|distributed\s+among|across\s+all)\b", re.IGNORECASE
+)
+_HAS = re.compile(
+    r"[^.;:]{0,60}?\b(?:has|have|contains?|includes?|provides?|supports?|comes?|holds?|can|consists?|features?|offers?)\b"
+)
 _WORD = re.compile(r"[A-Za-z]{2,}")
 MOST_OTHER_WORDS = 2
 """That a label may hold besides its quantity and what quantities.toml lets pass, to be understood at all."""
@@ -23,7 +30,7 @@ class Label:
     @property
     def unit(self) -> tuple[str, Unit | None]:
         """The last unit that it names, as written and as kb understands it."""
-        found = [m.group() for m in _UNIT.finditer(_LETTER.sub(" ", self.text))]
+        found = [m.group() for m in _UNIT.finditer(_NO_UNIT.sub(" ", self.text))]
         return (found[-1], unit_of(found[-1])) if found else ("", None)
 
     def quantities(self) -> list[tuple[Quantity, bool]]:
@@ -33,7 +40,7 @@ class Label:
         for mention in known.names.mentions(self.text):
             others = self._other_words(self.text[: mention.start] + " " + self.text[mention.end :])
             if others <= MOST_OTHER_WORDS:
-                found.setdefault(known.by_name[mention.means], others == 0)
+                found.setdefault(known.by_name[mention.means], others == 0 and not mention.loose)
         return list(found.items())
 
     def _other_words(self, rest: str) -> int:
@@ -52,12 +59,20 @@ def conditions(quantity: Quantity, texts: Sequence[str]) -> list[list[str]]:
     fixed: list[str] = []
     if "density" in quantity.needs:
         fixed += _first(known["density"], texts) + _first(known["engine"], texts)
-    if "per" in quantity.needs and (per := share(texts) or (quantity.per and f"per {quantity.per}")):
+    if "per" in (*quantity.needs, *quantity.may) and (per := share(texts) or (quantity.per and f"per {quantity.per}")):
         fixed.append(per)
     if "direction" in quantity.needs:
         fixed += _first(known["direction"], texts)
     dtypes = _first(known["dtype"], texts, all_of_them=True) if "dtype" in (*quantity.needs, *quantity.may) else []
     return [[dtype, *fixed] for dtype in dtypes] or ([] if "dtype" in quantity.needs else [fixed])
+
+
+def as_share(text: str) -> str:
+    """What stands above a list: `SM:` says that each entry is one of an SM."""
+    for mention in quantities().conditions["per"].mentions(text):
+        if not _WORD.search(text[: mention.start] + text[mention.end :]) and not text[: mention.end].endswith("s"):
+            return f"per {mention.means}"
+    return text
 
 
 def _first(vocabulary: Vocabulary, texts: Sequence[str], *, all_of_them: bool = False) -> list[str]:
@@ -74,4 +89,10 @@ def share(texts: Sequence[str]) -> str:
             if before := _SHARE.search(text[: mention.start]):
                 number = f"{before['number'].strip()} " if before["number"] else ""
                 return f"per {number}{mention.means}{'s' if number else ''}"
+    for text in texts:
+        if _TOTAL.search(text):
+            return "per device"
+        for mention in quantities().conditions["per"].mentions(text):
+            if _SUBJECT.search(text[: mention.start]) and _HAS.match(text, mention.end):
+                return f"per {mention.means}"
     return ""

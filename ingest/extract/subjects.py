@@ -11,6 +11,8 @@ UNKNOWN = ""
 """In place of a target: a product that is none of kb's targets. Nothing that is said of it holds for another."""
 
 _CAPABILITY = re.compile(r"(?i:compute capability|\bcc)\s*(\d+)\.(\d)")
+_LANGUAGES = {"cuda", "rocm"}
+"""Other names of targets that in texts mean what their programs are written in."""
 _BARE_CAPABILITY = re.compile(r"(?<![\d.])(\d{1,2})\.(\d)(?![\d.])")
 _VARIANT = re.compile(r"[\s-]?v\d\w*|[\s-](?:Pro|Max|Ultra|PCIe|NVL|Ti|Super|Lite|Mini|Plus)\b")
 """Behind a name it makes another product of it."""
@@ -18,7 +20,8 @@ _PRODUCT = re.compile(
     r"(?<![\w-])(?:[A-Z]{1,3}\d{2,4}[A-Z]{0,2}|MI\d{2,3}[A-Z]?|RTX ?\d+|GTX ?\d+|Radeon|GeForce|Xeon|EPYC)(?![\w-])"
 )
 _TECHNICAL = re.compile(
-    r"(?:FP|BF|TF|XF|INT|UINT|HBM|DDR|SM|SVE|SSE|AVX|ISA|EXP|ROM|RAM|GB|MB|KB|[FUIBSWXLMNKQRVDE])\d+[A-Z]*|GDDR\d|MX\w+"
+    r"(?:FP|BF|TF|XF|INT|UINT|HBM|DDR|SM|SVE|SSE|AVX|ISA|EXP|ROM|RAM|GB|MB|KB|GPR|[XYZT]MM|[FUIBSWQX])\d+[A-Z]*"
+    r"|[B-KM-Z]\d{2}|A(?:32|64)|GDDR\d|MX\w+"
 )
 """What looks like a product and is a type, a memory, a register."""
 
@@ -38,10 +41,13 @@ class Subjects:
 
     def __init__(self, targets: Targets, own: str) -> None:
         self.own = own
+        self.above = frozenset(targets.lineage(own)[1:])
+        """The families that the target of the document belongs to."""
         self._targets = targets
         family = targets.family(own)
         foreign = {t.name for t in targets if targets.isa(t.name).startswith("cpu ")} - family
-        self._finder = targets.finder(t.name for t in targets if t.name not in foreign | {ROOT})
+        finder = targets.finder(t.name for t in targets if t.name not in foreign | {ROOT})
+        self._finder = lambda text: [m for m in finder(text) if text[m[0] : m[1]].lower() not in _LANGUAGES]
         self._family = family
         self._makers = {t.name for t in targets if t.parent == ROOT} - family
 

@@ -2,46 +2,23 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import replace
 
 from ingest.builder import Row, Table
-from ingest.extract.labels import Label, conditions, share
+from ingest.extract.cells import Around, Found, begins_with_value, cell_facts, only_value, pieces, plain
+from ingest.extract.labels import Label
+from ingest.extract.sentences import stated
 from ingest.extract.subjects import UNKNOWN, Subjects
-from ingest.extract.values import Value, values
-from kb.quantities import SHAPE, Quantity
-from kb.units import Unit
 
-_CELL_REST = re.compile(
-    r"[^\w/]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w]*",
-    re.IGNORECASE,
-)
-"""What may stand in a cell beside its value."""
-_ASIDE = re.compile(r"\(([^()]*\bper\s[^()]*)\)")
 _CAPABILITY_TABLE = re.compile(r"(?i:compute capabilit|sm version)|^\s*CC\s*$")
 _MEASURED = re.compile(
     r"\b(?:measured|achieved|utili[sz]\w+|benchmark\w*|results?|speedup|latency|runtime|throughput test|observed|ours|"
-    r"baseline|duration|config\w*|tuning|example)\b",
+    r"baseline|duration)\b",
     re.IGNORECASE,
 )
-"""In headings and headers of tables that tell how programs ran or were set."""
-_MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[*`_\[\]]")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A fact as a text says it, before it has a place in a document."""
-
-    target: str
-    quantity: str
-    value: str
-    unit: str
-    conditions: tuple[str, ...]
-    start: int
-    """Span of the value within what was read."""
-    end: int
-    sure: bool = True
-    """Whether all that the text says of it was understood."""
+"""In headings and headers of tables that tell how programs ran."""
+_SET = re.compile(r"\b(?:config\w*|tuning|examples?)\b", re.IGNORECASE)
+"""In those of tables that may tell how programs were set."""
 
 
 def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) -> Iterator[Found]:
@@ -54,74 +31,31 @@ def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) ->
     context = [plain(text) for text in (table.caption, *reversed(headings))]
     if any(map(_MEASURED.search, (*header, *context[:2]))):
         return
+    sure = not any(map(_SET.search, (*header, *context[:2])))
     owners = _Owners(table, header, context, subjects)
     for row in table.rows:
         texts = tuple(map(plain, row.cells))
         for column, text in enumerate(texts):
             if targets := owners.of(row, column):
-                beside = [cell for cell in texts[:column] if _only_value(_split(cell)[0]) is None][:2]
-                labels = [header[column] if column < len(header) else "", *beside]
-                for found in cell_facts(text, row.spans[column], labels, (*labels, context[0]), targets, subjects):
-                    yield found if owners.named else replace(found, sure=False)
+                beside = [cell for cell in texts[:column] if not begins_with_value(cell)][:2]
+                above = header[column] if column < len(header) else ""
+                labels = [*beside, above] if owners.of_column(column) else [above, *beside]
+                around = Around(targets, tuple(context[:2]))
+                facts = list(cell_facts(text, row.spans[column], labels, around, subjects))
+                for found in facts or _prose(text, row.spans[column], labels, around, subjects):
+                    yield found if sure and owners.named else replace(found, sure=False)
 
 
-def cell_facts(
-    text: str, span: tuple[int, int], labels: Sequence[str], around: Sequence[str], targets: Sequence[str],
-    subjects: Subjects,
-) -> Iterator[Found]:  # fmt: skip
-    """The facts of one cell, or of what stands behind a colon.
-
-    Args:
-        labels: What it is called, the nearest first.
-        around: Texts that say under which condition, the nearest first; the last one may also name unit and quantity.
-        targets: Of which the cell speaks.
-    """
-    names = [name for text in labels for name in (text, subjects.without_names(text)) if name.strip()]
-    main, asides = _split(text)
-    for piece in (main, *asides):
-        value = _only_value(piece)
-        called = _quantity(value, (*dict.fromkeys(names), *around[-1:])) if value else None
-        if value is None or called is None:
-            continue
-        quantity, unit, sure = called
-        assumed = "per" in quantity.needs and quantity.per != "device" and not share([piece, *around])
-        for own, target in product(conditions(quantity, [piece, *around]), targets):
-            yield Found(target, quantity.name, value.text, unit, tuple(own), *span, sure and not assumed)
-
-
-def _split(text: str) -> tuple[str, list[str]]:
-    """A cell without its asides, and those that say another share: `304 (38 per XCD)`."""
-    asides = _ASIDE.findall(text)
-    return (_ASIDE.sub(" ", text), asides) if asides else (text, [])
-
-
-def _only_value(text: str) -> Value | None:
-    """The value of a cell that holds one and little else."""
-    found = [value for value in values(text) if not text[: value.start].rstrip().lower().endswith("per")]
-    if len(found) != 1 or not _CELL_REST.fullmatch(text[: found[0].start] + " " + text[found[0].end :]):
-        return None
-    return found[0]
-
-
-def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, str, bool] | None:
-    """What the labels call the value, the unit it is in, and whether they say nothing else."""
-    for text in labels:
-        label = Label(text)
-        written, counted = (value.unit, value.counts) if value.unit else _unit((text, *labels))
-        found = [
-            (q, sure)
-            for q, sure in label.quantities()
-            if (q.unit == SHAPE if value.is_shape else q.holds(value.text, counted))
-        ]
-        if found:
-            (quantity, sure), *others = found
-            return None if others else (quantity, SHAPE if value.is_shape else written or "1", sure)
-    return None
-
-
-def _unit(labels: Sequence[str]) -> tuple[str, Unit | None]:
-    """The first that the labels name."""
-    return next((unit for text in labels if (unit := Label(text).unit)[1]), ("", None))
+def _prose(
+    text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
+) -> Iterator[Found]:
+    """What a cell says in words of what its label names: `2 cores`, `up to 560 TFLOPS of FP8 compute`."""
+    named = [(label, {q.name for q, _ in found}) for label in labels if (found := Label(label).quantities())]
+    label, meant = named[0] if named else ("", set())
+    for piece in pieces(text):
+        for found in stated(f"{label} is {piece}" if label else piece, around=around, subjects=subjects):
+            if not meant or found.quantity in meant:
+                yield replace(found, start=span[0], end=span[1], sure=False)
 
 
 class _Owners:
@@ -131,40 +65,46 @@ class _Owners:
         self._subjects = subjects
         self._capability = any(_CAPABILITY_TABLE.search(text) for text in (*header, *context[:2]))
         self._columns = [self._named(text) for text in header]
-        self._rows = {row.start: self._of_row(row) for row in table.rows}
-        self._by_row = any(self._rows.values())
+        self._rows = self._of_rows([[plain(cell) for cell in row.cells] for row in table.rows])
+        self._index = {row.start: index for index, row in enumerate(table.rows)}
+        self._by_row = any(self._rows)
         self._by_column = any(self._columns[1:])
         self._around = subjects.of_headings(reversed(context))
         self.named = self._by_row or self._by_column or bool(self._around)
         """Whether the table, its caption or a heading says whose the numbers are."""
 
+    def of_column(self, column: int) -> tuple[str, ...]:
+        return self._columns[column] if column < len(self._columns) else ()
+
     def of(self, row: Row, column: int) -> tuple[str, ...]:
         """Empty where the row or the column is one of a product that is no target."""
-        own = self._columns[column] if column < len(self._columns) else ()
+        by_row = self._rows[self._index[row.start]]
         if self._by_column and not self._by_row:
-            return _known(own)
+            return _known(self.of_column(column))
         if self._by_row and not self._by_column:
-            return _known(self._rows[row.start])
+            return _known(by_row)
         if self._by_row:
-            return _known(self._subjects.most_specific((*own, *self._rows[row.start])))
+            return _known(self._subjects.most_specific((*self.of_column(column), *by_row)))
         return _known(self._around or (self._subjects.own,))
 
-    def _of_row(self, row: Row) -> tuple[str, ...]:
-        cells = [plain(cell) for cell in row.cells]
-        labels = [cell for i, cell in enumerate(cells) if i == 0 or _only_value(cell) is None]
-        return self._named(" ; ".join(labels[:4]), first=cells[0] if cells else "")
+    def _of_rows(self, rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+        """What the columns of names say of each row: the first if any product stands there, another if many do."""
+        named: list[list[str]] = [[] for _ in rows]
+        for column in range(max(map(len, rows), default=0)):
+            cells = [row[column] if column < len(row) else "" for row in rows]
+            names = [self._named(cell) if column == 0 or only_value(cell) is None else () for cell in cells]
+            products = sum(not set(found) <= self._subjects.above for found in names)
+            if products * 3 >= sum(bool(cell.strip()) for cell in cells) or (products and column == 0):
+                for own, found in zip(named, names, strict=True):
+                    own.extend(found)
+        return [self._subjects.most_specific(own) for own in named]
 
-    def _named(self, text: str, *, first: str | None = None) -> tuple[str, ...]:
+    def _named(self, text: str) -> tuple[str, ...]:
         names = [n.target for n in self._subjects.named(text)]
         if self._capability:
-            names += self._subjects.capabilities(first if first is not None else text)
+            names += self._subjects.capabilities(text)
         return self._subjects.most_specific(names)
 
 
 def _known(names: tuple[str, ...]) -> tuple[str, ...]:
     return () if UNKNOWN in names else names
-
-
-def plain(text: str) -> str:
-    """Without markup, each character of which becomes a blank, so that places stay."""
-    return _MARKUP.sub(lambda match: " " * len(match.group()), text).replace("\\|", " |")

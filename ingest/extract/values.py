@@ -4,15 +4,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kb.quantities import SHAPE, Quantity
 from kb.units import WRITTEN, Unit, unit_of
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _POWER = r"2(?:\^|\*\*)\{?(?P<power>\d+)\}?\^?"
-_SHAPE = r"\d+(?:\s?[x×]\s?(?:\d+|[NMK]\b)){1,3}"
-_PREFIX_ALONE = r"[KMG](?![A-Za-z])"
+_SHAPE = r"\d+(?:[x×](?:\d+|[NMK]\b)){1,3}|\d+(?:\s(?:[x×]|by)\s(?:\d+|[NMK]\b)){1,3}|\d+(?:-by-\d+){1,2}"
+_ROWS = r"(?P<rows>\d+)\s+rows?\s*(?:and|by|of|[x×])\s*(?P<columns>\d+)\s+columns?"
+_TO_SIXTEEN = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_WORDS = {word: number for number, word in enumerate(_TO_SIXTEEN.split(), start=2)}
+_WORDS |= {"twenty-four": 24, "thirty-two": 32, "sixty-four": 64}
+_PREFIX_ALONE = r"[KkMG](?![A-Za-z])"
 _TYPE = r"(?i:(?:dense|sparse|bf16|fp16|fp8|fp4|fp32|tf32|fp64|int8|int4|mxfp\d)\s?){1,2}"
 _VALUE = re.compile(
-    rf"(?<![\w.,/^-])(?P<about>[~≈]\s?)?(?:(?P<shape>{_SHAPE})|{_POWER}|(?P<number>{_NUMBER}))"
+    rf"(?<![\w.,/^-])(?P<about>[~≈]\s?)?"
+    rf"(?:{_ROWS}|(?P<shape>{_SHAPE})|{_POWER}|(?P<number>{_NUMBER})|(?P<word>(?i:{'|'.join(_WORDS)})))"
     rf"(?:[\s-]{{0,3}}(?:{_TYPE}\s)?(?P<unit>{WRITTEN})|(?P<prefix>{_PREFIX_ALONE})|x(?=\s+[A-Za-z]))?(?![\w^]|[.,]\d)",
 )
 
@@ -27,6 +33,10 @@ class Value:
     """In plain digits, or the shape with `x` between them."""
     unit: str
     """As written; empty for a bare number."""
+    rough: bool = False
+    """Whether it is said to be rounded: `~3 MB`."""
+    prefix_alone: bool = False
+    """Whether it is one of bytes or of things: `768K`."""
 
     @property
     def is_shape(self) -> bool:
@@ -36,21 +46,33 @@ class Value:
     def counts(self) -> Unit | None:
         return unit_of(self.unit) if self.unit else None
 
+    def read_as(self, quantity: Quantity, unit: Unit | None = None) -> tuple[str, str] | None:
+        """Number and unit as a value of `quantity`; None where it can be none.
+
+        Args:
+            unit: What a bare number counts, if something else says so.
+        """
+        if self.is_shape or quantity.unit == SHAPE:
+            return (self.text, SHAPE) if self.is_shape and quantity.unit == SHAPE else None
+        if quantity.holds(self.text, self.counts or unit):
+            return self.text, self.unit or "1"
+        counted = str(int(float(self.text) * unit_of(self.unit).scale)) if self.prefix_alone else ""
+        return (counted, "1") if counted and quantity.holds(counted, None) else None
+
 
 def values(text: str) -> Iterator[Value]:
-    """All values of `text`, in order, but for those that are said to be rough (`~3 MB`).
-
-    A prefix alone is one of bytes: `768K`.
-    """
+    """All values of `text`, in order."""
     for match in _VALUE.finditer(text):
-        if match["about"]:
-            continue
         if shape := match["shape"]:
-            plain = re.sub(r"\s?[x×]\s?", "x", shape)
+            plain = re.sub(r"[\s-]?(?:[x×]|by)[\s-]?", "x", shape)
+        elif match["rows"]:
+            plain = f"{match['rows']}x{match['columns']}"
+        elif word := match["word"]:
+            plain = str(_WORDS[word.lower()])
         elif power := match["power"]:
             plain = str(2 ** int(power)) if int(power) < 64 else ""
         else:
             plain = match["number"].replace(",", "")
         if plain:
             unit = match["unit"] or (f"{match['prefix']}B" if match["prefix"] else "")
-            yield Value(match.start(), match.end(), plain, unit)
+            yield Value(match.start(), match.end(), plain, unit, bool(match["about"]), bool(match["prefix"]))

@@ -20,7 +20,10 @@ from tests.facts.documents import PROPERTY
 
 TABLE = tomllib.loads(files("kb").joinpath("quantities.toml").read_text(encoding="utf-8"))
 ALL = list(quantities().by_name.values())
-DIGITS_OF_A_NAME = re.compile(r"\b[sv]?[LI]\d[CDI]?\b|\b(?:HBM|GDDR)\d+e?|\b32-?b(?:it)?\b|\bGen\d\b")
+DIGITS_OF_A_NAME = re.compile(
+    r"\b[sv]?[LI]\d[CDI]?\b|\b(?:HBM|L?P?DDR|GDDR)\d+[eX]?|\b32-?b(?:it)?\b|\bGen\d\b|\blevel.\d\b|\b(?:FP|INT)\d+"
+    r"|NeuronLink-v\d|-?C2C|\bPCIe \d\.0"
+)
 """Digits that tell a thing's name, not how much of it there is: L1, HBM3e, 32-bit."""
 
 every_quantity = pytest.mark.parametrize("quantity", ALL, ids=lambda q: q.name)
@@ -35,7 +38,7 @@ def kind(quantity: Quantity) -> str:
 def test_the_unit_of_a_quantity_is_a_kind_of_its_own_or_a_shape(quantity: Quantity) -> None:
     unit = unit_of(quantity.unit)
 
-    assert quantity.unit == SHAPE or unit == (quantity.unit, 1.0)
+    assert quantity.unit == SHAPE or unit == (quantity.unit, 1.0) or (quantity.unit == "bit" and unit)
 
 
 @every_quantity

@@ -1,0 +1,132 @@
+"""Which number of a sentence is a value of which quantity that the sentence names."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ingest.extract.values import Value, values
+from kb.quantities import Mention, Quantity, quantities
+
+_BESIDE = re.compile(
+    r"[\s,]*(?:(?!(?:of|for|in|per|and|or|with|to|by|the|an?|from|on|as|is|are|at)\b)[\w/-]+\s+|\([^()]{1,12}\)\s*){0,4}",
+    re.IGNORECASE,
+)
+"""Between a count and what it counts: only adjectives."""
+_OF = re.compile(
+    r"\s*\)?\s*(?:wide|of|for|worth of|in)?\s*(?:the|each|its|an?)?\s*(?:[\w/-]+\s+){0,3}\(?", re.IGNORECASE
+)
+"""Between a measured value and what it measures."""
+_IS = re.compile(
+    r"""[\s"'`)*]*(?:\([^()]{0,40}\))?[\s"'`)*]*(?:per\s\w+(?:\s\w+)?)?\s*(?:size|count|number|capacity|width|bandwidth|rate|frequency|speed|limit|file|memory)?s?\s*
+    (?:(?:is|are|was|of|=|:|has|have|at|to|up|a|an|the|with|total|about|most|maximum|limited|can|be|store|stores|contains?|around|approximately|theoretical|peak|running|fixed|sized|set|for|on|of|in|as|each|,|-|—|–|\()\s*){0,6}""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Between what is measured and its value."""
+_AT = re.compile(r"(?:@|\bat|\brun|\bup\sto|^\W*)\s*$", re.IGNORECASE)
+"""Before a rate of clocks that nothing else is said of."""
+_ANOTHER_CLAUSE = re.compile(r"[;:]|\.\s")
+_ASIDE = re.compile(r"[^()]{0,20}\((?:or|about|i\.e\.|up to|and|,|\s)*")
+"""Between a value and the same in other words: `3.2 TB/s (1.6 TB/s per GCD)`."""
+_CHOICE = re.compile(r"\s*,?\s*or\s+")
+_OR = re.compile(r"\s*(?:,|or|and|/|\s)+\s*")
+_LOOSE = 60
+_APART = 20
+"""Characters by which a word counts as farther away that often means something else, or stands apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    value: Value
+    quantity: Quantity
+    loose: bool
+    """Whether the word for the quantity often means something else."""
+
+    @property
+    def number(self) -> str:
+        return self._read[0]
+
+    @property
+    def unit(self) -> str:
+        return self._read[1]
+
+    @property
+    def _read(self) -> tuple[str, str]:
+        return self.value.read_as(self.quantity) or (self.value.text, self.value.unit)
+
+
+def pairs(sentence: str, nameless: str) -> Iterator[Pair]:
+    """Each value with the quantity that it is one of, in order.
+
+    Args:
+        nameless: The sentence with blanks in place of the chips that it names.
+    """
+    known = quantities()
+    mentions = [(m, known.by_name[m.means]) for m in known.names.mentions(sentence)]
+    found = [v for v in values(sentence) if not sentence[: v.start].rstrip().lower().endswith("per")]
+    last: Pair | None = None
+    for value in found:
+        fitting = [(m, q) for m, q in mentions if value.read_as(q)]
+        beside = [(gap, m, q) for m, q in fitting if (gap := _gap(nameless, value, m, q, found)) is not None]
+        pair = _nearest(value, [*beside, *_same_clause(sentence, value, fitting, found)])
+        if pair is None and last and _goes_on(sentence, last, value):
+            pair = Pair(value, last.quantity, last.loose)
+        if pair and (pair.quantity.many or not _is_choice(sentence, value, found)):
+            yield pair
+        last = pair or last
+
+
+def _is_choice(sentence: str, value: Value, found: Sequence[Value]) -> bool:
+    """Whether it is one of two that the sentence leaves open: `7 MB or 8 MB`."""
+    joints = [sentence[min(value.end, v.end) : max(value.start, v.start)] for v in found if v.counts == value.counts]
+    return any(_CHOICE.fullmatch(joint) for joint in joints)
+
+
+def _nearest(value: Value, beside: Sequence[tuple[int, Mention, Quantity]]) -> Pair | None:
+    """None where two quantities are equally near."""
+    ranked = sorted((gap + _LOOSE * m.loose, q.name, m.loose, q) for gap, m, q in beside)
+    if not ranked or any(gap == ranked[0][0] and name != ranked[0][1] for gap, name, _, _ in ranked):
+        return None
+    return Pair(value, ranked[0][3], ranked[0][2])
+
+
+def _same_clause(
+    sentence: str, value: Value, fitting: Sequence[tuple[Mention, Quantity]], found: Sequence[Value]
+) -> list[tuple[int, Mention, Quantity]]:
+    """The words of its clause that no other number of its kind is nearer to. A bare number stands beside its word."""
+    if not value.unit:
+        return []
+    near = []
+    for mention, quantity in fitting:
+        gap = _between(value, mention)
+        rivals = [_between(other, mention) for other in found if other is not value and other.read_as(quantity)]
+        clause = sentence[min(mention.start, value.start) : max(mention.end, value.end)]
+        if gap < min(rivals, default=gap + 1) and not _ANOTHER_CLAUSE.search(clause):
+            near.append((gap + _APART, mention, quantity))
+    return near
+
+
+def _between(value: Value, mention: Mention) -> int:
+    return max(mention.start - value.end, value.start - mention.end, 0)
+
+
+def _gap(sentence: str, value: Value, mention: Mention, quantity: Quantity, found: Sequence[Value]) -> int | None:
+    """Characters between the two; None where they do not stand side by side."""
+    if value.start <= mention.start < value.end:  # the unit is its name
+        return 0 if quantity.unit == "FLOP/s" or _AT.search(sentence[: value.start]) else None
+    before = mention.end <= value.start
+    low, high = (mention.end, value.start) if before else (value.end, mention.start)
+    counted = not value.unit and not value.is_shape
+    rivals = [v for v in found if low <= v.start < high and not (counted and v.unit.lower().startswith("bit"))]
+    if low > high or rivals:
+        return None
+    between = sentence[low:high]
+    rule = _IS if before else _BESIDE if counted else _OF
+    return len(between) + before if rule.fullmatch(between) else None
+
+
+def _goes_on(sentence: str, last: Pair, value: Value) -> bool:
+    """Whether a value is one more of the same: in brackets, or enumerated where several can be true."""
+    if not value.unit or not value.read_as(last.quantity):
+        return False
+    between = sentence[last.value.end : value.start]
+    return bool(_ASIDE.fullmatch(between) or (last.quantity.many and _OR.fullmatch(between)))
