@@ -8,7 +8,7 @@ from ingest.extract.values import Value, values
 from kb.quantities import Mention, Quantity, quantities
 
 _BESIDE = re.compile(
-    r"[\s,]*(?:(?!(?:of|for|in|per|and|or|with|to|by|the|an?|from|on|as|is|are|at)\b)[\w/-]+\s+|\([^()]{1,12}\)\s*){0,4}",
+    r"[\s,-]*(?:(?!(?:of|for|in|per|and|or|with|to|by|the|an?|from|on|as|is|are|at)\b)[\w/-]+\s+|\([^()]{1,12}\)\s*){0,4}",
     re.IGNORECASE,
 )
 """Between a count and what it counts: only adjectives."""

@@ -47,13 +47,17 @@ def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator
         sentence = text[start:end]
         for found in stated(sentence, around=around, subjects=subjects):
             yield replace(found, start=start, end=end)
-        if names := subjects.most_specific(n.target for n in _named(sentence, subjects)):
+        if names := subjects.most_specific(n.target for n in _named(sentence, around, subjects)):
             around = replace(around, targets=names)
 
 
-def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
-    """The facts of one sentence, all of which is their span."""
-    named = _named(sentence, subjects)
+def stated(sentence: str, *, around: Around, subjects: Subjects, topic: Sequence[Quantity] = ()) -> Iterator[Found]:
+    """The facts of one sentence, all of which is their span.
+
+    Args:
+        topic: What it may go on about without a name, the likeliest first.
+    """
+    named = _named(sentence, around, subjects)
     if len(sentence) > MAX_SENTENCE or _THOUGHT.search(sentence) or (not named and _VAGUE.search(sentence)):
         return
     whole = (0, len(sentence))
@@ -74,9 +78,10 @@ def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
             yield Found(target, quantity.name, pair.number, pair.unit, tuple(own), *whole)
 
 
-def _named(sentence: str, subjects: Subjects) -> list[Named]:
-    """What it speaks of, without what it only compares that with."""
-    return [n for n in subjects.named(sentence) if not _COMPARED.search(sentence[: n.start])]
+def _named(sentence: str, around: Around, subjects: Subjects) -> list[Named]:
+    """What it speaks of: not what it compares that with, nor the family of the chip that a heading names."""
+    wider = subjects.families_of(around.targets) if around.targets != (subjects.own,) else frozenset()
+    return [n for n in subjects.named(sentence) if n.target not in wider and not _COMPARED.search(sentence[: n.start])]
 
 
 def _owners(sentence: str, named: Sequence[Named], value: Value) -> tuple[str, ...]:

@@ -73,6 +73,9 @@ class Subjects:
             return [named for named in found if named.target not in self._makers]
         return [Named(n.start, n.end, UNKNOWN) if n.target in self._makers else n for n in found]
 
+    def families_of(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset(a for name in names if name for a in self._targets.lineage(name)[1:])
+
     def all_of(self, text: str) -> tuple[str, ...]:
         """The most specific targets that a text names."""
         return self.most_specific(named.target for named in self.named(text))
@@ -91,8 +94,7 @@ class Subjects:
     def most_specific(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of which none is an ancestor of another."""
         distinct = tuple(dict.fromkeys(names))
-        above = {a for n in distinct if n for a in self._targets.lineage(n)[1:]}
-        return tuple(n for n in distinct if n not in above)
+        return tuple(n for n in distinct if n not in self.families_of(distinct))
 
     def of_headings(self, titles: Iterable[str]) -> tuple[str, ...]:
         """Of the innermost heading that names targets; empty when none does."""
