@@ -51,12 +51,8 @@ def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator
             around = replace(around, targets=names)
 
 
-def stated(sentence: str, *, around: Around, subjects: Subjects, topic: Sequence[Quantity] = ()) -> Iterator[Found]:
-    """The facts of one sentence, all of which is their span.
-
-    Args:
-        topic: What it may go on about without a name, the likeliest first.
-    """
+def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
+    """The facts of one sentence, all of which is their span."""
     named = _named(sentence, around, subjects)
     if len(sentence) > MAX_SENTENCE or _THOUGHT.search(sentence) or (not named and _VAGUE.search(sentence)):
         return
