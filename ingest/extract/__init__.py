@@ -6,7 +6,7 @@ from ingest.builder import Block, Kind, ParsedDocument
 from ingest.extract.cells import Around, Found, plain
 from ingest.extract.instructions import instruction_shapes
 from ingest.extract.labels import as_share
-from ingest.extract.sentences import sentence_facts
+from ingest.extract.sentences import listed, sentence_facts
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
 from kb.catalog import FactRecord
@@ -43,6 +43,9 @@ def _found(
     if block.table or block.kind is Kind.CODE:
         for found in instruction_shapes(text, around=around.targets, subjects=subjects):
             yield found, Form.TABLE, block.start
+    if block.kind is Kind.CODE:
+        for found in listed(text, around=around, subjects=subjects):
+            yield found, Form.SENTENCE, block.start
     elif block.kind in (Kind.TEXT, Kind.ITEM):
         for found in sentence_facts(plain(text), around=around, subjects=subjects):
             yield found, Form.SENTENCE, block.start
@@ -67,18 +70,24 @@ class _Outline:
     def around(self, block: Block) -> Around:
         """To be asked of each block in turn."""
         text = plain(self._document.text[block.start : block.end])
-        indent = len(text) - len(text.lstrip()) if block.kind is Kind.ITEM else -1
+        indent = -1 if block.kind is Kind.TEXT else len(text) - len(text.lstrip())
         if block.section != self._section:
             self._section, self._above = block.section, []
         self._above = [(i, above) for i, above in self._above if i < indent]
         texts = [above for _, above in reversed(self._above)]
-        owners = next((names for above in texts if (names := self._subjects.all_of(above))), ())
+        owners = next(
+            (names for above in texts if (names := self._subjects.all_of(above)) and self._owns(above, names)), ()
+        )
         if block.kind in (Kind.TEXT, Kind.ITEM):
             self._above.append((indent, text))
         return Around(
             owners or self._owners[block.section],
             tuple(as_share(above) for above in (*texts, self._headings[block.section][-1])),
         )
+
+    def _owns(self, above: str, names: tuple[str, ...]) -> bool:
+        """Whether what introduces a list says whose it is: a stranger only where it ends with a colon."""
+        return UNKNOWN not in names or above.rstrip().endswith(":")
 
 
 def _titles(document: ParsedDocument, section: int | None) -> list[str]:

@@ -10,10 +10,10 @@ from kb.units import WRITTEN, Unit, unit_of
 _UNIT = re.compile(rf"(?<![A-Za-z])(?:{WRITTEN})(?![A-Za-z])")
 _NO_UNIT = re.compile(r"(?<![(\[])\b[BbW]\b(?![)\]])|(?<![A-Za-z\d])\d+[ -]?bits?\b")
 """A letter is no unit by itself unless it stands in brackets, and `32-bit` says of which kind something is."""
-_SHARE = re.compile(r"(?:\bper|/|\beach|\bevery)\s*(?P<number>\d+\s+)?(?:active\s+)?$", re.IGNORECASE)
+_SHARE = re.compile(r"(?:\bper|/|\beach|\bevery)[\s-]*(?P<number>\d+\s+)?(?:active\s+)?$", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:^|[.,;:]\s)\W*(?:(?:the|an?|one|a single|all|both)\s+)(?:[\w-]+\s+){0,2}$", re.IGNORECASE)
 _TOTAL = re.compile(
-    r"\b(?:in\s+total|total\s+(?:on-chip|of\s+\d)|aggregate|distributed\s+among|across\s+all)\b", re.IGNORECASE
+    r"\b(?:in\s+total|total\s+(?:on-chip|of\s+[\d.,]+)|aggregate|distributed\s+among|across\s+all)\b", re.IGNORECASE
 )
 _HAS = re.compile(
     r"[^.;:]{0,60}?\b(?:has|have|contains?|includes?|provides?|supports?|comes?|holds?|can|consists?|features?|offers?)\b"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingest.extract.values import Value, values
 from kb.quantities import Mention, Quantity, quantities
@@ -61,8 +61,9 @@ def pairs(sentence: str, nameless: str) -> Iterator[Pair]:
         nameless: The sentence with blanks in place of the chips that it names.
     """
     known = quantities()
-    mentions = [(m, known.by_name[m.means]) for m in known.names.mentions(sentence)]
     found = [v for v in values(sentence) if not sentence[: v.start].rstrip().lower().endswith("per")]
+    units = [replace(m, start=v.start, end=v.end) for v in found for m in known.names.mentions(v.unit)]
+    mentions = [(m, known.by_name[m.means]) for m in (*known.names.mentions(sentence), *units)]
     last: Pair | None = None
     for value in found:
         fitting = [(m, q) for m, q in mentions if value.read_as(q)]
@@ -97,6 +98,8 @@ def _same_clause(
         return []
     near = []
     for mention, quantity in fitting:
+        if quantity.unit == "bit":  # many things have a width
+            continue
         gap = _between(value, mention)
         rivals = [_between(other, mention) for other in found if other is not value and other.read_as(quantity)]
         clause = sentence[min(mention.start, value.start) : max(mention.end, value.end)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 from ingest.extract.cells import Around, Found, cell_facts
-from ingest.extract.labels import conditions, share
+from ingest.extract.labels import Label, conditions, share
 from ingest.extract.pairing import pairs
 from ingest.extract.subjects import UNKNOWN, Named, Subjects
 from ingest.extract.values import Value, values
@@ -19,14 +19,14 @@ _ENTRY = re.compile(
 """`Registers per thread: 255`: the label of a table and its cell."""
 _THOUGHT = re.compile(
     r"""\b(?:suppose|assum\w+|would|let(?:'s|’s)|imagine|measured|achiev\w+|observ\w+|benchmark\w*|
-    consum\w+|tun\w+|spill\w*|matrix\s+of|batch|tile\s+of|speedup|faster|slower|experiment\w*|th(?:is|e)\s+kernel)\b""",
+    consum\w+|tun\w+|spill\w*|matrix\s+of|batch|tile\s+of|speedup|experiment\w*|th(?:is|e)\s+kernel)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Words of sentences that tell of a program, a measurement or a thought, not of the hardware."""
 _VAGUE = re.compile(
     r"""\b(?:e\.g|example|i\.e|say|if|could|should|we|our|you|your|not|never|less\s+than|more\s+than|fewer|half(?!.precision)|utiliz\w+|rounds?|
     requir\w+|allocat\w+|reserv\w+|configur\w+|instead|previous\w*|earlier|sav\w+|overhead|problem|only\s+need\w*|
-    traffic|transfer\w*|roughly)\b""",
+    traffic|transfer\w*|roughly|faster|slower)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Words of sentences that may tell of such, where they name no chip."""
@@ -49,6 +49,22 @@ def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator
             yield replace(found, start=start, end=end)
         if names := subjects.most_specific(n.target for n in _named(sentence, around, subjects)):
             around = replace(around, targets=names)
+
+
+def listed(text: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
+    """The facts of lines such as `Maximum warps per SM: 64` in a block of code; spans are in `text`."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        if (
+            (entry := _ENTRY.fullmatch(line))
+            and ":" in line
+            and any(sure for _, sure in Label(entry["label"]).quantities())
+        ):
+            owners = subjects.all_of(line) or around.targets
+            if UNKNOWN not in owners:
+                span = (start, start + len(line.rstrip()))
+                yield from cell_facts(entry["rest"], span, [entry["label"]], replace(around, targets=owners), subjects)
+        start += len(line)
 
 
 def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
