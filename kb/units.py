@@ -18,7 +18,8 @@ PIECES = ("1", "lane", "thread")
 _THINGS = {
     "byte": r"B|[Bb]ytes?",
     "bit": r"b|[Bb]its?",
-    "FLOP": r"(?:[Ff][Ll])?[Oo][Pp][Ss]?|F",
+    "FLOP": r"(?:[Ff][Ll])?[Oo][Pp][Ss]?|F|(?:[Ff]loating[- ]point\s+)?[Oo]perations?",
+    "MAC": r"(?:MAC|FMA)s?(?:\s+operations?)?",
     "Hz": r"[Hh][Zz]",
     "W": r"W|[Ww]atts?",
     "s": r"s|secs?|seconds?",
@@ -26,6 +27,8 @@ _THINGS = {
     "thread": r"[Tt]hreads?|work-?items?",
     "1": "1?",
 }
+_WORTH = {"bit": ("byte", 1 / 8), "MAC": ("FLOP", 2.0)}
+"""What is counted in something else: a multiplication with its addition is two operations."""
 _RATES = {
     "/s": r"\s*/\s*s(?:ec(?:ond)?)?|ps|\s+per\s+sec(?:ond)?",
     "/clock": r"\s*/\s*(?:clock|clk|cycle|CLOCK|Clock)|\s+per\s+(?:clock|cycle)(?:\s+cycle)?|\s+each\s+cycle",
@@ -38,7 +41,8 @@ _ON_CHIP = {"k", "K", "M"}
 
 WRITTEN = (
     rf"(?:[KMGT]i|[kKMGTPE]|[gmtp](?=flop)|(?i:{'|'.join(_SPELT_OUT)}))?"
-    r"(?:B|[Bb]ytes?|b(?![a-z])|b(?=ps\b)|[Bb]its?|[Ff][Ll][Oo][Pp][Ss]?|OP[Ss]|(?<=[GTP])F(?![A-Za-z0-9]))"
+    r"(?:B|[Bb]ytes?|b(?![a-z])|b(?=ps\b)|[Bb]its?|[Ff][Ll][Oo][Pp][Ss]?|OP[Ss]|(?<=[GTP])F(?![A-Za-z0-9])"
+    r"|(?:(?:MAC|FMA)s?(?:\s+operations?)?|(?:[Ff]loating[- ]point\s+)?[Oo]perations?)(?=\s*/|\s+per\s))"
     r"(?:\s*/\s*(?:s(?:ec(?:ond)?)?|clock|clk|cycle|CLOCK|Clock)\b|ps\b"
     r"|\s+per\s+(?:sec(?:ond)?|clock(?:\s+cycle)?|cycle)\b|\s+each\s+cycle\b)?"
     r"|[kMG]?[Hh]z|W(?:atts)?\b"
@@ -61,12 +65,13 @@ def unit_of(text: str) -> Unit | None:
         return None
     thing = next(name for i, name in enumerate(_THINGS) if match[f"t{i}"] is not None)
     rate = next((name for i, name in enumerate(_RATES) if match[f"r{i}"] is not None), "")
-    if thing == "FLOP" and not rate:
+    if thing in ("FLOP", "MAC") and not rate:
         rate = "/s"  # TFLOPS and TOPS are rates by their own name
     if thing in PIECES and (match["prefix"] or rate):
         return None
     scale = _scale(match["prefix"] or "", binary_k=thing == "byte" and not rate)
-    return Unit("byte" + rate, scale / 8) if thing == "bit" else Unit(thing + rate, scale)
+    counted, worth = _WORTH.get(thing, (thing, 1.0))
+    return Unit(counted + rate, scale * worth)
 
 
 def _scale(prefix: str, *, binary_k: bool) -> float:

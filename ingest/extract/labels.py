@@ -11,6 +11,8 @@ _UNIT = re.compile(rf"(?<![A-Za-z])(?:{WRITTEN})(?![A-Za-z])")
 _NO_UNIT = re.compile(r"(?<![(\[])\b[BbW]\b(?![)\]])|(?<![A-Za-z\d])\d+[ -]?bits?\b")
 """A letter is no unit by itself unless it stands in brackets, and `32-bit` says of which kind something is."""
 _SHARE = re.compile(r"(?:\bper|/|\beach|\bevery)[\s-]*(?P<number>\d+\s+)?(?:active\s+)?$", re.IGNORECASE)
+_EACH = re.compile(r"(?<=s)(?:\s+of\s+[\d.,]+\s*\w+$|\s*,?\s*(?:with\s+)?each\s+\w)")
+"""Behind several of which each has what follows: `16 banks of 4 KB`, `132 SMs, each of which has`."""
 _SUBJECT = re.compile(r"(?:^|[.,;:]\s)\W*(?:(?:the|an?|one|a single|all|both)\s+)(?:[\w-]+\s+){0,2}$", re.IGNORECASE)
 _TOTAL = re.compile(
     r"\b(?:in\s+total|total\s+(?:on-chip|of\s+[\d.,]+)|aggregate|distributed\s+among|across\s+all)\b", re.IGNORECASE
@@ -89,6 +91,8 @@ def share(texts: Sequence[str]) -> str:
             if before := _SHARE.search(text[: mention.start]):
                 number = f"{before['number'].strip()} " if before["number"] else ""
                 return f"per {number}{mention.means}{'s' if number else ''}"
+            if _EACH.match(text, mention.end):
+                return f"per {mention.means}"
     for text in texts:
         if _TOTAL.search(text):
             return "per device"

@@ -18,10 +18,13 @@ _OF = re.compile(
 """Between a measured value and what it measures."""
 _IS = re.compile(
     r"""[\s"'`)*]*(?:\([^()]{0,40}\))?[\s"'`)*]*(?:per\s\w+(?:\s\w+)?)?\s*(?:size|count|number|capacity|width|bandwidth|rate|frequency|speed|limit|file|memory)?s?\s*
-    (?:(?:is|are|was|of|=|:|has|have|at|to|up|a|an|the|with|total|about|most|maximum|limited|can|be|store|stores|contains?|around|approximately|theoretical|peak|running|fixed|sized|set|for|on|of|in|as|each|,|-|—|–|\()\s*){0,6}""",
+    (?:(?:is|are|was|of|=|:|has|have|at|to|up|a|an|the|with|total|about|most|maximum|limited|can|be|store|stores|contains?|around|approximately|theoretical|peak|running|fixed|sized|set|ranges?|from|between|\d+\s+to|process(?:es)?|operates?|for|on|of|in|as|each|,|-|—|–|\()\s*){0,6}""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Between what is measured and its value."""
+_NO_COUNT = re.compile(r"[\s-]?(?:deep|way|stages?|cycles?|times|entry|entries|years?|percent|%)\b", re.IGNORECASE)
+"""Behind a number of something that has no name here."""
+_HAS = re.compile(r"\b(?:has|have|with|contains?|stores?|supports?|can)\b", re.IGNORECASE)
 _AT = re.compile(r"(?:@|\bat|\brun|\bup\sto|^\W*)\s*$", re.IGNORECASE)
 """Before a rate of clocks that nothing else is said of."""
 _ANOTHER_CLAUSE = re.compile(r"[;:]|\.\s")
@@ -61,7 +64,8 @@ def pairs(sentence: str, nameless: str) -> Iterator[Pair]:
         nameless: The sentence with blanks in place of the chips that it names.
     """
     known = quantities()
-    found = [v for v in values(sentence) if not sentence[: v.start].rstrip().lower().endswith("per")]
+    found = [v for v in values(sentence) if not _NO_COUNT.match(sentence, v.end)]
+    found = [v for v in found if not sentence[: v.start].rstrip().lower().endswith("per")]
     units = [replace(m, start=v.start, end=v.end) for v in found for m in known.names.mentions(v.unit)]
     mentions = [(m, known.by_name[m.means]) for m in (*known.names.mentions(sentence), *units)]
     last: Pair | None = None
@@ -119,10 +123,10 @@ def _gap(sentence: str, value: Value, mention: Mention, quantity: Quantity, foun
     before = mention.end <= value.start
     low, high = (mention.end, value.start) if before else (value.end, mention.start)
     counted = not value.unit and not value.is_shape
-    rivals = [v for v in found if low <= v.start < high and not (counted and v.unit.lower().startswith("bit"))]
-    if low > high or rivals:
-        return None
+    rivals = any(low <= v.start < high and v.read_as(quantity) for v in found)
     between = sentence[low:high]
+    if low > high or rivals or (before and counted and _HAS.search(between)):
+        return None
     rule = _IS if before else _BESIDE if counted else _OF
     return len(between) + before if rule.fullmatch(between) else None
 

@@ -118,13 +118,13 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _clauses(sentence: str, value: Value) -> tuple[str, ...]:
-    """What stands in brackets behind a value, around it between commas, before that, and behind it."""
+    """What stands in brackets behind a value, around it between commas, up to it, and behind it."""
     start = max(sentence.rfind(mark, 0, value.start) for mark in (",", ";", ":", "(", " and ")) + 1
     end = min((at for mark in (",", ";", "(", " and ") if (at := sentence.find(mark, value.end)) >= 0), default=-1)
     end = len(sentence) if end < 0 else end
     aside = match[1] if (match := _ASIDE.match(sentence, value.end)) and not any(values(match[1])) else ""
     behind = re.split(r"[;(]", sentence[end:].lstrip(" ,"), maxsplit=1)[0]
-    return aside, sentence[start:end], sentence[:start], "" if any(values(behind)) else behind
+    return aside, sentence[start:end], sentence[: value.end], "" if any(values(behind)) else behind
 
 
 def _distance(start: int, end: int, value: Value) -> tuple[int, int]:
