@@ -16,7 +16,7 @@ PIECES = ("1", "lane", "thread")
 """Kinds of what is counted one by one: no fraction of it is sensible, and one can stand for another."""
 
 _THINGS = {
-    "byte": r"B|[Bb]ytes?",
+    "byte": r"B|[Bb]ytes?|字节",
     "bit": r"b|[Bb]its?",
     "FLOP": r"(?:[Ff][Ll])?[Oo][Pp][Ss]?|F|(?:[Ff]loating[- ]point\s+)?[Oo]perations?",
     "MAC": r"(?:MAC|FMA)s?(?:\s+operations?)?",
@@ -31,7 +31,7 @@ _WORTH = {"bit": ("byte", 1 / 8), "MAC": ("FLOP", 2.0)}
 """What is counted in something else: a multiplication with its addition is two operations."""
 _RATES = {
     "/s": r"\s*/\s*s(?:ec(?:ond)?)?|ps|\s+per\s+sec(?:ond)?",
-    "/clock": r"\s*/\s*(?:clock|clk|cycle|CLOCK|Clock)|\s+per\s+(?:clock|cycle)(?:\s+cycle)?|\s+each\s+cycle",
+    "/clock": r"\s*/\s*(?:clock|clk|cyc(?:le)?|CLOCK|Clock)|\s+per\s+(?:clock|cycle)(?:\s+cycle)?|\s+each\s+cycle",
 }
 _SPELT_OUT = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P"}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
@@ -41,9 +41,9 @@ _ON_CHIP = {"k", "K", "M"}
 
 WRITTEN = (
     rf"(?:[KMGT]i|[kKMGTPE]|[gmtp](?=flop)|(?i:{'|'.join(_SPELT_OUT)}))?"
-    r"(?:B|[Bb]ytes?|b(?![a-z])|b(?=ps\b)|[Bb]its?|[Ff][Ll][Oo][Pp][Ss]?|OP[Ss]|(?<=[GTP])F(?![A-Za-z0-9])"
+    r"(?:B|[Bb]ytes?|字节|b(?![a-z])|b(?=ps\b)|[Bb]its?|[Ff][Ll][Oo][Pp][Ss]?|OP[Ss]|(?<=[GTP])F(?![A-Za-z0-9])"
     r"|(?:(?:MAC|FMA)s?(?:\s+operations?)?|(?:[Ff]loating[- ]point\s+)?[Oo]perations?)(?=\s*/|\s+per\s))"
-    r"(?:\s*/\s*(?:s(?:ec(?:ond)?)?|clock|clk|cycle|CLOCK|Clock)\b|ps\b"
+    r"(?:\s*/\s*(?:s(?:ec(?:ond)?)?|clock|clk|cyc(?:le)?|CLOCK|Clock)\b|ps\b"
     r"|\s+per\s+(?:sec(?:ond)?|clock(?:\s+cycle)?|cycle)\b|\s+each\s+cycle\b)?"
     r"|[kMG]?[Hh]z|W(?:atts)?\b"
 )

@@ -75,19 +75,17 @@ class _Outline:
             self._section, self._above = block.section, []
         self._above = [(i, above) for i, above in self._above if i < indent]
         texts = [above for _, above in reversed(self._above)]
-        owners = next(
-            (names for above in texts if (names := self._subjects.all_of(above)) and self._owns(above, names)), ()
-        )
+        owners = self._owners[block.section]
+        for above in reversed(texts):
+            names = self._subjects.all_of(above)
+            if UNKNOWN not in names or above.rstrip().endswith(":"):
+                owners = self._subjects.narrowed(names, owners if owners != (self._subjects.own,) else ()) or owners
         if block.kind in (Kind.TEXT, Kind.ITEM):
             self._above.append((indent, text))
         return Around(
-            owners or self._owners[block.section],
+            owners,
             tuple(as_share(above) for above in (*texts, self._headings[block.section][-1])),
         )
-
-    def _owns(self, above: str, names: tuple[str, ...]) -> bool:
-        """Whether what introduces a list says whose it is: a stranger only where it ends with a colon."""
-        return UNKNOWN not in names or above.rstrip().endswith(":")
 
 
 def _titles(document: ParsedDocument, section: int | None) -> list[str]:

@@ -60,7 +60,9 @@ def conditions(quantity: Quantity, texts: Sequence[str]) -> list[list[str]]:
     known = quantities().conditions
     fixed: list[str] = []
     if "density" in quantity.needs:
-        fixed += _first(known["density"], texts) + _first(known["engine"], texts)
+        fixed += _first(known["density"], texts)
+    if "engine" in (*quantity.needs, *quantity.may):
+        fixed += _first(known["engine"], texts)
     if "per" in (*quantity.needs, *quantity.may) and (per := share(texts) or (quantity.per and f"per {quantity.per}")):
         fixed.append(per)
     if "direction" in quantity.needs:

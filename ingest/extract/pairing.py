@@ -18,7 +18,7 @@ _OF = re.compile(
 """Between a measured value and what it measures."""
 _IS = re.compile(
     r"""[\s"'`)*]*(?:\([^()]{0,40}\))?[\s"'`)*]*(?:per\s\w+(?:\s\w+)?)?\s*(?:size|count|number|capacity|width|bandwidth|rate|frequency|speed|limit|file|memory)?s?\s*
-    (?:(?:is|are|was|of|=|:|has|have|at|to|up|a|an|the|with|total|about|most|maximum|limited|can|be|store|stores|contains?|around|approximately|theoretical|peak|running|fixed|sized|set|ranges?|from|between|\d+\s+to|process(?:es)?|operates?|for|on|of|in|as|each|,|-|—|–|\()\s*){0,6}""",
+    (?:(?:is|are|was|of|=|:|has|have|at|to|up|a|an|the|with|total|about|most|maximum|limited|can|be|store|stores|contains?|around|approximately|theoretical|peak|running|fixed|sized|set|ranges?|from|between|\d+\s+to|process(?:es)?|operates?|for|on|of|in|as|each|大小|容量|为|是|：|（|,|-|—|–|\()\s*){0,6}""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Between what is measured and its value."""

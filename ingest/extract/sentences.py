@@ -25,7 +25,7 @@ _THOUGHT = re.compile(
 """Words of sentences that tell of a program, a measurement or a thought, not of the hardware."""
 _VAGUE = re.compile(
     r"""\b(?:e\.g|example|i\.e|say|if|could|should|we|our|you|your|not|never|less\s+than|more\s+than|fewer|half(?!.precision)|utiliz\w+|rounds?|
-    requir\w+|allocat\w+|reserv\w+|configur\w+|instead|previous\w*|earlier|sav\w+|overhead|problem|only\s+need\w*|
+    allocat\w+|reserv\w+|configur\w+|instead|previous\w*|earlier|sav\w+|overhead|problem|only\s+need\w*|
     traffic|transfer\w*|roughly|faster|slower)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -84,7 +84,7 @@ def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
     for pair in pairs(sentence, subjects.without_names(sentence)):
         quantity, texts = pair.quantity, (*_clauses(sentence, pair.value), *around.texts)
         owners = _owners(sentence, named, pair.value) or around.targets
-        if UNKNOWN in owners or (pair.loose and "per" in quantity.needs and not (named or share(texts))):
+        if UNKNOWN in owners or (pair.loose and not quantity.per and "per" in quantity.needs and not share(texts)):
             continue
         for own, target in product(conditions(quantity, texts), owners):
             yield Found(target, quantity.name, pair.number, pair.unit, tuple(own), *whole)

@@ -97,11 +97,16 @@ class Subjects:
         return tuple(n for n in distinct if n not in self.families_of(distinct))
 
     def of_headings(self, titles: Iterable[str]) -> tuple[str, ...]:
-        """Of the innermost heading that names targets; empty when none does."""
-        for title in reversed(tuple(titles)):
-            if names := self.all_of(title):
-                return names
-        return ()
+        """Of the innermost heading that names targets, and of the chip above it if that names only its family."""
+        names: tuple[str, ...] = ()
+        for title in titles:
+            names = self.narrowed(self.all_of(title), names) or names
+        return names
+
+    def narrowed(self, names: Iterable[str], around: Iterable[str]) -> tuple[str, ...]:
+        """Without the families of what stands around."""
+        wider = self.families_of(around)
+        return tuple(name for name in names if name not in wider)
 
 
 @lru_cache(maxsize=64)

@@ -15,11 +15,14 @@ _TO_SIXTEEN = "two three four five six seven eight nine ten eleven twelve thirte
 _WORDS = {word: number for number, word in enumerate(_TO_SIXTEEN.split(), start=2)}
 _WORDS |= {"twenty-four": 24, "thirty-two": 32, "sixty-four": 64}
 _PREFIX_ALONE = r"[KkMG](?![A-Za-z])"
-_TYPE = r"(?i:(?:dense|sparse|bf16|fp16|fp8|fp4|fp32|tf32|fp64|int8|int4|mxfp\d)\s?){1,2}"
+_TYPE = (
+    r"(?i:(?:dense|sparse|(?:mx|nv|oc|c)?[bft]?fp?\d{1,2}|bfloat16|float16|u?int\d{1,2})"
+    r"(?:\s*(?:[/,&+]|\band\b)?\s*)){1,5}"
+)
 _VALUE = re.compile(
     rf"(?<![\w.,/^-])(?P<about>[~≈]\s?)?"
     rf"(?:{_ROWS}|(?P<shape>{_SHAPE})|{_POWER}|(?P<number>{_NUMBER})|(?P<word>(?i:{'|'.join(_WORDS)})))"
-    rf"(?:[\s-]{{0,3}}(?:{_TYPE}\s)?(?P<unit>{WRITTEN})|(?P<prefix>{_PREFIX_ALONE})|x(?=\s+[A-Za-z]))?(?![\w^]|[.,]\d)",
+    rf"(?:[\s-]{{0,3}}(?:{_TYPE})?(?P<unit>{WRITTEN})|(?P<prefix>{_PREFIX_ALONE})|x(?=\s+[A-Za-z]))?(?![\w^]|[.,]\d)",
 )
 
 
