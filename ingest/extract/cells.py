@@ -57,7 +57,7 @@ def cell_facts(
     Args:
         labels: What it is called, the nearest first. Where they name no quantity, the nearest text around may.
     """
-    names = list(dict.fromkeys(n for text in labels for n in (text, subjects.without_names(text)) if n.strip()))
+    names = list(dict.fromkeys(n for text in labels for n in (subjects.without_names(text), text) if n.strip()))
     plain_names = [text for text in labels if not subjects.named(text)]
     texts = [*labels, *around.texts]
     for piece in pieces(text):
@@ -97,8 +97,8 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
         written, counted = ("", None) if value.unit else _unit((text, *labels))
         found = [
             (quantity, read, sure)
-            for quantity, sure in Label(text).quantities()
-            if (read := value.read_as(quantity, counted))
+            for quantity, sure, loose in Label(text).meanings()
+            if (read := value.read_as(quantity, counted)) and not (loose and not (quantity.per and (value.counts or counted)))
         ]
         found = [entry for entry in found if entry[2]] or found
         if found:
@@ -109,7 +109,7 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
 
 def _by_unit(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str], bool] | None:
     """What is called by its unit alone, under labels that name nothing else: `INT8 | 624 TOPS`."""
-    others = {q.unit for text in labels for q, _ in Label(text).quantities()} - {SHAPE, *PIECES}
+    others = {q.unit for text in labels for q in Label(text).quantities} - {SHAPE, *PIECES}
     return None if others or not value.unit else _quantity(value, [f"{text} {value.unit}" for text in labels])
 
 

@@ -35,15 +35,19 @@ class Label:
         found = [m.group() for m in _UNIT.finditer(_NO_UNIT.sub(" ", self.text))]
         return (found[-1], unit_of(found[-1])) if found else ("", None)
 
-    def quantities(self) -> list[tuple[Quantity, bool]]:
-        """What it calls by their names, and whether it says nothing else: then it can mean nothing more special."""
+    def meanings(self) -> list[tuple[Quantity, bool, bool]]:
+        """What it calls by their names, whether it says nothing else, and whether its word often means other things."""
         known = quantities()
-        found: dict[Quantity, bool] = {}
+        found: dict[Quantity, tuple[bool, bool]] = {}
         for mention in known.names.mentions(self.text):
             others = self._other_words(self.text[: mention.start] + " " + self.text[mention.end :])
             if others <= MOST_OTHER_WORDS:
-                found.setdefault(known.by_name[mention.means], others == 0 and not mention.loose)
-        return list(found.items())
+                found.setdefault(known.by_name[mention.means], (others == 0 and not mention.loose, mention.loose))
+        return [(quantity, sure, loose) for quantity, (sure, loose) in found.items()]
+
+    @property
+    def quantities(self) -> list[Quantity]:
+        return [quantity for quantity, _, _ in self.meanings()]
 
     def _other_words(self, rest: str) -> int:
         for vocabulary in quantities().conditions.values():

@@ -127,6 +127,8 @@ def _gap(sentence: str, value: Value, mention: Mention, quantity: Quantity, foun
     between = sentence[low:high]
     if low > high or rivals or (before and counted and _HAS.search(between)):
         return None
+    if counted and mention.loose and (before or not sentence[: mention.end].endswith("s")):
+        return None  # `lane 25` is no count
     rule = _IS if before else _BESIDE if counted else _OF
     return len(between) + before if rule.fullmatch(between) else None
 

@@ -25,7 +25,7 @@ _THOUGHT = re.compile(
 """Words of sentences that tell of a program, a measurement or a thought, not of the hardware."""
 _VAGUE = re.compile(
     r"""\b(?:e\.g|example|i\.e|say|if|could|should|we|our|you|your|not|never|less\s+than|more\s+than|fewer|half(?!.precision)|utiliz\w+|rounds?|
-    allocat\w+|reserv\w+|configur\w+|instead|previous\w*|earlier|sav\w+|overhead|problem|only\s+need\w*|
+    requir\w+(?!.{0,60}align)|allocat\w+|reserv\w+|configur\w+|instead|previous\w*|earlier|sav\w+|overhead|problem|only\s+need\w*|
     traffic|transfer\w*|roughly|faster|slower)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -58,7 +58,7 @@ def listed(text: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
         if (
             (entry := _ENTRY.fullmatch(line))
             and ":" in line
-            and any(sure for _, sure in Label(entry["label"]).quantities())
+            and any(sure for _, sure, _ in Label(entry["label"]).meanings())
         ):
             owners = subjects.all_of(line) or around.targets
             if UNKNOWN not in owners:
