@@ -98,7 +98,8 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
         found = [
             (quantity, read, sure)
             for quantity, sure, loose in Label(text).meanings()
-            if (read := value.read_as(quantity, counted)) and not (loose and not (quantity.per and (value.counts or counted)))
+            if (read := value.read_as(quantity, counted))
+            and (not loose or (quantity.per and (value.counts or counted)))  # a bare number under `lanes` is an index
         ]
         found = [entry for entry in found if entry[2]] or found
         if found:
