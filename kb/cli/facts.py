@@ -108,7 +108,7 @@ def conflicts(
 def accept(key: FactId, reason: Reason = "") -> None:
     """Let a fact hold, whatever others say.
 
-    Example: kb facts accept ff6b730d8a7b --reason "measured it"
+    Example: kb facts accept aa1ca5474da1 --reason "measured it"
     """
     _decide(key, "accepted", reason)
 
@@ -117,7 +117,7 @@ def accept(key: FactId, reason: Reason = "") -> None:
 def reject(key: FactId, reason: Reason = "") -> None:
     """Keep a fact out of the profile.
 
-    Example: kb facts reject ff6b730d8a7b --reason "of the sparse rate"
+    Example: kb facts reject aa1ca5474da1 --reason "of the sparse rate"
     """
     _decide(key, "rejected", reason)
 
@@ -126,7 +126,7 @@ def reject(key: FactId, reason: Reason = "") -> None:
 def reopen(key: FactId) -> None:
     """Take back what was decided about a fact.
 
-    Example: kb facts reopen ff6b730d8a7b
+    Example: kb facts reopen aa1ca5474da1
     """
     _decide(key, None, "")
 

@@ -140,7 +140,7 @@ def cite(
 
     Shows the file and its lines as they were read. `ID.N` says what stands in the Nth cell of a table's row.
 
-    Example: kb cite 4be1a0c2d9f3
+    Example: kb cite aefeba3145ed
 
     Exit status: 0 when the citation holds, 1 when the id is unknown or the stored text was altered.
     """
