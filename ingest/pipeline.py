@@ -169,7 +169,7 @@ class Ingest:
         for document, report in changed:
             pending.append((document, report))
             windows += sum(len(c.windows) for c in document.chunks)
-            if windows >= BATCH_WINDOWS:
+            if windows >= BATCH_WINDOWS or self.embedder is None:
                 self._flush(pending)
                 pending, windows = [], 0
         self._flush(pending)
