@@ -6,7 +6,7 @@ from ingest.builder import Block, Kind, ParsedDocument
 from ingest.extract.cells import Around, Found, plain
 from ingest.extract.instructions import instruction_shapes
 from ingest.extract.labels import as_share
-from ingest.extract.sentences import listed, sentence_facts
+from ingest.extract.sentences import sentence_facts, spec_lines
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
 from kb.catalog import FactRecord
@@ -44,7 +44,7 @@ def _found(
         for found in instruction_shapes(text, around=around.targets, subjects=subjects):
             yield found, Form.TABLE, block.start
     if block.kind is Kind.CODE:
-        for found in listed(text, around=around, subjects=subjects):
+        for found in spec_lines(text, around=around, subjects=subjects):
             yield found, Form.SENTENCE, block.start
     elif block.kind in (Kind.TEXT, Kind.ITEM):
         for found in sentence_facts(plain(text), around=around, subjects=subjects):

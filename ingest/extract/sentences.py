@@ -24,9 +24,9 @@ _THOUGHT = re.compile(
 )
 """Words of sentences that tell of a program, a measurement or a thought, not of the hardware."""
 _VAGUE = re.compile(
-    r"""\b(?:e\.g|example|i\.e|say|if|could|should|we|our|you|your|not|never|less\s+than|more\s+than|fewer|half(?!.precision)|utiliz\w+|rounds?|
-    requir\w+(?!.{0,60}align)|allocat\w+|reserv\w+|configur\w+|instead|previous\w*|earlier|sav\w+|overhead|problem|only\s+need\w*|
-    traffic|transfer\w*|roughly|faster|slower)\b""",
+    r"""\b(?:e\.g|example|i\.e|say|if|could|should|we|our|you|your|not|never|less\s+than|more\s+than|fewer|rounds?|
+    half(?!.precision)|requir\w+(?!.{0,60}align)|utiliz\w+|allocat\w+|reserv\w+|configur\w+|instead|previous\w*|
+    earlier|sav\w+|overhead|problem|only\s+need\w*|traffic|transfer\w*|roughly|faster|slower)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Words of sentences that may tell of such, where they name no chip."""
@@ -51,19 +51,14 @@ def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator
             around = replace(around, targets=names)
 
 
-def listed(text: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
+def spec_lines(text: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
     """The facts of lines such as `Maximum warps per SM: 64` in a block of code; spans are in `text`."""
     start = 0
     for line in text.splitlines(keepends=True):
-        if (
-            (entry := _ENTRY.fullmatch(line))
-            and ":" in line
-            and any(sure for _, sure, _ in Label(entry["label"]).meanings())
-        ):
-            owners = subjects.all_of(line) or around.targets
-            if UNKNOWN not in owners:
-                span = (start, start + len(line.rstrip()))
-                yield from cell_facts(entry["rest"], span, [entry["label"]], replace(around, targets=owners), subjects)
+        entry = _ENTRY.fullmatch(line)
+        if entry and ":" in line and any(sure for _, sure, _ in Label(entry["label"]).meanings()):
+            for found in _labelled(entry, subjects.all_of(line), around, subjects):
+                yield replace(found, start=start, end=start + len(line.rstrip()))
         start += len(line)
 
 
@@ -72,13 +67,9 @@ def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
     named = _named(sentence, around, subjects)
     if len(sentence) > MAX_SENTENCE or _THOUGHT.search(sentence) or (not named and _VAGUE.search(sentence)):
         return
-    whole = (0, len(sentence))
     if entry := _ENTRY.fullmatch(sentence):
-        owners = subjects.most_specific(n.target for n in named) or around.targets
-        if UNKNOWN in owners:
-            return
-        labelled = list(cell_facts(entry["rest"], whole, [entry["label"]], replace(around, targets=owners), subjects))
-        if labelled:
+        names = subjects.most_specific(n.target for n in named)
+        if labelled := list(_labelled(entry, names, around, subjects)):
             yield from labelled
             return
     for pair in pairs(sentence, subjects.without_names(sentence)):
@@ -87,7 +78,15 @@ def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
         if UNKNOWN in owners or (pair.loose and not quantity.per and "per" in quantity.needs and not share(texts)):
             continue
         for own, target in product(conditions(quantity, texts), owners):
-            yield Found(target, quantity.name, pair.number, pair.unit, tuple(own), *whole)
+            yield Found(target, quantity.name, pair.number, pair.unit, tuple(own), 0, len(sentence))
+
+
+def _labelled(entry: re.Match[str], names: tuple[str, ...], around: Around, subjects: Subjects) -> Iterator[Found]:
+    """The facts of `label: value`, all of which is their span."""
+    owners = names or around.targets
+    if UNKNOWN not in owners:
+        whole = (0, len(entry.string))
+        yield from cell_facts(entry["rest"], whole, [entry["label"]], replace(around, targets=owners), subjects)
 
 
 def _named(sentence: str, around: Around, subjects: Subjects) -> list[Named]:
