@@ -18,9 +18,6 @@ _CELL_REST = re.compile(
 """What may stand in a cell beside its value."""
 _ASIDE = re.compile(r"\(([^()]*\bper\s[^()]*)\)")
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[*`_\[\]]")
-_BREAK = re.compile(r"<br */?>", re.IGNORECASE)
-LINE_BREAK = "\x1f"
-"""Stands for `<br>` in a text without markup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +70,8 @@ def cell_facts(
 
 
 def pieces(text: str) -> list[str]:
-    """A cell without its asides, line by line, and those that say another share: `304 (38 per XCD)`."""
-    lines = _ASIDE.sub(" ", text).split(LINE_BREAK)
-    return [*lines, *_ASIDE.findall(text)]
+    """A cell without its asides, and those that say another share: `304 (38 per XCD)`."""
+    return [_ASIDE.sub(" ", text), *_ASIDE.findall(text)]
 
 
 def only_value(text: str) -> Value | None:
@@ -109,9 +105,10 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
 
 
 def _by_unit(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str], bool] | None:
-    """What is called by its unit alone, under labels that name nothing else: `INT8 | 624 TOPS`."""
+    """What is called by its unit alone, under labels that name nothing else: `INT8 | 624 TOPS`. It may be measured."""
     others = {q.unit for text in labels for q in Label(text).quantities} - {SHAPE, *PIECES}
-    return None if others or not value.unit else _quantity(value, [f"{text} {value.unit}" for text in labels])
+    called = _quantity(value, [f"{text} {value.unit}" for text in labels]) if value.unit and not others else None
+    return (*called[:2], False) if called else None
 
 
 def _unit(labels: Sequence[str]) -> tuple[str, Unit | None]:
@@ -121,5 +118,4 @@ def _unit(labels: Sequence[str]) -> tuple[str, Unit | None]:
 
 def plain(text: str) -> str:
     """Without markup, each character of which becomes a blank, so that places stay."""
-    text = _BREAK.sub(lambda match: LINE_BREAK.ljust(len(match.group())), text)
     return _MARKUP.sub(lambda match: " " * len(match.group()), text).replace("\\|", " |")

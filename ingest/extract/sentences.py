@@ -31,7 +31,7 @@ _VAGUE = re.compile(
 )
 """Words of sentences that may tell of such, where they name no chip."""
 _COMPARED = re.compile(
-    r"\b(?:than|unlike|versus|vs\.?|compared\s+(?:to|with)|instead\s+of)\s+(?:the\s+|an?\s+|its\s+)?(?:\w+\s+){0,2}$",
+    r"\b(?:than|unlike|versus|vs\.?|compared\s+(?:to|with)|instead\s+of)\s+(?:\w+\s+){0,4}$",
     re.IGNORECASE,
 )
 """Before the name of a chip that a sentence only compares with."""
@@ -117,13 +117,18 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _clauses(sentence: str, value: Value) -> tuple[str, ...]:
-    """What stands in brackets behind a value, around it between commas, up to it, and behind it."""
+    """What stands in brackets behind a value, around it between commas, before it, and behind it.
+
+    What stands beside an earlier value of its kind is said of that one.
+    """
     start = max(sentence.rfind(mark, 0, value.start) for mark in (",", ";", ":", "(", " and ")) + 1
     end = min((at for mark in (",", ";", "(", " and ") if (at := sentence.find(mark, value.end)) >= 0), default=-1)
     end = len(sentence) if end < 0 else end
     aside = match[1] if (match := _ASIDE.match(sentence, value.end)) and not any(values(match[1])) else ""
+    alike = [v for v in values(sentence[: value.start]) if v.unit and v.counts == value.counts]
+    before = sentence[: alike[0].start if alike else value.end]
     behind = re.split(r"[;(]", sentence[end:].lstrip(" ,"), maxsplit=1)[0]
-    return aside, sentence[start:end], sentence[: value.end], "" if any(values(behind)) else behind
+    return aside, sentence[start:end], before, "" if any(values(behind)) else behind
 
 
 def _distance(start: int, end: int, value: Value) -> tuple[int, int]:

@@ -79,11 +79,12 @@ class _Owners:
     def of(self, row: Row, column: int) -> tuple[str, ...]:
         """Empty where the row or the column is one of a product that is no target."""
         by_row = self._rows[self._index[row.start]]
-        if self._by_column and not self._by_row:
+        is_product = self._by_row and (by_row or not Label(plain(row.cells[0])).quantities)
+        if self._by_column and not is_product:
             return _known(self.of_column(column))
-        if self._by_row and not self._by_column:
+        if is_product and not self._by_column:
             return _known(by_row)
-        if self._by_row:
+        if is_product:
             return _known(self._subjects.most_specific((*self.of_column(column), *by_row)))
         return _known(self._around or (self._subjects.own,))
 
