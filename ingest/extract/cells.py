@@ -83,8 +83,8 @@ def only_value(text: str) -> Value | None:
 
 
 def begins_with_value(text: str) -> bool:
-    """Whether a cell gives a value, whatever stands behind it."""
-    return any(not text[: value.start].strip() for value in values(text))
+    """Whether a cell gives a value, whatever stands behind it; `32-bit registers` is none."""
+    return any(not text[: value.start].strip() and not value.unit.startswith("bit") for value in values(text))
 
 
 def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str], bool] | None:

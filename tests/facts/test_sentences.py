@@ -63,6 +63,53 @@ GIVEN = {
     "# A\n\nThe MI250 has:\n\n- an L2 cache of 7 MB\n\n# B\n\n- LDS: 65 KiB per CU\n": {*l2("mi250"), *lds()},
     "# A\n\nThe MI250 is older.\n\nThe L2 cache is 7 MB.": l2(),
     "If in doubt, look it up. The L2 cache is 7 MB.": l2(),
+    # Numbers
+    "The MI300X has eight XCDs.": one("dies", "8"),
+    "The MXU is a 129 by 130 systolic array.": one("matrix_unit_shape", "129x130", "shape"),
+    "The accumulator has 1025 rows and 17 columns.": one("accumulator_shape", "1025x17", "shape"),
+    "The register file holds 65K 32-bit registers per SM.": one("registers_per_compute_unit", "66560"),
+    "The vector length ranges from 129 to 2049 bits.": one("vector_width", "2049", "bits"),
+    "Pages can be 5 KiB, 6 KiB or 7 KiB.": {
+        *one("page_size", "5", "KiB"), *one("page_size", "6", "KiB"), *one("page_size", "7", "KiB"),
+    },
+    "The MI300X runs at 2101MHz.": one("clock_peak", "2101", "MHz"),
+    "The matrix unit does 513 INT8 MACs per cycle per CU.": one(
+        "flops_per_clock", "513", "MACs per cycle", f"int8, matrix, {CU}"
+    ),
+    "An ethernet bandwidth of 401 Gbps in each direction.": one("link_bandwidth", "401", "Gbps", "unidirectional"),
+    "Loads must be aligned to 17 bytes.": one("alignment", "17", "bytes"),
+    # Shares and conditions
+    "The LDS has 33 banks of 2 KB.": {*one("lds_banks", "33"), *one("lds_size", "2", "KB", "per bank")},
+    "SBUF has 129 partitions, each 193 KiB.": one("lds_size", "193", "KiB", "per partition"),
+    "The XCD has 41 CUs.": one("compute_units", "41", condition=DIE),
+    "A CU has 65 KiB of LDS.": lds(),
+    "The MI300X has a total of 65 MiB of SRAM.": one("lds_size", "65", "MiB", DEVICE),
+    "The peak is 1001 TFLOPS (FP16) and 2002 TFLOPS (FP8).": {
+        *one("peak_flops", "1001", "TFLOPS", f"float16, {DEVICE}"),
+        *one("peak_flops", "2002", "TFLOPS", f"float8, {DEVICE}"),
+    },
+    "The peak is 2002 TFLOPS of sparse FP16, 1001 TFLOPS of FP16.": {
+        *one("peak_flops", "2002", "TFLOPS", f"float16, sparse, {DEVICE}"),
+        *one("peak_flops", "1001", "TFLOPS", f"float16, {DEVICE}"),
+    },
+    "The memory bandwidth of the GPU is 5.4 TB/s (0.7 TB/s per XCD).": {
+        *one("hbm_bandwidth", "5.4", "TB/s", DEVICE), *one("hbm_bandwidth", "0.7", "TB/s", DIE),
+    },
+    # Whose it is
+    "The MI210, MI250 and MI300X have an L2 cache of 7 MB.": {*l2("mi210"), *l2("mi250"), *l2("mi300x")},
+    "The L2 cache is 7 MB, larger than that of the MI250.": l2(),
+    "For example, the MI250 has an L2 cache of 7 MB.": l2("mi250"),
+    "# The MI250\n\nThe CDNA architecture has an L2 cache of 7 MB.": l2("mi250"),
+    "The CDNA architecture has an L2 cache of 7 MB.": l2("cdna"),
+    "CUDA programs see an L2 cache of 7 MB.": l2(),
+    # Entries below entries
+    "Each compute unit:\n\n- 65 KiB of LDS\n- 33 KB of L1 cache\n": {*lds(), *one("l1_size", "33", "KB", CU)},
+    "- XCD:\n  - 7 MB of L2 cache\n": l2(condition=DIE),
+    "- MI250:\n  - L2 cache: 7 MB\n- MI210:\n  - L2 cache: 8 MB\n": {*l2("mi250"), *l2("mi210", value="8")},
+    "- LDS:\n  - Size: 65 KiB\n": lds(),
+    "The MI250:\n\n```\nMaximum warps per SM: 67\nL2 cache: 7 MB\nlds = 5 KB\n```\n": {
+        *one("max_wavefronts", "67", condition=CU, target="mi250"), *l2("mi250"),
+    },
 }  # fmt: skip
 
 
@@ -110,6 +157,9 @@ NOTHING = [
     "Version 65 has an LDS.",
     "The LDS is large; the text has 65 KiB.",
     "The voltage is 65 V.",
+    "The lanes 48 to 63 and lane 25 are read.",
+    "A cache of 17 entries is 5 deep and 8-way.",
+    "The Xe-core contains 9 things.",
     "",
 ]
 

@@ -114,6 +114,30 @@ GIVEN = {
         table("Chip | HBM bandwidth (GB/s)", "MI300X | 5,301"),
         {size("mi300x", "5301", quantity="hbm_bandwidth", unit="GB/s")},
     ),
+    "a count with its noun": (
+        table("Part | MI300X", "Core count | 301 cores"),
+        {Said("mi300x", "compute_units", "301", "1", DEVICE)},
+    ),
+    "a cell in words": (
+        table("Part | MI300X", "Compute | Up to 1001 TFLOPS of FP8 compute"),
+        {peak("mi300x", "1001", "float8")},
+    ),
+    "a unit that names the quantity": (
+        table("Type | MI300X", "INT8 | 2001 TOPS"),
+        {Said("mi300x", "peak_flops", "2001", "TOPS", f"int8, {DEVICE}")},
+    ),
+    "thousands of things": (
+        table("Part | MI300X", "32-bit registers per SM | 65K (66560)"),
+        {Said("mi300x", "registers_per_compute_unit", "66560")},
+    ),
+    "another product among the labels": (
+        table("What | Value", "L2 cache | 3 MB", "Links to the MI250 | yes"),
+        {size("mi300x", "3")},
+    ),
+    "the chip of the outer heading": (
+        "# The MI250\n\n## Of its gfx90a cores\n\n" + table("Cache | Size", "L2 cache | 5 MB"),
+        {size("mi250", "5")},
+    ),
     "a neighbouring column in words": (
         table("Chip | Memory | L2 cache", "MI300X | HBM3 | 3 MB", "MI325X | HBM3E | 5 MB"),
         {size("mi300x", "3"), size("mi325x", "5")},
