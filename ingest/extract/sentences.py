@@ -35,6 +35,8 @@ _COMPARED = re.compile(
     re.IGNORECASE,
 )
 """Before the name of a chip that a sentence only compares with."""
+_REACH = 60
+"""Characters before a name in which that is said."""
 _ASIDE = re.compile(r"[\s*]*\(([^()]{2,40})\)")
 _ENUMERATED = re.compile(r"[\s,/&]*(?:(?:and|or)\s+)?(?:the\s+)?", re.IGNORECASE)
 MAX_SENTENCE = 600
@@ -92,7 +94,8 @@ def _labelled(entry: re.Match[str], names: tuple[str, ...], around: Around, subj
 def _named(sentence: str, around: Around, subjects: Subjects) -> list[Named]:
     """What it speaks of: not what it compares that with, nor the family of the chip that a heading names."""
     wider = subjects.families_of(around.targets) if around.targets != (subjects.own,) else frozenset()
-    return [n for n in subjects.named(sentence) if n.target not in wider and not _COMPARED.search(sentence[: n.start])]
+    named = (n for n in subjects.named(sentence) if n.target not in wider)
+    return [n for n in named if not _COMPARED.search(sentence[max(n.start - _REACH, 0) : n.start])]
 
 
 def _owners(sentence: str, named: Sequence[Named], value: Value) -> tuple[str, ...]:

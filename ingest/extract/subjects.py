@@ -54,15 +54,14 @@ class Subjects:
     def named(self, text: str) -> list[Named]:
         """Every mention of a target, in order, and of products that are none."""
         found = self._known(text)
-        taken = [(n.start, n.end) for n in found]
+        taken = {at for n in found for at in range(n.start, n.end)}
         found += [
             Named(match.start(), match.end(), target.name)
             for match in _CAPABILITY.finditer(text)
             if (target := self._targets.find(f"sm_{match[1]}{match[2]}"))
         ]
         for match in _PRODUCT.finditer(text):
-            inside = any(s <= match.start() < e for s, e in taken)
-            if not inside and not _TECHNICAL.fullmatch(match.group()):
+            if match.start() not in taken and not _TECHNICAL.fullmatch(match.group()):
                 found.append(Named(match.start(), match.end(), UNKNOWN))
         return sorted(found, key=lambda n: n.start)
 

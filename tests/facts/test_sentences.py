@@ -261,3 +261,9 @@ def test_each_of_two_chips_in_neighbouring_sentences_has_its_own_value(
     text = f"On {first[0]} the L2 cache is {a} MB. On {second[0]} the L2 cache is {b} MB."
 
     assert said(text, target="any") == l2(first[1], value=a) | l2(second[1], value=b)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("word", ["than the MI300X and ", "5 KB of LDS, ", "LDS size is ", "(", "x: 5 ", "a-b "])
+def test_a_paragraph_without_end_is_read_in_time(word: str) -> None:
+    assert said(word * 20_000) == set()
