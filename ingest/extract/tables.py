@@ -13,7 +13,7 @@ from ingest.extract.subjects import UNKNOWN, Subjects
 _CAPABILITY_TABLE = re.compile(r"(?i:compute capabilit|sm version)|^\s*CC\s*$")
 _MEASURED = re.compile(
     r"\b(?:measured|achieved|utili[sz]\w+|benchmark\w*|results?|speedup|latency|runtime|throughput test|observed|ours|"
-    r"baseline|duration)\b",
+    r"baseline|duration|avg|average|mean|median|pct|percent\s+of\s+peak|elapsed|invocations)\b",
     re.IGNORECASE,
 )
 """In headings and headers of tables that tell how programs ran."""
