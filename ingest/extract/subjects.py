@@ -46,8 +46,7 @@ class Subjects:
         self._targets = targets
         family = targets.family(own)
         foreign = {t.name for t in targets if targets.isa(t.name).startswith("cpu ")} - family
-        finder = targets.finder(t.name for t in targets if t.name not in foreign | {ROOT})
-        self._finder = lambda text: [m for m in finder(text) if text[m[0] : m[1]].lower() not in _LANGUAGES]
+        self._finder = targets.finder(t.name for t in targets if t.name not in foreign | {ROOT})
         self._family = family
         self._makers = {t.name for t in targets if t.parent == ROOT} - family
 
@@ -67,7 +66,11 @@ class Subjects:
 
     def _known(self, text: str) -> list[Named]:
         """Targets alone. Another maker's name beside one of the document's own chips is only who makes it."""
-        found = [Named(s, e, UNKNOWN if _VARIANT.match(text, e) else t) for s, e, t in self._finder(text)]
+        found = [
+            Named(start, end, UNKNOWN if _VARIANT.match(text, end) else target)
+            for start, end, target in self._finder(text)
+            if text[start:end].lower() not in _LANGUAGES
+        ]
         if any(named.target in self._family for named in found):
             return [named for named in found if named.target not in self._makers]
         return [Named(n.start, n.end, UNKNOWN) if n.target in self._makers else n for n in found]

@@ -50,8 +50,8 @@ def _prose(
     text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
 ) -> Iterator[Found]:
     """What a cell says in words of what its label names: `2 cores`, `up to 560 TFLOPS of FP8 compute`."""
-    named = [(label, {q.name for q in found}) for label in labels if (found := Label(label).quantities)]
-    label, meant = named[0] if named else ("", set())
+    label = next((label for label in labels if Label(label).quantities), "")
+    meant = {quantity.name for quantity in Label(label).quantities}
     for piece in pieces(text):
         for found in stated(f"{label} is {piece}" if label else piece, around=around, subjects=subjects):
             if not meant or found.quantity in meant:

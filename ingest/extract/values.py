@@ -59,7 +59,7 @@ class Value:
             return (self.text, SHAPE) if self.is_shape and quantity.unit == SHAPE else None
         if quantity.holds(self.text, self.counts or unit):
             return self.text, self.unit or "1"
-        counted = str(int(float(self.text) * unit_of(self.unit).scale)) if self.prefix_alone else ""
+        counted = str(int(float(self.text) * self.counts.scale)) if self.prefix_alone and self.counts else ""
         return (counted, "1") if counted and quantity.holds(counted, None) else None
 
 
