@@ -4,7 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from kb.factbook import Conflict, Difference
 from kb.model import Fact
-from kb.profile import StandingFact
+from kb.profile import Standing, StandingFact
+
+SHOWN_UNSURE = 3
+"""Of the facts that nothing confirms, how many stand beside those that a conflict is about."""
 
 
 def show_facts(facts: Sequence[Fact], *, own: str) -> None:
@@ -39,7 +42,11 @@ def show_conflicts(found: Sequence[Conflict]) -> None:
     """Each with what is said, and how it stands."""
     for conflict in found:
         _line(f"{conflict.target} {conflict.quantity}: {'open' if conflict.is_open else 'settled'}")
-        _show_sides(conflict.sides, own=conflict.target)
+        unsure = [side for side in conflict.sides if side.standing is Standing.UNCONFIRMED]
+        sides = [side for side in conflict.sides if side.standing is not Standing.UNCONFIRMED]
+        _show_sides([*sides, *unsure[:SHOWN_UNSURE]], own=conflict.target)
+        if more := len(unsure[SHOWN_UNSURE:]):
+            _line(f"  {more} more not confirmed: `kb facts {conflict.target} {conflict.quantity} --all`")
     _line("")
     count = sum(conflict.is_open for conflict in found)
     _line(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")

@@ -188,6 +188,18 @@ def test_conflicts_show_both_sides_with_their_citations(run: Run, facts: Path) -
     assert "l3_size" not in run("facts", "conflicts", "mi250").out
 
 
+def test_of_many_facts_that_nothing_confirms_a_conflict_shows_three(run: Run, facts: Path) -> None:
+    for value in range(71, 76):
+        (facts / "mi210" / f"note{value}.md").write_text(f"The LDS is {value} KiB per CU.", encoding="utf-8")
+    run("ingest", str(facts))
+
+    shown = run("facts", "conflicts", "mi210").out
+
+    assert shown.index("65 KiB") < shown.index("71 KiB")
+    assert [value for value in range(71, 76) if f"{value} KiB" in shown] == [71, 72, 73]
+    assert "2 more not confirmed: `kb facts mi210 lds_size --all`" in shown
+
+
 def test_conflicts_as_json_hold_both_facts(run: Run, facts: Path) -> None:
     [conflict] = run("facts", "conflicts", "mi210", "--json").json
 
