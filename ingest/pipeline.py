@@ -25,7 +25,7 @@ from kb.protocols import Embedder
 from kb.records import Trust
 from kb.targets import Targets
 
-READER_VERSION = "7"
+READER_VERSION = "8"
 """Raised when readers, chunking or fact extraction change what they produce: then every file is read again."""
 
 BATCH_WINDOWS = 512

@@ -39,7 +39,7 @@ class Quantity(Frozen):
         own = unit_of(self.unit)
         if unit is None or own is None or unit.kind == "1":
             return self.unit in PIECES
-        if self.prefix and unit.scale <= 1:
+        if (self.prefix and unit.scale <= 1) or (self.unit == "bit" and unit.scale > 1):
             return False
         return unit.kind == own.kind or (unit.kind in PIECES and own.kind in PIECES)
 
@@ -67,12 +67,12 @@ class Vocabulary:
         for word, means, is_loose in spelt:
             self._meanings.setdefault(_plain(word), {}).setdefault(means, is_loose)
         pattern = "|".join(_pattern(word) for word in dict.fromkeys(word for word, _, _ in spelt))
-        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})s?(?![A-Za-z0-9])")
+        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})s?(?![A-Za-z0-9])", re.ASCII)
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """In order; a word with several meanings is given once for each."""
         for match in self._pattern.finditer(text):
-            for means, is_loose in self._meanings[_plain(match.group())].items():
+            for means, is_loose in self._meanings.get(_plain(match.group()), {}).items():
                 yield Mention(match.start(), match.end(), means, is_loose)
 
 

@@ -45,7 +45,7 @@ WRITTEN = (
     r"|(?:(?:MAC|FMA)s?(?:\s+operations?)?|(?:[Ff]loating[- ]point\s+)?[Oo]perations?)(?=\s*/|\s+per\s))"
     r"(?:\s*/\s*(?:s(?:ec(?:ond)?)?|clock|clk|cyc(?:le)?|CLOCK|Clock)\b|ps\b"
     r"|\s+per\s+(?:sec(?:ond)?|clock(?:\s+cycle)?|cycle)\b|\s+each\s+cycle\b)?"
-    r"|[kMG]?[Hh]z|W(?:atts)?\b"
+    r"|[kKMGT]?[Hh]z|k?W(?:atts?)?\b"
 )
 """A pattern for units that tell what a number counts, for finding them in texts."""
 

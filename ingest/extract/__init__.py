@@ -59,7 +59,7 @@ class _Outline:
         self._subjects = subjects
         sections = {block.section for block in document.blocks}
         self._headings = {s: (title, *_titles(document, s)) for s in sections}
-        self._owners = {s: subjects.of_headings(h) or (subjects.own,) for s, h in self._headings.items()}
+        self._owners = {s: subjects.of_headings(h) for s, h in self._headings.items()}
         self._section: int | None = None
         self._above: list[tuple[int, str]] = []
         """Indentation and text of what introduces the next block; a paragraph stands above all entries."""
@@ -79,12 +79,13 @@ class _Outline:
         for above in reversed(texts):
             names = self._subjects.all_of(above)
             if UNKNOWN not in names or above.rstrip().endswith(":"):
-                owners = self._subjects.narrowed(names, owners if owners != (self._subjects.own,) else ()) or owners
+                owners = self._subjects.narrowed(names, owners) or owners
         if block.kind in (Kind.TEXT, Kind.ITEM):
             self._above.append((indent, text))
         return Around(
-            owners,
+            owners or (self._subjects.own,),
             tuple(as_share(above) for above in (*texts, self._headings[block.section][-1])),
+            named=bool(owners),
         )
 
 

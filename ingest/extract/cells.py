@@ -7,7 +7,7 @@ from itertools import product
 
 from ingest.extract.labels import Label, conditions, share
 from ingest.extract.subjects import Subjects
-from ingest.extract.values import Value, values
+from ingest.extract.values import Value, before_per, values
 from kb.quantities import SHAPE, Quantity
 from kb.units import PIECES, Unit
 
@@ -16,7 +16,7 @@ _CELL_REST = re.compile(
     re.IGNORECASE,
 )
 """What may stand in a cell beside its value."""
-_ASIDE = re.compile(r"\(([^()]*\bper\s[^()]*)\)")
+_ASIDE = re.compile(r"\(([^()]{0,40}\bper\s[^()]{0,40})\)")
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[*`_\[\]]")
 
 
@@ -44,6 +44,8 @@ class Around:
     """Of which it speaks where it names none itself."""
     texts: tuple[str, ...]
     """The entries above it in a list, what introduces it, captions and headings; the nearest first."""
+    named: bool = True
+    """Whether the targets are named there, or are those of the document."""
 
 
 def cell_facts(
@@ -71,12 +73,12 @@ def cell_facts(
 
 def pieces(text: str) -> list[str]:
     """A cell without its asides, and those that say another share: `304 (38 per XCD)`."""
-    return [_ASIDE.sub(" ", text), *_ASIDE.findall(text)]
+    return [_ASIDE.sub(" ", text), *(aside for aside in _ASIDE.findall(text) if share([aside]))]
 
 
 def only_value(text: str) -> Value | None:
     """The value of a cell that holds one and little else."""
-    found = [value for value in values(text) if not text[: value.start].rstrip().lower().endswith("per")]
+    found = [value for value in values(text) if not before_per(text, value)]
     if len(found) != 1 or not _CELL_REST.fullmatch(text[: found[0].start] + " " + text[found[0].end :]):
         return None
     return found[0]
@@ -100,7 +102,7 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
         found = [entry for entry in found if entry[2]] or found
         if found:
             (quantity, (number, unit), sure), *others = found
-            return None if others else (quantity, (number, written or unit), sure)
+            return None if others else (quantity, (number, unit if value.is_shape else written or unit), sure)
     return None
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ingest.extract.values import Value, values
+from ingest.extract.values import Value, before_per, same_kind, values
 from kb.quantities import Mention, Quantity, quantities
 
 _BESIDE = re.compile(
@@ -65,7 +65,7 @@ def pairs(sentence: str, nameless: str) -> Iterator[Pair]:
     """
     known = quantities()
     found = [v for v in values(sentence) if not _NO_COUNT.match(sentence, v.end)]
-    found = [v for v in found if not sentence[: v.start].rstrip().lower().endswith("per")]
+    found = [v for v in found if not before_per(sentence, v)]
     units = [replace(m, start=v.start, end=v.end) for v in found for m in known.names.mentions(v.unit)]
     mentions = [(m, known.by_name[m.means]) for m in (*known.names.mentions(sentence), *units)]
     last: Pair | None = None
@@ -81,8 +81,9 @@ def pairs(sentence: str, nameless: str) -> Iterator[Pair]:
 
 
 def _is_choice(sentence: str, value: Value, found: Sequence[Value]) -> bool:
-    """Whether it is one of two that the sentence leaves open: `7 MB or 8 MB`."""
-    joints = [sentence[min(value.end, v.end) : max(value.start, v.start)] for v in found if v.counts == value.counts]
+    """Whether it is one of two that the sentence leaves open: `7 MB or 8 MB`, `7 or 8 MB`."""
+    alike = [v for v in found if v.counts is None or same_kind(v, value)]
+    joints = [sentence[min(value.end, v.end) : max(value.start, v.start)] for v in alike]
     return any(_CHOICE.fullmatch(joint) for joint in joints)
 
 

@@ -9,7 +9,7 @@ from ingest.extract.cells import Around, Found, cell_facts
 from ingest.extract.labels import Label, conditions, share
 from ingest.extract.pairing import pairs
 from ingest.extract.subjects import UNKNOWN, Named, Subjects
-from ingest.extract.values import Value, values
+from ingest.extract.values import Value, same_kind, values
 
 _END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z(*`\"])|\n\s*\n")
 _ENTRY = re.compile(
@@ -49,8 +49,8 @@ def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator
         sentence = text[start:end]
         for found in stated(sentence, around=around, subjects=subjects):
             yield replace(found, start=start, end=end)
-        if names := subjects.most_specific(n.target for n in _named(sentence, around, subjects)):
-            around = replace(around, targets=names)
+        if names := subjects.most_specific(n.target for n in _named(sentence, around, subjects) if not n.compared):
+            around = replace(around, targets=names, named=True)
 
 
 def spec_lines(text: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
@@ -70,7 +70,7 @@ def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
     if len(sentence) > MAX_SENTENCE or _THOUGHT.search(sentence) or (not named and _VAGUE.search(sentence)):
         return
     if entry := _ENTRY.fullmatch(sentence):
-        names = subjects.most_specific(n.target for n in named)
+        names = subjects.most_specific(n.target for n in named if not n.compared)
         if labelled := list(_labelled(entry, names, around, subjects)):
             yield from labelled
             return
@@ -92,23 +92,36 @@ def _labelled(entry: re.Match[str], names: tuple[str, ...], around: Around, subj
 
 
 def _named(sentence: str, around: Around, subjects: Subjects) -> list[Named]:
-    """What it speaks of: not what it compares that with, nor the family of the chip that a heading names."""
-    wider = subjects.families_of(around.targets) if around.targets != (subjects.own,) else frozenset()
-    named = (n for n in subjects.named(sentence) if n.target not in wider)
-    return [n for n in named if not _COMPARED.search(sentence[max(n.start - _REACH, 0) : n.start])]
+    """What it speaks of, but for the family of the chip that a heading names; what it compares that with is marked."""
+    wider = subjects.families_of(around.targets) if around.named else frozenset()
+    return [
+        replace(n, compared=bool(_COMPARED.search(sentence[max(n.start - _REACH, 0) : n.start])))
+        for n in subjects.named(sentence)
+        if n.target not in wider
+    ]
 
 
 def _owners(sentence: str, named: Sequence[Named], value: Value) -> tuple[str, ...]:
-    """The nearest name, and those that it is enumerated with; empty where the sentence names none."""
+    """The nearest name, and those that it is enumerated with; empty where the sentence names none.
+
+    What it compares with has the numbers behind that name, which are not read.
+    """
+    named = [n for n in named if not n.compared or n.end <= value.start]
     if not named:
         return ()
     at = min(range(len(named)), key=lambda i: _distance(named[i].start, named[i].end, value))
+    if named[at].compared:
+        return (UNKNOWN,)
     first = last = at
-    while first and _ENUMERATED.fullmatch(sentence[named[first - 1].end : named[first].start]):
+    while first and _enumerated(sentence, named[first - 1], named[first]):
         first -= 1
-    while last + 1 < len(named) and _ENUMERATED.fullmatch(sentence[named[last].end : named[last + 1].start]):
+    while last + 1 < len(named) and _enumerated(sentence, named[last], named[last + 1]):
         last += 1
     return tuple(dict.fromkeys(n.target for n in named[first : last + 1]))
+
+
+def _enumerated(sentence: str, one: Named, next_one: Named) -> bool:
+    return not one.compared and bool(_ENUMERATED.fullmatch(sentence[one.end : next_one.start]))
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -128,7 +141,7 @@ def _clauses(sentence: str, value: Value) -> tuple[str, ...]:
     end = min((at for mark in (",", ";", "(", " and ") if (at := sentence.find(mark, value.end)) >= 0), default=-1)
     end = len(sentence) if end < 0 else end
     aside = match[1] if (match := _ASIDE.match(sentence, value.end)) and not any(values(match[1])) else ""
-    alike = [v for v in values(sentence[: value.start]) if v.unit and v.counts == value.counts]
+    alike = [v for v in values(sentence[: value.start]) if v.unit and same_kind(v, value)]
     before = sentence[: alike[0].start if alike else value.end]
     behind = re.split(r"[;(]", sentence[end:].lstrip(" ,"), maxsplit=1)[0]
     return aside, sentence[start:end], before, "" if any(values(behind)) else behind

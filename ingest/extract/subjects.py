@@ -31,6 +31,8 @@ class Named:
     start: int
     end: int
     target: str
+    compared: bool = False
+    """Whether something else is only compared with it."""
 
 
 class Subjects:

@@ -1,5 +1,6 @@
 """Numbers in texts, with the unit that stands beside them."""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,13 +18,16 @@ _WORDS |= {"twenty-four": 24, "thirty-two": 32, "sixty-four": 64}
 _PREFIX_ALONE = r"[KkMG](?![A-Za-z])"
 _TYPE = (
     r"(?i:(?:dense|sparse|(?:mx|nv|oc|c)?[bft]?fp?\d{1,2}|bfloat16|float16|u?int\d{1,2})"
-    r"(?:\s*(?:[/,&+]|\band\b)?\s*)){1,5}"
+    r"\s*(?:(?:[/,&+]|and\b)\s*)?){1,5}"
 )
 _VALUE = re.compile(
     rf"(?<![\w.,/^-])(?P<about>[~≈]\s?)?"
     rf"(?:{_ROWS}|(?P<shape>{_SHAPE})|{_POWER}|(?P<number>{_NUMBER})|(?P<word>(?i:{'|'.join(_WORDS)})))"
     rf"(?:[\s-]{{0,3}}(?:{_TYPE})?(?P<unit>{WRITTEN})|(?P<prefix>{_PREFIX_ALONE})|x(?=\s+[A-Za-z]))?(?![\w^]|[.,]\d)",
+    re.ASCII,
 )
+MOST_DIGITS = 20
+"""What is longer counts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,20 @@ def values(text: str) -> Iterator[Value]:
             plain = str(2 ** int(power)) if int(power) < 64 else ""
         else:
             plain = match["number"].replace(",", "")
-        if plain:
+        if plain and (match["shape"] or match["rows"] or _is_finite(plain)):
             unit = match["unit"] or (f"{match['prefix']}B" if match["prefix"] else "")
             yield Value(match.start(), match.end(), plain, unit, bool(match["about"]), bool(match["prefix"]))
+
+
+def same_kind(one: Value, other: Value) -> bool:
+    """Whether both count the same, in whatever prefix."""
+    return (one.counts and one.counts.kind) == (other.counts and other.counts.kind)
+
+
+def before_per(text: str, value: Value) -> bool:
+    """Whether a value says of how many something is a share: `per 2 CUs`."""
+    return bool(re.search(r"\bper\s+$", text[: value.start], re.IGNORECASE))
+
+
+def _is_finite(number: str) -> bool:
+    return len(number) <= MOST_DIGITS and math.isfinite(float(number))

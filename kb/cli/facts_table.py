@@ -7,7 +7,7 @@ from kb.model import Fact
 from kb.profile import Standing, StandingFact
 
 SHOWN_UNSURE = 3
-"""Of the facts that nothing confirms, how many stand beside those that a conflict is about."""
+"""Of the statements that nothing confirms, how many stand beside those that a conflict is about."""
 
 
 def show_facts(facts: Sequence[Fact], *, own: str) -> None:
@@ -43,9 +43,8 @@ def show_conflicts(found: Sequence[Conflict]) -> None:
     for conflict in found:
         _line(f"{conflict.target} {conflict.quantity}: {'open' if conflict.is_open else 'settled'}")
         unsure = [side for side in conflict.sides if side.standing is Standing.UNCONFIRMED]
-        sides = [side for side in conflict.sides if side.standing is not Standing.UNCONFIRMED]
-        _show_sides([*sides, *unsure[:SHOWN_UNSURE]], own=conflict.target)
-        if more := len(unsure[SHOWN_UNSURE:]):
+        _show_sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
+        if more := _show_sides(unsure, own=conflict.target, at_most=SHOWN_UNSURE):
             _line(f"  {more} more not confirmed: `kb facts {conflict.target} {conflict.quantity} --all`")
     _line("")
     count = sum(conflict.is_open for conflict in found)
@@ -56,16 +55,18 @@ def show_conflicts(found: Sequence[Conflict]) -> None:
         )
 
 
-def _show_sides(sides: Sequence[StandingFact], *, own: str) -> None:
-    """What several documents say stands once, with the first of them."""
+def _show_sides(sides: Sequence[StandingFact], *, own: str, at_most: int | None = None) -> int:
+    """What several documents say stands once, with the first of them. Returns how many statements were left out."""
     said: dict[tuple[str, str, str], list[Fact]] = {}
     for side in sides:
         said.setdefault((_said(side.fact), _standing(side), _not(own, side.fact)), []).append(side.fact)
-    for (words, standing, of), facts in said.items():
+    shown = list(said.items())[:at_most]
+    for (words, standing, of), facts in shown:
         about = "; ".join(filter(None, (standing, facts[0].trust, of and f"of {of}")))
         others = f" and {len(facts) - 1} more" if len(facts) > 1 else ""
         _line(f"  {words}  [{about}]")
         _line(f"    {facts[0].citation.id}  {facts[0].citation.place}{others}")
+    return len(said) - len(shown)
 
 
 def show_differences(found: Sequence[Difference], names: Sequence[str]) -> None:

@@ -190,7 +190,9 @@ def test_conflicts_show_both_sides_with_their_citations(run: Run, facts: Path) -
 
 def test_of_many_facts_that_nothing_confirms_a_conflict_shows_three(run: Run, facts: Path) -> None:
     for value in range(71, 76):
-        (facts / "mi210" / f"note{value}.md").write_text(f"The LDS is {value} KiB per CU.", encoding="utf-8")
+        for copy in (1, 2):
+            note = facts / "mi210" / f"note{value}-{copy}.md"
+            note.write_text(f"The LDS is {value} KiB per CU.", encoding="utf-8")
     run("ingest", str(facts))
 
     shown = run("facts", "conflicts", "mi210").out

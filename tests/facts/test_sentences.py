@@ -88,6 +88,11 @@ GIVEN = {
         *one("peak_flops", "1001", "TFLOPS", f"float16, {DEVICE}"),
         *one("peak_flops", "2002", "TFLOPS", f"float8, {DEVICE}"),
     },
+    "It reaches 1.3 PFLOPS of dense FP16 and 654 TFLOPS of TF32.": {
+        *one("peak_flops", "1.3", "PFLOPS", f"float16, dense, {DEVICE}"),
+        *one("peak_flops", "654", "TFLOPS", f"tf32, {DEVICE}"),
+    },
+    "The TDP is 2 kW.": one("power_max", "2", "kW"),
     "The peak is 2002 TFLOPS of sparse FP16, 1001 TFLOPS of FP16.": {
         *one("peak_flops", "2002", "TFLOPS", f"float16, sparse, {DEVICE}"),
         *one("peak_flops", "1001", "TFLOPS", f"float16, {DEVICE}"),
@@ -96,6 +101,7 @@ GIVEN = {
         *one("hbm_bandwidth", "5.4", "TB/s", DEVICE), *one("hbm_bandwidth", "0.7", "TB/s", DIE),
     },
     # Whose it is
+    "The MI300X has 301 CUs, unlike the H100 with 131 SMs.": one("compute_units", "301", condition=DEVICE),
     "The MI210, MI250 and MI300X have an L2 cache of 7 MB.": {*l2("mi210"), *l2("mi250"), *l2("mi300x")},
     "The L2 cache is 7 MB, larger than that of the MI250.": l2(),
     "For example, the MI250 has an L2 cache of 7 MB.": l2("mi250"),
@@ -157,6 +163,12 @@ NOTHING = [
     "Version 65 has an LDS.",
     "The LDS is large; the text has 65 KiB.",
     "The voltage is 65 V.",
+    "The L2 cache is 4 or 8 MB.",
+    "The L2 cache is 512 KB or 1 MB.",
+    "Registers per SM: 1e400K",
+    "The L2 cache is 1e400 MB.",
+    "The L2 cache is ١٢٨ MB.",
+    "Each CU has 64 KB of vector registers.",
     "The lanes 48 to 63 and lane 25 are read.",
     "A cache of 17 entries is 5 deep and 8-way.",
     "The Xe-core contains 9 things.",
@@ -261,6 +273,13 @@ def test_each_of_two_chips_in_neighbouring_sentences_has_its_own_value(
     text = f"On {first[0]} the L2 cache is {a} MB. On {second[0]} the L2 cache is {b} MB."
 
     assert said(text, target="any") == l2(first[1], value=a) | l2(second[1], value=b)
+
+
+@pytest.mark.parametrize(
+    "text", ["64 KB of ſhared memory.", "Each CU has 4 SIMD unıts and ſix banks.", "The SMss are 9."]
+)
+def test_letters_that_are_only_like_others_are_read_past(text: str) -> None:
+    assert {s.quantity for s in said(text)} <= {"hbm_size", "simd_units"}
 
 
 @pytest.mark.timeout(20)

@@ -126,6 +126,14 @@ GIVEN = {
         table("Type | MI300X", "INT8 | 2001 TOPS"),
         {Said("mi300x", "peak_flops", "2001", "TOPS", f"int8, {DEVICE}")},
     ),
+    "an aside of another thing": (
+        table("Spec | MI300X", "L2 cache | 4 MB (256 KB per channel)"),
+        {size("mi300x", "4")},
+    ),
+    "a shape in bytes": (
+        table("Spec | MI300X", "MXU size (bytes) | 129x130"),
+        {Said("mi300x", "matrix_unit_shape", "129x130", "shape")},
+    ),
     "thousands of things": (
         table("Part | MI300X", "32-bit registers per SM | 65K (66560)"),
         {Said("mi300x", "registers_per_compute_unit", "66560")},
@@ -167,6 +175,7 @@ NOTHING = {
     "a range": table("Chip | L2 cache", "MI300X | 3-5 MB"),
     "dense and sparse in one cell": table("Chip | FP16 TFLOPS", "MI300X | 1001 / 2002"),
     "a peak of no data type": table("Chip | Peak TFLOPS", "MI300X | 1001"),
+    "a size where a width is asked": table("Spec | MI300X", "Vector register width | 2 KB"),
     "an unknown quantity": table("Chip | Supply voltage", "MI300X | 3 V"),
     "no value": table("Chip | L2 cache", "MI300X | - ", "MI250 | n/a", "MI210 | "),
 }

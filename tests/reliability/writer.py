@@ -36,7 +36,10 @@ def main() -> None:
         key = kb.catalog.facts(["h200"])[0].citation.id
         os.write(1, b"0\n")
         for number in count(1):
-            decide(kb, key, number) if work == "decisions" else probe(kb, number)
+            if work == "decisions":
+                decide(kb, key, number)
+            else:
+                probe(kb, number)
             os.write(1, f"{number}\n".encode())
 
 
