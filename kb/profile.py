@@ -189,9 +189,8 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
 def _confirmed(fact: Fact, agreeing: Sequence[Fact], ranks: _Ranks) -> bool:
     """Whether it holds by itself, or a table says the same: another document's, or for running text any.
 
-    Of a family only a fact table will do. That a second text says the same is not enough: of facts of 9 targets that
-    were judged one by one, 30 of 44 from texts that another text confirmed were right, of tables 80 of 81, and of
-    families 4 of 7 whatever confirmed them (benchmarks/README.md).
+    Of a family only a fact table will do, and of the rest no second text: facts that were judged one by one were right
+    too rarely with less (counts in benchmarks/README.md).
     """
     if ranks.is_sure(fact):
         return True

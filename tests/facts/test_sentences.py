@@ -286,3 +286,16 @@ def test_letters_that_are_only_like_others_are_read_past(text: str) -> None:
 @pytest.mark.parametrize("word", ["than the MI300X and ", "5 KB of LDS, ", "LDS size is ", "(", "x: 5 ", "a-b "])
 def test_a_paragraph_without_end_is_read_in_time(word: str) -> None:
     assert said(word * 20_000) == set()
+
+
+WORDS = st.sampled_from(
+    """The MI300X MI250 H100 has is each per of and or than LDS banks CU XCD CUs L2 cache TFLOPS FP16 dense registers 64
+    1e999 2^70 65K 7MB 5.3TB/s 128x128 by 9 N eight 32-bit ~3 ( ) , . : ; | - # ```""".split()
+    + ["\n", "\n\n", "RTX 7777"]
+)
+
+
+@PROPERTY
+@given(st.lists(WORDS, max_size=60))
+def test_no_text_stops_the_reading_and_each_fact_is_of_a_known_target(words: list[str]) -> None:
+    assert {fact.target for fact in said(" ".join(words))} <= {"mi300x", "mi250", "h100"}
