@@ -288,11 +288,9 @@ def test_a_paragraph_without_end_is_read_in_time(word: str) -> None:
     assert said(word * 20_000) == set()
 
 
-WORDS = st.sampled_from(
-    """The MI300X MI250 H100 has is each per of and or than LDS banks CU XCD CUs L2 cache TFLOPS FP16 dense registers 64
-    1e999 2^70 65K 7MB 5.3TB/s 128x128 by 9 N eight 32-bit ~3 ( ) , . : ; | - # ```""".split()
-    + ["\n", "\n\n", "RTX 7777"]
-)
+TEXT = """The MI300X MI250 H100 has is each per of and or than LDS banks CU XCD CUs L2 cache TFLOPS FP16 dense registers
+64 1e999 2^70 65K 7MB 5.3TB/s 128x128 by 9 N eight 32-bit ~3 ( ) , . : ; | - # ```"""
+WORDS = st.sampled_from([*TEXT.split(), "\n", "\n\n", "RTX 7777"])
 
 
 @PROPERTY
