@@ -4,9 +4,9 @@
     python -m benchmarks.facts --out benchmarks/results/facts.json [--sample N]
 
 The gold facts in tests/facts/gold were written before there was an extractor. It was tuned on one half of the targets;
-of the other half only counts by kind were seen, no document. Only facts that kb read off tables and sentences count here, but for the last recall:
-that of what `kb facts TARGET` shows, with the sheets that ship with kb and with what a target inherits. `--sample N`
-prints facts of the held-out half, to be judged one by one.
+of the other half only counts by kind were seen, no document. Only what kb read off tables and sentences counts here,
+but for the last recall: that of what `kb facts TARGET` shows, with the sheets that ship with kb and with what a target
+inherits. `--sample N` prints facts of the held-out half, to be judged one by one.
 """
 
 import argparse
