@@ -41,7 +41,7 @@ def show_standings(standings: Sequence[StandingFact], *, own: str) -> None:
 def show_conflicts(found: Sequence[Conflict]) -> None:
     """Each with what is said, and how it stands."""
     for conflict in found:
-        _line(f"{conflict.target} {conflict.quantity}: {'open' if conflict.is_open else 'settled'}")
+        _line(f"{conflict.target} {conflict.quantity}: {_state(conflict)}")
         unsure = [side for side in conflict.sides if side.standing is Standing.UNCONFIRMED]
         _show_sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
         if more := _show_sides(unsure, own=conflict.target, at_most=SHOWN_UNSURE):
@@ -53,6 +53,12 @@ def show_conflicts(found: Sequence[Conflict]) -> None:
         _line(
             "`kb facts accept ID` lets one hold, `kb facts reject ID` keeps one out, `kb facts reopen ID` takes it back"
         )
+
+
+def _state(conflict: Conflict) -> str:
+    if conflict.is_open:
+        return "open"
+    return "settled" if any(side.standing is Standing.HOLDS for side in conflict.sides) else "not confirmed"
 
 
 def _show_sides(sides: Sequence[StandingFact], *, own: str, at_most: int | None = None) -> int:
