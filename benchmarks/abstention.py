@@ -19,7 +19,7 @@ from pathlib import Path
 import kb as knowledge
 from benchmarks.origin import origin
 from kb.bench.questions import Question, load_questions
-from kb.model import Status
+from kb.model.passages import Status
 from kb.session import KnowledgeBase
 from kb.targets import Targets
 

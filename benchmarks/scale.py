@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.origin import LIBRARIES, origin
 from kb.catalog import Catalog
-from kb.records import text_digest
+from kb.model.records import text_digest
 from kb.settings import DEFAULT_MODEL, cache_dir
 from kb.targets import Targets
 from retrieval import chroma_index

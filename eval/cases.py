@@ -15,8 +15,8 @@ import torch
 from eval.memory import same_bits
 from eval.reference import Reference, Tensors, as_tuple, integer_constants
 from kb.errors import TaskError
-from kb.evidence import CaseResult, Outcome
-from kb.kernels import Interface, Task
+from kb.model.evidence import CaseResult, Outcome
+from kb.model.kernels import Interface, Task
 
 SMALLEST_SIZES = (16, 8, 4, 2)
 """How far sizes are made smaller, in this order: the smallest may be kernel widths, group counts and the like."""

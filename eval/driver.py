@@ -13,9 +13,9 @@ from eval.timing import REUSED_MEMORY
 from eval.worker_process import ALL_GUARDS, Guard
 from kb import errors
 from kb.errors import JudgeError
-from kb.evidence import Evidence
-from kb.kernels import Candidate, Interface, Task
-from kb.model import Fact
+from kb.model.evidence import Evidence
+from kb.model.kernels import Candidate, Interface, Task
+from kb.model.passages import Fact
 
 BACKENDS = ("cpu", "cuda", "hip")
 CALL_S = 60.0

@@ -5,7 +5,7 @@ class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge
     """A candidate is refused.
 
     Args:
-        outcome: One of kb.evidence.Outcome, by value.
+        outcome: One of kb.model.evidence.Outcome, by value.
         detail: Why, in a line or a few.
     """
 

@@ -18,7 +18,7 @@ from eval.reference import Reference
 from eval.timing import clocks_agree, session_of
 from eval.trial import Trial
 from eval.worker_process import Guard, WorkerProcess
-from kb.evidence import WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
+from kb.model.evidence import WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
 
 BATCH_S = 0.01
 """A batch of the baseline's calls lasts at least this, so that asking the worker costs little beside it."""

@@ -19,7 +19,7 @@ from pydantic import Field, NonNegativeInt
 from eval.channel import Message
 from eval.python_model import mapped
 from kb.errors import JudgeError
-from kb.model import Frozen
+from kb.model.passages import Frozen
 
 ALIGNMENT = 64
 """Bytes; as torch aligns its own CPU tensors."""

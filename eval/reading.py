@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
-from kb.model import Frozen
-from kb.units import unit_of
+from kb.model.passages import Frozen
+from kb.model.units import unit_of
 
 WARM_ROUNDS = 2
 """Come first and do not count: clocks rise and memory is taken in them."""

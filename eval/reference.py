@@ -9,7 +9,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from kb.errors import KbError, TaskError
-from kb.kernels import Interface, Task, TensorSpec
+from kb.model.kernels import Interface, Task, TensorSpec
 
 Tensors = tuple[torch.Tensor, ...]
 

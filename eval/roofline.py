@@ -8,9 +8,9 @@ operations those of matrix products and convolutions, which torch counts: other 
 from collections.abc import Sequence
 
 from kb.errors import FactError
-from kb.kernels import Interface, TensorSpec
-from kb.model import Fact, Frozen
-from kb.records import Trust
+from kb.model.kernels import Interface, TensorSpec
+from kb.model.passages import Fact, Frozen
+from kb.model.records import Trust
 
 ELEMENT_BYTES = {"float64": 8, "int64": 8, "complex64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
                  "int16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip

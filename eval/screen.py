@@ -16,9 +16,9 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from eval.fault import Fault
 from eval.occupancy import REGISTER_BYTES, ComputeUnit, Needs, occupancy
-from kb.evidence import Finding, KernelScreen, Outcome
-from kb.model import Fact, Frozen
-from kb.records import Form, Trust
+from kb.model.evidence import Finding, KernelScreen, Outcome
+from kb.model.passages import Fact, Frozen
+from kb.model.records import Form, Trust
 
 MAX_ASSEMBLY_BYTES = 1 << 25
 MAX_KINDS = 100
@@ -88,7 +88,7 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: str, facts: Sequ
     Args:
         record: From eval.cross_compile, by way of a worker.
         folder: Holds the assembly that the record names.
-        isa: What it was compiled for; see kb.model.Target.isa.
+        isa: What it was compiled for; see kb.model.passages.Target.isa.
         facts: Of the target.
 
     Raises:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from kb.errors import CandidateError, KbError, TaskError
-from kb.kernels import Candidate, Language, Task
+from kb.model.kernels import Candidate, Language, Task
 
 TASK_NAMES = ("Model", "get_inputs", "get_init_inputs")
 MAX_SOURCE_BYTES = 1 << 20

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from statistics import median
 
-from kb.evidence import Session
+from kb.model.evidence import Session
 
 REUSED_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 """Environment of judge and worker alike: glibc keeps freed memory and gives it again. Otherwise each large output is

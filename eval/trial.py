@@ -13,9 +13,9 @@ from eval.memory import Layout, Pointer, SharedTensors, lies_in, read_tensor, sa
 from eval.reference import Reference
 from eval.timing import REUSED_MEMORY
 from eval.worker_process import ALL_GUARDS, Guard, WorkerProcess
-from kb.evidence import CaseResult, Outcome
-from kb.kernels import Candidate, Language
-from kb.model import Frozen
+from kb.model.evidence import CaseResult, Outcome
+from kb.model.kernels import Candidate, Language
+from kb.model.passages import Frozen
 
 SETTLE_S = 0.05
 """How long an output is watched for changes after the call has returned."""

@@ -21,8 +21,8 @@ from eval.channel import Channel, Message, NotAMessage
 from eval.fault import Fault
 from eval.sandbox import Limits
 from kb.errors import JudgeError
-from kb.evidence import Outcome
-from kb.kernels import Candidate
+from kb.model.evidence import Outcome
+from kb.model.kernels import Candidate
 
 HERE = Path(__file__).parent
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kb.records import SectionRecord
+from kb.model.records import SectionRecord
 
 _LABEL_CHARACTERS = 100
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from ingest.builder import Block, Kind, ParsedDocument, Table
 from ingest.facts import is_fact_table
 from ingest.windows import Tokenizer, windows
-from kb.records import ChunkRecord, RowRecord
+from kb.model.records import ChunkRecord, RowRecord
 
 CHUNK_CHARACTERS = 1536
 """Longest chunk, table header included. Chosen on the development questions, see benchmarks/results/chunk-size.json."""

@@ -4,12 +4,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from kb.model import Frozen, Hit, Status, tokens_of
-from kb.records import Trust
+from kb.model.passages import Frozen, Hit, Status, tokens_of
+from kb.model.records import Trust
 
 if TYPE_CHECKING:  # a caller has it open; loading it takes longer than all else here
     from kb.knowledge import Knowledge
-    from kb.model import CitedPlace, Fact
+    from kb.model.passages import CitedPlace, Fact
 
 ROWS_SHOWN = 3
 NAMES_SHOWN = 30

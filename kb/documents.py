@@ -9,7 +9,7 @@ from ingest.coverage import file_words, words
 from ingest.scan import file_digest, file_of
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, DocumentError
-from kb.outline import Coverage, Document, Outline, PlacedPassage, Section
+from kb.model.documents import Coverage, Document, Outline, PlacedPassage, Section
 from kb.targets import Targets
 
 NAMES_SHOWN = 6

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError
-from kb.model import Fact, Frozen
+from kb.model.passages import Fact, Frozen
+from kb.model.units import unit_of
 from kb.profile import (
     Standing,
     StandingFact,
@@ -20,7 +21,6 @@ from kb.profile import (
 )  # fmt: skip
 from kb.quantities import quantities
 from kb.targets import Targets
-from kb.units import unit_of
 
 SUGGESTIONS = 5
 

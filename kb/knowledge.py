@@ -12,9 +12,9 @@ from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
 from kb.errors import CitationError, MissingModelError, QueryError, StoreError
 from kb.factbook import FactBook
-from kb.model import CitedPlace, Context, Fact, Hit, IngestReport, SearchResult, Status
-from kb.protocols import Embedder
-from kb.records import Trust
+from kb.model.passages import CitedPlace, Context, Fact, Hit, IngestReport, SearchResult, Status
+from kb.model.protocols import Embedder
+from kb.model.records import Trust
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
 from retrieval.chroma_index import ChromaIndex, current_folder, publish

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kb.errors import CandidateError, RunError
-from kb.evidence import Evidence
-from kb.kernels import Candidate, Interface, Task
-from kb.model import Fact, Passage
-from kb.protocols import Attempt, Judge, Proposal, Request, Synthesizer
+from kb.model.evidence import Evidence
+from kb.model.kernels import Candidate, Interface, Task
+from kb.model.passages import Fact, Passage
+from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
+from kb.model.skill import Skill, Standing
 from kb.runs import Entry, Kind, Run
-from kb.skill import Skill, Standing
 from kb.skillbook import Skillbook, skill_of_win
 from synth.diagnosis import search_phrases
 from synth.prompt import Prompt, build_prompt

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import combinations
 
-from kb.model import Fact, Frozen
+from kb.model.passages import Fact, Frozen
+from kb.model.records import Form, Trust
+from kb.model.units import PIECES, unit_of
 from kb.quantities import quantities
-from kb.records import Form, Trust
-from kb.units import PIECES, unit_of
 
 SAME = 0.025
 """Largest relative difference of two values that are the same one, rounded differently (`989` and `989.5`)."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from kb.model import Frozen
-from kb.units import PIECES, Unit, unit_of
+from kb.model.passages import Frozen
+from kb.model.units import PIECES, Unit, unit_of
 
 SHAPE = "shape"
 """Unit of what is no single number: `128x128`."""

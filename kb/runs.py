@@ -21,10 +21,10 @@ from pydantic import Field, ValidationError
 
 from kb.catalog import storage_errors
 from kb.errors import RunError
-from kb.evidence import Evidence
-from kb.kernels import Language, Task
-from kb.model import Frozen
-from kb.protocols import Attempt, Proposal
+from kb.model.evidence import Evidence
+from kb.model.kernels import Language, Task
+from kb.model.passages import Frozen
+from kb.model.protocols import Attempt, Proposal
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
 NAME_CHARACTERS = 100

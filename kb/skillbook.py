@@ -14,10 +14,10 @@ from pathlib import Path
 from kb.catalog import storage_errors, write_lock
 from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.errors import SkillError
-from kb.evidence import Evidence, Timing
-from kb.kernels import Candidate, Interface, Language, Task, digest_of
-from kb.protocols import Attempt
-from kb.skill import Skill, Standing
+from kb.model.evidence import Evidence, Timing
+from kb.model.kernels import Candidate, Interface, Language, Task, digest_of
+from kb.model.protocols import Attempt
+from kb.model.skill import Skill, Standing
 from kb.skillfile import load_skill, one_line, parse_skill, skill_files, slug
 
 SHIPPED = Path(__file__).parent / "skills"

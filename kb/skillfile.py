@@ -11,10 +11,10 @@ import yaml
 from pydantic import Field, ValidationError
 
 from kb.errors import SkillError
-from kb.evidence import Evidence
-from kb.kernels import Candidate, Language
-from kb.model import Frozen
-from kb.skill import Skill
+from kb.model.evidence import Evidence
+from kb.model.kernels import Candidate, Language
+from kb.model.passages import Frozen
+from kb.model.skill import Skill
 
 MAX_FILE_BYTES = 2**22
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.protocols import Vectors
+from kb.model.protocols import Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kb.model import Context, Hit, Passage, SearchResult, tokens_of
+from kb.model.passages import Context, Hit, Passage, SearchResult, tokens_of
 
 NEAR_DUPLICATE = 0.6
 """Share of common words (Jaccard) above which a passage is a repetition, unless it brings a new number or name."""

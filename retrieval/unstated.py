@@ -7,7 +7,7 @@ and can: not enough to refuse.
 import re
 from collections.abc import Sequence
 
-from kb.model import Hit
+from kb.model.passages import Hit
 
 LOOKED_AT = 10
 """Hits."""

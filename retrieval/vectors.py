@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.catalog import Catalog
-from kb.protocols import Vectors
+from kb.model.protocols import Vectors
 from retrieval.fusion import Scores
 
 

@@ -7,7 +7,7 @@ room of other passages, so packing leaves it out.
 from collections.abc import Sequence
 
 from kb.catalog import Catalog
-from kb.model import Hit, Passage, tokens_of
+from kb.model.passages import Hit, Passage, tokens_of
 
 WIDENED_HITS = 3
 WIDENED_TOKENS = 384

@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from kb.errors import SynthesisError
-from kb.kernels import Candidate, Language
+from kb.model.kernels import Candidate, Language
 
 TAGS = {
     Language.TRITON: ("python", "py", "triton"),

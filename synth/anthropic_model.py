@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from kb.errors import SynthesisError
-from kb.kernels import Candidate, Language
-from kb.protocols import Proposal, Request, Synthesizer
+from kb.model.kernels import Candidate, Language
+from kb.model.protocols import Proposal, Request, Synthesizer
 from synth.answer import AnswerError, parse_answer
 from synth.prompt import Prompt, build_prompt
 

@@ -1,7 +1,7 @@
 """What a candidate must be, language by language, in words that a model or a person can follow."""
 
-from kb.evidence import WIN_MARGIN, WIN_SESSIONS
-from kb.kernels import Interface, Language, TensorSpec
+from kb.model.evidence import WIN_MARGIN, WIN_SESSIONS
+from kb.model.kernels import Interface, Language, TensorSpec
 
 JUDGING = f"""\
 How the judge decides:

@@ -1,6 +1,6 @@
 """Turns what the judge saw into sentences for the next prompt and phrases for the next search of the documents."""
 
-from kb.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Timing
+from kb.model.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Timing
 
 MEANING = {
     Outcome.PASSED: "It passed.",

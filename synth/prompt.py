@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kb.errors import SynthesisError
-from kb.model import Fact, Frozen, tokens_of
-from kb.protocols import Attempt, Request
-from kb.skill import Skill
+from kb.model.passages import Fact, Frozen, tokens_of
+from kb.model.protocols import Attempt, Request
+from kb.model.skill import Skill
 from synth.answer import TAGS, answer_format
 from synth.contract import contract
 from synth.diagnosis import diagnose

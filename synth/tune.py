@@ -3,10 +3,10 @@
 It writes no kernels. What it can reach is what is in the library, which is why its reports say so.
 """
 
-from kb.evidence import Evidence, Grade
-from kb.kernels import Candidate
-from kb.protocols import Attempt, Proposal, Request
-from kb.skill import Skill
+from kb.model.evidence import Evidence, Grade
+from kb.model.kernels import Candidate
+from kb.model.protocols import Attempt, Proposal, Request
+from kb.model.skill import Skill
 from synth.search.greedy import next_point
 
 NOTICE = "tune searches the parameters of kernels that skills hold; it writes no kernels"

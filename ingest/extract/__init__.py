@@ -10,7 +10,7 @@ from ingest.extract.sentences import sentence_facts, spec_lines
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
 from kb.catalog import FactRecord
-from kb.records import Form
+from kb.model.records import Form
 
 
 def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> Iterator[FactRecord]:

@@ -10,7 +10,7 @@ from kb.bench.questions import Question
 from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
 from kb.bench.systems import KB, Response, System, Unit, is_sheet, other_systems, own_system
 from kb.errors import CitationError, SourceError
-from kb.model import Frozen
+from kb.model.passages import Frozen
 from kb.session import KnowledgeBase
 from retrieval.fusion import Scores
 

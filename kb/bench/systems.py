@@ -9,7 +9,7 @@ from itertools import takewhile
 from ingest.scan import SHEETS
 from kb.bench.scores import BUDGETS
 from kb.catalog.words import match_expression, query_words
-from kb.model import Hit, Passage, SearchResult, tokens_of
+from kb.model.passages import Hit, Passage, SearchResult, tokens_of
 from kb.session import KnowledgeBase
 from retrieval.fusion import Fused, Lists, fuse
 from retrieval.packing import pack

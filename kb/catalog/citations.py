@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import Self
 
 from kb.errors import CitationError
-from kb.model import Citation
-from kb.records import DocumentRecord, SectionRecord, text_digest
+from kb.model.passages import Citation
+from kb.model.records import DocumentRecord, SectionRecord, text_digest
 
 
 class Places:

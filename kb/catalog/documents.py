@@ -13,8 +13,8 @@ from typing import Any
 
 from kb.catalog.citations import ancestry
 from kb.catalog.database import Database
-from kb.outline import Document, Holdings, Section
-from kb.records import SectionRecord
+from kb.model.documents import Document, Holdings, Section
+from kb.model.records import SectionRecord
 
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _TABLE = re.compile(r"(?:^\|.*\|(?:\n|\Z))+", re.MULTILINE)

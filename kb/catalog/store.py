@@ -18,9 +18,9 @@ from kb.catalog.health import Health
 from kb.catalog.vocabulary import Vocabulary
 from kb.catalog.words import identifier_words, target_word, within
 from kb.errors import CitationError
-from kb.model import Passage, TableRow
-from kb.protocols import Vectors
-from kb.records import (
+from kb.model.passages import Passage, TableRow
+from kb.model.protocols import Vectors
+from kb.model.records import (
     ChunkRecord,
     DocumentRecord,
     DocumentState,

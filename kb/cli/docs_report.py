@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from kb.cli.output import show
-from kb.model import Passage
-from kb.outline import Coverage, Document, Outline, PlacedPassage
+from kb.model.documents import Coverage, Document, Outline, PlacedPassage
+from kb.model.passages import Passage
 
 HEADINGS_SHOWN = 40
 NAMES_SHOWN = 6

@@ -1,7 +1,7 @@
 """How the judge's evidence reads on a terminal."""
 
 from kb.cli.output import show
-from kb.evidence import MOST_OTHERS, Evidence, Grade, KernelScreen, Timing
+from kb.model.evidence import MOST_OTHERS, Evidence, Grade, KernelScreen, Timing
 
 MARKS = {"ok": "ok  ", "over": "OVER", "warn": "warn", "unknown": "?   "}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kb.factbook import Conflict, Difference
-from kb.model import Fact
+from kb.model.passages import Fact
 from kb.profile import Standing, StandingFact
 
 SHOWN_UNSURE = 3

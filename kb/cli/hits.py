@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from kb.catalog.words import query_words
 from kb.cli.output import show
-from kb.model import Context, Hit, Passage, SearchResult, Status
+from kb.model.passages import Context, Hit, Passage, SearchResult, Status
 
 LINES_SHOWN = 4
 INDENT = "   "

@@ -95,7 +95,7 @@ def prompt(
     Example: kb prompt examples/softmax.py --target mi300x
     """
     from eval.task import load_task
-    from kb.kernels import Language
+    from kb.model.kernels import Language
     from kb.runs import Kind
 
     loaded, chosen = load_task(task), Language.named(language) if language else None
@@ -186,7 +186,7 @@ def optimize(
     """
     from eval.task import load_task
     from kb.cli.run_report import finish, tell
-    from kb.kernels import Language
+    from kb.model.kernels import Language
     from kb.runs import Kind
 
     loaded, chosen = load_task(task), Language.named(language) if language else None

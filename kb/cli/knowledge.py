@@ -7,7 +7,7 @@ import typer
 
 from kb.cli.output import Json, Target, notify, open_kb, open_knowledge, print_json, show
 from kb.errors import SourceError
-from kb.records import Trust
+from kb.model.records import Trust
 
 Also = Annotated[
     list[str] | None,

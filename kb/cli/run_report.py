@@ -10,7 +10,7 @@ from kb.cli.evidence_report import headline
 from kb.cli.output import notify, print_json, show
 from kb.errors import RunError
 from kb.loop import Tell, say_nothing
-from kb.protocols import Attempt
+from kb.model.protocols import Attempt
 from kb.runs import Kind, Run
 from synth.tune import NOTICE
 

@@ -8,7 +8,7 @@ import typer
 from kb.cli.output import Json, Target, notify, open_kb, print_json, show
 
 if TYPE_CHECKING:
-    from kb.skill import Skill
+    from kb.model.skill import Skill
 
 app = typer.Typer(
     help="Kernels that worked, with what was measured of them.",
@@ -73,7 +73,7 @@ def search_skills(
 
     Exit status: 0 when one was found, 1 when there is none for that target and language.
     """
-    from kb.kernels import Language
+    from kb.model.kernels import Language
 
     with open_kb() as kb:
         scope = kb.targets.scope(target) if target else None

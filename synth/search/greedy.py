@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
 
-from kb.kernels import Parameter
+from kb.model.kernels import Parameter
 
 Point = Mapping[str, int]
 DRAWS = 100

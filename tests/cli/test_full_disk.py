@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import StoreError
-from kb.model import FileReport
+from kb.model.passages import FileReport
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.cli.conftest import Run, documents, forget_sheets

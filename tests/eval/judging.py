@@ -17,8 +17,8 @@ from eval.reference import Reference
 from eval.task import load_task
 from eval.trial import Trial
 from eval.worker_process import ALL_GUARDS, Guard
-from kb.evidence import CaseResult, Outcome, Timing
-from kb.kernels import Candidate, Language, Task
+from kb.model.evidence import CaseResult, Outcome, Timing
+from kb.model.kernels import Candidate, Language, Task
 
 HERE = Path(__file__).parent
 WRONG, CORRECT = HERE / "kernels" / "wrong", HERE / "kernels" / "correct"

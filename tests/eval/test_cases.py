@@ -10,8 +10,8 @@ from eval.cases import VALUES, Case, allowance, cases, count_elements, given_cas
 from eval.reference import Reference, integer_constants
 from eval.task import load_task
 from kb.errors import TaskError
-from kb.evidence import Outcome
-from kb.kernels import Task
+from kb.model.evidence import Outcome
+from kb.model.kernels import Task
 from tests.eval.judging import HERE
 
 FILE = """

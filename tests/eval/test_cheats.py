@@ -13,7 +13,7 @@ import pytest
 
 from eval import channel, measure, trial, worker_process
 from eval.worker_process import ALL_GUARDS, Guard
-from kb.evidence import Outcome
+from kb.model.evidence import Outcome
 from tests.eval.judging import (
     CORRECT,
     PATIENCE_S,

@@ -16,8 +16,8 @@ from eval.driver import LocalJudge
 from eval.judge import TaskJudge
 from eval.machine import sandbox_level
 from kb.errors import JudgeError, KbError, TaskError
-from kb.evidence import Evidence, Grade, Outcome
-from kb.kernels import Candidate, Language, Task
+from kb.model.evidence import Evidence, Grade, Outcome
+from kb.model.kernels import Candidate, Language, Task
 from tests.eval.judging import WRONG, candidate, is_alive, needs_compiler, needs_linux, task
 
 pytestmark = needs_linux

@@ -17,7 +17,7 @@ from eval import probe_cpu, probe_gpu, probe_parts  # noqa: E402
 from eval.cross_compile import compile_kernels  # noqa: E402
 from eval.probe import probe  # noqa: E402
 from eval.reading import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Findings, Reading, Step, sampled  # noqa: E402
-from kb.units import unit_of  # noqa: E402
+from kb.model.units import unit_of  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")

@@ -9,7 +9,7 @@ from eval.cases import given_case
 from eval.reference import Reference, integer_constants, interface_of
 from eval.task import load_task
 from kb.errors import TaskError
-from kb.kernels import Task
+from kb.model.kernels import Task
 from tests.eval.judging import HERE
 
 GOOD = """

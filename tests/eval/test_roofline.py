@@ -10,10 +10,10 @@ from eval.reference import Reference, interface_of
 from eval.roofline import IMPLAUSIBLE, implausible, roofline, task_roofline
 from eval.task import load_task
 from kb.errors import FactError
-from kb.evidence import Outcome
-from kb.kernels import Interface, Task, TensorSpec
-from kb.model import Citation, Fact
-from kb.records import Trust
+from kb.model.evidence import Outcome
+from kb.model.kernels import Interface, Task, TensorSpec
+from kb.model.passages import Citation, Fact
+from kb.model.records import Trust
 from tests.eval.judging import needs_compiler, needs_linux, task
 from tests.eval.test_judge import ROW_SUM
 

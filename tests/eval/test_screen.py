@@ -17,9 +17,9 @@ from eval.screen import MAX_ASSEMBLY_BYTES, VENDORS, fact_value, screen_kernel
 from ingest.facts import facts as facts_in
 from ingest.readers import read
 from ingest.scan import SHEETS
-from kb.evidence import Finding, KernelScreen
-from kb.model import Citation, Fact
-from kb.records import Form, Trust
+from kb.model.evidence import Finding, KernelScreen
+from kb.model.passages import Citation, Fact
+from kb.model.records import Form, Trust
 
 SYNTHETIC = Path(__file__).parent / "screen"
 TARGETS = {"hip gfx942 64": "mi300x", "hip gfx950 64": "mi355x", "cuda 90 32": "h200"}

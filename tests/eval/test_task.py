@@ -6,7 +6,7 @@ import pytest
 
 from eval.task import CANDIDATE_SUFFIXES, MAX_SOURCE_BYTES, load_candidate, load_task
 from kb.errors import CandidateError, TaskError
-from kb.kernels import Language
+from kb.model.kernels import Language
 from tests.eval.judging import CORRECT, HERE
 
 TASK = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"

@@ -16,8 +16,8 @@ from eval.fault import Fault
 from eval.machine import sandbox_level
 from eval.worker_process import ALL_GUARDS, Guard, WorkerProcess
 from kb.errors import JudgeError
-from kb.evidence import Outcome
-from kb.kernels import Candidate, Language
+from kb.model.evidence import Outcome
+from kb.model.kernels import Candidate, Language
 from tests.eval.judging import is_alive, needs_linux
 
 pytestmark = needs_linux
@@ -196,7 +196,7 @@ def test_a_worker_ends_when_its_judge_is_killed() -> None:
     script = """
 import sys
 from eval.worker_process import ALL_GUARDS, WorkerProcess
-from kb.kernels import Candidate
+from kb.model.kernels import Candidate
 worker = WorkerProcess(Candidate(language="cpp", source=""), level=1, call_s=9, guards=ALL_GUARDS, environment={})
 worker.__enter__()
 print(worker.pid, flush=True)

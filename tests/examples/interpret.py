@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch  # noqa: TID253 - needs it at once
 
-from kb.kernels import Language
+from kb.model.kernels import Language
 from tests.examples.tasks import SIZES, TEMPLATES, candidate, compare, draw, load, settings, task_of
 
 

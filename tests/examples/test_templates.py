@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from skills_ref import read_properties, validate
 
-from kb.kernels import Language
+from kb.model.kernels import Language
 from tests.examples.tasks import ROOT, SIZES, TEMPLATES, candidate, compare, draw, load, settings, task_of
 
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")

@@ -11,8 +11,8 @@ from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
 from kb.catalog import FactRecord
-from kb.model import Citation, Fact
-from kb.records import Form, Trust
+from kb.model.passages import Citation, Fact
+from kb.model.records import Form, Trust
 from kb.targets import Targets
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)

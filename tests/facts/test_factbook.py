@@ -7,7 +7,7 @@ import pytest
 
 from kb.errors import CitationError, FactError, TargetError
 from kb.factbook import in_unit
-from kb.model import Fact
+from kb.model.passages import Fact
 from kb.profile import Standing, Verdict
 from kb.session import KnowledgeBase
 from kb.settings import Settings

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ingest.facts import facts
 from ingest.readers import read
 from ingest.scan import SHEETS
+from kb.model.units import PIECES, unit_of
 from kb.quantities import SHAPE, Quantity, Vocabulary, quantities
-from kb.units import PIECES, unit_of
 from tests.facts.documents import PROPERTY
 
 TABLE = tomllib.loads(files("kb").joinpath("quantities.toml").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ import pytest
 
 from ingest.scan import SHEETS
 from kb.errors import FactError
-from kb.model import Fact
+from kb.model.passages import Fact
 from kb.profile import conditions, same_value
 from kb.quantities import quantities
 from kb.session import KnowledgeBase

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.records import Form
+from kb.model.records import Form
 from kb.session import KnowledgeBase
 from tests.facts.documents import PROPERTY, parse, records, table
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kb.records import Form
+from kb.model.records import Form
 from tests.facts.documents import TARGETS, Said, records, said, table
 
 DEVICE, CU, DIE = "per device", "per compute unit", "per die"

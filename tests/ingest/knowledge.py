@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from kb.model import IngestReport
+from kb.model.passages import IngestReport
 from kb.session import KnowledgeBase
 
 

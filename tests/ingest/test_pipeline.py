@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SourceError
-from kb.records import Trust
+from kb.model.records import Trust
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

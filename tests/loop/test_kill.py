@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.kernels import Language
+from kb.model.kernels import Language
 from kb.runs import JOURNAL, Kind, Plan, Run, Runs
 from kb.skillbook import Skillbook
 from tests.loop.fakes import TASK, template

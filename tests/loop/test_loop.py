@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from kb.errors import RunError
-from kb.kernels import Language
-from kb.model import Fact, Passage
-from kb.protocols import Attempt
+from kb.model.kernels import Language
+from kb.model.passages import Fact, Passage
+from kb.model.protocols import Attempt
+from kb.model.skill import Standing
 from kb.runs import JOURNAL, Kind, Plan, Run, Runs
-from kb.skill import Standing
 from kb.skillbook import Skillbook
 from synth.tune import TuneSynthesizer
 from tests.loop.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template

@@ -7,7 +7,7 @@ import pytest
 
 from kb.knowledge import Knowledge
 from kb.mcp_server import Home
-from kb.model import tokens_of
+from kb.model.passages import tokens_of
 from kb.settings import Settings
 from tests.mcp.conftest import ERAS, Ask, Reply, talk
 

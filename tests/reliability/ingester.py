@@ -16,7 +16,7 @@ from pathlib import Path
 import chromadb  # noqa: F401, TID253 - loaded once, before the forks
 import numpy as np
 
-from kb.model import FileReport
+from kb.model.passages import FileReport
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.model import FileReport
+from kb.model.passages import FileReport
 from kb.session import KnowledgeBase
 
 SECONDS = 60

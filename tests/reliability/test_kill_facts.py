@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.records import Trust
+from kb.model.records import Trust
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.facts.documents import FACT_HEADER

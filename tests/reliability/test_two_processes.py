@@ -8,7 +8,7 @@ import pytest
 
 from kb.catalog import Catalog
 from kb.errors import LockedError
-from kb.model import Status
+from kb.model.passages import Status
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

@@ -13,7 +13,7 @@ import pytest
 
 from ingest.pipeline import Ingest
 from kb.catalog import Catalog, write_lock
-from kb.model import SearchResult
+from kb.model.passages import SearchResult
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from retrieval.chroma_index import ChromaIndex, current_folder

@@ -7,7 +7,7 @@ import pytest
 
 from kb.errors import LocalModelError, MissingModelError
 from kb.knowledge import Knowledge
-from kb.model import SearchResult
+from kb.model.passages import SearchResult
 from kb.settings import Settings
 from retrieval import reranker as module
 from retrieval.reranker import RERANKED_HITS, Reranker

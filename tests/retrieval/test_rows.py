@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError
-from kb.model import Hit
+from kb.model.passages import Hit
 from kb.session import KnowledgeBase
 
 ROWS = 60

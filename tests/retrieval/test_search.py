@@ -7,7 +7,7 @@ import pytest
 
 from kb.errors import QueryError, TargetError
 from kb.knowledge import CONTEXT_CANDIDATES
-from kb.model import SearchResult, Status
+from kb.model.passages import SearchResult, Status
 from kb.session import KnowledgeBase
 from kb.settings import NO_MODEL, Settings
 from tests.conftest import HashEmbedder

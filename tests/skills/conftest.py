@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.skill import Skill
+from kb.model.skill import Skill
 from kb.skillbook import Skillbook
 from kb.skillfile import skill_files
 

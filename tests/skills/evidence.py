@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from kb.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
-from kb.kernels import Candidate, Language, Task
-from kb.skill import Skill
+from kb.model.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
+from kb.model.kernels import Candidate, Language, Task
+from kb.model.skill import Skill
 
 TASK = Task(name="row-softmax", source="class Model: ...\n")
 KERNEL = Candidate(

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from kb.errors import LockedError
-from kb.skill import Skill
+from kb.model.skill import Skill
 from kb.skillbook import Skillbook
 from tests.skills.evidence import evidence, kernel, skill
 

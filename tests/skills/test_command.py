@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from kb.cli import skills
 from kb.errors import SkillError
-from kb.kernels import Language
+from kb.model.kernels import Language
 from kb.skillbook import Skillbook
 from kb.targets import Targets
 from tests.skills.conftest import write

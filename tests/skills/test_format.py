@@ -11,9 +11,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kb.errors import SkillError
-from kb.evidence import CaseResult, Outcome
-from kb.kernels import Candidate, Language
-from kb.skill import Skill
+from kb.model.evidence import CaseResult, Outcome
+from kb.model.kernels import Candidate, Language
+from kb.model.skill import Skill
 from kb.skillbook import SHIPPED, Skillbook
 from kb.skillfile import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
 from tests.skills.conftest import write_files

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SkillError
-from kb.kernels import Language
-from kb.skill import Skill
+from kb.model.kernels import Language
+from kb.model.skill import Skill
 from kb.skillbook import Skillbook
 from tests.skills.conftest import write
 from tests.skills.evidence import KERNEL, evidence, kernel, refused, skill

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import SkillError
-from kb.evidence import Evidence, Outcome
-from kb.kernels import Candidate, Interface, Task, TensorSpec, digest_of
-from kb.protocols import Attempt
-from kb.skill import Skill
+from kb.model.evidence import Evidence, Outcome
+from kb.model.kernels import Candidate, Interface, Task, TensorSpec, digest_of
+from kb.model.protocols import Attempt
+from kb.model.skill import Skill
 from kb.skillbook import FAILURES_SHOWN, Skillbook, skill_of_win
 from tests.skills.evidence import KERNEL, TASK, evidence, kernel, refused, timing
 

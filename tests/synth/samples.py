@@ -1,10 +1,10 @@
 """Requests for prompts, with all that can stand in one."""
 
-from kb.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
-from kb.kernels import Candidate, Interface, Language, Task, TensorSpec
-from kb.model import Citation, Fact, Passage
-from kb.protocols import Attempt, Request
-from kb.skill import Skill
+from kb.model.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
+from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
+from kb.model.passages import Citation, Fact, Passage
+from kb.model.protocols import Attempt, Request
+from kb.model.skill import Skill
 from synth.prompt import build_prompt
 
 TASK = Task(

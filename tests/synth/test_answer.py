@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.kernels import Language
+from kb.model.kernels import Language
 from synth.answer import AnswerError, answer_format, parse_answer
 from synth.prompt import fenced
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SynthesisError
-from kb.kernels import Language
-from kb.protocols import Proposal
+from kb.model.kernels import Language
+from kb.model.protocols import Proposal
 from synth.anthropic_model import HINTS, AnthropicSynthesizer, ModelError, ModelOutcome
 from synth.prompt import build_prompt
 from tests.synth.model_server import ModelServer, Reply, answer, failure, failure_midway, serving

@@ -1,10 +1,10 @@
-"""The contract says what eval/kb_tensor.h and kb.kernels say."""
+"""The contract says what eval/kb_tensor.h and kb.model.kernels say."""
 
 from pathlib import Path
 
 import pytest
 
-from kb.kernels import Candidate, Interface, Language
+from kb.model.kernels import Candidate, Interface, Language
 from synth.contract import contract
 from tests.synth.samples import INTERFACE
 

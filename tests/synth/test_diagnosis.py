@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kb.evidence import CaseResult, Evidence, Finding, Outcome
-from kb.kernels import Language
+from kb.model.evidence import CaseResult, Evidence, Finding, Outcome
+from kb.model.kernels import Language
 from synth.diagnosis import CHECK_PHRASES, MEANING, SLOW_PHRASES, diagnose, search_phrases
 from tests.synth.samples import SCREEN, candidate, evidence
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from kb.errors import SynthesisError
-from kb.evidence import Outcome
-from kb.kernels import Language
-from kb.protocols import Request
+from kb.model.evidence import Outcome
+from kb.model.kernels import Language
+from kb.model.protocols import Request
 from synth.prompt import build_prompt
 from tests.synth import samples
 from tests.synth.samples import attempt, cold, fact, passage, request, skill, tight, warm

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from kb.evidence import Evidence
-from kb.kernels import Candidate, Interface, Language, Task
-from kb.model import Fact, Frozen, Passage
-from kb.skill import Skill
+from kb.model.evidence import Evidence
+from kb.model.kernels import Candidate, Interface, Language, Task
+from kb.model.passages import Fact, Frozen, Passage
+from kb.model.skill import Skill
 
 Vectors = NDArray[np.float32]
 """Shape (texts, dimensions); every row has length 1, so a dot product is a cosine."""

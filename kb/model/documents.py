@@ -2,8 +2,8 @@
 
 from pydantic import Field, computed_field
 
-from kb.model import Frozen, Passage
-from kb.records import Trust
+from kb.model.passages import Frozen, Passage
+from kb.model.records import Trust
 
 
 class Document(Frozen):

@@ -7,8 +7,8 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from kb.errors import CitationError
-from kb.records import Form, Trust
-from kb.units import unit_of
+from kb.model.records import Form, Trust
+from kb.model.units import unit_of
 
 TOKEN_CHARACTERS = 4
 """Characters per token wherever a budget is given in tokens: budgets are for models whose tokenizer kb
