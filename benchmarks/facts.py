@@ -19,9 +19,9 @@ from pathlib import Path
 import kb as knowledge
 from benchmarks.origin import origin
 from kb.errors import FactError
+from kb.facts.profile import Standing, conditions, judge_facts, same_value
 from kb.model.passages import Fact
 from kb.model.records import Form
-from kb.profile import Standing, conditions, judge_facts, same_value
 from kb.session import KnowledgeBase
 
 GOLD = Path("tests/facts/gold")

@@ -47,8 +47,8 @@ def beside_the_vendor(findings: dict) -> list[dict]:
     import tempfile
 
     from eval.reading import Findings
+    from kb.facts.measured import compare, stated_facts, target_of
     from kb.knowledge import Knowledge
-    from kb.probing import compare, stated_facts, target_of
     from kb.settings import Settings
 
     found = Findings.model_validate(findings)

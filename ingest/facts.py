@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ingest.builder import Block, ParsedDocument, Row, Table
 from kb.catalog import FactRecord
+from kb.facts.quantities import quantities
 from kb.model.units import unit_of
-from kb.quantities import quantities
 
 HEADER = ("quantity", "value", "unit", "condition", "source")
 MAY_BE_EMPTY = {"condition"}

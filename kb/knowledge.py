@@ -11,7 +11,7 @@ from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
 from kb.errors import CitationError, MissingModelError, QueryError, StoreError
-from kb.factbook import FactBook
+from kb.facts.book import FactBook
 from kb.model.passages import CitedPlace, Context, Fact, Hit, IngestReport, SearchResult, Status
 from kb.model.protocols import Embedder
 from kb.model.records import Trust

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 
+from kb.facts.quantities import SHAPE, quantities
 from kb.model.passages import Frozen
 from kb.model.units import unit_of
-from kb.quantities import SHAPE, quantities
 from synth.anthropic_model import AnthropicSynthesizer
 
 PIECE_CHARACTERS = 24_000

@@ -14,7 +14,7 @@ from kb.model.records import Form
 
 
 def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> Iterator[FactRecord]:
-    """The facts that tables and sentences of `document` state in the words of kb/quantities.toml.
+    """The facts that tables and sentences of `document` state in the words of kb/facts/quantities.toml.
 
     Args:
         subjects: For the target of the document, of which its numbers are where it names no other.

@@ -8,8 +8,8 @@ from itertools import product
 from ingest.extract.labels import Label, conditions, share
 from ingest.extract.subjects import Subjects
 from ingest.extract.values import Value, before_per, values
+from kb.facts.quantities import SHAPE, Quantity
 from kb.model.units import PIECES, Unit
-from kb.quantities import SHAPE, Quantity
 
 _CELL_REST = re.compile(
     r"[^\w/]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w]*",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ingest.extract.cells import Found
 from ingest.extract.subjects import UNKNOWN, Subjects
-from kb.quantities import SHAPE
+from kb.facts.quantities import SHAPE
 
 _MFMA = re.compile(
     r"\bv_(?P<kind>s?mfmac?)_(?:scale_)?[a-z]\d+_(?P<shape>\d+x\d+x\d+)_?(?:\d+b_)?(?P<type>f16|bf16|f32|xf32|f64|i8|fp8|bf8|f8f6f4)\w*"

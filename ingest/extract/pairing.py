@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.extract.values import Value, before_per, same_kind, values
-from kb.quantities import Mention, Quantity, quantities
+from kb.facts.quantities import Mention, Quantity, quantities
 
 _BESIDE = re.compile(
     r"[\s,-]*(?:(?!(?:of|for|in|per|and|or|with|to|by|the|an?|from|on|as|is|are|at)\b)[\w/-]+\s+|\([^()]{1,12}\)\s*){0,4}",

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kb.facts.quantities import SHAPE, Quantity
 from kb.model.units import WRITTEN, Unit, unit_of
-from kb.quantities import SHAPE, Quantity
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _POWER = r"2(?:\^|\*\*)\{?(?P<power>\d+)\}?\^?"

@@ -62,13 +62,13 @@ def show_target(
             "--all shows every condition, in the units of the documents", hint="leave the other options out"
         )
     from kb.cli.facts_table import show_facts, show_standings
-    from kb.factbook import in_unit
+    from kb.facts.book import in_unit
 
     with open_knowledge() as kb:
         own = kb.targets.get(target).name
         if everything:
             kb.ensure_sheets(target)
-            standings = kb.factbook.all_of(target, quantity) if quantity else kb.factbook.standings(target)
+            standings = kb.facts.book.all_of(target, quantity) if quantity else kb.facts.book.standings(target)
         else:
             facts = kb.facts(target, quantity, *phrases)
             facts = [in_unit(fact, unit) for fact in facts] if unit else facts
@@ -95,7 +95,7 @@ def conflicts(
     with open_knowledge() as kb:
         if target:
             kb.ensure_sheets(target)
-        found = kb.factbook.conflicts(target)
+        found = kb.facts.book.conflicts(target)
     if as_json:
         print_json(found)
     else:
@@ -132,10 +132,10 @@ def reopen(key: FactId) -> None:
 
 
 def _decide(key: str, verdict: str | None, reason: str) -> None:
-    from kb.profile import Verdict
+    from kb.facts.profile import Verdict
 
     with open_knowledge() as kb:
-        fact = kb.factbook.decide(key, Verdict(verdict) if verdict else None, reason=reason)
+        fact = kb.facts.book.decide(key, Verdict(verdict) if verdict else None, reason=reason)
     show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {fact.value} {fact.unit} {fact.citation}")
 
 
@@ -171,7 +171,7 @@ def diff(first: TargetName, second: TargetName, as_json: Json = False) -> None:
         names = [kb.targets.get(target).name for target in (first, second)]
         for name in names:
             kb.ensure_sheets(name)
-        found = kb.factbook.differences(*names)
+        found = kb.facts.book.differences(*names)
     if as_json:
         print_json(found)
     else:

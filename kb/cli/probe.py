@@ -9,7 +9,7 @@ from kb.cli.output import Json, Target, notify, open_knowledge, print_json, prog
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kb.probing import Comparison
+    from kb.facts.measured import Comparison
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def probe(
     """
     from eval.probe import device_here
     from eval.probe import probe as measure
-    from kb.probing import compare, stated_facts, store, target_of
+    from kb.facts.measured import compare, stated_facts, store, target_of
 
     with open_knowledge() as kb:
         cpu = target is not None and kb.targets.isa(target).startswith("cpu ")

@@ -6,10 +6,10 @@ import pytest
 
 from eval.reading import Device, Findings, Reading
 from kb.errors import ReadOnlyError, TargetError
+from kb.facts.measured import compare, stated_facts, store, target_of
 from kb.knowledge import Knowledge
 from kb.model.passages import Citation, Fact
 from kb.model.records import Form, Trust
-from kb.probing import compare, stated_facts, store, target_of
 from kb.targets import Targets
 
 CITATION = Citation(id="1", path="a.md", sha256="0", section=(), line_start=1, line_end=1)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError, FactError, TargetError
-from kb.factbook import in_unit
+from kb.facts.book import in_unit
+from kb.facts.profile import Standing, Verdict
 from kb.model.passages import Fact
-from kb.profile import Standing, Verdict
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
@@ -136,7 +136,9 @@ def test_a_conflict_names_both_citations_and_holds_neither(known: KnowledgeBase)
 
 
 def l2(kb: KnowledgeBase, value: str) -> Fact:
-    return next(s.fact for s in kb.factbook.standings("mi210") if (s.fact.quantity, s.fact.value) == ("l2_size", value))
+    return next(
+        s.fact for s in kb.facts.book.standings("mi210") if (s.fact.quantity, s.fact.value) == ("l2_size", value)
+    )
 
 
 @pytest.mark.parametrize(("verdict", "of"), [(Verdict.ACCEPTED, "9"), (Verdict.REJECTED, "8")])

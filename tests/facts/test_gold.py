@@ -15,9 +15,9 @@ from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
 from kb.catalog import FactRecord
+from kb.facts.profile import conditions, same_value
 from kb.model.passages import Fact
 from kb.model.records import Form
-from kb.profile import conditions, same_value
 from tests.conftest import CORPUS, needs_corpus
 from tests.facts.documents import TARGETS, fact
 

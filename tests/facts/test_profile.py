@@ -5,9 +5,9 @@ from itertools import combinations
 
 import pytest
 
+from kb.facts.profile import Standing, StandingFact, Verdict, judge_facts, profile_of, same_value
 from kb.model.passages import Fact
 from kb.model.records import Form, Trust
-from kb.profile import Standing, StandingFact, Verdict, judge_facts, profile_of, same_value
 from tests.facts.documents import fact
 
 LINEAGE = ("mi300x", "gfx942", "cdna3")

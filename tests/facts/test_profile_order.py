@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kb.facts.profile import Standing, StandingFact, Verdict, comparable, judge_facts, profile_of, same_value
 from kb.model.passages import Fact
 from kb.model.records import Form, Trust
-from kb.profile import Standing, StandingFact, Verdict, comparable, judge_facts, profile_of, same_value
 from tests.facts.documents import PROPERTY, fact
 
 LINEAGE = ("mi300x", "gfx942", "cdna3")

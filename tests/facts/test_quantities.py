@@ -1,4 +1,4 @@
-"""The vocabulary of facts: kb/quantities.toml is consistent, and its words are found as documents write them."""
+"""The vocabulary of facts: kb/facts/quantities.toml is consistent, and its words are found as documents write them."""
 
 import re
 import tomllib
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from ingest.facts import facts
 from ingest.readers import read
 from ingest.scan import SHEETS
+from kb.facts.quantities import SHAPE, Quantity, Vocabulary, quantities
 from kb.model.units import PIECES, unit_of
-from kb.quantities import SHAPE, Quantity, Vocabulary, quantities
 from tests.facts.documents import PROPERTY
 
-TABLE = tomllib.loads(files("kb").joinpath("quantities.toml").read_text(encoding="utf-8"))
+TABLE = tomllib.loads(files("kb.facts").joinpath("quantities.toml").read_text(encoding="utf-8"))
 ALL = list(quantities().by_name.values())
 DIGITS_OF_A_NAME = re.compile(
     r"\b[sv]?[LI]\d[CDI]?\b|\b(?:HBM|L?P?DDR|GDDR)\d+[eX]?|\b32-?b(?:it)?\b|\bGen\d\b|\blevel.\d\b|\b(?:FP|INT)\d+"

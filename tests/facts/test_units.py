@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.errors import FactError
-from kb.factbook import in_unit
+from kb.facts.book import in_unit
 from kb.model.units import WRITTEN, Unit, unit_of
 from tests.facts.documents import PROPERTY, fact
 

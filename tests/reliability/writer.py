@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 
 from eval.reading import Device, Findings, Reading
-from kb import probing
-from kb.profile import Verdict
+from kb.facts import measured as probing
+from kb.facts.profile import Verdict
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 
@@ -18,7 +18,7 @@ DEVICE = Device(name="NVIDIA H200", backend="cuda", architecture="sm_90", softwa
 
 
 def decide(kb: KnowledgeBase, key: str, number: int) -> None:
-    kb.factbook.decide(key, Verdict.REJECTED if number % 2 else Verdict.ACCEPTED, reason=str(number))
+    kb.facts.book.decide(key, Verdict.REJECTED if number % 2 else Verdict.ACCEPTED, reason=str(number))
 
 
 def probe(kb: KnowledgeBase, number: int) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.profile import Standing
+from kb.facts.profile import Standing
 from kb.session import KnowledgeBase
 from kb.settings import Settings
 from synth.anthropic_model import AnthropicSynthesizer
@@ -84,11 +84,11 @@ def test_proposed_facts_are_stored_cited_and_hold_only_when_accepted(
             assert kb.cite(fact.citation.id).citation.line_start == 3
             assert standing(kb, fact.citation.id) is Standing.UNCONFIRMED
 
-            from kb.profile import Verdict
+            from kb.facts.profile import Verdict
 
-            kb.factbook.decide(fact.citation.id, Verdict.ACCEPTED)
+            kb.facts.book.decide(fact.citation.id, Verdict.ACCEPTED)
             assert standing(kb, fact.citation.id) is Standing.HOLDS
 
 
 def standing(kb: KnowledgeBase, key: str) -> Standing:
-    return next(s.standing for s in kb.factbook.standings("mi300x") if s.fact.citation.id == key)
+    return next(s.standing for s in kb.facts.book.standings("mi300x") if s.fact.citation.id == key)

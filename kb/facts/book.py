@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError
-from kb.model.passages import Fact, Frozen
-from kb.model.units import unit_of
-from kb.profile import (
+from kb.facts.profile import (
     Standing,
     StandingFact,
     Verdict,
@@ -19,7 +17,9 @@ from kb.profile import (
     profile_of,
     same_value,
 )  # fmt: skip
-from kb.quantities import quantities
+from kb.facts.quantities import quantities
+from kb.model.passages import Fact, Frozen
+from kb.model.units import unit_of
 from kb.targets import Targets
 
 SUGGESTIONS = 5
@@ -188,7 +188,7 @@ class FactBook:
 
 
 def _names(spelling: str, standings: Sequence[StandingFact]) -> set[str]:
-    """Of the quantities that are called so: a name that facts bear before one that kb/quantities.toml lists."""
+    """Of the quantities that are called so: a name that facts bear before one that kb/facts/quantities.toml lists."""
     own = "_".join(spelling.lower().split())
     if any(s.fact.quantity == own for s in standings):
         return {own}

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import combinations
 
+from kb.facts.quantities import quantities
 from kb.model.passages import Fact, Frozen
 from kb.model.records import Form, Trust
 from kb.model.units import PIECES, unit_of
-from kb.quantities import quantities
 
 SAME = 0.025
 """Largest relative difference of two values that are the same one, rounded differently (`989` and `989.5`)."""
@@ -214,7 +214,7 @@ def _explained(vague: Fact, special: Fact, agreeing: Mapping[str, Sequence[Fact]
 
 
 def conditions(fact: Fact) -> frozenset[str]:
-    """Of a fact, in the words of kb/quantities.toml where it has them."""
+    """Of a fact, in the words of kb/facts/quantities.toml where it has them."""
     known = quantities().by_name.get(fact.quantity)
     own = set(map(canonical, fact.conditions))
     if known and known.per and not any(phrase.startswith("per ") for phrase in own):
@@ -223,7 +223,7 @@ def conditions(fact: Fact) -> frozenset[str]:
 
 
 def canonical(phrase: str) -> str:
-    """A phrase of a condition as kb/quantities.toml writes it."""
+    """A phrase of a condition as kb/facts/quantities.toml writes it."""
     return _SPELT.get(phrase, phrase)
 
 

@@ -13,9 +13,9 @@ from pydantic import computed_field
 from eval.reading import Device, Findings, Reading
 from kb.catalog import storage_errors
 from kb.errors import FactError, StoreError, TargetError
+from kb.facts.quantities import quantities
 from kb.model.passages import Fact, Frozen
 from kb.model.records import Form, Trust
-from kb.quantities import quantities
 from kb.targets import Targets
 
 if TYPE_CHECKING:

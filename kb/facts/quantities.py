@@ -15,7 +15,7 @@ SHAPE = "shape"
 
 
 class Quantity(Frozen):
-    """A row of kb/quantities.toml, which says what the fields mean."""
+    """A row of kb/facts/quantities.toml, which says what the fields mean."""
 
     name: str
     unit: str
@@ -94,7 +94,7 @@ def _plain(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """The content of kb/quantities.toml."""
+    """The content of kb/facts/quantities.toml."""
 
     by_name: Mapping[str, Quantity]
     names: Vocabulary
@@ -116,7 +116,7 @@ class Quantities:
 @cache
 def quantities() -> Quantities:
     """What ships with kb."""
-    table = tomllib.loads(files("kb").joinpath("quantities.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(files("kb.facts").joinpath("quantities.toml").read_text(encoding="utf-8"))
     by_name = {name: Quantity(name=name, **fields) for name, fields in table["quantity"].items()}
     return Quantities(
         by_name,
