@@ -12,7 +12,7 @@ from kb.model.passages import Fact, Passage
 from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.model.skill import Skill, Standing
 from kb.runs import Entry, Kind, Run
-from kb.skillbook import Skillbook, skill_of_win
+from kb.skillbook.library import Skillbook, skill_of_win
 from synth.diagnosis import search_phrases
 from synth.prompt import Prompt, build_prompt
 

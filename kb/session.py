@@ -15,7 +15,7 @@ from kb.model.protocols import Synthesizer
 from kb.model.records import FactRecord, Form, Trust
 from kb.runs import Kind, Plan, Run, Runs
 from kb.settings import cache_dir
-from kb.skillbook import Skillbook
+from kb.skillbook.library import Skillbook
 from kb.targets import ROOT
 from retrieval.packing import pack
 from synth.anthropic_model import AnthropicSynthesizer

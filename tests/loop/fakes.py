@@ -10,7 +10,7 @@ from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
 from kb.model.protocols import Proposal, Request
 from kb.model.skill import Skill
 from kb.runs import Run
-from kb.skillbook import Skillbook
+from kb.skillbook.library import Skillbook
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
 INTERFACE = Interface(

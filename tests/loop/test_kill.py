@@ -15,7 +15,7 @@ import pytest
 
 from kb.model.kernels import Language
 from kb.runs import JOURNAL, Kind, Plan, Run, Runs
-from kb.skillbook import Skillbook
+from kb.skillbook.library import Skillbook
 from tests.loop.fakes import TASK, template
 
 KILLS = 30

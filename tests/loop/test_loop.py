@@ -11,7 +11,7 @@ from kb.model.passages import Fact, Passage
 from kb.model.protocols import Attempt
 from kb.model.skill import Standing
 from kb.runs import JOURNAL, Kind, Plan, Run, Runs
-from kb.skillbook import Skillbook
+from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
 from tests.loop.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template
 

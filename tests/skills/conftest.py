@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kb.model.skill import Skill
-from kb.skillbook import Skillbook
-from kb.skillfile import skill_files
+from kb.skillbook.files import skill_files
+from kb.skillbook.library import Skillbook
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typer.main import get_command
 from kb.cli import skills
 from kb.errors import SkillError
 from kb.model.kernels import Language
-from kb.skillbook import Skillbook
+from kb.skillbook.library import Skillbook
 from kb.targets import Targets
 from tests.skills.conftest import write
 from tests.skills.evidence import KERNEL, evidence, kernel, skill

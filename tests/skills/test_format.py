@@ -14,8 +14,8 @@ from kb.errors import SkillError
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Candidate, Language
 from kb.model.skill import Skill
-from kb.skillbook import SHIPPED, Skillbook
-from kb.skillfile import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
+from kb.skillbook.files import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
+from kb.skillbook.library import SHIPPED, Skillbook
 from tests.skills.conftest import write_files
 from tests.skills.evidence import KERNEL, evidence, skill
 

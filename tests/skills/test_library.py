@@ -9,7 +9,7 @@ import pytest
 from kb.errors import SkillError
 from kb.model.kernels import Language
 from kb.model.skill import Skill
-from kb.skillbook import Skillbook
+from kb.skillbook.library import Skillbook
 from tests.skills.conftest import write
 from tests.skills.evidence import KERNEL, evidence, kernel, refused, skill
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.skillbook import Skillbook
+from kb.skillbook.library import Skillbook
 from tests.cli.conftest import CONFINED
 from tests.skills.evidence import skill
 from tests.skills.publisher import RECORDS, numbered
@@ -27,7 +27,7 @@ PUBLISH_ONE = """
 import sys
 from pathlib import Path
 from kb.errors import ReadOnlyError
-from kb.skillbook import Skillbook
+from kb.skillbook.library import Skillbook
 from tests.skills.evidence import skill
 book = Skillbook(Path(sys.argv[1]))
 print([found.name for found in book.skills()])

@@ -18,9 +18,9 @@ from kb.model.evidence import Evidence, Timing
 from kb.model.kernels import Candidate, Interface, Language, Task, digest_of
 from kb.model.protocols import Attempt
 from kb.model.skill import Skill, Standing
-from kb.skillfile import load_skill, one_line, parse_skill, skill_files, slug
+from kb.skillbook.files import load_skill, one_line, parse_skill, skill_files, slug
 
-SHIPPED = Path(__file__).parent / "skills"
+SHIPPED = Path(__file__).parents[1] / "skills"
 ANY = "any"
 """The target of skills that every target may use."""
 COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
