@@ -8,12 +8,12 @@ from kb.catalog import write_lock
 from kb.documents import Documents
 from kb.errors import CandidateError, FactError, RunError, SettingsError
 from kb.knowledge import Knowledge
-from kb.loop import Loop, Tell, Teller, say_nothing, tell_nobody
 from kb.model.kernels import Language, Task
 from kb.model.passages import Fact, Passage
 from kb.model.protocols import Synthesizer
 from kb.model.records import FactRecord, Form, Trust
-from kb.runs import Kind, Plan, Run, Runs
+from kb.runs.journal import Kind, Plan, Run, Runs
+from kb.runs.loop import Loop, Tell, Teller, say_nothing, tell_nobody
 from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
 from kb.targets import ROOT

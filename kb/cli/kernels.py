@@ -96,14 +96,14 @@ def prompt(
     """
     from eval.task import load_task
     from kb.model.kernels import Language
-    from kb.runs import Kind
+    from kb.runs.journal import Kind
 
     loaded, chosen = load_task(task), Language.named(language) if language else None
     with open_kb() as kb:
         plan = kb.plan(loaded, target, language=chosen, synthesizer=Kind.EXTERNAL, evaluations=evaluations)
         with kb.judge(loaded, target) as judge:
             run = kb.start_run(plan)
-            asked = kb.loop(run).prompt(judge.interface)
+            asked = kb.runs.loop(run).prompt(judge.interface)
     if as_json:
         print_json({"run": run.id, "prompt": asked.text, "tokens": asked.tokens, "left_out": asked.left_out})
         return
@@ -135,13 +135,13 @@ def submit(
     from synth.answer import parse_answer
 
     with open_kb() as kb:
-        going = kb.runs.get(run)
+        going = kb.runs.journal.get(run)
         if answer.suffix in (".md", ".txt"):
             candidate, said = parse_answer(read_source(answer, CandidateError), going.plan.language)
         else:
             candidate, said = load_candidate(answer), ""
         with kb.judge(going.plan.task, going.plan.target) as judge:
-            loop = kb.loop(going)
+            loop = kb.runs.loop(going)
             before = going.published
             evidence = loop.submit(candidate, judge, note=note or said)
             if not as_json:
@@ -187,7 +187,7 @@ def optimize(
     from eval.task import load_task
     from kb.cli.run_report import finish, tell
     from kb.model.kernels import Language
-    from kb.runs import Kind
+    from kb.runs.journal import Kind
 
     loaded, chosen = load_task(task), Language.named(language) if language else None
     with open_kb() as kb:

@@ -9,9 +9,9 @@ import typer
 from kb.cli.evidence_report import headline
 from kb.cli.output import notify, print_json, show
 from kb.errors import RunError
-from kb.loop import Tell, say_nothing
 from kb.model.protocols import Attempt
-from kb.runs import Kind, Run
+from kb.runs.journal import Kind, Run
+from kb.runs.loop import Tell, say_nothing
 from synth.tune import NOTICE
 
 

@@ -4,12 +4,12 @@ import os
 import time
 from pathlib import Path
 
-from kb.loop import Loop, Tell, say_nothing
 from kb.model.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
 from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
 from kb.model.protocols import Proposal, Request
 from kb.model.skill import Skill
-from kb.runs import Run
+from kb.runs.journal import Run
+from kb.runs.loop import Loop, Tell, say_nothing
 from kb.skillbook.library import Skillbook
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')

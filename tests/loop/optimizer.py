@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from kb.runs import Runs
+from kb.runs.journal import Runs
 from synth.tune import TuneSynthesizer
 from tests.loop.fakes import FakeJudge, PaidSynthesizer, loop_of
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kb.model.kernels import Language
-from kb.runs import JOURNAL, Kind, Plan, Run, Runs
+from kb.runs.journal import JOURNAL, Kind, Plan, Run, Runs
 from kb.skillbook.library import Skillbook
 from tests.loop.fakes import TASK, template
 

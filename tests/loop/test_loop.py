@@ -10,7 +10,7 @@ from kb.model.kernels import Language
 from kb.model.passages import Fact, Passage
 from kb.model.protocols import Attempt
 from kb.model.skill import Standing
-from kb.runs import JOURNAL, Kind, Plan, Run, Runs
+from kb.runs.journal import JOURNAL, Kind, Plan, Run, Runs
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
 from tests.loop.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template

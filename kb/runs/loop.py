@@ -11,7 +11,7 @@ from kb.model.kernels import Candidate, Interface, Task
 from kb.model.passages import Fact, Passage
 from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.model.skill import Skill, Standing
-from kb.runs import Entry, Kind, Run
+from kb.runs.journal import Entry, Kind, Run
 from kb.skillbook.library import Skillbook, skill_of_win
 from synth.diagnosis import search_phrases
 from synth.prompt import Prompt, build_prompt

@@ -1,0 +1,1 @@
+"""Optimisation runs: their journal on disk and the loop that drives one."""
