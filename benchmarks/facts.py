@@ -20,9 +20,9 @@ import kb as knowledge
 from benchmarks.origin import origin
 from kb.errors import FactError
 from kb.facts.profile import Standing, conditions, judge_facts, same_value
+from kb.home.session import KnowledgeBase
 from kb.model.passages import Fact
 from kb.model.records import Form
-from kb.session import KnowledgeBase
 
 GOLD = Path("tests/facts/gold")
 TUNED = ("apple", "cerebras", "google-tpu", "hopper", "mi300x", "nvdla", "riscv-rvv", "tenstorrent", "x86-avx512")

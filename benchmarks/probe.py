@@ -48,7 +48,7 @@ def beside_the_vendor(findings: dict) -> list[dict]:
 
     from eval.reading import Findings
     from kb.facts.measured import compare, stated_facts, target_of
-    from kb.knowledge import Knowledge
+    from kb.home.knowledge import Knowledge
     from kb.settings import Settings
 
     found = Findings.model_validate(findings)

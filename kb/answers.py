@@ -8,7 +8,7 @@ from kb.model.passages import Frozen, Hit, Status, tokens_of
 from kb.model.records import Trust
 
 if TYPE_CHECKING:  # a caller has it open; loading it takes longer than all else here
-    from kb.knowledge import Knowledge
+    from kb.home.knowledge import Knowledge
     from kb.model.passages import CitedPlace, Fact
 
 ROWS_SHOWN = 3

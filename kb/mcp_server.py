@@ -20,7 +20,7 @@ from kb.errors import CitationError, FactError, KbError, QueryError, StoreError,
 from kb.targets import Targets
 
 if TYPE_CHECKING:
-    from kb.knowledge import Knowledge
+    from kb.home.knowledge import Knowledge
 
 MAX_TOKENS = 8000
 MIN_TOKENS = 500

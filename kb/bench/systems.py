@@ -9,8 +9,8 @@ from itertools import takewhile
 from ingest.scan import SHEETS
 from kb.bench.scores import BUDGETS
 from kb.catalog.words import match_expression, query_words
+from kb.home.session import KnowledgeBase
 from kb.model.passages import Hit, Passage, SearchResult, tokens_of
-from kb.session import KnowledgeBase
 from retrieval.fusion import Fused, Lists, fuse
 from retrieval.packing import pack
 from retrieval.retriever import Retriever
@@ -130,7 +130,7 @@ class FixedWindows:
 
 
 def _windows(kb: KnowledgeBase) -> Iterable[tuple[str, str, str]]:
-    for document in kb.documents.stored():
+    for document in kb.home.documents.stored():
         if document.path.startswith(f"{SHEETS.name}/"):
             continue
         text = kb.catalog.text(document.source)

@@ -25,7 +25,7 @@ def doctor(
 
     Exit status: 0 when nothing fails, 1 otherwise. A warning is no failure.
     """
-    from kb.doctor import examine
+    from kb.home.doctor import examine
     from kb.settings import Settings
 
     checks = examine(Settings.load(), repair=repair)

@@ -8,7 +8,7 @@ import typer
 from kb.cli.output import notify, show
 
 if TYPE_CHECKING:
-    from kb.knowledge import Knowledge
+    from kb.home.knowledge import Knowledge
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -58,7 +58,7 @@ def install(
 
 
 def _open() -> "Knowledge":
-    from kb.knowledge import Knowledge
+    from kb.home.knowledge import Knowledge
     from kb.settings import Settings
 
     return Knowledge(Settings.load(), notify=notify)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from kb.knowledge import Knowledge
-    from kb.session import KnowledgeBase
+    from kb.home.knowledge import Knowledge
+    from kb.home.session import KnowledgeBase
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """What a terminal takes for a command, or cannot print; documents and candidates may hold it."""
@@ -24,7 +24,7 @@ Target = Annotated[
 
 def open_kb() -> "KnowledgeBase":
     """The knowledge base of this home for one command."""
-    from kb.session import KnowledgeBase
+    from kb.home.session import KnowledgeBase
     from kb.settings import Settings
 
     return KnowledgeBase(Settings.load(), notify=notify)
@@ -32,7 +32,7 @@ def open_kb() -> "KnowledgeBase":
 
 def open_knowledge() -> "Knowledge":
     """The documents of this home for one command: opened in half the time of all of it."""
-    from kb.knowledge import Knowledge
+    from kb.home.knowledge import Knowledge
     from kb.settings import Settings
 
     return Knowledge(Settings.load(), notify=notify)

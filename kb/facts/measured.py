@@ -19,7 +19,7 @@ from kb.model.records import Form, Trust
 from kb.targets import Targets
 
 if TYPE_CHECKING:
-    from kb.knowledge import Knowledge
+    from kb.home.knowledge import Knowledge
 
 TOLERANCE = 0.1
 """Share by which measured and stated may differ before it is marked."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kb.errors import StoreError
+from kb.home.session import KnowledgeBase
 from kb.model.passages import FileReport
-from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.cli.conftest import Run, documents, forget_sheets
 from tests.conftest import HashEmbedder

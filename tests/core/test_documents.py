@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError, DocumentError, TargetError
-from kb.session import KnowledgeBase
+from kb.home.session import KnowledgeBase
 from kb.settings import Settings
 from retrieval.chroma_index import ChromaIndex
 from tests.conftest import HashEmbedder

@@ -7,7 +7,7 @@ import pytest
 from eval.reading import Device, Findings, Reading
 from kb.errors import ReadOnlyError, TargetError
 from kb.facts.measured import compare, stated_facts, store, target_of
-from kb.knowledge import Knowledge
+from kb.home.knowledge import Knowledge
 from kb.model.passages import Citation, Fact
 from kb.model.records import Form, Trust
 from kb.targets import Targets

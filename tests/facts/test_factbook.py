@@ -8,8 +8,8 @@ import pytest
 from kb.errors import CitationError, FactError, TargetError
 from kb.facts.book import in_unit
 from kb.facts.profile import Standing, Verdict
+from kb.home.session import KnowledgeBase
 from kb.model.passages import Fact
-from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 from tests.facts.documents import FACT_HEADER, table

@@ -10,8 +10,8 @@ from ingest.scan import SHEETS
 from kb.errors import FactError
 from kb.facts.profile import conditions, same_value
 from kb.facts.quantities import quantities
+from kb.home.session import KnowledgeBase
 from kb.model.passages import Fact
-from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kb.home.session import KnowledgeBase
 from kb.model.records import Form
-from kb.session import KnowledgeBase
 from tests.facts.documents import PROPERTY, parse, records, table
 
 CHIPS = st.sampled_from(["MI300X", "MI250", "MI-355X", "gfx942"])

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from kb.home.session import KnowledgeBase
 from kb.model.passages import IngestReport
-from kb.session import KnowledgeBase
 
 
 def outcomes(report: IngestReport) -> dict[str, str]:

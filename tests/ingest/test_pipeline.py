@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SourceError
+from kb.home.session import KnowledgeBase
 from kb.model.records import Trust
-from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found, outcomes

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from kb.knowledge import Knowledge
+from kb.home.knowledge import Knowledge
 from kb.mcp_server import Home, server
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

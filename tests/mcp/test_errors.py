@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kb.knowledge import Knowledge
+from kb.home.knowledge import Knowledge
 from kb.mcp_server import Home
 from kb.model.passages import tokens_of
 from kb.settings import Settings

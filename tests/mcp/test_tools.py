@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.knowledge import Knowledge
+from kb.home.knowledge import Knowledge
 from kb.mcp_server import Home
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

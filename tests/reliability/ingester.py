@@ -16,8 +16,8 @@ from pathlib import Path
 import chromadb  # noqa: F401, TID253 - loaded once, before the forks
 import numpy as np
 
+from kb.home.session import KnowledgeBase
 from kb.model.passages import FileReport
-from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kb.home.session import KnowledgeBase
 from kb.model.passages import FileReport
-from kb.session import KnowledgeBase
 
 SECONDS = 60
 GOOD_NAMES = ("a.md", "m.md", "z.md")

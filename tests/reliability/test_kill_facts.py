@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kb.home.session import KnowledgeBase
 from kb.model.records import Trust
-from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.facts.documents import FACT_HEADER
 from tests.reliability.conftest import ROOT

@@ -8,8 +8,8 @@ import pytest
 
 from kb.catalog import Catalog
 from kb.errors import LockedError
+from kb.home.session import KnowledgeBase
 from kb.model.passages import Status
-from kb.session import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 from tests.reliability.conftest import WORDS, Ingester, agreement, dump, of_sources, sources, write_documents

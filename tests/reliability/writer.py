@@ -11,7 +11,7 @@ from pathlib import Path
 from eval.reading import Device, Findings, Reading
 from kb.facts import measured as probing
 from kb.facts.profile import Verdict
-from kb.session import KnowledgeBase
+from kb.home.session import KnowledgeBase
 from kb.settings import Settings
 
 DEVICE = Device(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch",))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import LocalModelError, MissingModelError
-from kb.knowledge import Knowledge
+from kb.home.knowledge import Knowledge
 from kb.model.passages import SearchResult
 from kb.settings import Settings
 from retrieval import reranker as module

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError
+from kb.home.session import KnowledgeBase
 from kb.model.passages import Hit
-from kb.session import KnowledgeBase
 
 ROWS = 60
 TABLE = "\n".join(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kb.errors import QueryError, TargetError
-from kb.knowledge import CONTEXT_CANDIDATES
+from kb.home.knowledge import CONTEXT_CANDIDATES
+from kb.home.session import KnowledgeBase
 from kb.model.passages import SearchResult, Status
-from kb.session import KnowledgeBase
 from kb.settings import NO_MODEL, Settings
 from tests.conftest import HashEmbedder
 

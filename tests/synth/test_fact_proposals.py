@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kb.facts.profile import Standing
-from kb.session import KnowledgeBase
+from kb.home.session import KnowledgeBase
 from kb.settings import Settings
 from synth.anthropic_model import AnthropicSynthesizer
 from synth.fact_proposals import PIECE_CHARACTERS, propose_facts

@@ -5,9 +5,9 @@ from functools import cached_property
 
 from eval.driver import LocalJudge
 from kb.catalog import write_lock
-from kb.documents import Documents
 from kb.errors import CandidateError, FactError, RunError, SettingsError
-from kb.knowledge import Knowledge
+from kb.home.documents import Documents
+from kb.home.knowledge import Knowledge
 from kb.model.kernels import Language, Task
 from kb.model.passages import Fact, Passage
 from kb.model.protocols import Synthesizer
