@@ -22,7 +22,7 @@ def mcp(context: typer.Context) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from kb.mcp_server import serve
+    from kb.mcp.server import serve
 
     if sys.stdin.isatty():
         notify("this speaks to a program, not to a person; `kb mcp install HOST` has a host start it")
@@ -43,7 +43,7 @@ def install(
 
     Example: kb mcp install claude-code --print
     """
-    from kb.mcp_hosts import Entry, config_file
+    from kb.mcp.hosts import Entry, config_file
     from kb.settings import Settings
 
     file, entry = config_file(host), Entry.of(Settings.load().home)

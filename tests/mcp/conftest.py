@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.types import CallToolResult
 
 from kb.home.knowledge import Knowledge
-from kb.mcp_server import Home, server
+from kb.mcp.server import Home, server
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kb.home.knowledge import Knowledge
-from kb.mcp_server import Home
+from kb.mcp.server import Home
 from kb.model.passages import tokens_of
 from kb.settings import Settings
 from tests.mcp.conftest import ERAS, Ask, Reply, talk

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp.types import ListToolsResult
 
-from kb.mcp_server import Home
+from kb.mcp.server import Home
 from kb.model.passages import tokens_of
 from tests.mcp.conftest import ERAS, Ask, talk
 

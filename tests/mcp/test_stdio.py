@@ -16,7 +16,7 @@ from tests.mcp.conftest import ERAS, Reply
 MODULES_AFTER_EACH_TOOL = """
 import anyio, json, sys
 from kb.cli.mcp import _open
-from kb.mcp_server import Home, server
+from kb.mcp.server import Home, server
 
 async def main():
     home = Home(_open)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kb.home.knowledge import Knowledge
-from kb.mcp_server import Home
+from kb.mcp.server import Home
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, talk

@@ -1,4 +1,4 @@
-"""The answers of `kb.answers` as tools of the Model Context Protocol. The only importer of its SDK.
+"""The answers of `kb.views.answers` as tools of the Model Context Protocol. The only importer of its SDK.
 
 What kb refuses is an error that says what to do next; that the documents do not say is a result.
 """
@@ -15,9 +15,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BeforeValidator, Field, ValidationError
 
-from kb import __version__, answers
+from kb import __version__
 from kb.errors import CitationError, FactError, KbError, QueryError, StoreError, TargetError
 from kb.targets import Targets
+from kb.views import answers
 
 if TYPE_CHECKING:
     from kb.home.knowledge import Knowledge
