@@ -85,7 +85,7 @@ def _renamed(query: str, family: frozenset[str], name: str, targets: Targets) ->
 
 
 def _text(kb: KnowledgeBase, scope: frozenset[str]) -> str:
-    return "\n".join(kb.catalog.text(d.source) for d in kb.home.documents.stored() if d.target in scope).lower()
+    return "\n".join(kb.catalog.text(d.source) for d in kb.documents.stored() if d.target in scope).lower()
 
 
 def _holds(text: str, group: str) -> bool:

@@ -130,7 +130,7 @@ class FixedWindows:
 
 
 def _windows(kb: KnowledgeBase) -> Iterable[tuple[str, str, str]]:
-    for document in kb.home.documents.stored():
+    for document in kb.documents.stored():
         if document.path.startswith(f"{SHEETS.name}/"):
             continue
         text = kb.catalog.text(document.source)

@@ -28,7 +28,7 @@ def list_documents(target: Target = None, as_json: Json = False) -> None:
     Example: kb docs list --target mi300x
     """
     with open_kb() as kb:
-        documents = kb.home.documents.stored(target)
+        documents = kb.documents.stored(target)
     if as_json:
         print_json(documents)
     else:
@@ -66,13 +66,13 @@ def show_document(
 
     with open_kb() as kb:
         if _ID.fullmatch(name):
-            placed = kb.home.documents.passage(name, around=max(1, around))
+            placed = kb.documents.passage(name, around=max(1, around))
             if as_json:
                 print_json(placed)
             else:
                 show_passage(placed, whole=around > 0)
             return
-        outline = kb.home.documents.outline(name, section=section)
+        outline = kb.documents.outline(name, section=section)
     if as_json:
         print_json(outline)
     else:
@@ -99,13 +99,13 @@ def remove_documents(
     from kb.cli.docs_report import show_chosen, totals
 
     with open_kb() as kb:
-        chosen = kb.home.documents.removable(paths, target=target)
+        chosen = kb.documents.removable(paths, target=target)
         if not yes:
             show_chosen(chosen)
             _ask(totals(chosen))
         if kb.needs_index():
             notify("the vector index is made anew, which takes a while where there are many documents")
-        removed = kb.home.documents.remove([d.source for d in chosen])
+        removed = kb.documents.remove([d.source for d in chosen])
     if as_json:
         print_json(removed)
     else:
@@ -137,7 +137,7 @@ def coverage(
     from kb.cli.docs_report import show_coverage
 
     with open_kb() as kb, progress_bar("comparing", quiet=as_json) as progress:
-        found = kb.home.documents.coverage(paths or (), target=target, progress=progress)
+        found = kb.documents.coverage(paths or (), target=target, progress=progress)
     if as_json:
         print_json(found)
     else:

@@ -68,7 +68,7 @@ def show_target(
         own = kb.targets.get(target).name
         if everything:
             kb.ensure_sheets(target)
-            standings = kb.facts.book.all_of(target, quantity) if quantity else kb.facts.book.standings(target)
+            standings = kb.factbook.all_of(target, quantity) if quantity else kb.factbook.standings(target)
         else:
             facts = kb.facts(target, quantity, *phrases)
             facts = [in_unit(fact, unit) for fact in facts] if unit else facts
@@ -95,7 +95,7 @@ def conflicts(
     with open_knowledge() as kb:
         if target:
             kb.ensure_sheets(target)
-        found = kb.facts.book.conflicts(target)
+        found = kb.factbook.conflicts(target)
     if as_json:
         print_json(found)
     else:
@@ -135,7 +135,7 @@ def _decide(key: str, verdict: str | None, reason: str) -> None:
     from kb.facts.profile import Verdict
 
     with open_knowledge() as kb:
-        fact = kb.facts.book.decide(key, Verdict(verdict) if verdict else None, reason=reason)
+        fact = kb.factbook.decide(key, Verdict(verdict) if verdict else None, reason=reason)
     show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {fact.value} {fact.unit} {fact.citation}")
 
 
@@ -171,7 +171,7 @@ def diff(first: TargetName, second: TargetName, as_json: Json = False) -> None:
         names = [kb.targets.get(target).name for target in (first, second)]
         for name in names:
             kb.ensure_sheets(name)
-        found = kb.facts.book.differences(*names)
+        found = kb.factbook.differences(*names)
     if as_json:
         print_json(found)
     else:

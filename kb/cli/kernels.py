@@ -103,7 +103,7 @@ def prompt(
         plan = kb.plan(loaded, target, language=chosen, synthesizer=Kind.EXTERNAL, evaluations=evaluations)
         with kb.judge(loaded, target) as judge:
             run = kb.start_run(plan)
-            asked = kb.runs.loop(run).prompt(judge.interface)
+            asked = kb.loop(run).prompt(judge.interface)
     if as_json:
         print_json({"run": run.id, "prompt": asked.text, "tokens": asked.tokens, "left_out": asked.left_out})
         return
@@ -135,13 +135,13 @@ def submit(
     from synth.answer import parse_answer
 
     with open_kb() as kb:
-        going = kb.runs.journal.get(run)
+        going = kb.runs.get(run)
         if answer.suffix in (".md", ".txt"):
             candidate, said = parse_answer(read_source(answer, CandidateError), going.plan.language)
         else:
             candidate, said = load_candidate(answer), ""
         with kb.judge(going.plan.task, going.plan.target) as judge:
-            loop = kb.runs.loop(going)
+            loop = kb.loop(going)
             before = going.published
             evidence = loop.submit(candidate, judge, note=note or said)
             if not as_json:

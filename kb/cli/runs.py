@@ -20,7 +20,7 @@ def list_runs(as_json: Json = False) -> None:
     from kb.cli.run_report import show_runs, summary
 
     with open_kb() as kb:
-        runs, problems = list(kb.runs.journal), kb.runs.journal.problems()
+        runs, problems = list(kb.runs), kb.runs.problems()
     for _, error in problems:
         notify(error.message)
     if as_json:
@@ -42,7 +42,7 @@ def show_run(
     from kb.cli.run_report import draw, show_curves, show_journal, summary
 
     with open_kb() as kb:
-        runs = [kb.runs.journal.get(name) for name in names]
+        runs = [kb.runs.get(name) for name in names]
     if plot is not None:
         draw(runs, plot)
     if as_json:
@@ -70,6 +70,6 @@ def resume_run(
     from kb.cli.run_report import finish, tell
 
     with open_kb() as kb:
-        run = kb.runs.journal.get(name)
+        run = kb.runs.get(name)
         kb.resume(run, minutes=minutes, tell=partial(tell, quiet=as_json))
     finish(run, as_json=as_json)

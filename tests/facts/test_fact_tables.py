@@ -91,7 +91,7 @@ def test_a_document_with_a_fact_table_states_nothing_besides(kb: KnowledgeBase, 
     )
     kb.ingest([tmp_path / "mi210"])
 
-    assert [s.fact.quantity for s in kb.facts.book.standings("mi210")] == ["l2_size"]
+    assert [s.fact.quantity for s in kb.factbook.standings("mi210")] == ["l2_size"]
 
 
 def test_an_untrusted_document_states_no_fact(kb: KnowledgeBase, tmp_path: Path) -> None:
@@ -100,4 +100,4 @@ def test_an_untrusted_document_states_no_fact(kb: KnowledgeBase, tmp_path: Path)
     (tmp_path / "mi210" / "words.md").write_text("# A\n\nThe L2 cache is 7 MB.\n", encoding="utf-8")
     kb.ingest([tmp_path / "mi210"], trust=Trust.UNTRUSTED)
 
-    assert kb.facts.book.standings("mi210") == []
+    assert kb.factbook.standings("mi210") == []

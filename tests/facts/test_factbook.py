@@ -136,9 +136,7 @@ def test_a_conflict_names_both_citations_and_holds_neither(known: KnowledgeBase)
 
 
 def l2(kb: KnowledgeBase, value: str) -> Fact:
-    return next(
-        s.fact for s in kb.facts.book.standings("mi210") if (s.fact.quantity, s.fact.value) == ("l2_size", value)
-    )
+    return next(s.fact for s in kb.factbook.standings("mi210") if (s.fact.quantity, s.fact.value) == ("l2_size", value))
 
 
 @pytest.mark.parametrize(("verdict", "of"), [(Verdict.ACCEPTED, "9"), (Verdict.REJECTED, "8")])

@@ -58,7 +58,7 @@ def told(kb: KnowledgeBase, stated: Stated) -> Told:
 
 def test_there_are_many_pairs_and_many_values_that_differ(kb: KnowledgeBase) -> None:
     assert len(PAIRS) >= 55
-    assert sum(len(kb.facts.book.differences(a, b)) for a, b in PAIRS[::5]) > 200
+    assert sum(len(kb.factbook.differences(a, b)) for a, b in PAIRS[::5]) > 200
 
 
 @every_pair
@@ -107,9 +107,9 @@ def test_who_asks_by_the_name_of_a_quantity_is_told_nothing_of_another(kb: Knowl
     for quantity in shared:
         for name in NAMES:
             with suppress(FactError):
-                assert {s.fact.quantity for s in kb.facts.book.find(name, quantity)} == {quantity}
+                assert {s.fact.quantity for s in kb.factbook.find(name, quantity)} == {quantity}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_two_facts_of_a_sheet_are_in_open_conflict(kb: KnowledgeBase, name: str) -> None:
-    assert [c for c in kb.facts.book.conflicts(name) if c.is_open] == []
+    assert [c for c in kb.factbook.conflicts(name) if c.is_open] == []

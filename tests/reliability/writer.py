@@ -18,7 +18,7 @@ DEVICE = Device(name="NVIDIA H200", backend="cuda", architecture="sm_90", softwa
 
 
 def decide(kb: KnowledgeBase, key: str, number: int) -> None:
-    kb.facts.book.decide(key, Verdict.REJECTED if number % 2 else Verdict.ACCEPTED, reason=str(number))
+    kb.factbook.decide(key, Verdict.REJECTED if number % 2 else Verdict.ACCEPTED, reason=str(number))
 
 
 def probe(kb: KnowledgeBase, number: int) -> None:

@@ -86,9 +86,9 @@ def test_proposed_facts_are_stored_cited_and_hold_only_when_accepted(
 
             from kb.facts.profile import Verdict
 
-            kb.facts.book.decide(fact.citation.id, Verdict.ACCEPTED)
+            kb.factbook.decide(fact.citation.id, Verdict.ACCEPTED)
             assert standing(kb, fact.citation.id) is Standing.HOLDS
 
 
 def standing(kb: KnowledgeBase, key: str) -> Standing:
-    return next(s.standing for s in kb.facts.book.standings("mi300x") if s.fact.citation.id == key)
+    return next(s.standing for s in kb.factbook.standings("mi300x") if s.fact.citation.id == key)
