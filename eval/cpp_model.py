@@ -12,8 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from eval.channel import Message
-from eval.fault import Fault
+from eval.worker.channel import Message
+from eval.worker.fault import Fault
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 ALIGNMENT = 64
@@ -40,7 +40,7 @@ class Tensor(ctypes.Structure):
 
 
 class CppModel:
-    """Compiles on construction. See `eval.worker.Model`."""
+    """Compiles on construction. See `eval.worker.worker.Model`."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._memory = memory

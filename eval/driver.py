@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from eval.channel import Channel, Message, NotAMessage
 from eval.timing import REUSED_MEMORY
-from eval.worker_process import ALL_GUARDS, Guard
+from eval.worker.channel import Channel, Message, NotAMessage
+from eval.worker.process import ALL_GUARDS, Guard
 from kb import errors
 from kb.errors import JudgeError
 from kb.model.evidence import Evidence

@@ -18,16 +18,16 @@ from functools import cached_property
 from typing import Any
 
 from eval.cases import VALUES, Case, cases, count_elements, given_case, smaller_sizes
-from eval.channel import Channel, Message
-from eval.fault import Fault
 from eval.machine import compilers, processor, sandbox_level
 from eval.measure import Baselines, measure
 from eval.reference import Reference, interface_of
 from eval.roofline import implausible, task_roofline
-from eval.sandbox import PR_SET_PDEATHSIG
 from eval.screen import screen_kernel
-from eval.trial import Trial
-from eval.worker_process import ALL_GUARDS, Guard
+from eval.worker.channel import Channel, Message
+from eval.worker.fault import Fault
+from eval.worker.process import ALL_GUARDS, Guard
+from eval.worker.sandbox import PR_SET_PDEATHSIG
+from eval.worker.trial import Trial
 from kb.errors import FactError, JudgeError, KbError, TaskError
 from kb.model.evidence import CaseResult, Evidence, Grade, KernelScreen, Outcome, Timing
 from kb.model.kernels import Candidate, Language, Task

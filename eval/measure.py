@@ -11,13 +11,13 @@ from typing import Any
 import torch
 
 from eval.cases import Case, given_case
-from eval.fault import Fault
 from eval.machine import cpu_seconds
-from eval.memory import SharedTensors
 from eval.reference import Reference
 from eval.timing import clocks_agree, session_of
-from eval.trial import Trial
-from eval.worker_process import Guard, WorkerProcess
+from eval.worker.fault import Fault
+from eval.worker.memory import SharedTensors
+from eval.worker.process import Guard, WorkerProcess
+from eval.worker.trial import Trial
 from kb.model.evidence import WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
 
 BATCH_S = 0.01

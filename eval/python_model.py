@@ -9,12 +9,12 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any
 
-from eval.channel import Message
-from eval.fault import Fault
+from eval.worker.channel import Message
+from eval.worker.fault import Fault
 
 
 class PythonModel:
-    """Imports the candidate on construction and gives it the reference's parameters. See `eval.worker.Model`."""
+    """Imports the candidate on construction and gives it the reference's parameters. See `eval.worker.worker.Model`."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         import torch

@@ -14,8 +14,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from eval.fault import Fault
 from eval.occupancy import REGISTER_BYTES, ComputeUnit, Needs, occupancy
+from eval.worker.fault import Fault
 from kb.model.evidence import Finding, KernelScreen, Outcome
 from kb.model.passages import Fact, Frozen
 from kb.model.records import Form, Trust

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from eval.cases import Case, cases, make_case
-from eval.fault import Fault
 from eval.machine import sandbox_level
 from eval.measure import Baselines, measure
 from eval.reference import Reference
 from eval.task import load_task
-from eval.trial import Trial
-from eval.worker_process import ALL_GUARDS, Guard
+from eval.worker.fault import Fault
+from eval.worker.process import ALL_GUARDS, Guard
+from eval.worker.trial import Trial
 from kb.model.evidence import CaseResult, Outcome, Timing
 from kb.model.kernels import Candidate, Language, Task
 

@@ -1,7 +1,7 @@
 """Tries what a confined process must not do: `python -I probes.py FOLDER HOME FILE`. Prints what came of each, as JSON.
 
 FOLDER may be written, HOME is somebody else's, FILE is one of this project. No probe does harm where nothing stops it.
-Standard library only. System call numbers: see eval/sandbox.py.
+Standard library only. System call numbers: see eval/worker/sandbox.py.
 """
 
 import ctypes

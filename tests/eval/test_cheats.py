@@ -11,8 +11,10 @@ from statistics import median
 
 import pytest
 
-from eval import channel, measure, trial, worker_process
-from eval.worker_process import ALL_GUARDS, Guard
+from eval import measure
+from eval.worker.process import ALL_GUARDS, Guard
+from eval.worker.worker import channel, trial
+from eval.worker.worker import process as worker_process
 from kb.model.evidence import Outcome
 from tests.eval.judging import (
     CORRECT,

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from eval.memory import ALIGNMENT, Layout, SharedTensors, lies_in, read_tensor, same_bits
 from eval.python_model import mapped
-from eval.worker_process import _new_memory
+from eval.worker.memory import ALIGNMENT, Layout, SharedTensors, lies_in, read_tensor, same_bits
+from eval.worker.process import _new_memory
 from kb.errors import JudgeError
 from tests.eval.judging import needs_linux
 

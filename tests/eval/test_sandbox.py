@@ -11,8 +11,17 @@ from pathlib import Path
 import pytest
 
 from eval.machine import sandbox_level
-from eval.sandbox import ARCHITECTURES, CALLS_ON_ITSELF, CLONE, PRCTL, PRETENDED_CALLS, PRLIMIT64, REFUSED_CALLS, Limits
-from eval.worker_process import HERE, limits_of
+from eval.worker.process import HERE, PACKAGE, limits_of
+from eval.worker.sandbox import (
+    ARCHITECTURES,
+    CALLS_ON_ITSELF,
+    CLONE,
+    PRCTL,
+    PRETENDED_CALLS,
+    PRLIMIT64,
+    REFUSED_CALLS,
+    Limits,
+)
 from tests.eval import probes
 from tests.eval.judging import needs_linux, needs_sandbox
 
@@ -136,7 +145,7 @@ def test_limits_name_a_level_and_all_that_it_needs(place: Place) -> None:
 
     assert limits == Limits(**json.loads(json.dumps(limits._asdict())))
     assert limits.writable == [str(place.folder)]
-    assert str(HERE.parent) not in limits.readable
+    assert str(PACKAGE.parent) not in limits.readable
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)

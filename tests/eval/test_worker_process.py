@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from eval import worker_process
-from eval.fault import Fault
 from eval.machine import sandbox_level
-from eval.worker_process import ALL_GUARDS, Guard, WorkerProcess
+from eval.worker.fault import Fault
+from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
+from eval.worker.worker import process as worker_process
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate, Language
@@ -50,7 +50,7 @@ HOSTILE_ANSWERS = {
 
 HOLD_A_FOLDER = """
 import sys
-from eval.worker_process import _new_folder
+from eval.worker.process import _new_folder
 print(_new_folder()[0], flush=True)
 sys.stdin.read()
 """
@@ -195,7 +195,7 @@ def test_a_worker_that_works_while_it_is_stopped_is_refused(
 def test_a_worker_ends_when_its_judge_is_killed() -> None:
     script = """
 import sys
-from eval.worker_process import ALL_GUARDS, WorkerProcess
+from eval.worker.process import ALL_GUARDS, WorkerProcess
 from kb.model.kernels import Candidate
 worker = WorkerProcess(Candidate(language="cpp", source=""), level=1, call_s=9, guards=ALL_GUARDS, environment={})
 worker.__enter__()

@@ -11,10 +11,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from eval.channel import Channel, Message
-from eval.fault import Fault
+from eval.worker.channel import Channel, Message
+from eval.worker.fault import Fault
 
 LOG_CHARACTERS = 4000
 

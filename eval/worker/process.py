@@ -17,14 +17,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from eval.channel import Channel, Message, NotAMessage
-from eval.fault import Fault
-from eval.sandbox import Limits
+from eval.worker.channel import Channel, Message, NotAMessage
+from eval.worker.fault import Fault
+from eval.worker.sandbox import Limits
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
 
 HERE = Path(__file__).parent
+PACKAGE = HERE.parent
+"""What a worker may import of kb."""
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
           "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
 START_S, EXIT_S, STOP_S = 60.0, 5.0, 5.0
@@ -69,7 +71,7 @@ class WorkerProcess:
         call_s: Longest time one question may take.
 
     Attributes:
-        memory: Handle of the memory shared with it; see eval.memory.SharedTensors.
+        memory: Handle of the memory shared with it; see eval.worker.memory.SharedTensors.
         answer_s: Seconds from the last question to its answer, by the clock of this process.
     """
 
@@ -270,13 +272,13 @@ def limits_of(folder: Path, *, level: int, call_s: float) -> Limits:
     """What a worker in a folder may read and write, and how much."""
     return Limits(
         level=level,
-        listable=[str(HERE.parent)],
+        listable=[str(PACKAGE.parent)],
         readable=[
             *SYSTEM,
-            str(HERE),
+            str(PACKAGE),
             sys.prefix,
             sys.base_prefix,
-            *(p for p in sys.path[1:] if p != str(HERE.parent)),
+            *(p for p in sys.path[1:] if p != str(PACKAGE.parent)),
         ],
         writable=[str(folder)],
         cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,

@@ -8,11 +8,11 @@ import torch
 from pydantic import Field, ValidationError
 
 from eval.cases import Case
-from eval.fault import Fault
-from eval.memory import Layout, Pointer, SharedTensors, lies_in, read_tensor, same_bits
 from eval.reference import Reference
 from eval.timing import REUSED_MEMORY
-from eval.worker_process import ALL_GUARDS, Guard, WorkerProcess
+from eval.worker.fault import Fault
+from eval.worker.memory import Layout, Pointer, SharedTensors, lies_in, read_tensor, same_bits
+from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Candidate, Language
 from kb.model.passages import Frozen
@@ -24,7 +24,7 @@ POISON = {"MALLOC_PERTURB_": "1"}
 
 
 class Answer(Frozen):
-    """What a worker says of a run; see eval.worker.Model."""
+    """What a worker says of a run; see eval.worker.worker.Model."""
 
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """By the clock inside the worker."""
