@@ -27,7 +27,7 @@ def main() -> None:
 
 def measured(commit: str) -> dict:
     """Readings with samples, and where they come from."""
-    from eval.probe import probe
+    from eval.probe.prober import probe
 
     start = time.perf_counter()
     findings = probe(lambda done, total: print(f"{done}/{total} {time.perf_counter() - start:.0f} s", flush=True))
@@ -46,7 +46,7 @@ def beside_the_vendor(findings: dict) -> list[dict]:
     """Each reading that the vendor states too, with the ratio of measured to stated."""
     import tempfile
 
-    from eval.reading import Findings
+    from eval.probe.reading import Findings
     from kb.facts.measured import compare, stated_facts, target_of
     from kb.home.knowledge import Knowledge
     from kb.settings import Settings

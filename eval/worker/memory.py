@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field, NonNegativeInt
 
-from eval.python_model import mapped
+from eval.languages.python_model import mapped
 from eval.worker.channel import Message
 from kb.errors import JudgeError
 from kb.model.passages import Frozen

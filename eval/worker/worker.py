@@ -62,7 +62,7 @@ class Worker:
                 seconds = self._built.run(question["sets"])
                 return {"seconds": seconds, **self._built.outputs()}
             case "cross_compile":
-                from eval.python_model import cross_compile
+                from eval.languages.python_model import cross_compile
 
                 return {"kernels": cross_compile(self.folder, question)}
         raise ValueError(question["verb"])
@@ -75,10 +75,10 @@ class Worker:
 
     def _build(self, question: Message) -> Model:
         if question["language"] == "cpp":
-            from eval.cpp_model import CppModel
+            from eval.languages.cpp_model import CppModel
 
             return CppModel(self.folder, self.memory, question)
-        from eval.python_model import PythonModel
+        from eval.languages.python_model import PythonModel
 
         return PythonModel(self.folder, self.memory, question)
 

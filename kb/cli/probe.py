@@ -28,8 +28,8 @@ def probe(
 
     Example: kb probe --dry-run
     """
-    from eval.probe import device_here
-    from eval.probe import probe as measure
+    from eval.probe.prober import device_here
+    from eval.probe.prober import probe as measure
     from kb.facts.measured import compare, stated_facts, store, target_of
 
     with open_knowledge() as kb:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import computed_field
 
-from eval.reading import Device, Findings, Reading
+from eval.probe.reading import Device, Findings, Reading
 from kb.catalog import storage_errors
 from kb.errors import FactError, StoreError, TargetError
 from kb.facts.quantities import quantities

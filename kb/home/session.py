@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from eval.driver import LocalJudge
+from eval.judge.driver import LocalJudge
 from kb.catalog import write_lock
 from kb.errors import CandidateError, FactError, RunError, SettingsError
 from kb.home.documents import Documents

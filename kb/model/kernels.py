@@ -56,7 +56,7 @@ class Language(StrEnum):
     TRITON = "triton"
     """Python that defines `ModelNew` and launches Triton kernels."""
     CPP = "cpp"
-    """C++ that defines the plain C function `model_new` of eval/kb_tensor.h."""
+    """C++ that defines the plain C function `model_new` of eval/languages/kb_tensor.h."""
     TORCH = "torch"
     """Python that defines `ModelNew` with torch alone; `load_inline` included."""
 

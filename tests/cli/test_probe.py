@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval.reading import Device, Findings, Reading
+from eval.probe.reading import Device, Findings, Reading
 from tests.cli.conftest import Run
 
 H200 = Device(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch 2.11", "driver 580"))
@@ -27,8 +27,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         progress(1, 1)
         return Findings(device=H200, date="2026-01-02", readings=(COPY, LDS, LAUNCH), missing=("int8 peak: refused",))
 
-    monkeypatch.setattr("eval.probe.device_here", lambda *, cpu: H200)
-    monkeypatch.setattr("eval.probe.probe", probe)
+    monkeypatch.setattr("eval.probe.prober.device_here", lambda *, cpu: H200)
+    monkeypatch.setattr("eval.probe.prober.probe", probe)
     return asked
 
 
@@ -50,7 +50,7 @@ def test_each_number_stands_beside_the_vendors_and_a_disagreement_is_marked(run:
 
 def test_a_disagreement_is_explained_only_where_there_is_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Findings(device=H200, date="2026-01-02", readings=(LDS,), missing=())
-    monkeypatch.setattr("eval.probe.probe", lambda progress, *, cpu: found)
+    monkeypatch.setattr("eval.probe.prober.probe", lambda progress, *, cpu: found)
 
     assert "10 %" not in run("probe", "--dry-run").out
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.reading import Device, Findings, Reading
+from eval.probe.reading import Device, Findings, Reading
 from kb.errors import ReadOnlyError, TargetError
 from kb.facts.measured import compare, stated_facts, store, target_of
 from kb.home.knowledge import Knowledge

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from eval.cases import Case, cases, make_case
+from eval.devices.cpu_timing import Baselines, measure
 from eval.machine import sandbox_level
-from eval.measure import Baselines, measure
 from eval.reference import Reference
 from eval.task import load_task
 from eval.worker.fault import Fault

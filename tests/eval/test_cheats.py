@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-from eval import measure
+from eval.devices import cpu_timing as measure
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.worker import channel, trial
 from eval.worker.worker import process as worker_process

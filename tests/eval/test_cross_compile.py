@@ -10,7 +10,7 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-from eval.cross_compile import compile_kernels  # noqa: E402
+from eval.languages.cross_compile import compile_kernels  # noqa: E402
 from tests.eval.screen.kernels import CALLS, add_kernel, on_meta, softmax_kernel, wrong_kernel  # noqa: E402
 
 AMD = "hip gfx942 64"
@@ -146,7 +146,7 @@ def test_what_the_compiler_raises_is_raised_as_it_is_and_nothing_stays_replaced(
 
 INTERPRETED = """
 import torch, triton, triton.language as tl
-from eval.cross_compile import skip_autotuning
+from eval.languages.cross_compile import skip_autotuning
 
 skip_autotuning()
 

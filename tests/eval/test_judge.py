@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from eval import driver
-from eval.driver import LocalJudge
-from eval.judge import TaskJudge
+from eval.judge import driver
+from eval.judge.driver import LocalJudge
+from eval.judge.task_judge import TaskJudge
 from eval.machine import sandbox_level
 from kb.errors import JudgeError, KbError, TaskError
 from kb.model.evidence import Evidence, Grade, Outcome

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from eval.python_model import mapped
+from eval.languages.python_model import mapped
 from eval.worker.memory import ALIGNMENT, Layout, SharedTensors, lies_in, read_tensor, same_bits
 from eval.worker.process import _new_memory
 from kb.errors import JudgeError

@@ -13,10 +13,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from eval import probe_cpu, probe_gpu, probe_parts  # noqa: E402
-from eval.cross_compile import compile_kernels  # noqa: E402
-from eval.probe import probe  # noqa: E402
-from eval.reading import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Findings, Reading, Step, sampled  # noqa: E402
+from eval.languages.cross_compile import compile_kernels  # noqa: E402
+from eval.probe import cpu as probe_cpu  # noqa: E402
+from eval.probe import gpu as probe_gpu  # noqa: E402
+from eval.probe import parts as probe_parts  # noqa: E402
+from eval.probe.prober import probe  # noqa: E402
+from eval.probe.reading import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Findings, Reading, Step, sampled  # noqa: E402
 from kb.model.units import unit_of  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)
@@ -200,7 +202,7 @@ def test_the_precision_of_float32_is_as_it_was_after_a_product() -> None:
 def test_no_multiply_add_is_optimised_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isa: str, instruction: str, lanes: int
 ) -> None:
-    from eval.probe_kernels import multiply_add
+    from eval.probe.kernels import multiply_add
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
@@ -220,7 +222,7 @@ def test_no_multiply_add_is_optimised_away(
 
 INTERPRETED = """
 import torch
-from eval.probe_kernels import multiply_add, nothing, read_blocks
+from eval.probe.kernels import multiply_add, nothing, read_blocks
 source, sums = torch.rand(128), torch.zeros(4)
 read_blocks[(4,)](source, sums, 16, 2)
 assert torch.allclose(sums, source.view(4, 32).sum(1))

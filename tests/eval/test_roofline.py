@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.driver import LocalJudge
+from eval.judge.driver import LocalJudge
 from eval.reference import Reference, interface_of
 from eval.roofline import IMPLAUSIBLE, implausible, roofline, task_roofline
 from eval.task import load_task

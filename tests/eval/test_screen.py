@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.occupancy import ComputeUnit, Needs, occupancy
-from eval.screen import MAX_ASSEMBLY_BYTES, VENDORS, fact_value, screen_kernel
+from eval.screen.occupancy import ComputeUnit, Needs, occupancy
+from eval.screen.screen import MAX_ASSEMBLY_BYTES, VENDORS, fact_value, screen_kernel
 from eval.worker.fault import Fault
 from ingest.facts import facts as facts_in
 from ingest.readers import read
@@ -64,7 +64,7 @@ def finding(screen: KernelScreen, check: str) -> Finding:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
     """Screens of kernels of tests/eval/screen/kernels.py by target, with the assembly; each is compiled once."""
     pytest.importorskip("triton")
-    from eval.cross_compile import compile_kernels
+    from eval.languages.cross_compile import compile_kernels
     from tests.eval.screen.kernels import CALLS
 
     known: dict[tuple[str, str], tuple[KernelScreen, str]] = {}

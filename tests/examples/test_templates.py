@@ -60,7 +60,7 @@ def test_a_template_says_what_it_is_and_that_nothing_is_measured(template: Path)
 
 
 class Tensor(ctypes.Structure):
-    """As in eval/kb_tensor.h."""
+    """As in eval/languages/kb_tensor.h."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),

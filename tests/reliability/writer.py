@@ -8,7 +8,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from eval.reading import Device, Findings, Reading
+from eval.probe.reading import Device, Findings, Reading
 from kb.facts import measured as probing
 from kb.facts.profile import Verdict
 from kb.home.session import KnowledgeBase

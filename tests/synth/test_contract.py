@@ -1,4 +1,4 @@
-"""The contract says what eval/kb_tensor.h and kb.model.kernels say."""
+"""The contract says what eval/languages/kb_tensor.h and kb.model.kernels say."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from kb.model.kernels import Candidate, Interface, Language
 from synth.contract import contract
 from tests.synth.samples import INTERFACE
 
-HEADER = Path(__file__).parents[2] / "eval" / "kb_tensor.h"
+HEADER = Path(__file__).parents[2] / "eval" / "languages" / "kb_tensor.h"
 
 
 def test_the_struct_and_the_functions_stand_as_in_the_header() -> None:

@@ -86,6 +86,6 @@ def test_the_next_search_follows_from_the_evidence(of: Evidence, phrases: tuple[
 
 
 def test_the_checks_are_those_of_the_screen() -> None:
-    screen = (Path(__file__).parents[2] / "eval" / "screen.py").read_text(encoding="utf-8")
+    screen = (Path(__file__).parents[2] / "eval" / "screen" / "screen.py").read_text(encoding="utf-8")
 
     assert [check for check in CHECK_PHRASES if f'"{check}"' not in screen] == []

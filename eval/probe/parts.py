@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from eval.reading import Call, Clock, Extent, Reading, sampled, timed
+from eval.probe.reading import Call, Clock, Extent, Reading, sampled, timed
 
 MIB = 1 << 20
 

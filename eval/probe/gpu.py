@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from eval.probe_parts import MIB, Product, bandwidth, product_peak, torch_product
-from eval.reading import Call, Device, Extent, Reading, Step, sampled, scale_of, timed, wall_clock
+from eval.probe.parts import MIB, Product, bandwidth, product_peak, torch_product
+from eval.probe.reading import Call, Device, Extent, Reading, Step, sampled, scale_of, timed, wall_clock
 
 EXTENT = Extent(
     copied_bytes=(128 * MIB, 512 * MIB, 2048 * MIB), matrix_sizes=(4096, 8192), batch_s=0.03, rounds=15, step_s=5
@@ -102,7 +102,7 @@ def _reported() -> list[Reading]:
 
 
 def _bandwidth(extent: Extent) -> list[Reading]:
-    from eval.probe_kernels import read_blocks
+    from eval.probe.kernels import read_blocks
 
     sums = torch.empty(max(extent.copied_bytes) // torch.float32.itemsize // (BLOCK * BLOCKS), device="cuda")
 
@@ -176,7 +176,7 @@ def _int8() -> Product:
 
 def _multiply_adding(dtype: torch.dtype) -> tuple[Call, float]:
     """A launch of the kernel that multiplies, and its floating-point operations."""
-    from eval.probe_kernels import multiply_add
+    from eval.probe.kernels import multiply_add
 
     programs = _properties().multi_processor_count * PROGRAMS
     numbers = torch.rand(programs * FMA_BLOCK, device="cuda", dtype=dtype) / 2
@@ -197,7 +197,7 @@ def _multiply_adds(extent: Extent) -> list[Reading]:
 
 def _launches(extent: Extent) -> list[Reading]:
     """What a launch of a kernel that does nothing takes, in three ways."""
-    from eval.probe_kernels import nothing
+    from eval.probe.kernels import nothing
 
     unused = torch.zeros(1, device="cuda")
 

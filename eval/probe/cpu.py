@@ -13,10 +13,10 @@ from pathlib import Path
 
 import torch
 
-from eval.cpp_model import FLAGS
+from eval.languages.cpp_model import FLAGS
 from eval.machine import compilers, processor
-from eval.probe_parts import MIB, bandwidth, product_peak, torch_product
-from eval.reading import Device, Extent, Reading, Step, sampled, timed, wall_clock
+from eval.probe.parts import MIB, bandwidth, product_peak, torch_product
+from eval.probe.reading import Device, Extent, Reading, Step, sampled, timed, wall_clock
 
 EXTENT = Extent(
     copied_bytes=(64 * MIB, 256 * MIB, 512 * MIB), matrix_sizes=(1024, 2048), batch_s=0.05, rounds=11, step_s=5

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from types import ModuleType
 
-from eval.reading import Device, Extent, Findings, Reading
+from eval.probe.reading import Device, Extent, Findings, Reading
 
 
 def device_here(*, cpu: bool = False) -> Device:
@@ -50,9 +50,9 @@ def _prober(*, cpu: bool) -> ModuleType:
     import torch
 
     if torch.cuda.is_available() and not cpu:
-        from eval import probe_gpu
+        from eval.probe import gpu as probe_gpu
 
         return probe_gpu
-    from eval import probe_cpu
+    from eval.probe import cpu as probe_cpu
 
     return probe_cpu

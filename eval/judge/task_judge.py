@@ -1,4 +1,4 @@
-"""The judge's process: `python -P -m eval.judge READ_FD WRITE_FD`, started by eval.driver.
+"""The judge's process: `python -P -m eval.judge.task_judge READ_FD WRITE_FD`, started by eval.judge.driver.
 
 It runs the task's reference and never the candidate, which runs in a worker. One process serves one task and target;
 references, expected outputs and baselines are made once.
@@ -18,11 +18,11 @@ from functools import cached_property
 from typing import Any
 
 from eval.cases import VALUES, Case, cases, count_elements, given_case, smaller_sizes
+from eval.devices.cpu_timing import Baselines, measure
 from eval.machine import compilers, processor, sandbox_level
-from eval.measure import Baselines, measure
 from eval.reference import Reference, interface_of
 from eval.roofline import implausible, task_roofline
-from eval.screen import screen_kernel
+from eval.screen.screen import screen_kernel
 from eval.worker.channel import Channel, Message
 from eval.worker.fault import Fault
 from eval.worker.process import ALL_GUARDS, Guard

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from eval.occupancy import REGISTER_BYTES, ComputeUnit, Needs, occupancy
+from eval.screen.occupancy import REGISTER_BYTES, ComputeUnit, Needs, occupancy
 from eval.worker.fault import Fault
 from kb.model.evidence import Finding, KernelScreen, Outcome
 from kb.model.passages import Fact, Frozen
@@ -31,7 +31,7 @@ Key = tuple[str, ...]
 
 
 class Record(Frozen):
-    """What eval.cross_compile says of a kernel."""
+    """What eval.languages.cross_compile says of a kernel."""
 
     model_config = ConfigDict(strict=True)
 
@@ -77,7 +77,7 @@ class Vendor(NamedTuple):
     scratchpad: Key
     registers: Key
     compute_unit: Mapping[str, Key]
-    """Facts that occupancy needs, by field of eval.occupancy.ComputeUnit."""
+    """Facts that occupancy needs, by field of eval.screen.occupancy.ComputeUnit."""
     occupancy_per_simd: bool
     """Count wavefronts per SIMD unit; per compute unit otherwise."""
 
@@ -86,7 +86,7 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: str, facts: Sequ
     """What the compiler made of one kernel, beside what the documents allow.
 
     Args:
-        record: From eval.cross_compile, by way of a worker.
+        record: From eval.languages.cross_compile, by way of a worker.
         folder: Holds the assembly that the record names.
         isa: What it was compiled for; see kb.model.passages.Target.isa.
         facts: Of the target.

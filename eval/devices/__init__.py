@@ -1,0 +1,1 @@
+"""Where a candidate is judged."""

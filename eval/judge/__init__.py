@@ -1,0 +1,1 @@
+"""Decides on candidates for one task and target. It never imports one."""

@@ -1,0 +1,1 @@
+"""What each language needs to be built and called in the worker."""

@@ -1,0 +1,1 @@
+"""Measures what this machine can do."""
