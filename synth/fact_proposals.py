@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from kb.facts.quantities import SHAPE, quantities
 from kb.model.passages import Frozen
 from kb.model.units import unit_of
-from synth.anthropic_model import AnthropicSynthesizer
+from synth.anthropic import AnthropicSynthesizer
 
 PIECE_CHARACTERS = 24_000
 """Of a document in one question: a long answer would be cut."""

@@ -2,7 +2,7 @@
 
 import re
 
-from synth.anthropic_model import AnthropicSynthesizer
+from synth.anthropic import AnthropicSynthesizer
 
 MOST = 3
 LONGEST = 200

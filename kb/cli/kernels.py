@@ -132,7 +132,7 @@ def submit(
     from eval.task import load_candidate, read_source
     from kb.cli.evidence_report import show_evidence
     from kb.errors import CandidateError
-    from synth.answer import parse_answer
+    from synth.prompts.answer import parse_answer
 
     with open_kb() as kb:
         going = kb.runs.get(run)

@@ -18,7 +18,7 @@ from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
 from kb.targets import ROOT
 from retrieval.packing import pack
-from synth.anthropic_model import AnthropicSynthesizer
+from synth.anthropic import AnthropicSynthesizer
 from synth.fact_proposals import propose_facts
 from synth.phrasings import ask_for_phrasings
 from synth.tune import TuneSynthesizer

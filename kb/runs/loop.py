@@ -13,8 +13,8 @@ from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.model.skill import Skill, Standing
 from kb.runs.journal import Entry, Kind, Run
 from kb.skillbook.library import Skillbook, skill_of_win
-from synth.diagnosis import search_phrases
-from synth.prompt import Prompt, build_prompt
+from synth.prompts.diagnosis import search_phrases
+from synth.prompts.prompt import Prompt, build_prompt
 
 SKILLS_CONSIDERED = 8
 SPENT = "all evaluations are spent"

@@ -5,7 +5,7 @@ from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
 from kb.model.passages import Citation, Fact, Passage
 from kb.model.protocols import Attempt, Request
 from kb.model.skill import Skill
-from synth.prompt import build_prompt
+from synth.prompts.prompt import build_prompt
 
 TASK = Task(
     name="row-scale",

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.model.kernels import Language
-from synth.answer import AnswerError, answer_format, parse_answer
-from synth.prompt import fenced
+from synth.prompts.answer import AnswerError, answer_format, parse_answer
+from synth.prompts.prompt import fenced
 
 CODE = "void model_new() {}\n"
 

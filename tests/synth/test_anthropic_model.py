@@ -11,8 +11,8 @@ import pytest
 from kb.errors import SynthesisError
 from kb.model.kernels import Language
 from kb.model.protocols import Proposal
-from synth.anthropic_model import HINTS, AnthropicSynthesizer, ModelError, ModelOutcome
-from synth.prompt import build_prompt
+from synth.anthropic import HINTS, AnthropicSynthesizer, ModelError, ModelOutcome
+from synth.prompts.prompt import build_prompt
 from tests.synth.model_server import ModelServer, Reply, answer, failure, failure_midway, serving
 from tests.synth.samples import CPP, request, warm
 

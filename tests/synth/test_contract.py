@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kb.model.kernels import Candidate, Interface, Language
-from synth.contract import contract
+from synth.prompts.contract import contract
 from tests.synth.samples import INTERFACE
 
 HEADER = Path(__file__).parents[2] / "eval" / "languages" / "kb_tensor.h"

@@ -6,7 +6,7 @@ import pytest
 
 from kb.model.evidence import CaseResult, Evidence, Finding, Outcome
 from kb.model.kernels import Language
-from synth.diagnosis import CHECK_PHRASES, MEANING, SLOW_PHRASES, diagnose, search_phrases
+from synth.prompts.diagnosis import CHECK_PHRASES, MEANING, SLOW_PHRASES, diagnose, search_phrases
 from tests.synth.samples import SCREEN, candidate, evidence
 
 CPP = candidate(Language.CPP)

@@ -8,7 +8,7 @@ import pytest
 from kb.facts.profile import Standing
 from kb.home.session import KnowledgeBase
 from kb.settings import Settings
-from synth.anthropic_model import AnthropicSynthesizer
+from synth.anthropic import AnthropicSynthesizer
 from synth.fact_proposals import PIECE_CHARACTERS, propose_facts
 from tests.synth.model_server import answer, serving
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.anthropic_model import AnthropicSynthesizer, ModelError, ModelOutcome
+from synth.anthropic import AnthropicSynthesizer, ModelError, ModelOutcome
 from synth.phrasings import LONGEST, MOST, RULES, ask_for_phrasings
 from tests.synth.model_server import Reply, answer, serving
 

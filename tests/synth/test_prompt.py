@@ -15,7 +15,7 @@ from kb.errors import SynthesisError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Language
 from kb.model.protocols import Request
-from synth.prompt import build_prompt
+from synth.prompts.prompt import build_prompt
 from tests.synth import samples
 from tests.synth.samples import attempt, cold, fact, passage, request, skill, tight, warm
 
@@ -36,7 +36,7 @@ def test_prompts_are_as_reviewed(name: str) -> None:
 
 
 def test_a_prompt_is_the_same_in_every_process() -> None:
-    script = "import sys; from tests.synth.samples import warm; from synth.prompt import build_prompt;" + (
+    script = "import sys; from tests.synth.samples import warm; from synth.prompts.prompt import build_prompt;" + (
         "sys.stdout.buffer.write(build_prompt(warm()).model_dump_json().encode())"
     )
     outputs = {

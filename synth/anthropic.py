@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kb.errors import SynthesisError
 from kb.model.kernels import Candidate, Language
 from kb.model.protocols import Proposal, Request, Synthesizer
-from synth.answer import AnswerError, parse_answer
-from synth.prompt import Prompt, build_prompt
+from synth.prompts.answer import AnswerError, parse_answer
+from synth.prompts.prompt import Prompt, build_prompt
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError

@@ -8,9 +8,9 @@ from kb.errors import SynthesisError
 from kb.model.passages import Fact, Frozen, tokens_of
 from kb.model.protocols import Attempt, Request
 from kb.model.skill import Skill
-from synth.answer import TAGS, answer_format
-from synth.contract import contract
-from synth.diagnosis import diagnose
+from synth.prompts.answer import TAGS, answer_format
+from synth.prompts.contract import contract
+from synth.prompts.diagnosis import diagnose
 
 RULES = """\
 You write compute kernels for one piece of hardware. A judge compiles and checks what you write, and times it where
