@@ -27,7 +27,8 @@ def compile_kernels(isa: str, call: Callable[[], object], folder: Path) -> list[
             holds the disassembly and the resource usage.
 
     Returns:
-        One record per distinct compiled kernel, in the order of first launch; `eval.screen.screen.Record` says what is in it.
+        One record per distinct compiled kernel, in the order of first launch; see
+        `eval.screen.screen.Record`.
 
     Raises:
         What the candidate and Triton's compiler raise, as it is.

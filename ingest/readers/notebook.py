@@ -9,7 +9,7 @@ from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
 from ingest.builder import ParsedDocument
-from ingest.readers import markdown
+from ingest.readers.markdown import reader as markdown
 from ingest.source import Source
 from kb.errors import DocumentError
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.builder import DocumentBuilder, Kind, ParsedDocument
 from ingest.readers import read
-from ingest.readers.html import add_html, flat_text
+from ingest.readers.html.reader import add_html, flat_text
 from kb.errors import DocumentError
 from tests.conftest import CORPUS, needs_corpus
 from tests.ingest.documents import PROPERTY, Case, cases, corpus_files, read_corpus, show

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Protocol, TypeVar
 
-from ingest.readers.pdf_page import Box, Font, Glyph
+from ingest.readers.pdf.page import Box, Font, Glyph
 
 ASCENT, DESCENT = 0.75, 0.25
 """Of a letter, in font sizes."""

@@ -5,7 +5,7 @@ import re
 from markdown_it.tree import SyntaxTreeNode
 
 from ingest.readers.directives import PLAIN_ROLES, role_text
-from ingest.readers.html import flat_text
+from ingest.readers.html.reader import flat_text
 from ingest.readers.notation import figure, script
 
 _ROLE = re.compile(r"\{([\w:+.-]+)\}$")

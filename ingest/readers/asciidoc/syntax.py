@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ingest.readers.asciidoc_source import ATTRIBUTE
+from ingest.readers.asciidoc.source import ATTRIBUTE
 
 HEADING = re.compile(r"(={1,6}|#{1,6}) +(\S.*)$")
 UNDERLINES = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}

@@ -11,10 +11,10 @@ from docutils.utils import column_width
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
-from ingest.readers.html import add_html, flat_text
+from ingest.readers.html.reader import add_html, flat_text
 from ingest.readers.includes import RST, Expanded, expand
 from ingest.readers.notation import figure, script
-from ingest.readers.sphinx import FURNITURE, GENERATED, LABEL, fallbacks
+from ingest.readers.rst.sphinx import FURNITURE, GENERATED, LABEL, fallbacks
 from ingest.source import Source
 
 _SHORT_UNDERLINE = re.compile(r"([=~^\"'*+#-])\1{1,2}")

@@ -8,8 +8,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from ingest.readers.pdf_lines import Line, Piece, flows, lines_of, pieces_of, rows_of
-from ingest.readers.pdf_page import THIN, Box, Fill, Font, Glyph, Page
+from ingest.readers.pdf.lines import Line, Piece, flows, lines_of, pieces_of, rows_of
+from ingest.readers.pdf.page import THIN, Box, Fill, Font, Glyph, Page
 
 _SNAP = 3.0
 """Lines at most this many points apart are drawn as one: double frames, cells with frames of their own."""

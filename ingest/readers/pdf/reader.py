@@ -14,7 +14,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.readers.pdf_lines import (
+from ingest.readers.pdf.lines import (
     Line,
     Piece,
     Placed,
@@ -29,8 +29,8 @@ from ingest.readers.pdf_lines import (
     pieces_of,
     spacing_of,
 )
-from ingest.readers.pdf_page import Bookmark, Box, Page, clean, load, outline_of
-from ingest.readers.pdf_tables import Grid, grids_of
+from ingest.readers.pdf.page import Bookmark, Box, Page, clean, load, outline_of
+from ingest.readers.pdf.tables import Grid, grids_of
 from ingest.source import Source
 from kb.errors import DocumentError
 

@@ -7,7 +7,7 @@ from itertools import islice
 from selectolax.lexbor import LexborNode
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.readers.html_text import (
+from ingest.readers.html.text import (
     INLINE,
     UNSEEN_CLASSES,
     Piece,

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ingest.builder import Block, Cell, DocumentBuilder, Kind, ParsedDocument
-from ingest.readers import asciidoc_syntax as syntax
-from ingest.readers.asciidoc_inline import inline
-from ingest.readers.asciidoc_source import ATTRIBUTE, Attributes, expand
-from ingest.readers.asciidoc_syntax import Style
-from ingest.readers.asciidoc_table import RawCell, RawTable, raw_table
-from ingest.readers.html import add_html
+from ingest.readers.asciidoc import syntax
+from ingest.readers.asciidoc.inline import inline
+from ingest.readers.asciidoc.source import ATTRIBUTE, Attributes, expand
+from ingest.readers.asciidoc.syntax import Style
+from ingest.readers.asciidoc.table import RawCell, RawTable, raw_table
+from ingest.readers.html.reader import add_html
 from ingest.source import Source
 
 

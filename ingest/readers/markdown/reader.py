@@ -13,12 +13,12 @@ from markdown_it.tree import SyntaxTreeNode
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
 from ingest.readers.delimited import csv_rows
-from ingest.readers.dialects import DEEPEST, common, markdown
-from ingest.readers.html import add_html, flat_text
+from ingest.readers.html.reader import add_html, flat_text
 from ingest.readers.includes import MYST, Expanded, expand
-from ingest.readers.markdown_text import flat, inline
+from ingest.readers.markdown.dialects import DEEPEST, common, markdown
+from ingest.readers.markdown.text import flat, inline
 from ingest.readers.notation import figure
-from ingest.readers.rst import add_rst
+from ingest.readers.rst.reader import add_rst
 from ingest.source import Source
 
 _DIRECTIVE = re.compile(r"[ \t]*\{([\w:+.-]+)\}[ \t]*(.*)")

@@ -1,0 +1,3 @@
+"""Reads AsciiDoc."""
+
+from ingest.readers.asciidoc.reader import read as read

@@ -1,0 +1,3 @@
+"""Reads HTML."""
+
+from ingest.readers.html.reader import read as read

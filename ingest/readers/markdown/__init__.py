@@ -1,0 +1,3 @@
+"""Reads Markdown."""
+
+from ingest.readers.markdown.reader import read as read

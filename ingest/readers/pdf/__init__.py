@@ -1,0 +1,3 @@
+"""Reads PDF."""
+
+from ingest.readers.pdf.reader import read as read

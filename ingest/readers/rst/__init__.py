@@ -1,0 +1,3 @@
+"""Reads reStructuredText."""
+
+from ingest.readers.rst.reader import read as read
