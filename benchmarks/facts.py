@@ -21,7 +21,7 @@ from benchmarks.origin import origin
 from kb.errors import FactError
 from kb.facts.profile import Standing, conditions, judge_facts, same_value
 from kb.home.session import KnowledgeBase
-from kb.model.passages import Fact
+from kb.model.fact import Fact
 from kb.model.records import Form
 
 GOLD = Path("tests/facts/gold")

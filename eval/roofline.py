@@ -8,8 +8,9 @@ operations those of matrix products and convolutions, which torch counts: other 
 from collections.abc import Sequence
 
 from kb.errors import FactError
+from kb.model.base import Frozen
+from kb.model.fact import Fact
 from kb.model.kernels import Interface, TensorSpec
-from kb.model.passages import Fact, Frozen
 from kb.model.records import Trust
 
 ELEMENT_BYTES = {"float64": 8, "int64": 8, "complex64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,

@@ -20,7 +20,7 @@ from ingest.reading import ReadFile, read_all
 from ingest.scan import Candidate, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
-from kb.model.passages import FileReport, IngestReport
+from kb.model.documents import FileReport, IngestReport
 from kb.model.protocols import Embedder
 from kb.model.records import Trust
 from kb.targets import Targets

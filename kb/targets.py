@@ -14,7 +14,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from kb.errors import TargetError
-from kb.model.passages import Target
+from kb.model.target import Target
 
 ROOT = "any"
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from kb.model.passages import Context, Hit, Passage, SearchResult, tokens_of
+from kb.model.base import tokens_of
+from kb.model.passages import Context, Hit, Passage, SearchResult
 
 NEAR_DUPLICATE = 0.6
 """Share of common words (Jaccard) above which a passage is a repetition, unless it brings a new number or name."""

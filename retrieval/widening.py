@@ -7,7 +7,8 @@ room of other passages, so packing leaves it out.
 from collections.abc import Sequence
 
 from kb.catalog import Catalog
-from kb.model.passages import Hit, Passage, tokens_of
+from kb.model.base import tokens_of
+from kb.model.passages import Hit, Passage
 
 WIDENED_HITS = 3
 WIDENED_TOKENS = 384

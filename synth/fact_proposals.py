@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import ValidationError
 
 from kb.facts.quantities import SHAPE, quantities
-from kb.model.passages import Frozen
+from kb.model.base import Frozen
 from kb.model.units import unit_of
 from synth.anthropic import AnthropicSynthesizer
 

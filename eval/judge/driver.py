@@ -14,8 +14,8 @@ from eval.worker.process import ALL_GUARDS, Guard
 from kb import errors
 from kb.errors import JudgeError
 from kb.model.evidence import Evidence
+from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
-from kb.model.passages import Fact
 
 BACKENDS = ("cpu", "cuda", "hip")
 CALL_S = 60.0

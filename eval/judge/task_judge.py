@@ -30,8 +30,8 @@ from eval.worker.sandbox import PR_SET_PDEATHSIG
 from eval.worker.trial import Trial
 from kb.errors import FactError, JudgeError, KbError, TaskError
 from kb.model.evidence import CaseResult, Evidence, Grade, KernelScreen, Outcome, Timing
+from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Language, Task
-from kb.model.passages import Fact
 
 MEASURED_ELEMENTS = (1 << 22, 1 << 14)
 """Most elements of all tensors in the smaller cases of a candidate that runs natively."""
@@ -43,7 +43,7 @@ class TaskJudge:
     """Judges candidates for one task and target.
 
     Args:
-        isa: See kb.model.passages.Target.isa.
+        isa: See kb.model.target.Target.isa.
         facts: Of the target; the limits come from these alone.
 
     Raises:

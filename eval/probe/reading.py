@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
-from kb.model.passages import Frozen
+from kb.model.base import Frozen
 from kb.model.units import unit_of
 
 WARM_ROUNDS = 2

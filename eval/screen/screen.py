@@ -16,8 +16,9 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from eval.screen.occupancy import REGISTER_BYTES, ComputeUnit, Needs, occupancy
 from eval.worker.fault import Fault
+from kb.model.base import Frozen
 from kb.model.evidence import Finding, KernelScreen, Outcome
-from kb.model.passages import Fact, Frozen
+from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 
 MAX_ASSEMBLY_BYTES = 1 << 25
@@ -88,7 +89,7 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: str, facts: Sequ
     Args:
         record: From eval.languages.cross_compile, by way of a worker.
         folder: Holds the assembly that the record names.
-        isa: What it was compiled for; see kb.model.passages.Target.isa.
+        isa: What it was compiled for; see kb.model.target.Target.isa.
         facts: Of the target.
 
     Raises:

@@ -19,7 +19,7 @@ from pydantic import Field, NonNegativeInt
 from eval.languages.python_model import mapped
 from eval.worker.channel import Message
 from kb.errors import JudgeError
-from kb.model.passages import Frozen
+from kb.model.base import Frozen
 
 ALIGNMENT = 64
 """Bytes; as torch aligns its own CPU tensors."""

@@ -13,9 +13,9 @@ from eval.timing import REUSED_MEMORY
 from eval.worker.fault import Fault
 from eval.worker.memory import Layout, Pointer, SharedTensors, lies_in, read_tensor, same_bits
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
+from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Candidate, Language
-from kb.model.passages import Frozen
 
 SETTLE_S = 0.05
 """How long an output is watched for changes after the call has returned."""

@@ -11,7 +11,7 @@ from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
 from kb.bench.systems import KB, Response, System, Unit, is_sheet, other_systems, own_system
 from kb.errors import CitationError, SourceError
 from kb.home.session import KnowledgeBase
-from kb.model.passages import Frozen
+from kb.model.base import Frozen
 from retrieval.fusion import Scores
 
 FIRST = 5

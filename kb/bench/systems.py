@@ -10,7 +10,8 @@ from ingest.scan import SHEETS
 from kb.bench.scores import BUDGETS
 from kb.catalog.words import match_expression, query_words
 from kb.home.session import KnowledgeBase
-from kb.model.passages import Hit, Passage, SearchResult, tokens_of
+from kb.model.base import tokens_of
+from kb.model.passages import Hit, Passage, SearchResult
 from retrieval.fusion import Fused, Lists, fuse
 from retrieval.packing import pack
 from retrieval.retriever import Retriever

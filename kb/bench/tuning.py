@@ -9,7 +9,7 @@ from kb.bench.retrieval import Progress, asked_of, rank_of, scope_of
 from kb.bench.scores import reciprocal_rank
 from kb.bench.systems import HITS, unit_of
 from kb.home.session import KnowledgeBase
-from kb.model.passages import Frozen
+from kb.model.base import Frozen
 from retrieval.fusion import fuse
 
 WEIGHTS = tuple(n / 20 for n in range(21))

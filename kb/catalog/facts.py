@@ -9,7 +9,7 @@ from dataclasses import asdict
 from kb.catalog.citations import Places, Trails, check
 from kb.catalog.database import scope_of
 from kb.catalog.documents import Documents
-from kb.model.passages import Fact
+from kb.model.fact import Fact
 from kb.model.records import DocumentRecord, FactRecord, Form, text_digest
 
 _FACT_FIELDS = (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from kb.facts.book import Conflict, Difference
 from kb.facts.profile import Standing, StandingFact
-from kb.model.passages import Fact
+from kb.model.fact import Fact
 
 SHOWN_UNSURE = 3
 """Of the statements that nothing confirms, how many stand beside those that a conflict is about."""

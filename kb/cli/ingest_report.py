@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kb.cli.output import show
-from kb.model.passages import FileReport, IngestReport
+from kb.model.documents import FileReport, IngestReport
 
 NAMES_SHOWN = 6
 """Of the files behind one reason; `--json` lists all."""

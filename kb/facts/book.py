@@ -18,7 +18,8 @@ from kb.facts.profile import (
     same_value,
 )  # fmt: skip
 from kb.facts.quantities import quantities
-from kb.model.passages import Fact, Frozen
+from kb.model.base import Frozen
+from kb.model.fact import Fact
 from kb.model.units import unit_of
 from kb.targets import Targets
 

@@ -14,7 +14,8 @@ from eval.probe.reading import Device, Findings, Reading
 from kb.catalog import storage_errors
 from kb.errors import FactError, StoreError, TargetError
 from kb.facts.quantities import quantities
-from kb.model.passages import Fact, Frozen
+from kb.model.base import Frozen
+from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from kb.targets import Targets
 

@@ -11,7 +11,8 @@ from enum import StrEnum
 from itertools import combinations
 
 from kb.facts.quantities import quantities
-from kb.model.passages import Fact, Frozen
+from kb.model.base import Frozen
+from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from kb.model.units import PIECES, unit_of
 

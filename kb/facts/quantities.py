@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from kb.model.passages import Frozen
+from kb.model.base import Frozen
 from kb.model.units import PIECES, Unit, unit_of
 
 SHAPE = "shape"

@@ -10,7 +10,7 @@ from typing import Literal
 from eval.machine import accelerators, compilers, landlock_abi, sandbox_level
 from kb.catalog import Catalog, write_lock
 from kb.errors import CorruptError, KbError, LocalModelError, MissingModelError, StoreError
-from kb.model.passages import Frozen
+from kb.model.base import Frozen
 from kb.settings import NO_MODEL, Settings, cache_dir
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder

@@ -12,7 +12,9 @@ from kb.catalog import Catalog, storage_errors, write_lock
 from kb.catalog.words import query_words
 from kb.errors import CitationError, MissingModelError, QueryError, StoreError
 from kb.facts.book import FactBook
-from kb.model.passages import CitedPlace, Context, Fact, Hit, IngestReport, SearchResult, Status
+from kb.model.documents import IngestReport
+from kb.model.fact import Fact
+from kb.model.passages import CitedPlace, Context, Hit, SearchResult, Status
 from kb.model.protocols import Embedder
 from kb.model.records import Trust
 from kb.settings import NO_MODEL, Settings, cache_dir

@@ -8,8 +8,9 @@ from kb.catalog import write_lock
 from kb.errors import CandidateError, FactError, RunError, SettingsError
 from kb.home.documents import Documents
 from kb.home.knowledge import Knowledge
+from kb.model.fact import Fact
 from kb.model.kernels import Language, Task
-from kb.model.passages import Fact, Passage
+from kb.model.passages import Passage
 from kb.model.protocols import Synthesizer
 from kb.model.records import FactRecord, Form, Trust
 from kb.runs.journal import Kind, Plan, Run, Runs

@@ -2,7 +2,8 @@
 
 from pydantic import Field, computed_field
 
-from kb.model.passages import Frozen, Passage
+from kb.model.base import Frozen
+from kb.model.passages import Passage
 from kb.model.records import Trust
 
 
@@ -107,3 +108,29 @@ class Coverage(Holdings):
     is gone, has changed or has no words."""
     words_lacking: tuple[str, ...]
     """The others, in the order of the alphabet."""
+
+
+class FileReport(Frozen):
+    """What ingest did with one file."""
+
+    path: str
+    target: str
+    outcome: str
+    """`new`, `changed`, `unchanged`, `removed`, `skipped` or `failed`."""
+    reason: str = ""
+    chunks: int = 0
+    facts: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+class IngestReport(Frozen):
+    """What one ingest read, skipped and why."""
+
+    files: tuple[FileReport, ...]
+    new_targets: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float
+    dry_run: bool
+
+    def count(self, outcome: str) -> int:
+        return sum(f.outcome == outcome for f in self.files)

@@ -7,8 +7,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from kb.model.base import Frozen
 from kb.model.kernels import Language, digest_of
-from kb.model.passages import Frozen
 
 WIN_MARGIN = 1.03
 """A win's speed-up must exceed this at the lower end of its interval, so that noise is not sold as a win."""

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field
 
 from kb.errors import CandidateError
-from kb.model.passages import Frozen
+from kb.model.base import Frozen
 
 
 def digest_of(text: str) -> str:

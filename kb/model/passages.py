@@ -1,40 +1,12 @@
-"""The nouns of kb as immutable values. Where and how they are stored is the catalog's business."""
+"""Citations, passages, hits and what a search gives."""
 
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from kb.errors import CitationError
-from kb.model.records import Form, Trust
-from kb.model.units import unit_of
-
-TOKEN_CHARACTERS = 4
-"""Characters per token wherever a budget is given in tokens: budgets are for models whose tokenizer kb
-does not have, and four is the usual rule for English technical text."""
-
-
-def tokens_of(text: str) -> int:
-    """Length of `text` in tokens, rounded up."""
-    return -(-len(text) // TOKEN_CHARACTERS)
-
-
-class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class Target(Frozen):
-    """A node in the lineage of chips and families, e.g. mi300x → gfx942 → cdna3 → amd → any."""
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
-    parent: str | None
-    """None for the root `any` alone."""
-    title: str = ""
-    aliases: tuple[str, ...] = ()
-    isa: str = ""
-    """What a compiler calls it: `hip gfx942 64` and `cuda 90 32` for Triton (architecture, lanes of a wavefront),
-    `cpu x86_64` for the system compiler. Descendants inherit it."""
+from kb.model.base import Frozen, tokens_of
+from kb.model.records import Trust
 
 
 class Citation(Frozen):
@@ -77,40 +49,6 @@ class Citation(Frozen):
     @property
     def _lines(self) -> str:
         return ("p." if self._has_pages else "L") + self._range
-
-
-class Fact(Frozen):
-    """One hardware number as a document states it."""
-
-    target: str
-    quantity: str
-    value: str
-    """As written; `number` is its numeric value where it has one (a shape such as 32x32x8 has none)."""
-    number: float | None
-    unit: str
-    condition: str
-    """What makes it true: dtype, dense or sparse, per what. Empty when it holds always."""
-    source: str
-    """Where the document says it has the number from; empty where kb read it off a text."""
-    citation: Citation
-    trust: Trust = Trust.VENDOR
-    """Who says so."""
-    form: Form = Form.STATED
-    version: str = ""
-    """Of the document."""
-    quote: str = ""
-    """What the document says, word for word."""
-
-    @property
-    def amount(self) -> float | None:
-        """The value in whole bytes, bytes/s, FLOP/s, Hz, ...; None where it is a shape or its unit is not known."""
-        unit = unit_of(self.unit)
-        return None if unit is None or self.number is None else self.number * unit.scale
-
-    @property
-    def conditions(self) -> frozenset[str]:
-        """The phrases of the condition."""
-        return frozenset(phrase.strip() for phrase in self.condition.split(",") if phrase.strip())
 
 
 class Passage(Frozen):
@@ -277,29 +215,3 @@ class CitedPlace(Frozen):
     file_exists: bool
     file_same: bool
     """Whether the file still holds what was read."""
-
-
-class FileReport(Frozen):
-    """What ingest did with one file."""
-
-    path: str
-    target: str
-    outcome: str
-    """`new`, `changed`, `unchanged`, `removed`, `skipped` or `failed`."""
-    reason: str = ""
-    chunks: int = 0
-    facts: int = 0
-    warnings: tuple[str, ...] = ()
-
-
-class IngestReport(Frozen):
-    """What one ingest read, skipped and why."""
-
-    files: tuple[FileReport, ...]
-    new_targets: tuple[str, ...]
-    notes: tuple[str, ...]
-    seconds: float
-    dry_run: bool
-
-    def count(self, outcome: str) -> int:
-        return sum(f.outcome == outcome for f in self.files)

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from kb.model.base import Frozen
 from kb.model.evidence import Evidence
+from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task
-from kb.model.passages import Fact, Frozen, Passage
+from kb.model.passages import Passage
 from kb.model.skill import Skill
 
 Vectors = NDArray[np.float32]

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from pathlib import Path
 
+from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate
-from kb.model.passages import Frozen
 
 
 class Standing(StrEnum):

@@ -21,9 +21,9 @@ from pydantic import Field, ValidationError
 
 from kb.catalog import storage_errors
 from kb.errors import RunError
+from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Language, Task
-from kb.model.passages import Frozen
 from kb.model.protocols import Attempt, Proposal
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"

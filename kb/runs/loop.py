@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from kb.errors import CandidateError, RunError
 from kb.model.evidence import Evidence
+from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
-from kb.model.passages import Fact, Passage
+from kb.model.passages import Passage
 from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.model.skill import Skill, Standing
 from kb.runs.journal import Entry, Kind, Run

@@ -11,9 +11,9 @@ import yaml
 from pydantic import Field, ValidationError
 
 from kb.errors import SkillError
+from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, Language
-from kb.model.passages import Frozen
 from kb.model.skill import Skill
 
 MAX_FILE_BYTES = 2**22

@@ -4,12 +4,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from kb.model.passages import Frozen, Hit, Status, tokens_of
+from kb.model.base import Frozen, tokens_of
+from kb.model.passages import Hit, Status
 from kb.model.records import Trust
 
 if TYPE_CHECKING:  # a caller has it open; loading it takes longer than all else here
     from kb.home.knowledge import Knowledge
-    from kb.model.passages import CitedPlace, Fact
+    from kb.model.fact import Fact
+    from kb.model.passages import CitedPlace
 
 ROWS_SHOWN = 3
 NAMES_SHOWN = 30

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kb.errors import SynthesisError
-from kb.model.passages import Fact, Frozen, tokens_of
+from kb.model.base import Frozen, tokens_of
+from kb.model.fact import Fact
 from kb.model.protocols import Attempt, Request
 from kb.model.skill import Skill
 from synth.prompts.answer import TAGS, answer_format

@@ -12,7 +12,7 @@ import pytest
 
 from kb.errors import StoreError
 from kb.home.session import KnowledgeBase
-from kb.model.passages import FileReport
+from kb.model.documents import FileReport
 from kb.settings import Settings
 from tests.cli.conftest import Run, documents, forget_sheets
 from tests.conftest import HashEmbedder

@@ -8,7 +8,8 @@ from eval.probe.reading import Device, Findings, Reading
 from kb.errors import ReadOnlyError, TargetError
 from kb.facts.measured import compare, stated_facts, store, target_of
 from kb.home.knowledge import Knowledge
-from kb.model.passages import Citation, Fact
+from kb.model.fact import Fact
+from kb.model.passages import Citation
 from kb.model.records import Form, Trust
 from kb.targets import Targets
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.worker import channel as channel_module
 from eval.worker.channel import Channel, Message, NotAMessage
-from eval.worker.worker import channel as channel_module
 
 
 class Ends:

@@ -12,9 +12,9 @@ from statistics import median
 import pytest
 
 from eval.devices import cpu_timing as measure
+from eval.worker import channel, trial
+from eval.worker import process as worker_process
 from eval.worker.process import ALL_GUARDS, Guard
-from eval.worker.worker import channel, trial
-from eval.worker.worker import process as worker_process
 from kb.model.evidence import Outcome
 from tests.eval.judging import (
     CORRECT,

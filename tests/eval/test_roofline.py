@@ -11,8 +11,9 @@ from eval.roofline import IMPLAUSIBLE, implausible, roofline, task_roofline
 from eval.task import load_task
 from kb.errors import FactError
 from kb.model.evidence import Outcome
+from kb.model.fact import Fact
 from kb.model.kernels import Interface, Task, TensorSpec
-from kb.model.passages import Citation, Fact
+from kb.model.passages import Citation
 from kb.model.records import Trust
 from tests.eval.judging import needs_compiler, needs_linux, task
 from tests.eval.test_judge import ROW_SUM

@@ -18,7 +18,8 @@ from ingest.facts import facts as facts_in
 from ingest.readers import read
 from ingest.scan import SHEETS
 from kb.model.evidence import Finding, KernelScreen
-from kb.model.passages import Citation, Fact
+from kb.model.fact import Fact
+from kb.model.passages import Citation
 from kb.model.records import Form, Trust
 
 SYNTHETIC = Path(__file__).parent / "screen"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from eval.machine import sandbox_level
+from eval.worker import process as worker_process
 from eval.worker.fault import Fault
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
-from eval.worker.worker import process as worker_process
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate, Language

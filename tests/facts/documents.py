@@ -11,7 +11,8 @@ from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
 from kb.catalog import FactRecord
-from kb.model.passages import Citation, Fact
+from kb.model.fact import Fact
+from kb.model.passages import Citation
 from kb.model.records import Form, Trust
 from kb.targets import Targets
 

@@ -9,7 +9,7 @@ from kb.errors import CitationError, FactError, TargetError
 from kb.facts.book import in_unit
 from kb.facts.profile import Standing, Verdict
 from kb.home.session import KnowledgeBase
-from kb.model.passages import Fact
+from kb.model.fact import Fact
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 from tests.facts.documents import FACT_HEADER, table

@@ -16,7 +16,7 @@ from ingest.extract.subjects import Subjects
 from ingest.readers import read
 from kb.catalog import FactRecord
 from kb.facts.profile import conditions, same_value
-from kb.model.passages import Fact
+from kb.model.fact import Fact
 from kb.model.records import Form
 from tests.conftest import CORPUS, needs_corpus
 from tests.facts.documents import TARGETS, fact

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from kb.facts.profile import Standing, StandingFact, Verdict, judge_facts, profile_of, same_value
-from kb.model.passages import Fact
+from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from tests.facts.documents import fact
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.facts.profile import Standing, StandingFact, Verdict, comparable, judge_facts, profile_of, same_value
-from kb.model.passages import Fact
+from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from tests.facts.documents import PROPERTY, fact
 

@@ -11,7 +11,7 @@ from kb.errors import FactError
 from kb.facts.profile import conditions, same_value
 from kb.facts.quantities import quantities
 from kb.home.session import KnowledgeBase
-from kb.model.passages import Fact
+from kb.model.fact import Fact
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 

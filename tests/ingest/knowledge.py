@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from kb.home.session import KnowledgeBase
-from kb.model.passages import IngestReport
+from kb.model.documents import IngestReport
 
 
 def outcomes(report: IngestReport) -> dict[str, str]:

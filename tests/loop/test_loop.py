@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from kb.errors import RunError
+from kb.model.fact import Fact
 from kb.model.kernels import Language
-from kb.model.passages import Fact, Passage
+from kb.model.passages import Passage
 from kb.model.protocols import Attempt
 from kb.model.skill import Standing
 from kb.runs.journal import JOURNAL, Kind, Plan, Run, Runs

@@ -7,7 +7,7 @@ import pytest
 
 from kb.home.knowledge import Knowledge
 from kb.mcp.server import Home
-from kb.model.passages import tokens_of
+from kb.model.base import tokens_of
 from kb.settings import Settings
 from tests.mcp.conftest import ERAS, Ask, Reply, talk
 

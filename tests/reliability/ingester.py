@@ -17,7 +17,7 @@ import chromadb  # noqa: F401, TID253 - loaded once, before the forks
 import numpy as np
 
 from kb.home.session import KnowledgeBase
-from kb.model.passages import FileReport
+from kb.model.documents import FileReport
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 

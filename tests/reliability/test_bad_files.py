@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kb.home.session import KnowledgeBase
-from kb.model.passages import FileReport
+from kb.model.documents import FileReport
 
 SECONDS = 60
 GOOD_NAMES = ("a.md", "m.md", "z.md")

@@ -6,7 +6,8 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.passages import TOKEN_CHARACTERS, Citation, Hit, Passage, SearchResult, Status, Why
+from kb.model.base import TOKEN_CHARACTERS
+from kb.model.passages import Citation, Hit, Passage, SearchResult, Status, Why
 from retrieval.packing import NEAR_DUPLICATE, merge_repetitions, pack
 
 WORDS = ("local", "data", "share", "bank", "cache", "line", "of", "KB")

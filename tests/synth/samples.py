@@ -1,8 +1,9 @@
 """Requests for prompts, with all that can stand in one."""
 
 from kb.model.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
+from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
-from kb.model.passages import Citation, Fact, Passage
+from kb.model.passages import Citation, Passage
 from kb.model.protocols import Attempt, Request
 from kb.model.skill import Skill
 from synth.prompts.prompt import build_prompt
