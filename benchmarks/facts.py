@@ -19,7 +19,7 @@ from pathlib import Path
 import kb as knowledge
 from benchmarks.origin import origin
 from kb.errors import FactError
-from kb.facts.profile import Standing, conditions, judge_facts, same_value
+from kb.facts.profile import FactStanding, conditions, judge_facts, same_value
 from kb.home.session import KnowledgeBase
 from kb.model.fact import Fact
 from kb.model.records import Form
@@ -43,7 +43,7 @@ def main() -> None:
     print(json.dumps(result, indent=2))
     if options.out:
         options.out.write_text(json.dumps(origin() | result, indent=2) + "\n", encoding="utf-8")
-    holding = [fact for fact in halves["held out"] if standing[fact.citation.id] is Standing.HOLDS]
+    holding = [fact for fact in halves["held out"] if standing[fact.citation.id] is FactStanding.HOLDS]
     for fact in random.Random(0).sample(holding, min(options.sample, len(holding))):
         print(f"{fact.target} | {fact.quantity} | {fact.value} {fact.unit} | {fact.condition} | {fact.citation.place}")
 
@@ -56,7 +56,7 @@ def _standings(facts: list[Fact], families: frozenset[str]) -> Iterator:
         yield from judge_facts(own, verdicts={}, lineage=[target], families=families)
 
 
-def _score(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, Standing], half: str) -> dict:
+def _score(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, FactStanding], half: str) -> dict:
     gold = list(_gold(half))
     by_quantity = defaultdict(list)
     for fact in facts:
@@ -68,12 +68,12 @@ def _score(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, Standing], 
         for group in ("all", f"form {entry['form']}", f"target {folder}"):
             asked[group] += 1
             found[group] += bool(matches)
-            held[group] += any(standing[f.citation.id] is Standing.HOLDS for f in matches)
+            held[group] += any(standing[f.citation.id] is FactStanding.HOLDS for f in matches)
             shown[group] += any(_matches(entry, f) for f in profiles[entry["target"]])
     return {
         "gold facts": len(gold),
         "read": len(facts),
-        "targets with facts that hold": len({f.target for f in facts if standing[f.citation.id] is Standing.HOLDS}),
+        "targets with facts that hold": len({f.target for f in facts if standing[f.citation.id] is FactStanding.HOLDS}),
         "standing": dict(Counter(standing[f.citation.id].value for f in facts)),
         "recall": {group: round(found[group] / n, 3) for group, n in asked.items()},
         "recall of what holds": {group: round(held[group] / n, 3) for group, n in asked.items()},

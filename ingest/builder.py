@@ -14,7 +14,7 @@ from kb.model.records import SectionRecord
 _LABEL_CHARACTERS = 100
 
 
-class Kind(StrEnum):
+class BlockKind(StrEnum):
     HEADING = "heading"
     TEXT = "text"
     ITEM = "item"
@@ -50,7 +50,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    kind: Kind
+    kind: BlockKind
     start: int
     end: int
     section: int | None
@@ -102,7 +102,7 @@ class DocumentBuilder:
         section = _OpenSection(level, title, self._open[-1] if self._open else None)
         self._sections.append(section)
         self._open.append(len(self._sections) - 1)
-        section.start = self._emit(Kind.HEADING, ["#" * min(level, 6) + " " + title], [line])
+        section.start = self._emit(BlockKind.HEADING, ["#" * min(level, 6) + " " + title], [line])
 
     @contextmanager
     def labelled(self, label: str, line: int) -> Iterator[None]:
@@ -134,7 +134,7 @@ class DocumentBuilder:
         if any(text for _, text in numbered):
             first = "  " * depth + marker + " " * bool(marker)
             texts = [(" " * len(first) if i else first) + text if text else "" for i, (_, text) in enumerate(numbered)]
-            self._emit(Kind.ITEM if marker else Kind.TEXT, texts, [number for number, _ in numbered])
+            self._emit(BlockKind.ITEM if marker else BlockKind.TEXT, texts, [number for number, _ in numbered])
 
     def code(self, code: str, line: int, *, language: str = "", step: int = 1) -> None:
         """`line` is that of the first line of `code`, blank or not; `step` is 0 where all lines have the same."""
@@ -142,7 +142,7 @@ class DocumentBuilder:
         lines = code.strip("\n").split("\n")
         if any(part.strip() for part in lines):
             numbers = [line + step * n for n in range(len(lines))]
-            self._emit(Kind.CODE, [f"```{language}", *lines, "```"], [max(1, line - step), *numbers, numbers[-1]])
+            self._emit(BlockKind.CODE, [f"```{language}", *lines, "```"], [max(1, line - step), *numbers, numbers[-1]])
 
     def table(
         self, rows: Sequence[Sequence[Cell]], *, header_rows: int, row_lines: Sequence[int], caption: str = ""
@@ -164,14 +164,16 @@ class DocumentBuilder:
             lead += [_pipe(header), "|" + "---|" * len(header)]
             numbers += [row_lines[0]] * 2
         body = [_pipe(row) for row in grid[header_rows:]]
-        start = self._emit(Kind.TABLE, lead + body, [*numbers, *row_lines[header_rows:]])
+        start = self._emit(BlockKind.TABLE, lead + body, [*numbers, *row_lines[header_rows:]])
         at = start + sum(len(line) + 1 for line in lead)
         spans = []
         for cells, line in zip(grid[header_rows:], body, strict=True):
             spans.append(Row(tuple(cells), tuple(_cell_spans(cells, at)), at, at + len(line)))
             at += len(line) + 1
         last = self._blocks[-1]
-        self._blocks[-1] = Block(Kind.TABLE, last.start, last.end, last.section, Table(header, tuple(spans), caption))
+        self._blocks[-1] = Block(
+            BlockKind.TABLE, last.start, last.end, last.section, Table(header, tuple(spans), caption)
+        )
 
     def furniture(self, text: str, line: int) -> None:
         """What belongs to the page and not to the text; it is kept behind the text."""
@@ -181,7 +183,9 @@ class DocumentBuilder:
     def build(self) -> ParsedDocument:
         if self._furniture:
             self._open.clear()
-            self._emit(Kind.FURNITURE, [text for _, text in self._furniture], [line for line, _ in self._furniture])
+            self._emit(
+                BlockKind.FURNITURE, [text for _, text in self._furniture], [line for line, _ in self._furniture]
+            )
         sections = tuple(SectionRecord(s.level, s.title, s.start, s.end, s.parent) for s in self._sections)
         return ParsedDocument(
             "\n".join(self._lines),
@@ -192,9 +196,9 @@ class DocumentBuilder:
             warnings=tuple(self.warnings),
         )
 
-    def _emit(self, kind: Kind, lines: list[str], numbers: list[int]) -> int:
+    def _emit(self, kind: BlockKind, lines: list[str], numbers: list[int]) -> int:
         """Append a block and return its start."""
-        tight = kind is Kind.ITEM and self._blocks and self._blocks[-1].kind is Kind.ITEM
+        tight = kind is BlockKind.ITEM and self._blocks and self._blocks[-1].kind is BlockKind.ITEM
         if self._lines and not tight:
             self._lines.append("")
             self._numbers.append(numbers[0])

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ingest.builder import Block, Kind, ParsedDocument, Table
+from ingest.builder import Block, BlockKind, ParsedDocument, Table
 from ingest.facts import is_fact_table
 from ingest.windows import Tokenizer, windows
 from kb.model.records import ChunkRecord, RowRecord
@@ -22,7 +22,7 @@ _BLANK = re.compile(r"\s+")
 class _Piece:
     """A span that is not cut further."""
 
-    kind: Kind
+    kind: BlockKind
     start: int
     end: int
     lead: str = ""
@@ -44,21 +44,21 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
     """
     with_children = {s.parent for s in document.sections}
     records: list[ChunkRecord] = []
-    body_blocks = (b for b in document.blocks if b.kind is not Kind.FURNITURE)
+    body_blocks = (b for b in document.blocks if b.kind is not BlockKind.FURNITURE)
     for section, run in groupby(body_blocks, key=lambda b: b.section):
         trail = _trail(document, section)
         blocks = list(run)
-        body = [b for b in blocks if b.kind is not Kind.HEADING]
+        body = [b for b in blocks if b.kind is not BlockKind.HEADING]
         if not body and section not in with_children:
             body = blocks  # a heading with nothing below it must still be found
         for group in _merge([piece for block in body for piece in _pieces(document.text, block)]):
             start, end, lead = group[0].start, group[-1].end, group[0].lead
             searched = group[0].statement or f"{lead}\n{document.text[start:end]}".strip()
-            is_whole = len(group) == 1 and group[0].kind in (Kind.CODE, Kind.TABLE)
+            is_whole = len(group) == 1 and group[0].kind in (BlockKind.CODE, BlockKind.TABLE)
             records.append(
                 ChunkRecord(
                     section=section,
-                    kind=(group[0].kind if is_whole else Kind.TEXT).value,
+                    kind=(group[0].kind if is_whole else BlockKind.TEXT).value,
                     lead=lead,
                     start=start,
                     end=end,
@@ -90,7 +90,7 @@ def _pieces(text: str, block: Block) -> Iterator[_Piece]:
     elif table:
         yield from _table_pieces(_table_lead(text, block), table)
     else:
-        is_code = block.kind is Kind.CODE
+        is_code = block.kind is BlockKind.CODE
         patterns = (_LINE,) if is_code else (_SENTENCE, _LINE, _BLANK)
         for start, end in _cut(text, block.start, block.end, patterns, hard=not is_code):
             yield _Piece(block.kind, start, end)
@@ -106,10 +106,10 @@ def _table_pieces(lead: str, table: Table) -> Iterator[_Piece]:
     group: list[RowRecord] = []
     for row in _rows(table):
         if group and len(lead) + row.end - group[0].start > CHUNK_CHARACTERS:
-            yield _Piece(Kind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
+            yield _Piece(BlockKind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
             group = []
         group.append(row)
-    yield _Piece(Kind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
+    yield _Piece(BlockKind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
 
 
 def _rows(table: Table) -> tuple[RowRecord, ...]:

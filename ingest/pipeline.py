@@ -17,7 +17,7 @@ from ingest.facts import facts
 from ingest.licences import licence_near
 from ingest.readers import UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, read_all
-from ingest.scan import Candidate, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
+from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
 from kb.model.documents import FileReport, IngestReport
@@ -84,7 +84,7 @@ class Ingest:
         return f"{READER_VERSION}/{self.embedder.fingerprint if self.embedder else 'lexical'}"
 
     def _changed(
-        self, candidates: Sequence[Candidate], stored: dict[str, DocumentState], named: str | None
+        self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
     ) -> Iterator[tuple[DocumentRecord, FileReport]]:
         """What has to be stored; the other files are reported."""
         wanted = list(self._wanted(candidates, stored, named))
@@ -104,8 +104,8 @@ class Ingest:
                 yield document, report.model_copy(update=found)
 
     def _wanted(
-        self, candidates: Sequence[Candidate], stored: dict[str, DocumentState], named: str | None
-    ) -> Iterator[tuple[Candidate, str, Trust]]:
+        self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
+    ) -> Iterator[tuple[ScannedFile, str, Trust]]:
         """Each file that has to be read, with its target and the trust in it."""
         for candidate in candidates:
             before = stored.get(candidate.source)
@@ -119,7 +119,7 @@ class Ingest:
             else:
                 yield candidate, target, trust
 
-    def _is_current(self, candidate: Candidate, before: DocumentState, target: str) -> bool:
+    def _is_current(self, candidate: ScannedFile, before: DocumentState, target: str) -> bool:
         """Whether the stored document is what would be made of the file now; a new stamp alone is recorded."""
         if (before.pipeline, before.target) != (self.pipeline, target):
             return False
@@ -136,7 +136,7 @@ class Ingest:
             self.catalog.moved(candidate.source, stamp=mark)
         return True
 
-    def _document(self, candidate: Candidate, target: str, trust: Trust, file: ReadFile) -> DocumentRecord:
+    def _document(self, candidate: ScannedFile, target: str, trust: Trust, file: ReadFile) -> DocumentRecord:
         parsed = file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
         found, refused = facts(parsed, target=target) if trust is not Trust.UNTRUSTED else ([], [])
@@ -195,7 +195,7 @@ class Ingest:
         )
 
     def _gone(
-        self, paths: Sequence[Path], candidates: Sequence[Candidate], stored: dict[str, DocumentState]
+        self, paths: Sequence[Path], candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]
     ) -> list[DocumentState]:
         """Stored documents below the ingested folders whose file is no longer there, or no longer read."""
         present = {c.source for c in candidates if not c.skip}
@@ -214,7 +214,7 @@ class Ingest:
         if not self.dry_run and any(r.outcome in ("changed", "removed") for r in self._reports):
             self.catalog.drop_unused_vectors()
 
-    def _target_of(self, candidate: Candidate, before: DocumentState | None) -> str:
+    def _target_of(self, candidate: ScannedFile, before: DocumentState | None) -> str:
         """The target that the folders name, or that the file had; failing both, one named like the ingested folder."""
         if found := self.targets.of_path(candidate.folders):
             return found

@@ -20,7 +20,7 @@ from kb.errors import DocumentError
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReaderLimits:
     """Of one file."""
 
     size_bytes: int = 256 << 20
@@ -47,7 +47,7 @@ class ReadFile:
 
 
 def read_all(
-    files: Iterable[tuple[Path, Path]], limits: Limits = Limits()
+    files: Iterable[tuple[Path, Path]], limits: ReaderLimits = ReaderLimits()
 ) -> Generator[ReadFile | DocumentError, None, None]:
     """Read each (path, root) and give what came of it, in the same order. Close it to end the processes early."""
     count = max(1, (os.cpu_count() or 1) - 1)
@@ -85,7 +85,7 @@ def read_all(
 class _Process:
     """A process that reads one file after another; started when it is first needed, and again when it died."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ReaderLimits) -> None:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -19,7 +19,7 @@ SHEET = "sheet:/"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ScannedFile:
     path: Path
     root: Path
     """The folder the user named, or the file's folder; nothing outside it is read."""
@@ -53,7 +53,7 @@ def file_of(source: str) -> Path:
     return SHEETS / source.removeprefix(SHEET) if source.startswith(SHEET) else Path(source)
 
 
-def scan(path: Path, *, hidden: bool, unknown: bool = False) -> list[Candidate]:
+def scan(path: Path, *, hidden: bool, unknown: bool = False) -> list[ScannedFile]:
     """The file `path`, or every file below the folder `path`, in order of their names.
 
     Args:
@@ -72,11 +72,11 @@ def scan(path: Path, *, hidden: bool, unknown: bool = False) -> list[Candidate]:
         raise SourceError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
     path = path.resolve()
     if path.is_file():
-        return [Candidate(path, path.parent, _skip(path, path.parent, hidden=True, unknown=unknown))]
-    return [Candidate(p, path, _skip(p, path, hidden=hidden, unknown=unknown)) for p in sorted(_walk(path))]
+        return [ScannedFile(path, path.parent, _skip(path, path.parent, hidden=True, unknown=unknown))]
+    return [ScannedFile(p, path, _skip(p, path, hidden=hidden, unknown=unknown)) for p in sorted(_walk(path))]
 
 
-def nothing_to_read(paths: Sequence[Path], found: Sequence[Candidate]) -> SourceError:
+def nothing_to_read(paths: Sequence[Path], found: Sequence[ScannedFile]) -> SourceError:
     """What to say when none of the files below `paths` is a document that kb reads."""
     kinds = ", ".join(sorted({c.path.suffix or c.path.name for c in found}))
     return SourceError(

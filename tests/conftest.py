@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ingest import reading
-from ingest.reading import Limits, ReadFile
+from ingest.reading import ReaderLimits, ReadFile
 from kb.errors import DocumentError
 from kb.home.session import KnowledgeBase
 from kb.settings import Settings
@@ -69,7 +69,7 @@ class KeptReader(reading._Process):
     """A process that reads, kept from ingest to ingest: to start one takes longer than most tests have to read."""
 
     def __init__(self) -> None:
-        super().__init__(Limits())
+        super().__init__(ReaderLimits())
         self._one_at_a_time = Lock()
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:

@@ -16,7 +16,7 @@ import torch
 from eval.languages.cpp_model import FLAGS
 from eval.machine import compilers, processor
 from eval.probe.parts import MIB, bandwidth, product_peak, torch_product
-from eval.probe.reading import Device, Extent, Reading, Step, sampled, timed, wall_clock
+from eval.probe.reading import Extent, Measurement, ProbedDevice, Step, sampled, timed, wall_clock
 
 EXTENT = Extent(
     copied_bytes=(64 * MIB, 256 * MIB, 512 * MIB), matrix_sizes=(1024, 2048), batch_s=0.05, rounds=11, step_s=5
@@ -34,8 +34,8 @@ CACHES = {
 SYSTEM = Path("/sys/devices/system/cpu")
 
 
-def device() -> Device:
-    return Device(
+def device() -> ProbedDevice:
+    return ProbedDevice(
         name=processor(),
         backend="cpu",
         architecture=platform.machine(),
@@ -60,10 +60,10 @@ def steps(extent: Extent = EXTENT) -> list[Step]:
     ]
 
 
-def _cores() -> list[Reading]:
+def _cores() -> list[Measurement]:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return [
-        Reading(
+        Measurement(
             quantity="compute_units",
             value=count,
             unit="1",
@@ -73,7 +73,7 @@ def _cores() -> list[Reading]:
     ]
 
 
-def _caches() -> list[Reading]:
+def _caches() -> list[Measurement]:
     """Of the first core."""
     found = []
     for folder in sorted(SYSTEM.glob("cpu0/cache/index*")):
@@ -82,7 +82,7 @@ def _caches() -> list[Reading]:
         )
         if quantity := CACHES.get((level, kind)):
             found.append(
-                Reading(
+                Measurement(
                     quantity=quantity,
                     value=int(size.removesuffix("K")),
                     unit="KiB",
@@ -93,7 +93,7 @@ def _caches() -> list[Reading]:
     return found
 
 
-def _multiply_adds(extent: Extent) -> list[Reading]:
+def _multiply_adds(extent: Extent) -> list[Measurement]:
     compiler = shutil.which("c++")
     if compiler is None:
         raise RuntimeError("there is no C++ compiler")
@@ -117,7 +117,7 @@ def _multiply_adds(extent: Extent) -> list[Reading]:
     return readings
 
 
-def _clock() -> list[Reading]:
+def _clock() -> list[Measurement]:
     """The fastest core's while all multiply."""
     matrix = torch.rand(512, 512)
     until = time.monotonic() + LOAD_S * (CLOCK_SAMPLES + 1)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from eval.probe.parts import MIB, Product, bandwidth, product_peak, torch_product
-from eval.probe.reading import Call, Device, Extent, Reading, Step, sampled, scale_of, timed, wall_clock
+from eval.probe.reading import Call, Extent, Measurement, ProbedDevice, Step, sampled, scale_of, timed, wall_clock
 
 EXTENT = Extent(
     copied_bytes=(128 * MIB, 512 * MIB, 2048 * MIB), matrix_sizes=(4096, 8192), batch_s=0.03, rounds=15, step_s=5
@@ -42,14 +42,14 @@ WORKGROUP_MEMORY = {
 }
 
 
-def device() -> Device:
+def device() -> ProbedDevice:
     properties = _properties()
     backend = "rocm" if torch.version.hip else "cuda"
     architecture = (
         properties.gcnArchName.partition(":")[0] if torch.version.hip else f"sm_{properties.major}{properties.minor}"
     )
     triton = [f"triton {module.__version__}"] if (module := _triton()) else []
-    return Device(
+    return ProbedDevice(
         name=properties.name,
         backend=backend,
         architecture=architecture,
@@ -85,11 +85,11 @@ def event_clock(call: Call, count: int) -> float:
     return float(start.elapsed_time(end)) / 1e3
 
 
-def _reported() -> list[Reading]:
+def _reported() -> list[Measurement]:
     properties = _properties()
     rows = (*REPORTED, WORKGROUP_MEMORY["rocm" if torch.version.hip else "cuda"])
     return [
-        Reading(
+        Measurement(
             quantity=quantity,
             value=value / scale_of(unit),
             unit=unit,
@@ -101,7 +101,7 @@ def _reported() -> list[Reading]:
     ]
 
 
-def _bandwidth(extent: Extent) -> list[Reading]:
+def _bandwidth(extent: Extent) -> list[Measurement]:
     from eval.probe.kernels import read_blocks
 
     sums = torch.empty(max(extent.copied_bytes) // torch.float32.itemsize // (BLOCK * BLOCKS), device="cuda")
@@ -120,7 +120,7 @@ def _products() -> dict[str, Callable[[], Product]]:
     return {**plain, "tf32 peak": _tf32, "float8 peak": _float8, "int8 peak": _int8}
 
 
-def _product_peak(name: str, extent: Extent) -> list[Reading]:
+def _product_peak(name: str, extent: Extent) -> list[Measurement]:
     with _float32_precision("high" if name.startswith("tf32") else "highest"):
         return product_peak(_products()[name](), UNIT, event_clock, extent)
 
@@ -184,7 +184,7 @@ def _multiply_adding(dtype: torch.dtype) -> tuple[Call, float]:
     return lambda: multiply_add[(programs,)](numbers, FMA_ROUNDS, FMA_BLOCK, UNROLLED, num_warps=WARPS), operations
 
 
-def _multiply_adds(extent: Extent) -> list[Reading]:
+def _multiply_adds(extent: Extent) -> list[Measurement]:
     readings = []
     for dtype in ("float32", "float64"):
         call, operations = _multiply_adding(getattr(torch, dtype))
@@ -195,7 +195,7 @@ def _multiply_adds(extent: Extent) -> list[Reading]:
     return readings
 
 
-def _launches(extent: Extent) -> list[Reading]:
+def _launches(extent: Extent) -> list[Measurement]:
     """What a launch of a kernel that does nothing takes, in three ways."""
     from eval.probe.kernels import nothing
 
@@ -227,7 +227,7 @@ def _launches(extent: Extent) -> list[Reading]:
     ]
 
 
-def _clocks() -> list[Reading]:
+def _clocks() -> list[Measurement]:
     product = torch_product("", torch.bfloat16, "cuda").prepare(max(EXTENT.matrix_sizes))
     loads = {"bfloat16 matmul": product, "float32 multiply-add": _multiply_adding(torch.float32)[0]}
     tool = "amdsmi through torch" if torch.version.hip else "nvidia-smi"
@@ -237,7 +237,7 @@ def _clocks() -> list[Reading]:
         if (samples := _clock_samples_hz(load))
     ]
     highest = [
-        Reading(quantity="clock_peak", value=float(mhz), unit="MHz", condition="highest that can be set",
+        Measurement(quantity="clock_peak", value=float(mhz), unit="MHz", condition="highest that can be set",
                 how="as nvidia-smi reports it, clocks.max.sm")
         for mhz in _nvidia_smi("clocks.max.sm")
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from eval.probe.reading import Call, Clock, Extent, Reading, sampled, timed
+from eval.probe.reading import Call, Clock, Extent, Measurement, sampled, timed
 
 MIB = 1 << 20
 
@@ -22,7 +22,7 @@ class Product(NamedTuple):
 
 def bandwidth(
     device: str, read: Callable[[torch.Tensor], object], how: str, clock: Clock, extent: Extent
-) -> list[Reading]:
+) -> list[Measurement]:
     """Copies and reads of each size, and the best size of each. A copy counts the bytes read and the bytes written.
 
     Args:
@@ -74,12 +74,12 @@ def _reading(read: Callable[[torch.Tensor], object], source: torch.Tensor, size:
     return lambda: read(next(parts))
 
 
-def _best(condition: str, readings: Sequence[Reading]) -> Reading:
+def _best(condition: str, readings: Sequence[Measurement]) -> Measurement:
     best = max(readings, key=lambda r: r.value)
     return best.model_copy(update={"condition": condition, "how": f"{best.how}, the best size"})
 
 
-def product_peak(product: Product, unit: str, clock: Clock, extent: Extent) -> list[Reading]:
+def product_peak(product: Product, unit: str, clock: Clock, extent: Extent) -> list[Measurement]:
     """The best rate of a matrix product over its sizes."""
     calls = [product.prepare(size) for size in extent.matrix_sizes]
     readings = [

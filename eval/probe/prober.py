@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable
 from types import ModuleType
 
-from eval.probe.reading import Device, Extent, Findings, Reading
+from eval.probe.reading import Extent, Findings, Measurement, ProbedDevice
 
 
-def device_here(*, cpu: bool = False) -> Device:
+def device_here(*, cpu: bool = False) -> ProbedDevice:
     """What `probe` measures.
 
     Args:
         cpu: Of the CPU, though there is a GPU.
     """
-    found: Device = _prober(cpu=cpu).device()
+    found: ProbedDevice = _prober(cpu=cpu).device()
     return found
 
 
@@ -32,7 +32,7 @@ def probe(
     """
     prober = _prober(cpu=cpu)
     steps = prober.steps(extent) if extent else prober.steps()
-    readings: list[Reading] = []
+    readings: list[Measurement] = []
     missing = []
     for done, step in enumerate(steps):
         progress(done, len(steps))

@@ -18,7 +18,7 @@ Clock = Callable[[Call, int], float]
 """Seconds that so many calls take."""
 
 
-class Device(Frozen):
+class ProbedDevice(Frozen):
     """What was probed."""
 
     name: str
@@ -32,7 +32,7 @@ class Device(Frozen):
     """Names and versions of all that has a part in the numbers."""
 
 
-class Reading(Frozen):
+class Measurement(Frozen):
     """One number of a device, timed or as its driver reports it."""
 
     quantity: str
@@ -54,9 +54,9 @@ class Reading(Frozen):
 class Findings(Frozen):
     """What one probe found."""
 
-    device: Device
+    device: ProbedDevice
     date: str
-    readings: tuple[Reading, ...]
+    readings: tuple[Measurement, ...]
     missing: tuple[str, ...]
     """What could not be measured here, and why."""
 
@@ -65,7 +65,7 @@ class Step(NamedTuple):
     """A part of a probe that may fail alone."""
 
     name: str
-    read: Callable[[], list[Reading]]
+    read: Callable[[], list[Measurement]]
 
 
 class Extent(NamedTuple):
@@ -107,10 +107,12 @@ def wall_clock(call: Call, count: int) -> float:
     return time.perf_counter() - start
 
 
-def timed(quantity: str, samples: Iterable[float], unit: str, condition: str, how: str) -> Reading:
+def timed(quantity: str, samples: Iterable[float], unit: str, condition: str, how: str) -> Measurement:
     """A reading of `samples`, which are in whole bytes/s, FLOP/s, Hz or s."""
     in_unit = tuple(sample / scale_of(unit) for sample in samples)
-    return Reading(quantity=quantity, value=median(in_unit), unit=unit, condition=condition, samples=in_unit, how=how)
+    return Measurement(
+        quantity=quantity, value=median(in_unit), unit=unit, condition=condition, samples=in_unit, how=how
+    )
 
 
 def scale_of(unit: str) -> float:

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from eval.worker.channel import Channel, Message, NotAMessage
 from eval.worker.fault import Fault
-from eval.worker.sandbox import Limits
+from eval.worker.sandbox import SandboxLimits
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
@@ -268,9 +268,9 @@ class WorkerProcess:
         _remove(self.folder, self._lock)
 
 
-def limits_of(folder: Path, *, level: int, call_s: float) -> Limits:
+def limits_of(folder: Path, *, level: int, call_s: float) -> SandboxLimits:
     """What a worker in a folder may read and write, and how much."""
-    return Limits(
+    return SandboxLimits(
         level=level,
         listable=[str(PACKAGE.parent)],
         readable=[

@@ -1,7 +1,7 @@
 """Confines the process that runs it and then becomes another program: `python -I sandbox.py LIMITS -- COMMAND...`.
 
 Standard library only, and no import of kb: it runs before anything else does, under `python -I`. LIMITS is JSON, see
-`Limits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (everything else that
+`SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (everything else that
 leaves the process), and gives up root's capabilities. Neither needs root.
 
 System call numbers: include/uapi/asm-generic/unistd.h (aarch64) and arch/x86/entry/syscalls/syscall_64.tbl of the Linux
@@ -77,7 +77,7 @@ CAPABILITY_VERSION = 0x20080522
 Instruction = tuple[int, int, int, int]
 
 
-class Limits(NamedTuple):
+class SandboxLimits(NamedTuple):
     level: int
     listable: Sequence[str]
     """Folders of which only the names may be read."""
@@ -87,7 +87,7 @@ class Limits(NamedTuple):
     file_bytes: int
 
 
-def confine(limits: Limits) -> None:
+def confine(limits: SandboxLimits) -> None:
     """Restrict this process and all it will start, for good. Raises OSError when the kernel refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
     _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
@@ -104,7 +104,7 @@ def confine(limits: Limits) -> None:
     _refuse_calls(libc)
 
 
-def _restrict_files(libc: Any, limits: Limits) -> None:
+def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
     abi = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
     handled = sum(access for since, access in ACCESS_BY_ABI.items() if abi >= since)
     network, scoped = (3 if abi >= 4 else 0), (3 if abi >= 6 else 0)
@@ -171,5 +171,5 @@ def _check(result: int, what: str) -> int:
 
 
 if __name__ == "__main__":
-    confine(Limits(**json.loads(sys.argv[1])))
+    confine(SandboxLimits(**json.loads(sys.argv[1])))
     os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell is wanted

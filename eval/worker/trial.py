@@ -23,7 +23,7 @@ POISON = {"MALLOC_PERTURB_": "1"}
 """glibc fills what it gives."""
 
 
-class Answer(Frozen):
+class CallReport(Frozen):
     """What a worker says of a run; see eval.worker.worker.Model."""
 
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -103,17 +103,17 @@ class Trial:
             )
         worker.ask("inputs", sets=shared.specs)
 
-    def run(self, worker: WorkerProcess, count: int) -> Answer:
+    def run(self, worker: WorkerProcess, count: int) -> CallReport:
         """Call the candidate on the first `count` input sets."""
         answer = worker.ask("run", sets=list(range(count)))
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
         try:
-            return Answer.model_validate(answer)
+            return CallReport.model_validate(answer)
         except ValidationError as error:
             raise Fault(Outcome.FORGED, f"this is no answer of a run: {error.errors()[0]['msg']}") from error
 
-    def read_outputs(self, worker: WorkerProcess, answer: Answer, case: Case, number: int) -> list[torch.Tensor]:
+    def read_outputs(self, worker: WorkerProcess, answer: CallReport, case: Case, number: int) -> list[torch.Tensor]:
         """The outputs of one call, as they stand in the worker's memory now.
 
         Raises:

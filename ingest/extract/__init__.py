@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from ingest.builder import Block, Kind, ParsedDocument
-from ingest.extract.cells import Around, Found, plain
+from ingest.builder import Block, BlockKind, ParsedDocument
+from ingest.extract.cells import Around, FoundFact, plain
 from ingest.extract.instructions import instruction_shapes
 from ingest.extract.labels import as_share
 from ingest.extract.sentences import sentence_facts, spec_lines
@@ -32,7 +32,7 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
 
 def _found(
     document: str, block: Block, headings: Sequence[str], around: Around, subjects: Subjects
-) -> Iterator[tuple[Found, Form, int]]:
+) -> Iterator[tuple[FoundFact, Form, int]]:
     """What one block states, in which form, and from where in the document its spans count."""
     text = document[block.start : block.end]
     if block.table:
@@ -40,13 +40,13 @@ def _found(
             yield found, Form.TABLE if found.sure else Form.SENTENCE, 0
     if UNKNOWN in around.targets:
         return
-    if block.table or block.kind is Kind.CODE:
+    if block.table or block.kind is BlockKind.CODE:
         for found in instruction_shapes(text, around=around.targets, subjects=subjects):
             yield found, Form.TABLE, block.start
-    if block.kind is Kind.CODE:
+    if block.kind is BlockKind.CODE:
         for found in spec_lines(text, around=around, subjects=subjects):
             yield found, Form.SENTENCE, block.start
-    elif block.kind in (Kind.TEXT, Kind.ITEM):
+    elif block.kind in (BlockKind.TEXT, BlockKind.ITEM):
         for found in sentence_facts(plain(text), around=around, subjects=subjects):
             yield found, Form.SENTENCE, block.start
 
@@ -70,7 +70,7 @@ class _Outline:
     def around(self, block: Block) -> Around:
         """To be asked of each block in turn."""
         text = plain(self._document.text[block.start : block.end])
-        indent = -1 if block.kind is Kind.TEXT else len(text) - len(text.lstrip())
+        indent = -1 if block.kind is BlockKind.TEXT else len(text) - len(text.lstrip())
         if block.section != self._section:
             self._section, self._above = block.section, []
         self._above = [(i, above) for i, above in self._above if i < indent]
@@ -80,7 +80,7 @@ class _Outline:
             names = self._subjects.all_of(above)
             if UNKNOWN not in names or above.rstrip().endswith(":"):
                 owners = self._subjects.narrowed(names, owners) or owners
-        if block.kind in (Kind.TEXT, Kind.ITEM):
+        if block.kind in (BlockKind.TEXT, BlockKind.ITEM):
             self._above.append((indent, text))
         return Around(
             owners or (self._subjects.own,),

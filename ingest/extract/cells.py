@@ -21,7 +21,7 @@ _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[*`_\[\]]")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFact:
     """A fact as a text says it, before it has a place in a document."""
 
     target: str
@@ -50,7 +50,7 @@ class Around:
 
 def cell_facts(
     text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
-) -> Iterator[Found]:
+) -> Iterator[FoundFact]:
     """The facts of one cell, or of what stands behind a colon.
 
     Args:
@@ -68,7 +68,7 @@ def cell_facts(
         assumed = "per" in quantity.needs and quantity.per != "device" and not share([piece, *texts])
         for own, target in product(conditions(quantity, [piece, *texts]), around.targets):
             certain = sure and not assumed and not value.rough
-            yield Found(target, quantity.name, number, unit, tuple(own), *span, certain)
+            yield FoundFact(target, quantity.name, number, unit, tuple(own), *span, certain)
 
 
 def pieces(text: str) -> list[str]:

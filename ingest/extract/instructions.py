@@ -6,7 +6,7 @@ The forms are those of the LLVM 22 User Guide for AMDGPU Backend and of the PTX 
 import re
 from collections.abc import Iterator
 
-from ingest.extract.cells import Found
+from ingest.extract.cells import FoundFact
 from ingest.extract.subjects import UNKNOWN, Subjects
 from kb.facts.quantities import SHAPE
 
@@ -35,7 +35,7 @@ _REACH = 80
 """Characters around a shape in which its type is named."""
 
 
-def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects) -> Iterator[Found]:
+def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects) -> Iterator[FoundFact]:
     """One fact for each shape and operand type that instructions in `text` name; spans are in `text`."""
     seen: set[tuple[str, str]] = set()
     for match in (*_MFMA.finditer(text), *_MMA.finditer(text)):
@@ -50,7 +50,7 @@ def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects
             named = subjects.most_specific(n.target for n in subjects.named(line)) or around
             for target in () if UNKNOWN in named else named:
                 conditions = (dtype, density, "matrix", match.group().rstrip(".").split()[0][:_REACH])
-                yield Found(target, "matrix_shape", shape, SHAPE, conditions, start, start + len(line))
+                yield FoundFact(target, "matrix_shape", shape, SHAPE, conditions, start, start + len(line))
 
 
 def _spelt(match: re.Match[str], text: str) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from ingest.extract.cells import Around, Found, cell_facts
+from ingest.extract.cells import Around, FoundFact, cell_facts
 from ingest.extract.labels import Label, conditions, share
 from ingest.extract.pairing import pairs
 from ingest.extract.subjects import UNKNOWN, Named, Subjects
@@ -43,7 +43,7 @@ MAX_SENTENCE = 600
 """Characters; what is longer is no sentence."""
 
 
-def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
+def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator[FoundFact]:
     """The facts of a paragraph or list entry without markup; spans are in `text`."""
     for start, end in _sentences(text):
         sentence = text[start:end]
@@ -53,7 +53,7 @@ def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator
             around = replace(around, targets=names, named=True)
 
 
-def spec_lines(text: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
+def spec_lines(text: str, *, around: Around, subjects: Subjects) -> Iterator[FoundFact]:
     """The facts of lines such as `Maximum warps per SM: 64` in a block of code; spans are in `text`."""
     start = 0
     for line in text.splitlines(keepends=True):
@@ -64,7 +64,7 @@ def spec_lines(text: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
         start += len(line)
 
 
-def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Found]:
+def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[FoundFact]:
     """The facts of one sentence, all of which is their span."""
     named = _named(sentence, around, subjects)
     if len(sentence) > MAX_SENTENCE or _THOUGHT.search(sentence) or (not named and _VAGUE.search(sentence)):
@@ -80,10 +80,10 @@ def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
         if UNKNOWN in owners or (pair.loose and not quantity.per and "per" in quantity.needs and not share(texts)):
             continue
         for own, target in product(conditions(quantity, texts), owners):
-            yield Found(target, quantity.name, pair.number, pair.unit, tuple(own), 0, len(sentence))
+            yield FoundFact(target, quantity.name, pair.number, pair.unit, tuple(own), 0, len(sentence))
 
 
-def _labelled(entry: re.Match[str], names: tuple[str, ...], around: Around, subjects: Subjects) -> Iterator[Found]:
+def _labelled(entry: re.Match[str], names: tuple[str, ...], around: Around, subjects: Subjects) -> Iterator[FoundFact]:
     """The facts of `label: value`, all of which is their span."""
     owners = names or around.targets
     if UNKNOWN not in owners:

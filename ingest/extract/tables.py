@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ingest.builder import Row, Table
-from ingest.extract.cells import Around, Found, begins_with_value, cell_facts, only_value, pieces, plain
+from ingest.extract.cells import Around, FoundFact, begins_with_value, cell_facts, only_value, pieces, plain
 from ingest.extract.labels import Label
 from ingest.extract.sentences import stated
 from ingest.extract.subjects import UNKNOWN, Subjects
@@ -21,7 +21,7 @@ _SET = re.compile(r"\b(?:config\w*|tuning|examples?)\b", re.IGNORECASE)
 """In those of tables that may tell how programs were set."""
 
 
-def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) -> Iterator[Found]:
+def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) -> Iterator[FoundFact]:
     """The facts of one table; spans are in the document.
 
     Args:
@@ -48,7 +48,7 @@ def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) ->
 
 def _prose(
     text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
-) -> Iterator[Found]:
+) -> Iterator[FoundFact]:
     """What a cell says in words of what its label names: `2 cores`, `up to 560 TFLOPS of FP8 compute`."""
     label = next((label for label in labels if Label(label).quantities), "")
     meant = {quantity.name for quantity in Label(label).quantities}

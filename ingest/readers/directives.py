@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from ingest.builder import Kind, ParsedDocument
+from ingest.builder import BlockKind, ParsedDocument
 
 SILENT = frozenset(
     {"currentmodule", "date", "default-domain", "highlight", "index", "module", "py:currentmodule", "role"}
@@ -57,7 +57,11 @@ def is_generated(name: str) -> bool:
 
 def with_stub_warning(document: ParsedDocument, generated: Collection[str]) -> ParsedDocument:
     """`document`, warned of if it says no more than headings and `generated`, the names that a program fills in."""
-    said = [document.text[b.start : b.end] for b in document.blocks if b.kind not in (Kind.HEADING, Kind.FURNITURE)]
+    said = [
+        document.text[b.start : b.end]
+        for b in document.blocks
+        if b.kind not in (BlockKind.HEADING, BlockKind.FURNITURE)
+    ]
     if not said or not all(" ".join(text.split()).removeprefix("- ") in generated for text in said):
         return document
     return replace(document, warnings=(*document.warnings, "stub: generated reference is not in the file"))

@@ -20,7 +20,7 @@ _MARKUP = re.compile(r"[`*_|\\+=~^]+")
 _ENTITIES = {"&nbsp;": " ", "&#160;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&"}
 
 
-class Evidence(BaseModel):
+class GoldPassage(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     path: str
@@ -35,7 +35,7 @@ class Question(BaseModel):
     kind: str = ""
     query: str
     phrasings: tuple[str, ...] = ()
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[GoldPassage, ...]
     reject: tuple[str, ...] = ()
 
     def is_answered_by(self, text: str, paths: Collection[str]) -> bool:

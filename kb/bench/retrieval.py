@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kb.bench.questions import Question
 from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
-from kb.bench.systems import KB, Response, System, Unit, is_sheet, other_systems, own_system
+from kb.bench.systems import KB, RankedText, Response, System, is_sheet, other_systems, own_system
 from kb.errors import CitationError, SourceError
 from kb.home.session import KnowledgeBase
 from kb.model.base import Frozen
@@ -179,7 +179,7 @@ def _missed(
 
 def _best_rank(kb: KnowledgeBase, question: Question, lists: Sequence[Scores]) -> int | None:
     rankings = (sorted(scores, key=lambda chunk: (-scores[chunk], chunk)) for scores in lists)
-    units = ([Unit(p.shown, (p.citation.path,), p.target) for p in kb.catalog.passages(r)] for r in rankings)
+    units = ([RankedText(p.shown, (p.citation.path,), p.target) for p in kb.catalog.passages(r)] for r in rankings)
     return min((rank for own in units if (rank := rank_of(question, own))), default=None)
 
 
@@ -201,7 +201,7 @@ def _measured(name: str, answered: Sequence[Answered]) -> Measured:
     )
 
 
-def rank_of(question: Question, units: Sequence[Unit]) -> int | None:
+def rank_of(question: Question, units: Sequence[RankedText]) -> int | None:
     """Of the first unit that answers alone, from 1."""
     return next((n for n, unit in enumerate(units, 1) if question.is_answered_by(unit.text, unit.paths)), None)
 
@@ -222,5 +222,5 @@ def export_run(file: Path, responses: dict[str, Response]) -> None:
         raise SourceError(f"{file} cannot be written: {error.strerror}", hint="name another file") from error
 
 
-def _rows(units: Sequence[Unit]) -> list[dict[str, object]]:
+def _rows(units: Sequence[RankedText]) -> list[dict[str, object]]:
     return [{"paths": list(unit.paths), "text": unit.text} for unit in units]

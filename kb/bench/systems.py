@@ -27,7 +27,7 @@ WINDOW_CHARACTERS, WINDOW_OVERLAP = 1000, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class RankedText:
     """A piece of text that is given for an answer."""
 
     text: str
@@ -39,9 +39,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    hits: Sequence[Unit]
+    hits: Sequence[RankedText]
     """Best first."""
-    contexts: Sequence[Sequence[Unit]]
+    contexts: Sequence[Sequence[RankedText]]
     """One for each of BUDGETS."""
 
 
@@ -78,16 +78,16 @@ def _ranked(kb: KnowledgeBase, retriever: Retriever, phrasings: Sequence[str], t
     return Response([unit_of(hit) for hit in found.hits[:HITS]], _packed(found))
 
 
-def _packed(found: SearchResult) -> list[list[Unit]]:
+def _packed(found: SearchResult) -> list[list[RankedText]]:
     units = {hit.passage.citation.id: unit_of(hit) for hit in found.hits}
     top = found.model_copy(update={"hits": found.hits[:HITS]})
     return [[units[p.citation.id] for p in pack(top, budget_tokens=budget).passages] for budget in BUDGETS]
 
 
-def unit_of(hit: Hit, text: str = "") -> Unit:
+def unit_of(hit: Hit, text: str = "") -> RankedText:
     """A hit with all its places; `text` in place of its passage alone."""
     citations = (hit.passage.citation, *hit.also_in)
-    return Unit(
+    return RankedText(
         text or hit.passage.shown, tuple(c.path for c in citations), hit.passage.target, hit.passage.citation.id
     )
 
@@ -125,7 +125,7 @@ class FixedWindows:
             "SELECT text, path, target FROM piece WHERE piece MATCH ? ORDER BY rank", (match_expression(words),)
         )
         scope = self._targets.scope(target) if target else None
-        in_scope = (Unit(text, (path,), own) for text, path, own in rows if scope is None or own in scope)
+        in_scope = (RankedText(text, (path,), own) for text, path, own in rows if scope is None or own in scope)
         hits = [unit for _, unit in zip(range(HITS), in_scope, strict=False)]
         return Response(hits, [_prefix(hits, budget) for budget in BUDGETS])
 
@@ -139,10 +139,10 @@ def _windows(kb: KnowledgeBase) -> Iterable[tuple[str, str, str]]:
             yield text[start : start + WINDOW_CHARACTERS], document.path, document.target
 
 
-def _prefix(hits: Sequence[Unit], budget: int) -> list[Unit]:
+def _prefix(hits: Sequence[RankedText], budget: int) -> list[RankedText]:
     sizes = 0
 
-    def fits(unit: Unit) -> bool:
+    def fits(unit: RankedText) -> bool:
         nonlocal sizes
         sizes += tokens_of(unit.text)
         return sizes <= budget

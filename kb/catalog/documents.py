@@ -21,7 +21,7 @@ _TABLE = re.compile(r"(?:^\|.*\|(?:\n|\Z))+", re.MULTILINE)
 _RULE = re.compile(r"^\|(?:---\|)+$", re.MULTILINE)
 
 
-class Documents(Database):
+class DocumentTables(Database):
     """The documents of a catalog, named by their sources."""
 
     def documents(self) -> list[Document]:

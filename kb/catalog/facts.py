@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from kb.catalog.citations import Places, Trails, check
 from kb.catalog.database import scope_of
-from kb.catalog.documents import Documents
+from kb.catalog.documents import DocumentTables
 from kb.model.fact import Fact
 from kb.model.records import DocumentRecord, FactRecord, Form, text_digest
 
@@ -29,7 +29,7 @@ _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.st
            FROM fact f JOIN document d ON d.id = f.document_id"""
 
 
-class Facts(Documents):
+class FactTables(DocumentTables):
     def facts(self, targets: Collection[str] | None) -> list[Fact]:
         """All facts stated of `targets`, None for all, in the order of their documents."""
         scope, names = scope_of(targets, column="f.target")

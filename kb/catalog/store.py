@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from kb.catalog.citations import Places, Trails, check
 from kb.catalog.connection import storage_errors
 from kb.catalog.database import scope_of
-from kb.catalog.facts import Facts
+from kb.catalog.facts import FactTables
 from kb.catalog.health import Health
-from kb.catalog.vocabulary import Vocabulary
+from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
 from kb.errors import CitationError
 from kb.model.passages import Passage, TableRow
@@ -48,7 +48,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(Facts, Vocabulary, Health):
+class Catalog(FactTables, VocabularyTables, Health):
     """One open catalog. Not to be shared between threads."""
 
     # Documents

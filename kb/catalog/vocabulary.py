@@ -8,7 +8,7 @@ from kb.catalog.database import Database
 from kb.catalog.words import is_identifier, match_expression, within
 
 
-class Vocabulary(Database):
+class VocabularyTables(Database):
     def texts_with(self, phrases: Sequence[str], *, targets: Collection[str], limit: int) -> list[str]:
         """Some passages of `targets` that have one of `phrases`, by the stems of its words."""
         rows = self._all(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kb.facts.book import Conflict, Difference
-from kb.facts.profile import Standing, StandingFact
+from kb.facts.profile import FactStanding, StandingFact
 from kb.model.fact import Fact
 
 SHOWN_UNSURE = 3
@@ -42,7 +42,7 @@ def show_conflicts(found: Sequence[Conflict]) -> None:
     """Each with what is said, and how it stands."""
     for conflict in found:
         _line(f"{conflict.target} {conflict.quantity}: {_state(conflict)}")
-        unsure = [side for side in conflict.sides if side.standing is Standing.UNCONFIRMED]
+        unsure = [side for side in conflict.sides if side.standing is FactStanding.UNCONFIRMED]
         _show_sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
         if more := _show_sides(unsure, own=conflict.target, at_most=SHOWN_UNSURE):
             _line(f"  {more} more not confirmed: `kb facts {conflict.target} {conflict.quantity} --all`")
@@ -58,7 +58,7 @@ def show_conflicts(found: Sequence[Conflict]) -> None:
 def _state(conflict: Conflict) -> str:
     if conflict.is_open:
         return "open"
-    return "settled" if any(side.standing is Standing.HOLDS for side in conflict.sides) else "not confirmed"
+    return "settled" if any(side.standing is FactStanding.HOLDS for side in conflict.sides) else "not confirmed"
 
 
 def _show_sides(sides: Sequence[StandingFact], *, own: str, at_most: int | None = None) -> int:

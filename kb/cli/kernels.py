@@ -96,11 +96,11 @@ def prompt(
     """
     from eval.task import load_task
     from kb.model.kernels import Language
-    from kb.runs.journal import Kind
+    from kb.runs.journal import SynthesizerKind
 
     loaded, chosen = load_task(task), Language.named(language) if language else None
     with open_kb() as kb:
-        plan = kb.plan(loaded, target, language=chosen, synthesizer=Kind.EXTERNAL, evaluations=evaluations)
+        plan = kb.plan(loaded, target, language=chosen, synthesizer=SynthesizerKind.EXTERNAL, evaluations=evaluations)
         with kb.judge(loaded, target) as judge:
             run = kb.start_run(plan)
             asked = kb.loop(run).prompt(judge.interface)
@@ -187,7 +187,7 @@ def optimize(
     from eval.task import load_task
     from kb.cli.run_report import finish, tell
     from kb.model.kernels import Language
-    from kb.runs.journal import Kind
+    from kb.runs.journal import SynthesizerKind
 
     loaded, chosen = load_task(task), Language.named(language) if language else None
     with open_kb() as kb:
@@ -195,7 +195,7 @@ def optimize(
             loaded,
             target,
             language=chosen,
-            synthesizer=Kind.named(synthesizer),
+            synthesizer=SynthesizerKind.named(synthesizer),
             evaluations=evaluations,
             seed=seed,
             control=control,

@@ -43,10 +43,10 @@ def install(
 
     Example: kb mcp install claude-code --print
     """
-    from kb.mcp.hosts import Entry, config_file
+    from kb.mcp.hosts import ServerEntry, config_file
     from kb.settings import Settings
 
-    file, entry = config_file(host), Entry.of(Settings.load().home)
+    file, entry = config_file(host), ServerEntry.of(Settings.load().home)
     if only_print:
         notify(f"for {file.path}")
         show(file.with_entry("", entry))

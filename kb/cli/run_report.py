@@ -10,7 +10,7 @@ from kb.cli.evidence_report import headline
 from kb.cli.output import notify, print_json, show
 from kb.errors import RunError
 from kb.model.protocols import Attempt
-from kb.runs.journal import Kind, Run
+from kb.runs.journal import Run, SynthesizerKind
 from kb.runs.loop import Tell, say_nothing
 from synth.tune import NOTICE
 
@@ -59,7 +59,7 @@ def _show_table(run: Run) -> None:
         f"run {run.id}: {plan.task.name} for {plan.target} in {plan.language}, by {plan.synthesizer}"
         f"{' (control: no skill with evidence)' if plan.control else ''}"
     )
-    if plan.synthesizer is Kind.TUNE:
+    if plan.synthesizer is SynthesizerKind.TUNE:
         show(f"({NOTICE})")
     for step, attempt in enumerate(run.attempts, start=1):
         _show_attempt(step, attempt)
@@ -76,7 +76,9 @@ def _show_outcome(run: Run) -> None:
         show(f"skill written: {name}  (`kb skills show {name}`)")
     if run.usage:
         show(f"tokens: {', '.join(f'{kind} {count:,}' for kind, count in run.usage.items())}")
-    going_on = f"kb submit {run.id} FILE" if run.plan.synthesizer is Kind.EXTERNAL else f"kb runs resume {run.id}"
+    going_on = (
+        f"kb submit {run.id} FILE" if run.plan.synthesizer is SynthesizerKind.EXTERNAL else f"kb runs resume {run.id}"
+    )
     show(f"ended: {run.ended}" if run.ended else f"not over; go on with `{going_on}`")
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError
 from kb.facts.profile import (
-    Standing,
+    FactStanding,
     StandingFact,
     Verdict,
     canonical,
@@ -45,7 +45,7 @@ class Conflict(Frozen):
     @property
     def is_open(self) -> bool:
         """Whether a person has to decide."""
-        return any(side.standing is Standing.CONFLICT for side in self.sides)
+        return any(side.standing is FactStanding.CONFLICT for side in self.sides)
 
 
 class FactBook:
@@ -142,13 +142,13 @@ class FactBook:
         standings = {s.fact.citation.id: s for s in self.standings(name)}
         sides: dict[str, dict[str, StandingFact]] = defaultdict(dict)
         for standing in standings.values():
-            if standing.standing is Standing.REJECTED or all(
+            if standing.standing is FactStanding.REJECTED or all(
                 f.target != name for f in (standing.fact, *standing.against)
             ):
                 continue
             for fact in (standing.fact, *standing.against) if standing.against else ():
                 side = standings[fact.citation.id]
-                if fact.target == name or side.standing is not Standing.UNCONFIRMED:
+                if fact.target == name or side.standing is not FactStanding.UNCONFIRMED:
                     sides[fact.quantity][fact.citation.id] = side
         for quantity, own in sides.items():
             if len(own) > 1:

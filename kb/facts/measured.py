@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import computed_field
 
-from eval.probe.reading import Device, Findings, Reading
+from eval.probe.reading import Findings, Measurement, ProbedDevice
 from kb.catalog import storage_errors
 from kb.errors import FactError, StoreError, TargetError
 from kb.facts.quantities import quantities
@@ -32,7 +32,7 @@ HEADER = "| quantity | value | unit | condition | source |\n|---|---|---|---|---
 class Comparison(Frozen):
     """A reading beside what the vendor states."""
 
-    reading: Reading
+    reading: Measurement
     stated: Fact | None
     """None where the vendor states nothing under such conditions."""
 
@@ -60,7 +60,7 @@ class Comparison(Frozen):
         return f"{self.stated.value} {self.stated.unit}".removesuffix(" 1") if self.stated else ""
 
 
-def target_of(targets: Targets, device: Device) -> str:
+def target_of(targets: Targets, device: ProbedDevice) -> str:
     """The most specific target that the device's own name, architecture or features speak of.
 
     Raises:
@@ -75,13 +75,13 @@ def target_of(targets: Targets, device: Device) -> str:
     return max(found, key=lambda name: len(targets.lineage(name)))
 
 
-def _cpu_targets(targets: Targets, device: Device) -> list[str]:
+def _cpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
     families = [t.name for t in targets if t.isa == f"cpu {device.architecture}"]
     known = {name for family in families for name in targets.scope(family)}
     return families + [name for flag, name in CPU_FEATURES.items() if flag in device.features and name in known]
 
 
-def _gpu_targets(targets: Targets, device: Device) -> list[str]:
+def _gpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
     """By name; by architecture only what holds for all chips that have it."""
     family = targets.find(device.backend)
     if family is None:
@@ -104,7 +104,7 @@ def stated_facts(kb: "Knowledge", target: str) -> list[Fact]:
         return []
 
 
-def compare(readings: Sequence[Reading], stated: Sequence[Fact]) -> list[Comparison]:
+def compare(readings: Sequence[Measurement], stated: Sequence[Fact]) -> list[Comparison]:
     """Each reading beside the stated fact that is nearest to it among those of compatible conditions.
 
     A reading that holds under more conditions than another of its quantity (`copy, 64 MiB` beside `copy`) is a detail
@@ -116,7 +116,7 @@ def compare(readings: Sequence[Reading], stated: Sequence[Fact]) -> list[Compari
     ]
 
 
-def _is_detail(reading: Reading, readings: Iterable[Reading]) -> bool:
+def _is_detail(reading: Measurement, readings: Iterable[Measurement]) -> bool:
     phrases = set(reading.condition.split(", "))
     return any(
         other.quantity == reading.quantity and other.condition and set(other.condition.split(", ")) < phrases
@@ -124,13 +124,13 @@ def _is_detail(reading: Reading, readings: Iterable[Reading]) -> bool:
     )
 
 
-def _nearest(reading: Reading, stated: Iterable[Fact]) -> Fact | None:
+def _nearest(reading: Measurement, stated: Iterable[Fact]) -> Fact | None:
     fitting = [f for f in stated if f.quantity == reading.quantity and f.amount and _compatible(reading, f)]
     fitting = [f for f in fitting if f.form is Form.STATED] or fitting
     return min(fitting, key=lambda f: abs(math.log(reading.amount / (f.amount or 1))), default=None)
 
 
-def _compatible(reading: Reading, fact: Fact) -> bool:
+def _compatible(reading: Measurement, fact: Fact) -> bool:
     """Whether nothing that both say of dtype, density, engine or share excludes the other."""
     quantity = quantities().by_name.get(fact.quantity)
     for kind, vocabulary in quantities().conditions.items():
@@ -199,7 +199,7 @@ def _rows(findings: Findings) -> Iterator[str]:
         yield f"| {' | '.join(map(_cell, cells))} |"
 
 
-def _spread(reading: Reading) -> Iterator[str]:
+def _spread(reading: Measurement) -> Iterator[str]:
     if reading.samples:
         low, high = _written(min(reading.samples)), _written(max(reading.samples))
         yield f"median of {len(reading.samples)}, {low} to {high} {reading.unit}"

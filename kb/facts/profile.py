@@ -27,7 +27,7 @@ class Verdict(StrEnum):
     REJECTED = "rejected"
 
 
-class Standing(StrEnum):
+class FactStanding(StrEnum):
     """Whether a fact belongs to the profile."""
 
     HOLDS = "holds"
@@ -46,7 +46,7 @@ class StandingFact(Frozen):
     """A fact and how it stands."""
 
     fact: Fact
-    standing: Standing
+    standing: FactStanding
     why: str = ""
     against: tuple[Fact, ...] = ()
     """Those that say otherwise."""
@@ -147,21 +147,21 @@ def _judge(group: Sequence[Fact], ranks: _Ranks) -> Iterable[StandingFact]:
         key = fact.citation.id
         confirmed = tuple(o for o in agreeing[key] if o.citation.sha256 != fact.citation.sha256)
         if ranks.verdict(fact) is Verdict.REJECTED:
-            yield StandingFact(fact=fact, standing=Standing.REJECTED, why="rejected")
+            yield StandingFact(fact=fact, standing=FactStanding.REJECTED, why="rejected")
         elif fact.trust is Trust.MEASURED:
-            yield StandingFact(fact=fact, standing=Standing.HOLDS, why="measured")
+            yield StandingFact(fact=fact, standing=FactStanding.HOLDS, why="measured")
         elif key in ambiguous:
-            yield StandingFact(fact=fact, standing=Standing.AMBIGUOUS)
+            yield StandingFact(fact=fact, standing=FactStanding.AMBIGUOUS)
         elif key not in held:
-            yield StandingFact(fact=fact, standing=Standing.UNCONFIRMED, against=tuple(denying[key]))
+            yield StandingFact(fact=fact, standing=FactStanding.UNCONFIRMED, against=tuple(denying[key]))
         elif better[key]:
             why = ranks.before(better[key][0], fact)
             yield StandingFact(
-                fact=fact, standing=Standing.GIVES_WAY, why=why, against=tuple(better[key]), confirmed_by=confirmed
+                fact=fact, standing=FactStanding.GIVES_WAY, why=why, against=tuple(better[key]), confirmed_by=confirmed
             )
         else:
             equal = tuple(o for o in denied[key] if not better[o.citation.id] and not ranks.before(fact, o))
-            standing = Standing.CONFLICT if equal else Standing.HOLDS
+            standing = FactStanding.CONFLICT if equal else FactStanding.HOLDS
             yield StandingFact(fact=fact, standing=standing, against=equal, confirmed_by=confirmed)
 
 
@@ -281,7 +281,7 @@ def _last_digit(fact: Fact) -> float:
 def profile_of(standings: Sequence[StandingFact], *, lineage: Sequence[str]) -> list[StandingFact]:
     """The facts that hold, each said once: in a fact table where there is one, of the nearest target."""
     order = [Form.STATED, Form.TABLE, Form.SENTENCE, Form.PROPOSED]
-    holding = [s for s in standings if s.standing is Standing.HOLDS]
+    holding = [s for s in standings if s.standing is FactStanding.HOLDS]
     holding.sort(key=lambda s: (lineage.index(s.fact.target), order.index(s.fact.form), -len(conditions(s.fact))))
     kept: list[StandingFact] = []
     for standing in holding:

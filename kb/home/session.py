@@ -13,7 +13,7 @@ from kb.model.kernels import Language, Task
 from kb.model.passages import Passage
 from kb.model.protocols import Synthesizer
 from kb.model.records import FactRecord, Form, Trust
-from kb.runs.journal import Kind, Plan, Run, Runs
+from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.runs.loop import Loop, Tell, Teller, say_nothing, tell_nobody
 from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
@@ -69,9 +69,9 @@ class KnowledgeBase(Knowledge):
             raise CandidateError(
                 f"kernels for {plan.target} are not written in {plan.language}", hint=f"write {' or '.join(fitting)}"
             )
-        if plan.synthesizer is Kind.ANTHROPIC:
+        if plan.synthesizer is SynthesizerKind.ANTHROPIC:
             _named(plan.model)
-        if plan.synthesizer is not Kind.TUNE:
+        if plan.synthesizer is not SynthesizerKind.TUNE:
             self.ensure_sheets(plan.target)
             if not self.catalog.count_by_target().keys() & (self.targets.scope(plan.target) - {ROOT}):
                 raise FactError(
@@ -96,7 +96,7 @@ class KnowledgeBase(Knowledge):
         task: Task,
         target: str,
         *,
-        synthesizer: Kind = Kind.TUNE,
+        synthesizer: SynthesizerKind = SynthesizerKind.TUNE,
         language: Language | None = None,
         evaluations: int = 8,
         seed: int = 0,
@@ -108,7 +108,7 @@ class KnowledgeBase(Knowledge):
             target=target,
             language=language or self._languages(target)[0],
             synthesizer=synthesizer,
-            model=self.settings.anthropic_model if synthesizer is Kind.ANTHROPIC else "",
+            model=self.settings.anthropic_model if synthesizer is SynthesizerKind.ANTHROPIC else "",
             evaluations=evaluations,
             seed=seed,
             control=control,
@@ -189,9 +189,9 @@ class KnowledgeBase(Knowledge):
         return [fact for key in keys if (fact := self.catalog.fact(key))]
 
     def _synthesizer(self, plan: Plan) -> Synthesizer:
-        if plan.synthesizer == Kind.TUNE:
+        if plan.synthesizer == SynthesizerKind.TUNE:
             return TuneSynthesizer()
-        if plan.synthesizer == Kind.ANTHROPIC:
+        if plan.synthesizer == SynthesizerKind.ANTHROPIC:
             return AnthropicSynthesizer(model=plan.model)
         raise RunError("this run is answered by hand", hint="`kb submit RUN FILE` judges an answer")
 

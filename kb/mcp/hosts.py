@@ -22,7 +22,7 @@ _CODEX_TABLE = re.compile(rf"^\[mcp_servers\.{NAME}(\..*)?\].*\n((?![ \t]*[\[#])
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ServerEntry:
     """What a host starts. Hosts pass little of their environment on, so the home is named."""
 
     command: str
@@ -48,14 +48,14 @@ class ConfigFile(ABC):
     path: Path
 
     @abstractmethod
-    def with_entry(self, before: str, entry: Entry) -> str:
+    def with_entry(self, before: str, entry: ServerEntry) -> str:
         """The text `before` with kb's entry in it.
 
         Raises:
             SettingsError: the text is not what such a file holds.
         """
 
-    def add(self, entry: Entry) -> bool:
+    def add(self, entry: ServerEntry) -> bool:
         """Put the entry there, or that of another kb right, and say whether the file changed.
 
         Raises:
@@ -75,7 +75,7 @@ class ConfigFile(ABC):
 
 
 class JsonFile(ConfigFile):
-    def with_entry(self, before: str, entry: Entry) -> str:
+    def with_entry(self, before: str, entry: ServerEntry) -> str:
         try:
             config = json.loads(before) if before.strip() else {}
         except ValueError as error:
@@ -93,7 +93,7 @@ class JsonFile(ConfigFile):
 class CodexFile(ConfigFile):
     """TOML, which the standard library reads and does not write: kb's table is changed as text, and then read back."""
 
-    def with_entry(self, before: str, entry: Entry) -> str:
+    def with_entry(self, before: str, entry: ServerEntry) -> str:
         config = self._parse(before)
         servers = config.setdefault("mcp_servers", {})
         if isinstance(servers, dict) and servers.get(NAME) == asdict(entry):
@@ -129,7 +129,7 @@ def config_file(host: Host) -> ConfigFile:
     return CodexFile(Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml")
 
 
-def _table(entry: Entry) -> str:
+def _table(entry: ServerEntry) -> str:
     env = ", ".join(f"{name} = {_quoted(value)}" for name, value in entry.env.items())
     args = ", ".join(map(_quoted, entry.args))
     return f"[mcp_servers.{NAME}]\ncommand = {_quoted(entry.command)}\nargs = [{args}]\nenv = {{ {env} }}\n"

@@ -144,7 +144,7 @@ def server(home: Home) -> MCPServer[Any]:
             tuple[CitationId, ...], Field(max_length=200, description="Ids you already have; they are left out.")
         ] = (),
         max_tokens: Tokens = DEFAULT_TOKENS,
-    ) -> Annotated[CallToolResult, answers.Found]:
+    ) -> Annotated[CallToolResult, answers.FoundPassages]:
         """Find passages of hardware manuals that answer a question about a chip, each with an id to cite.
 
         Give the same question in two or three phrasings, which finds far more than one: the vendor's terms, bare
@@ -164,7 +164,7 @@ def server(home: Home) -> MCPServer[Any]:
         around: Annotated[int, Field(ge=0, le=200, description="Lines to add on both sides.")] = 3,
         offset: Annotated[int, Field(ge=0, description="Where to read on: next_offset of the last answer.")] = 0,
         max_tokens: Tokens = DEFAULT_TOKENS,
-    ) -> Annotated[CallToolResult, answers.Reading]:
+    ) -> Annotated[CallToolResult, answers.CitedText]:
         """Open what an id names: a passage, a table row, a cell or a fact, with the lines around it in its document.
 
         Use it to check a citation, to see the text before and after it (raise `around`), or to get what kb_search cut
@@ -179,7 +179,7 @@ def server(home: Home) -> MCPServer[Any]:
             str | None, Field(max_length=100, description="Such as lds_size or hbm_bandwidth; without it, all.")
         ] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
-    ) -> Annotated[CallToolResult, answers.Facts]:
+    ) -> Annotated[CallToolResult, answers.StatedFacts]:
         """Look up exact hardware numbers of a chip: value, unit, condition, source, id to cite.
 
         Use it for every size, width, bandwidth, latency, peak or limit before you compute with it. Facts of the chip's

@@ -8,7 +8,7 @@ from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate
 
 
-class Standing(StrEnum):
+class SkillStanding(StrEnum):
     """What a skill is worth, read off its evidence and never typed in."""
 
     VERIFIED = "verified"
@@ -34,11 +34,11 @@ class Skill(Frozen):
     """Where it lies; None before it is published."""
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> SkillStanding:
         own = [e for e in self.evidence if e.candidate_digest == self.candidate.digest and e.passed]
         if any(e.won for e in own):
-            return Standing.VERIFIED
-        return Standing.SCREENED if own else Standing.HYPOTHESIS
+            return SkillStanding.VERIFIED
+        return SkillStanding.SCREENED if own else SkillStanding.HYPOTHESIS
 
     @property
     def best(self) -> Evidence | None:

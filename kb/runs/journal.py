@@ -31,7 +31,7 @@ NAME_CHARACTERS = 100
 """Of a task, in the name of a run: file systems take no more than 255."""
 
 
-class Kind(StrEnum):
+class SynthesizerKind(StrEnum):
     """Which synthesizer a run has."""
 
     TUNE = "tune"
@@ -53,7 +53,7 @@ class Plan(Frozen):
     task: Task
     target: str
     language: Language
-    synthesizer: Kind
+    synthesizer: SynthesizerKind
     model: str = ""
     """The language model, where one is asked."""
     evaluations: int = Field(gt=0)
@@ -65,7 +65,7 @@ class Plan(Frozen):
     """UTC, ISO 8601."""
 
 
-class Entry(Frozen):
+class JournalEntry(Frozen):
     """One thing that happened."""
 
     kind: Literal["proposed", "judged", "published", "ended"]
@@ -172,7 +172,7 @@ class Run:
         finally:
             lock.release()
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: JournalEntry) -> None:
         """Add to the journal; on return it is on the disk."""
         with storage_errors(self.folder), (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
             # Not model_dump_json, which writes infinity as null and refuses half a surrogate pair.
@@ -251,7 +251,7 @@ def _unreadable(folder: Path, why: str) -> RunError:
     return RunError(f"run {folder} cannot be read: {why}", hint="`kb runs list` shows the others")
 
 
-def _entries(journal: Path) -> list[Entry]:
+def _entries(journal: Path) -> list[JournalEntry]:
     """All complete lines."""
     text = journal.read_bytes()
-    return [Entry.model_validate(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+    return [JournalEntry.model_validate(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]

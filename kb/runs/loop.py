@@ -11,8 +11,8 @@ from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
 from kb.model.passages import Passage
 from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
-from kb.model.skill import Skill, Standing
-from kb.runs.journal import Entry, Kind, Run
+from kb.model.skill import Skill, SkillStanding
+from kb.runs.journal import JournalEntry, Run, SynthesizerKind
 from kb.skillbook.library import Skillbook, skill_of_win
 from synth.prompts.diagnosis import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
@@ -133,7 +133,7 @@ class Loop:
         facts, passages = self.brief([task_words(plan.task), *(diagnosis or FIRST_PHRASES)])
         skills = self.skillbook.search(task_words(plan.task), scope=self.scope, language=plan.language)
         if plan.control:
-            skills = [skill for skill in skills if skill.standing is Standing.HYPOTHESIS]
+            skills = [skill for skill in skills if skill.standing is SkillStanding.HYPOTHESIS]
         return Request(
             task=plan.task,
             interface=interface,
@@ -152,7 +152,7 @@ class Loop:
 
     def _must_be_answered_by_hand(self) -> None:
         self._must_be_open()
-        if self.run.plan.synthesizer is not Kind.EXTERNAL:
+        if self.run.plan.synthesizer is not SynthesizerKind.EXTERNAL:
             raise RunError(
                 f"run {self.run.id} is answered by {self.run.plan.synthesizer}", hint="`kb runs resume` goes on with it"
             )
@@ -165,15 +165,15 @@ class Loop:
         step, candidate = self.run.step, proposal.candidate
         if self.run.pending != proposal:
             self.run.write(f"candidates/{step:03d}{candidate.language.suffix}", candidate.source)
-            self.run.append(Entry(kind="proposed", step=step, proposal=proposal))
+            self.run.append(JournalEntry(kind="proposed", step=step, proposal=proposal))
         same = (a.evidence for a in self.run.attempts if a.candidate.digest == candidate.digest)
         evidence = next(same, None) or judge.verify(candidate)
-        self.run.append(Entry(kind="judged", step=step, evidence=evidence))
+        self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
         self.tell(step, Attempt(candidate=candidate, evidence=evidence, note=proposal.note))
         return evidence
 
     def _end(self, reason: str) -> None:
-        self.run.append(Entry(kind="ended", step=self.run.step, text=reason))
+        self.run.append(JournalEntry(kind="ended", step=self.run.step, text=reason))
 
     def _write_back(self, interface: Interface) -> None:
         """Publish the run's best if it won and is not published yet."""
@@ -191,7 +191,7 @@ class Loop:
         )
         if skill.name not in self.run.published:
             self.skillbook.publish(skill)
-            self.run.append(Entry(kind="published", step=attempts.index(best) + 1, text=skill.name))
+            self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
 
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill that holds this kernel, perhaps with other parameters; the shortest name where there are more."""

@@ -17,7 +17,7 @@ from kb.errors import SkillError
 from kb.model.evidence import Evidence, Timing
 from kb.model.kernels import Candidate, Interface, Language, Task, digest_of
 from kb.model.protocols import Attempt
-from kb.model.skill import Skill, Standing
+from kb.model.skill import Skill, SkillStanding
 from kb.skillbook.files import load_skill, one_line, parse_skill, skill_files, slug
 
 SHIPPED = Path(__file__).parents[1] / "skills"
@@ -86,7 +86,7 @@ class Skillbook:
 
         def rank(place: int) -> tuple[float, ...]:
             skill = skills[place]
-            named, standing = len(words & set(skill.name.split("-"))), list(Standing).index(skill.standing)
+            named, standing = len(words & set(skill.name.split("-"))), list(SkillStanding).index(skill.standing)
             speedup = (skill.best.speedup if skill.best else None) or 0.0
             return -named, standing if named else 0, -round(scores[place], 2), standing, -speedup, place
 

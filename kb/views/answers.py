@@ -55,7 +55,7 @@ class FoundPassage(Frozen):
     """Rows of its table that answer on their own, with ids of their own."""
 
 
-class Found(Answer):
+class FoundPassages(Answer):
     status: Status
     """`insufficient`: the documents do not say."""
     passages: tuple[FoundPassage, ...]
@@ -63,7 +63,7 @@ class Found(Answer):
     """Ids of passages that did not fit."""
 
 
-class Reading(Answer):
+class CitedText(Answer):
     id: str
     target: str
     trust: Trust
@@ -91,7 +91,7 @@ class StatedFact(Frozen):
     trust: Trust
 
 
-class Facts(Answer):
+class StatedFacts(Answer):
     facts: tuple[StatedFact, ...]
     left_out: tuple[str, ...]
     """Quantities that did not fit, the first of them."""
@@ -117,7 +117,7 @@ def search(
     limit: int,
     seen: Collection[str],
     max_tokens: int,
-) -> Found:
+) -> FoundPassages:
     """The best passages that are not in `seen`. Raises what `Knowledge.search` raises."""
     result = kb.search(phrasings, target=target, limit=limit + len(seen))
     hits = [hit for hit in result.hits if hit.passage.citation.id not in seen][:limit]
@@ -128,14 +128,14 @@ def search(
         notes = (*notes, NOT_THE_VENDOR)
     passages = [_passage(hit) for hit in hits]
 
-    def first(n: int, *, cut: int | None = None) -> Found:
+    def first(n: int, *, cut: int | None = None) -> FoundPassages:
         """The first `n` passages, the last of them without what follows its first `cut` characters."""
         shown, rest = passages[:n], [p.id for p in passages[n:]]
         if cut is not None:
             shown[-1] = shown[-1].model_copy(update={"text": shown[-1].text[:cut], "rows": ()})
         short = bool(rest) or cut is not None
         more = ("kb_read opens what was left out or cut; so does a larger max_tokens",) if short else ()
-        return Found(
+        return FoundPassages(
             status=result.status, passages=tuple(shown), left_out=tuple(rest), truncated=short, notes=(*notes, *more)
         )
 
@@ -145,7 +145,7 @@ def search(
     return _fitting(lambda cut: first(1, cut=cut), len(passages[0].text), max_tokens)
 
 
-def read(kb: "Knowledge", citation_id: str, *, around: int, offset: int, max_tokens: int) -> Reading:
+def read(kb: "Knowledge", citation_id: str, *, around: int, offset: int, max_tokens: int) -> CitedText:
     """The cited lines from character `offset` on, with `around` more on both sides. Raises what `cite` raises."""
     key = citation_id.partition(".")[0]
     with kb.catalog.snapshot():
@@ -159,10 +159,10 @@ def read(kb: "Knowledge", citation_id: str, *, around: int, offset: int, max_tok
     if place.file_exists and not place.file_same:
         notes = (*notes, "the file has changed since it was ingested; this is what it held")
 
-    def part(n: int) -> Reading:
+    def part(n: int) -> CitedText:
         end = offset + n
         more = end < len(text)
-        return Reading(
+        return CitedText(
             id=citation_id,
             target=document.target,
             trust=trust,
@@ -178,16 +178,18 @@ def read(kb: "Knowledge", citation_id: str, *, around: int, offset: int, max_tok
     return _fitting(part, max(0, len(text) - offset), max_tokens)
 
 
-def facts(kb: "Knowledge", target: str, quantity: str | None, *, max_tokens: int) -> Facts:
+def facts(kb: "Knowledge", target: str, quantity: str | None, *, max_tokens: int) -> StatedFacts:
     """What is stated of a target. Raises what `Knowledge.facts` raises."""
     known = kb.facts(target, quantity)
     stated = [_fact(fact) for fact in known]
     notes = (NOT_THE_VENDOR,) if any(fact.trust is Trust.COMMUNITY for fact in stated) else ()
 
-    def first(n: int) -> Facts:
+    def first(n: int) -> StatedFacts:
         rest = tuple(dict.fromkeys(fact.quantity for fact in stated[n:]))
         more = (f"{len(rest)} quantities left out: ask for one, or with a larger max_tokens",) if rest else ()
-        return Facts(facts=tuple(stated[:n]), left_out=rest[:NAMES_SHOWN], truncated=bool(rest), notes=(*notes, *more))
+        return StatedFacts(
+            facts=tuple(stated[:n]), left_out=rest[:NAMES_SHOWN], truncated=bool(rest), notes=(*notes, *more)
+        )
 
     return _fitting(first, len(stated), max_tokens)
 

@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
-from eval.probe.reading import Device, Findings, Reading
+from eval.probe.reading import Findings, Measurement, ProbedDevice
 from tests.cli.conftest import Run
 
-H200 = Device(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch 2.11", "driver 580"))
-COPY = Reading(
+H200 = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch 2.11", "driver 580"))
+COPY = Measurement(
     quantity="hbm_bandwidth", value=4274.2, unit="GB/s", condition="copy", samples=(4264.0, 4281.0), how="copy_"
 )
-LDS = Reading(quantity="lds_size", value=227, unit="KiB", condition="per workgroup, opt-in", how="as the driver says")
-LAUNCH = Reading(quantity="launch_latency", value=17.8, unit="us", condition="empty kernel, to completion", how="empty")
+LDS = Measurement(
+    quantity="lds_size", value=227, unit="KiB", condition="per workgroup, opt-in", how="as the driver says"
+)
+LAUNCH = Measurement(
+    quantity="launch_latency", value=17.8, unit="us", condition="empty kernel, to completion", how="empty"
+)
 
 
 @pytest.fixture(autouse=True)

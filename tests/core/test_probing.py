@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.probe.reading import Device, Findings, Reading
+from eval.probe.reading import Findings, Measurement, ProbedDevice
 from kb.errors import ReadOnlyError, TargetError
 from kb.facts.measured import compare, stated_facts, store, target_of
 from kb.home.knowledge import Knowledge
@@ -16,14 +16,16 @@ from kb.targets import Targets
 CITATION = Citation(id="1", path="a.md", sha256="0", section=(), line_start=1, line_end=1)
 
 
-def device(name: str = "NVIDIA H200", backend: str = "cuda", architecture: str = "sm_90", *features: str) -> Device:
-    return Device.model_validate(
+def device(
+    name: str = "NVIDIA H200", backend: str = "cuda", architecture: str = "sm_90", *features: str
+) -> ProbedDevice:
+    return ProbedDevice.model_validate(
         {"name": name, "backend": backend, "architecture": architecture, "features": features, "software": ("torch 2",)}
     )
 
 
-def reading(quantity: str, value: float, unit: str, condition: str = "", *samples: float) -> Reading:
-    return Reading(quantity=quantity, value=value, unit=unit, condition=condition, samples=samples, how="by hand")
+def reading(quantity: str, value: float, unit: str, condition: str = "", *samples: float) -> Measurement:
+    return Measurement(quantity=quantity, value=value, unit=unit, condition=condition, samples=samples, how="by hand")
 
 
 def stated(quantity: str, value: str, unit: str, condition: str = "", *, form: Form = Form.STATED) -> Fact:
@@ -33,7 +35,7 @@ def stated(quantity: str, value: str, unit: str, condition: str = "", *, form: F
     )  # fmt: skip
 
 
-def findings(*readings: Reading, name: str = "NVIDIA H200") -> Findings:
+def findings(*readings: Measurement, name: str = "NVIDIA H200") -> Findings:
     return Findings(device=device(name), date="2026-01-02", readings=readings, missing=())
 
 
@@ -65,7 +67,7 @@ LDS = reading("lds_size", 227, "KiB", "per workgroup, opt-in")
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
-def test_a_device_is_the_target_that_it_is_named_by_and_no_other(found: Device, target: str, home: Path) -> None:
+def test_a_device_is_the_target_that_it_is_named_by_and_no_other(found: ProbedDevice, target: str, home: Path) -> None:
     assert target_of(Targets.load(home), found) == target
 
 

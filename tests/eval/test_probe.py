@@ -18,7 +18,7 @@ from eval.probe import cpu as probe_cpu  # noqa: E402
 from eval.probe import gpu as probe_gpu  # noqa: E402
 from eval.probe import parts as probe_parts  # noqa: E402
 from eval.probe.prober import probe  # noqa: E402
-from eval.probe.reading import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Findings, Reading, Step, sampled  # noqa: E402
+from eval.probe.reading import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Findings, Measurement, Step, sampled  # noqa: E402
 from kb.model.units import unit_of  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)
@@ -77,7 +77,7 @@ def test_progress_is_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_part_that_fails_is_named_and_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> list[Reading]:
+    def fail() -> list[Measurement]:
         raise RuntimeError("no such thing\nat 0x1")
 
     monkeypatch.setattr(probe_cpu, "steps", lambda extent: [Step("odd", fail), Step("cores", probe_cpu._cores)])

@@ -20,7 +20,7 @@ from eval.worker.sandbox import (
     PRETENDED_CALLS,
     PRLIMIT64,
     REFUSED_CALLS,
-    Limits,
+    SandboxLimits,
 )
 from tests.eval import probes
 from tests.eval.judging import needs_linux, needs_sandbox
@@ -143,7 +143,7 @@ def test_a_file_cannot_grow_beyond_its_limit(place: Place, level: int) -> None:
 def test_limits_name_a_level_and_all_that_it_needs(place: Place) -> None:
     limits = limits_of(place.folder, level=2, call_s=60.0)
 
-    assert limits == Limits(**json.loads(json.dumps(limits._asdict())))
+    assert limits == SandboxLimits(**json.loads(json.dumps(limits._asdict())))
     assert limits.writable == [str(place.folder)]
     assert str(PACKAGE.parent) not in limits.readable
 

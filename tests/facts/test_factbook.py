@@ -7,7 +7,7 @@ import pytest
 
 from kb.errors import CitationError, FactError, TargetError
 from kb.facts.book import in_unit
-from kb.facts.profile import Standing, Verdict
+from kb.facts.profile import FactStanding, Verdict
 from kb.home.session import KnowledgeBase
 from kb.model.fact import Fact
 from kb.settings import Settings
@@ -128,8 +128,8 @@ def test_a_conflict_names_both_citations_and_holds_neither(known: KnowledgeBase)
 
     assert (conflict.target, conflict.quantity, conflict.is_open) == ("mi210", "l2_size", True)
     assert {(s.fact.value, s.fact.citation.path, s.standing) for s in conflict.sides} == {
-        ("8", "docs/mi210/notes.md", Standing.CONFLICT),
-        ("9", "docs/mi210/other.md", Standing.CONFLICT),
+        ("8", "docs/mi210/notes.md", FactStanding.CONFLICT),
+        ("9", "docs/mi210/other.md", FactStanding.CONFLICT),
     }
     assert known.factbook.conflicts() == [conflict]
     assert known.factbook.conflicts("mi250") == []

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from kb.facts.profile import Standing, StandingFact, Verdict, judge_facts, profile_of, same_value
+from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
 from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from tests.facts.documents import fact
@@ -28,12 +28,12 @@ def judge(*facts: Fact) -> list[StandingFact]:
     return judge_facts(facts, verdicts=VERDICTS, lineage=LINEAGE)
 
 
-def standing(*facts: Fact) -> list[Standing]:
+def standing(*facts: Fact) -> list[FactStanding]:
     found = {s.fact.citation.id: s.standing for s in judge(*facts)}
     return [found[f.citation.id] for f in facts]
 
 
-HOLDS, UNCONFIRMED, AMBIGUOUS, GIVES_WAY, CONFLICT, REJECTED = Standing
+HOLDS, UNCONFIRMED, AMBIGUOUS, GIVES_WAY, CONFLICT, REJECTED = FactStanding
 
 
 @pytest.mark.parametrize(("rule", "sides"), RULES.items(), ids=list(RULES))
@@ -42,8 +42,8 @@ def test_each_rule_lets_the_better_of_two_hold_and_says_so(rule: str, sides: tup
 
     found = {s.fact.value: s for s in judge(worse, better)}
 
-    assert (found["65"].standing, found["65"].against) == (Standing.HOLDS, ())
-    assert (found["66"].standing, found["66"].why, found["66"].against) == (Standing.GIVES_WAY, rule, (better,))
+    assert (found["65"].standing, found["65"].against) == (FactStanding.HOLDS, ())
+    assert (found["66"].standing, found["66"].why, found["66"].against) == (FactStanding.GIVES_WAY, rule, (better,))
 
 
 @pytest.mark.parametrize(("first", "second"), list(combinations(RULES, 2)))
@@ -53,16 +53,16 @@ def test_of_two_rules_the_earlier_one_decides(first: str, second: str) -> None:
 
     found = {s.fact.value: s for s in judge(worse, better)}
 
-    assert found["65"].standing is Standing.HOLDS
-    assert (found["66"].standing, found["66"].why) == (Standing.GIVES_WAY, first)
+    assert found["65"].standing is FactStanding.HOLDS
+    assert (found["66"].standing, found["66"].why) == (FactStanding.GIVES_WAY, first)
 
 
 def test_where_no_rule_decides_both_are_in_conflict_and_name_each_other() -> None:
     a, b = fact("65", document="a"), fact("66", document="b")
 
     assert [(s.fact, s.standing, s.against) for s in judge(a, b)] == [
-        (a, Standing.CONFLICT, (b,)),
-        (b, Standing.CONFLICT, (a,)),
+        (a, FactStanding.CONFLICT, (b,)),
+        (b, FactStanding.CONFLICT, (a,)),
     ]
 
 
@@ -79,7 +79,7 @@ def test_version_10_is_newer_than_version_9(older: str, newer: str) -> None:
     assert standing(a, b) == [HOLDS, GIVES_WAY]
 
 
-CASES: dict[str, tuple[list[Fact], list[Standing]]] = {
+CASES: dict[str, tuple[list[Fact], list[FactStanding]]] = {
     "a table holds by itself": ([fact("65")], [HOLDS]),
     "a fact table holds by itself": ([fact("65", form=Form.STATED)], [HOLDS]),
     "a rejected one never holds": ([fact("65", key="rejected")], [REJECTED]),
@@ -162,7 +162,7 @@ CASES: dict[str, tuple[list[Fact], list[Standing]]] = {
 
 
 @pytest.mark.parametrize(("facts", "stand"), CASES.values(), ids=list(CASES))
-def test_facts_stand_as_the_rules_say(facts: Sequence[Fact], stand: list[Standing]) -> None:
+def test_facts_stand_as_the_rules_say(facts: Sequence[Fact], stand: list[FactStanding]) -> None:
     assert standing(*facts) == stand
 
 
@@ -180,7 +180,7 @@ def test_what_one_fact_settles_is_settled_for_those_that_say_the_same(better: di
 @pytest.mark.parametrize(
     ("key", "stand"), [("accepted", [HOLDS, GIVES_WAY]), ("rejected", [REJECTED, HOLDS])]
 )  # fmt: skip
-def test_a_verdict_settles_what_is_ambiguous(key: str, stand: list[Standing]) -> None:
+def test_a_verdict_settles_what_is_ambiguous(key: str, stand: list[FactStanding]) -> None:
     assert standing(fact("65", section="s", key=key), fact("66", section="s")) == stand
 
 
@@ -209,5 +209,5 @@ def test_the_profile_says_each_fact_once_in_its_best_form_and_measurements_besid
 
 
 @pytest.mark.parametrize("stand", [UNCONFIRMED, AMBIGUOUS, GIVES_WAY, CONFLICT, REJECTED])
-def test_what_does_not_hold_is_not_in_the_profile(stand: Standing) -> None:
+def test_what_does_not_hold_is_not_in_the_profile(stand: FactStanding) -> None:
     assert profile_of([StandingFact(fact=fact("65"), standing=stand)], lineage=LINEAGE) == []

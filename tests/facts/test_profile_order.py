@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.facts.profile import Standing, StandingFact, Verdict, comparable, judge_facts, profile_of, same_value
+from kb.facts.profile import FactStanding, StandingFact, Verdict, comparable, judge_facts, profile_of, same_value
 from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from tests.facts.documents import PROPERTY, fact
@@ -77,9 +77,9 @@ def test_who_gives_way_says_to_whom_and_who_is_in_conflict_with_whom(
     facts: list[Fact], decisions: list[Verdict | None]
 ) -> None:
     for standing in judge(facts, decided(facts, decisions)):
-        if standing.standing in (Standing.GIVES_WAY, Standing.CONFLICT):
+        if standing.standing in (FactStanding.GIVES_WAY, FactStanding.CONFLICT):
             assert standing.against
-        assert bool(standing.why) or standing.standing is not Standing.GIVES_WAY
+        assert bool(standing.why) or standing.standing is not FactStanding.GIVES_WAY
         for other in standing.against:
             assert comparable(standing.fact, other)
             assert not same_value(standing.fact, other)
@@ -94,11 +94,11 @@ def test_a_decision_of_a_person_is_obeyed(facts: list[Fact], decisions: list[Ver
     for standing in judge(facts, verdicts):
         verdict = verdicts.get(standing.fact.citation.id)
         if verdict is Verdict.REJECTED:
-            assert standing.standing is Standing.REJECTED
+            assert standing.standing is FactStanding.REJECTED
         else:
-            assert standing.standing is not Standing.REJECTED
+            assert standing.standing is not FactStanding.REJECTED
         if verdict is Verdict.ACCEPTED and standing.fact.citation.id not in measured:
-            assert standing.standing is not Standing.UNCONFIRMED
+            assert standing.standing is not FactStanding.UNCONFIRMED
 
 
 @PROPERTY

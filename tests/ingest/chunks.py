@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ingest.builder import Block, Kind, ParsedDocument
+from ingest.builder import Block, BlockKind, ParsedDocument
 from ingest.facts import is_fact_table
 from ingest.windows import Tokenizer
 from kb.catalog import ChunkRecord
@@ -49,7 +49,7 @@ def check_coverage(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> N
         start = block.start + len(led)
         lost = "".join(s for s, seen in zip(document.text[start : block.end], covered[start : block.end], strict=True)
                        if not seen)  # fmt: skip
-        may_be_lost = block.kind in (Kind.HEADING, Kind.FURNITURE)
+        may_be_lost = block.kind in (BlockKind.HEADING, BlockKind.FURNITURE)
         assert may_be_lost or not lost.strip(), f"lost from a {block.kind}: {lost[:80]!r}"
 
 
@@ -61,7 +61,7 @@ def check_cuts(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> None:
             for row in block.table.rows if block.table else ():
                 assert not row.start < chunk.start < row.end, "a chunk begins inside a row"
                 assert not row.start < chunk.end < row.end, "a chunk ends inside a row"
-            if block.kind is Kind.CODE:
+            if block.kind is BlockKind.CODE:
                 before, after = _around(document.text, chunk)
                 assert chunk.start <= block.start or not before.strip(), "a chunk begins inside a line of code"
                 assert chunk.end >= block.end or not after.strip(), "a chunk ends inside a line of code"
@@ -73,7 +73,7 @@ def check_size(document: ParsedDocument, chunks: Sequence[ChunkRecord], limit: i
         if block.table and block.table.rows and is_fact_table(block.table):
             places = [(c.start, c.end) for c in chunks if _inside(c, block)]
             assert places == [(row.start, row.end) for row in block.table.rows], "a fact shares its chunk"
-        elif block.kind in (Kind.CODE, Kind.TABLE):
+        elif block.kind in (BlockKind.CODE, BlockKind.TABLE):
             whole = any(c.start <= block.start and block.end <= c.end for c in chunks)
             assert whole or block.end - block.start > limit, f"a {block.kind} that fits was cut"
     rows = [row for block in document.blocks if block.table for row in block.table.rows]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.builder import Block, Kind, ParsedDocument, Table
+from ingest.builder import Block, BlockKind, ParsedDocument, Table
 from ingest.readers import format_of, read
 from kb.errors import DocumentError
 
@@ -78,7 +78,7 @@ def _near(document: ParsedDocument, table: Gold) -> list[Block]:
     slack = 0 if table.kind == "pdf" else NEAR_LINES
     found = []
     for block in document.blocks:
-        if block.kind in (Kind.CODE, Kind.TABLE):
+        if block.kind in (BlockKind.CODE, BlockKind.TABLE):
             first = document.text.count("\n", 0, block.start)
             last = first + document.text.count("\n", block.start, block.end)
             if document.lines[first] - slack <= table.line <= document.lines[last] + 1:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.builder import Kind, ParsedDocument
+from ingest.builder import BlockKind, ParsedDocument
 from ingest.readers import read
 from tests.conftest import CORPUS, needs_corpus
 from tests.ingest.documents import PROPERTY, Case, cases, corpus_files, read_corpus, show
@@ -290,7 +290,7 @@ def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words()
         source = path.read_text(encoding="utf-8").split("\n")
         if document.includes:
             continue
-        for block in (b for b in document.blocks if b.kind in (Kind.TEXT, Kind.ITEM)):
+        for block in (b for b in document.blocks if b.kind in (BlockKind.TEXT, BlockKind.ITEM)):
             first = document.text.count("\n", 0, block.start)
             for number, line in zip(
                 document.lines[first:], document.text[block.start : block.end].split("\n"), strict=False

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.builder import Cell, DocumentBuilder, Kind
+from ingest.builder import BlockKind, Cell, DocumentBuilder
 from tests.ingest.documents import OPERATIONS, PROPERTY, build, show
 
 
@@ -50,7 +50,7 @@ def test_a_table_row_is_a_line_of_its_table(operations: list[tuple[object, ...]]
             assert text == "| " + " | ".join(cell.replace("|", "\\|") for cell in row.cells) + " |"
             assert not block.table or len(block.table.header) in (0, len(row.cells))
             assert document.text[row.end : row.end + 1] in ("", "\n")
-    assert all((b.kind is Kind.TABLE) == (b.table is not None) for b in document.blocks)
+    assert all((b.kind is BlockKind.TABLE) == (b.table is not None) for b in document.blocks)
 
 
 @PROPERTY

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.builder import DocumentBuilder, Kind, ParsedDocument
+from ingest.builder import BlockKind, DocumentBuilder, ParsedDocument
 from ingest.readers import read
 from ingest.readers.html.reader import add_html, flat_text
 from kb.errors import DocumentError
@@ -201,4 +201,4 @@ def test_a_page_of_more_than_a_megabyte_is_read_within_seconds() -> None:
     [(_, document)] = read_corpus([path])
 
     assert time.process_time() - begin < 5
-    assert sum(block.kind is Kind.TABLE for block in document.blocks) == 94
+    assert sum(block.kind is BlockKind.TABLE for block in document.blocks) == 94

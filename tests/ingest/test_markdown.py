@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.builder import Kind, ParsedDocument
+from ingest.builder import BlockKind, ParsedDocument
 from ingest.readers import read
 from kb.errors import DocumentError
 from tests.conftest import needs_corpus
@@ -51,7 +51,7 @@ def test_front_matter_is_taken_as_it_is_written(content: str, metadata: tuple[st
 
     assert tuple(document.metadata.get(k, "") for k in ("title", "version", "licence", "target")) == metadata
     assert document.text.startswith("# Head")
-    assert {b.kind for b in document.blocks} <= {Kind.HEADING, Kind.FURNITURE}
+    assert {b.kind for b in document.blocks} <= {BlockKind.HEADING, BlockKind.FURNITURE}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def paragraph_lines(document: ParsedDocument) -> list[tuple[int, int, str]]:
     found = []
     texts = document.text.split("\n")
     for block in document.blocks:
-        if block.kind is Kind.TEXT:
+        if block.kind is BlockKind.TEXT:
             lines = range(document.text.count("\n", 0, block.start), document.text.count("\n", 0, block.end) + 1)
             for i in (i for i in lines if texts[i]):
                 following = next(

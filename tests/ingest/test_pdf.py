@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.builder import Kind, ParsedDocument
+from ingest.builder import BlockKind, ParsedDocument
 from ingest.readers import read
 from kb.errors import DocumentError
 from tests.ingest.documents import PROPERTY, show
@@ -57,7 +57,7 @@ def test_a_paragraph_that_runs_over_a_page_cites_both() -> None:
     pages = lines(*PROSE[:1]), lines(*PROSE[1:])
 
     assert shown(*pages) == [f"1 text §: {PROSE[0]}", f"2 text §: {' '.join(PROSE[1:])}"]
-    assert len([block for block in parse(pdf(*pages)).blocks if block.kind is Kind.TEXT]) == 1
+    assert len([block for block in parse(pdf(*pages)).blocks if block.kind is BlockKind.TEXT]) == 1
 
 
 def test_columns_are_read_one_after_the_other() -> None:
@@ -305,7 +305,7 @@ def test_a_page_that_only_shows_a_scan_or_garbles_its_text_needs_ocr() -> None:
     document = parse(pdf(BODY, image(0, 0, WIDTH, HEIGHT), garbled, ""))
 
     assert sorted(document.warnings) == ["page 2 needs OCR", "page 3 needs OCR"]
-    assert [block.kind for block in document.blocks] == [Kind.TEXT, Kind.FURNITURE]
+    assert [block.kind for block in document.blocks] == [BlockKind.TEXT, BlockKind.FURNITURE]
 
 
 def test_text_that_stands_upright_is_kept() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pypdfium2 as pdfium
 import pytest
 
-from ingest.builder import Kind
+from ingest.builder import BlockKind
 from tests.conftest import CORPUS, needs_corpus
 from tests.ingest.documents import corpus_files, read_corpus
 
@@ -60,7 +60,7 @@ def test_a_pdf_says_what_its_source_says(pdf: str, sources: str) -> None:
         sentence
         for _, source in read_corpus(sorted((CORPUS / pdf).parent.glob(sources)))
         for block in source.blocks
-        if block.kind in (Kind.TEXT, Kind.ITEM)
+        if block.kind in (BlockKind.TEXT, BlockKind.ITEM)
         for sentence in re.split(r"(?<=[.!?:])\s+", " ".join(source.text[block.start : block.end].split()))
         if len(sentence.split()) > 5
     ]
@@ -84,7 +84,7 @@ def test_real_documents_keep_their_words_and_their_outline() -> None:
         covered = sum(word in kept for word in words)
         headings: dict[int, str] = defaultdict(str)
         for block in document.blocks:
-            if block.kind is Kind.HEADING:
+            if block.kind is BlockKind.HEADING:
                 page = document.lines[document.text.count("\n", 0, block.start)]
                 headings[page] += letters(document.text[block.start : block.end]) + " "
         shown_titles = sum(title in headings[page] + headings[page + 1] for page, title in titles)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.reading import Limits, ReadFile, read_all
+from ingest.reading import ReaderLimits, ReadFile, read_all
 from ingest.scan import stamp
 from kb.errors import DocumentError
 
@@ -20,9 +20,9 @@ def one_reader_for_all() -> None:
     """Not here, where it is tested what becomes of a process that reads."""
 
 
-def texts(root: Path, *names: str, limits: Limits | None = None) -> list[str]:
+def texts(root: Path, *names: str, limits: ReaderLimits | None = None) -> list[str]:
     """Of each file its text, or why there is none."""
-    found = read_all([(root / name, root) for name in names], limits or Limits())
+    found = read_all([(root / name, root) for name in names], limits or ReaderLimits())
     return [f.document.text if isinstance(f, ReadFile) else f.message for f in found]
 
 
@@ -56,7 +56,7 @@ def test_a_document_survives_the_way_between_processes(root: Path) -> None:
 def test_a_file_that_hangs_is_given_up_and_the_rest_goes_on(root: Path) -> None:
     os.mkfifo(root / "pipe.md")
 
-    a, hung, b = texts(root, "a.md", "pipe.md", "b.md", limits=Limits(seconds=1))
+    a, hung, b = texts(root, "a.md", "pipe.md", "b.md", limits=ReaderLimits(seconds=1))
 
     assert (a, b) == ("# a", "# b")
     assert "took more than 1 s" in hung
@@ -66,7 +66,7 @@ def test_a_file_that_hangs_is_given_up_and_the_rest_goes_on(root: Path) -> None:
 def test_a_file_that_swells_is_given_up_and_the_rest_goes_on(root: Path) -> None:
     (root / "large.md").write_text("word " * 6_000_000, encoding="utf-8")
 
-    large, b = texts(root, "large.md", "b.md", limits=Limits(memory_bytes=200 << 20))
+    large, b = texts(root, "large.md", "b.md", limits=ReaderLimits(memory_bytes=200 << 20))
 
     assert "memory" in large
     assert b == "# b"

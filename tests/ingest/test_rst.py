@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.builder import Kind, ParsedDocument
+from ingest.builder import BlockKind, ParsedDocument
 from ingest.readers import read
 from kb.errors import DocumentError
 from tests.conftest import needs_corpus
@@ -132,7 +132,7 @@ MALFORMED = {
 def test_a_malformed_table_is_kept_as_plain_text_with_a_warning(source: str) -> None:
     document = parse(f"Before.\n\n{source}\n\nAfter.\n")
 
-    [block] = [b for b in document.blocks if b.kind is Kind.CODE]
+    [block] = [b for b in document.blocks if b.kind is BlockKind.CODE]
     kept = document.text[block.start : block.end].splitlines()[1:-1]
     assert [line.strip() for line in kept] == [line.strip() for line in source.splitlines()]
     assert len(document.warnings) == 1
@@ -144,7 +144,7 @@ def test_a_malformed_table_is_kept_as_plain_text_with_a_warning(source: str) -> 
 def test_what_is_kept_as_plain_text_cites_its_own_lines(source: str) -> None:
     document = parse(f"Before.\n\n{source}\n\nAfter.\n")
 
-    [block] = [b for b in document.blocks if b.kind is Kind.CODE]
+    [block] = [b for b in document.blocks if b.kind is BlockKind.CODE]
     first = document.text.count("\n", 0, block.start) + 1
     assert list(document.lines[first : first + source.count("\n") + 1]) == list(range(3, 4 + source.count("\n")))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.scan import SHEETS, Candidate, scan, source_of, stamp, stamped_includes
+from ingest.scan import SHEETS, ScannedFile, scan, source_of, stamp, stamped_includes
 from kb.errors import SourceError
 
 
@@ -22,7 +22,7 @@ def put(path: Path, text: str = "# Text\n") -> Path:
     return path
 
 
-def reasons(found: list[Candidate]) -> dict[str, str]:
+def reasons(found: list[ScannedFile]) -> dict[str, str]:
     return {c.shown: c.skip for c in found}
 
 

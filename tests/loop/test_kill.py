@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kb.model.kernels import Language
-from kb.runs.journal import JOURNAL, Kind, Plan, Run, Runs
+from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from tests.loop.fakes import TASK, template
 
@@ -64,7 +64,9 @@ def optimizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Optimizer]:
 
 
 def started(home: Path) -> Run:
-    plan = Plan(task=TASK, target="cpu-x86", language=Language.CPP, synthesizer=Kind.TUNE, evaluations=EVALUATIONS)
+    plan = Plan(
+        task=TASK, target="cpu-x86", language=Language.CPP, synthesizer=SynthesizerKind.TUNE, evaluations=EVALUATIONS
+    )
     return Runs(home).start(plan)
 
 

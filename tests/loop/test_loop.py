@@ -10,8 +10,8 @@ from kb.model.fact import Fact
 from kb.model.kernels import Language
 from kb.model.passages import Passage
 from kb.model.protocols import Attempt
-from kb.model.skill import Standing
-from kb.runs.journal import JOURNAL, Kind, Plan, Run, Runs
+from kb.model.skill import SkillStanding
+from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
 from tests.loop.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template
@@ -28,7 +28,7 @@ def judge(tmp_path: Path) -> FakeJudge:
     return FakeJudge(tmp_path / "judged.log")
 
 
-def start(home: Path, *, evaluations: int = 6, kind: Kind = Kind.TUNE) -> Run:
+def start(home: Path, *, evaluations: int = 6, kind: SynthesizerKind = SynthesizerKind.TUNE) -> Run:
     plan = Plan(task=TASK, target="cpu-x86", language=Language.CPP, synthesizer=kind, evaluations=evaluations)
     return Runs(home).start(plan)
 
@@ -65,7 +65,7 @@ def test_the_win_becomes_a_verified_skill_and_the_next_run_starts_from_it(
     first = start(home, evaluations=9)
     loop_of(first, home, library).optimize(TuneSynthesizer(), judge)
     (name,) = first.published
-    assert Skillbook(home, shipped=library).get(name).standing is Standing.VERIFIED
+    assert Skillbook(home, shipped=library).get(name).standing is SkillStanding.VERIFIED
 
     second = start(home, evaluations=3)
     loop_of(second, home, library).optimize(TuneSynthesizer(), judge)
@@ -146,7 +146,7 @@ def test_what_is_retrieved_next_follows_from_the_diagnosis(home: Path, library: 
 def test_a_submitted_candidate_is_judged_once_and_written_back_when_it_wins(
     home: Path, library: Path, judge: FakeJudge
 ) -> None:
-    run = start(home, kind=Kind.EXTERNAL, evaluations=2)
+    run = start(home, kind=SynthesizerKind.EXTERNAL, evaluations=2)
     loop = loop_of(run, home, library)
     first = loop.prompt(INTERFACE)
     assert (run.folder / "prompts" / "001.md").read_text() == first.text
@@ -165,7 +165,7 @@ def test_a_submitted_candidate_is_judged_once_and_written_back_when_it_wins(
 
 
 def test_asking_again_gives_the_same_prompt(home: Path, library: Path) -> None:
-    run = start(home, kind=Kind.EXTERNAL)
+    run = start(home, kind=SynthesizerKind.EXTERNAL)
     loop = loop_of(run, home, library)
     assert loop.prompt(INTERFACE).text == loop.prompt(INTERFACE).text
     assert not run.entries

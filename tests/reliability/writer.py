@@ -8,13 +8,13 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from eval.probe.reading import Device, Findings, Reading
+from eval.probe.reading import Findings, Measurement, ProbedDevice
 from kb.facts import measured as probing
 from kb.facts.profile import Verdict
 from kb.home.session import KnowledgeBase
 from kb.settings import Settings
 
-DEVICE = Device(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch",))
+DEVICE = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch",))
 
 
 def decide(kb: KnowledgeBase, key: str, number: int) -> None:
@@ -24,7 +24,7 @@ def decide(kb: KnowledgeBase, key: str, number: int) -> None:
 def probe(kb: KnowledgeBase, number: int) -> None:
     """Both readings are the number of the probe: half a sheet, or half of two, would differ."""
     readings = tuple(
-        Reading(quantity=quantity, value=number, unit="GB/s", condition=condition, samples=(number,), how="counted")
+        Measurement(quantity=quantity, value=number, unit="GB/s", condition=condition, samples=(number,), how="counted")
         for quantity, condition in (("hbm_bandwidth", "copy"), ("host_bandwidth", "to the device"))
     )
     probing.store(kb, Findings(device=DEVICE, date="2026-01-02", readings=readings, missing=()), "h200")

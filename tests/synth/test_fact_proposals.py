@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.facts.profile import Standing
+from kb.facts.profile import FactStanding
 from kb.home.session import KnowledgeBase
 from kb.settings import Settings
 from synth.anthropic import AnthropicSynthesizer
@@ -82,13 +82,13 @@ def test_proposed_facts_are_stored_cited_and_hold_only_when_accepted(
             assert fact == again
             assert (fact.target, fact.amount, fact.quote) == ("mi300x", 48 * 1024, "owns 48 KiB of scratch")
             assert kb.cite(fact.citation.id).citation.line_start == 3
-            assert standing(kb, fact.citation.id) is Standing.UNCONFIRMED
+            assert standing(kb, fact.citation.id) is FactStanding.UNCONFIRMED
 
             from kb.facts.profile import Verdict
 
             kb.factbook.decide(fact.citation.id, Verdict.ACCEPTED)
-            assert standing(kb, fact.citation.id) is Standing.HOLDS
+            assert standing(kb, fact.citation.id) is FactStanding.HOLDS
 
 
-def standing(kb: KnowledgeBase, key: str) -> Standing:
+def standing(kb: KnowledgeBase, key: str) -> FactStanding:
     return next(s.standing for s in kb.factbook.standings("mi300x") if s.fact.citation.id == key)

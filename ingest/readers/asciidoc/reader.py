@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ingest.builder import Block, Cell, DocumentBuilder, Kind, ParsedDocument
+from ingest.builder import Block, BlockKind, Cell, DocumentBuilder, ParsedDocument
 from ingest.readers.asciidoc import syntax
 from ingest.readers.asciidoc.inline import inline
 from ingest.readers.asciidoc.source import ATTRIBUTE, Attributes, expand
@@ -384,7 +384,7 @@ def _is_table(cell: RawCell) -> bool:
 
 def _flat(document: ParsedDocument, block: Block) -> str:
     text = document.text[block.start : block.end]
-    return f"`{' '.join(text.split(chr(10))[1:-1])}`" if block.kind is Kind.CODE else text
+    return f"`{' '.join(text.split(chr(10))[1:-1])}`" if block.kind is BlockKind.CODE else text
 
 
 def _grid(document: ParsedDocument) -> list[tuple[int, tuple[str, ...]]]:

@@ -10,8 +10,8 @@ from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers.html.text import (
     INLINE,
     UNSEEN_CLASSES,
-    Piece,
-    Run,
+    LineText,
+    TextFlow,
     children,
     classes,
     line_marks,
@@ -62,7 +62,7 @@ def add_html(builder: DocumentBuilder, markup: str, first_line: int) -> None:
 
 def flat_text(markup: str) -> str:
     """What a piece of HTML shows, on one line."""
-    run = Run(1)
+    run = TextFlow(1)
     run.node(parse(markup, 1))
     return run.flat()
 
@@ -72,12 +72,12 @@ class _Reader:
 
     def __init__(self, builder: DocumentBuilder, line: int) -> None:
         self._out = builder
-        self._run = Run(line)
+        self._run = TextFlow(line)
         self._depth = 0
         """Lists around the current node."""
         self._marker = ""
         """Of the list entry whose text is still to come."""
-        self._lead: list[Piece] = []
+        self._lead: list[LineText] = []
         """What the next text begins with: the term it defines, the kind of a note."""
         self._told: set[int] = set()
         """Nodes within others that came before these."""
@@ -89,7 +89,7 @@ class _Reader:
             self._furniture |= _AROUND
         title = next((child for child in children(body) if child.tag == "title"), None)
         if title is not None and not self._begins_with_title(main or body):
-            line, text = Run(1).aside(title)
+            line, text = TextFlow(1).aside(title)
             self._out.heading(1, _TITLE_SUFFIX.sub("", text), line)
         if main is None:
             self.add(body)
@@ -118,7 +118,7 @@ class _Reader:
                 self._furnish(child)
 
     def _furnish(self, node: LexborNode) -> None:
-        run = Run(self._run.line)
+        run = TextFlow(self._run.line)
         run.node(node)
         for line, text in run.lines():
             self._out.furniture(text.rstrip(";, "), line)
@@ -128,11 +128,11 @@ class _Reader:
         """Put down the text so far; its lead waits for some text, unless it is to stand `alone`."""
         lines = self._run.lines()
         if lines and self._lead and self._lead[-1].line == lines[0].line:
-            lines[0] = Piece(lines[0].line, f"{self._lead.pop().text} {lines[0].text}")
+            lines[0] = LineText(lines[0].line, f"{self._lead.pop().text} {lines[0].text}")
         if lines or alone:
             self._out.lines([*self._lead, *lines], depth=self._depth - bool(self._marker), marker=self._marker)
             self._marker, self._lead = "", []
-        self._run = Run(self._run.line)
+        self._run = TextFlow(self._run.line)
 
     def _walk(self, node: LexborNode) -> None:
         if node.mem_id in self._told or self._run.leaf(node):
@@ -177,7 +177,7 @@ class _Reader:
             for child in children(node):
                 if classes(child) & _ADMONITION_TITLES:
                     line, text = self._run.aside(child)
-                    self._lead = [Piece(line, text.removesuffix(":") + ":")]
+                    self._lead = [LineText(line, text.removesuffix(":") + ":")]
                 else:
                     self._walk(child)
             self._end_text(alone=bool(names & {"admonition", "markdown-alert"}))
@@ -226,7 +226,7 @@ class _Reader:
         self._lead = [piece for term in terms if (piece := self._run.aside(term)).text]
         if self._lead and body is not None:
             line, text = self._lead[-1]
-            self._lead[-1] = Piece(line, text.removesuffix(":") + ":")
+            self._lead[-1] = LineText(line, text.removesuffix(":") + ":")
         self._marker = "-" * bool(self._lead)
         self._depth += 1
         if body is not None:
@@ -237,7 +237,7 @@ class _Reader:
     def _labelled(self, node: LexborNode, label: LexborNode | None, *, also: Sequence[LexborNode] = ()) -> None:
         """A section of its own for `node`; `label` may stand within it."""
         self._end_text(alone=True)
-        line, text = self._run.aside(label) if label is not None else Piece(self._run.line, "")
+        line, text = self._run.aside(label) if label is not None else LineText(self._run.line, "")
         with self._out.labelled(text, line):
             for other in also:
                 self.add(other)

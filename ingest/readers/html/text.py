@@ -38,7 +38,7 @@ _BLANKS = str.maketrans("01", " \t")
 _BITS = str.maketrans(" \t", "01")
 
 
-class Piece(NamedTuple):
+class LineText(NamedTuple):
     line: int
     text: str
 
@@ -107,13 +107,13 @@ def classes(node: LexborNode) -> set[str]:
     return set((node.attributes.get("class") or "").split()) if node.is_element_node else set()
 
 
-class Run:
+class TextFlow:
     """Text as it flows, until a block ends it."""
 
     def __init__(self, line: int) -> None:
         self.line = line
         """Where the text seen last stands."""
-        self._pieces: list[Piece] = []
+        self._pieces: list[LineText] = []
         self._separator = ""
         """Goes before the next text if there is text before it."""
 
@@ -124,12 +124,12 @@ class Run:
             if self._pieces:
                 line, before = self._pieces.pop()
                 before = before.rstrip()
-                self._pieces.append(Piece(line, before + (" " if before[-1] in ":;,." else self._separator)))
+                self._pieces.append(LineText(line, before + (" " if before[-1] in ":;,." else self._separator)))
             self._separator = ""
         if text:
-            self._pieces.append(Piece(self.line, text))
+            self._pieces.append(LineText(self.line, text))
 
-    def lines(self) -> list[Piece]:
+    def lines(self) -> list[LineText]:
         """What there is to read, line by line."""
         lines: list[tuple[int, list[str]]] = []
         for line, text in self._pieces:
@@ -140,19 +140,19 @@ class Run:
                 parts.append(text)
             else:
                 lines.append((line, [text]))
-        told = [Piece(line, " ".join("".join(parts).split())) for line, parts in lines]
+        told = [LineText(line, " ".join("".join(parts).split())) for line, parts in lines]
         return [piece for piece in told if piece.text]
 
     def flat(self) -> str:
         return " ".join("".join(piece.text for piece in self._pieces).split())
 
-    def aside(self, *nodes: LexborNode) -> Piece:
+    def aside(self, *nodes: LexborNode) -> LineText:
         """All text of `nodes` on one line and where it begins; no part of this run, which goes on behind it."""
-        run = Run(self.line)
+        run = TextFlow(self.line)
         for node in nodes:
             run.node(node)
         self.line = run.line
-        return Piece(next((line for line, _ in run.lines()), run.line), run.flat())
+        return LineText(next((line for line, _ in run.lines()), run.line), run.flat())
 
     def node(self, node: LexborNode) -> None:
         """Add all that `node` shows; what is a block of its own on the page is only set apart."""

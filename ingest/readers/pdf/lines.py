@@ -48,7 +48,7 @@ P = TypeVar("P", bound=Placed)
 
 
 @dataclass(slots=True)
-class Piece:
+class GlyphRun:
     """Glyphs that stand close together on one line."""
 
     glyphs: list[Glyph]
@@ -81,8 +81,8 @@ class Sheet:
     parts: list[Placed]
 
 
-def pieces_of(glyphs: Iterable[Glyph]) -> list[Piece]:
-    pieces: list[Piece] = []
+def pieces_of(glyphs: Iterable[Glyph]) -> list[GlyphRun]:
+    pieces: list[GlyphRun] = []
     run: list[Glyph] = []
     for glyph in glyphs:
         if run and not _follows(run[-1], glyph):
@@ -99,15 +99,17 @@ def _follows(last: Glyph, glyph: Glyph) -> bool:
     return abs(glyph.y - last.y) <= 0.55 * size and -0.5 * size <= glyph.x0 - last.x1 <= _PIECE_GAP * size
 
 
-def _piece(glyphs: list[Glyph]) -> Piece:
+def _piece(glyphs: list[Glyph]) -> GlyphRun:
     size = max(g.font.size for g in glyphs)
     y = median(g.y for g in glyphs if g.font.size == size)
-    return Piece(glyphs, Box(glyphs[0].x0, y - ASCENT * size, max(g.x1 for g in glyphs), y + DESCENT * size), y, size)
+    return GlyphRun(
+        glyphs, Box(glyphs[0].x0, y - ASCENT * size, max(g.x1 for g in glyphs), y + DESCENT * size), y, size
+    )
 
 
-def rows_of(pieces: Iterable[Piece]) -> list[list[Piece]]:
+def rows_of(pieces: Iterable[GlyphRun]) -> list[list[GlyphRun]]:
     """Pieces that stand side by side, from left to right."""
-    rows: list[list[Piece]] = []
+    rows: list[list[GlyphRun]] = []
     for piece in sorted(pieces, key=lambda p: p.y):
         if rows and piece.y - rows[-1][0].y <= _tolerance(rows[-1][0], piece):
             rows[-1].append(piece)
@@ -116,13 +118,13 @@ def rows_of(pieces: Iterable[Piece]) -> list[list[Piece]]:
     return [sorted(row, key=lambda p: p.box.x0) for row in rows]
 
 
-def _tolerance(first: Piece, piece: Piece) -> float:
+def _tolerance(first: GlyphRun, piece: GlyphRun) -> float:
     """What is raised or lowered is smaller than its line."""
     small, large = sorted((first.size, piece.size))
     return _SAME_LINE * large if small > _SMALLER * large else _RAISED_LINE * small
 
 
-def lines_of(pieces: Iterable[Piece]) -> list[Line]:
+def lines_of(pieces: Iterable[GlyphRun]) -> list[Line]:
     """A line for each row."""
     rows = rows_of(pieces)
     loose = [_looseness(row) for row in rows]
@@ -138,7 +140,7 @@ def lines_of(pieces: Iterable[Piece]) -> list[Line]:
     ]
 
 
-def _line(row: list[Piece], loose: float) -> Line:
+def _line(row: list[GlyphRun], loose: float) -> Line:
     glyphs = [g for piece in row for g in piece.glyphs]
     fonts = Counter(g.font for g in glyphs)
     size, y = max((p.size, p.y) for p in row)
@@ -151,7 +153,7 @@ def _line(row: list[Piece], loose: float) -> Line:
     return Line(text, box, y, font, pitch)
 
 
-def _looseness(row: list[Piece]) -> float:
+def _looseness(row: list[GlyphRun]) -> float:
     """The space between letters that are set apart."""
     glyphs = [g for piece in row for g in piece.glyphs]
     space = median(b.x0 - a.x1 for a, b in pairwise(glyphs)) if len(glyphs) >= _FEW else 0.0

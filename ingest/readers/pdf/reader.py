@@ -15,8 +15,8 @@ import pypdfium2.raw as raw
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers.pdf.lines import (
+    GlyphRun,
     Line,
-    Piece,
     Placed,
     Sheet,
     Style,
@@ -105,8 +105,8 @@ def _sheet(page: Page) -> Sheet:
     parts: list[Placed] = []
     pieces: list[Placed] = [*pieces_of(glyphs), *grids, *figures[:1]]
     for flow in flows(pieces):
-        lines = lines_of(p for p in flow if isinstance(p, Piece))
-        others = [p for p in flow if not isinstance(p, Piece)]
+        lines = lines_of(p for p in flow if isinstance(p, GlyphRun))
+        others = [p for p in flow if not isinstance(p, GlyphRun)]
         parts += sorted([*lines, *others], key=lambda p: p.box.y1 if isinstance(p, Line) else p.box.y0)
     parts += lines_of(pieces_of(page.turned))
     return Sheet(page.number, page.area, parts)

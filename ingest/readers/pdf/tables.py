@@ -8,7 +8,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from ingest.readers.pdf.lines import Line, Piece, flows, lines_of, pieces_of, rows_of
+from ingest.readers.pdf.lines import GlyphRun, Line, flows, lines_of, pieces_of, rows_of
 from ingest.readers.pdf.page import THIN, Box, Fill, Font, Glyph, Page
 
 _SNAP = 3.0
@@ -176,7 +176,7 @@ def _aligned(box: Box, glyphs: list[Glyph], below_header: float) -> Grid | None:
         return None
     xs = [box.x0, *(start for start, _ in columns[1:]), box.x1]
     ys = [box.y0]
-    by_place: dict[tuple[int, int], list[Piece]] = defaultdict(list)
+    by_place: dict[tuple[int, int], list[GlyphRun]] = defaultdict(list)
     last = rows[0][0]
     for row in rows:
         goes_on = row[0].box.x0 >= xs[1] and row[0].y - last.y <= _LINE_STEP * row[0].size and len(ys) > 1
