@@ -46,9 +46,9 @@ def beside_the_vendor(findings: dict) -> list[dict]:
     """Each reading that the vendor states too, with the ratio of measured to stated."""
     import tempfile
 
-    from eval.probe.reading import Findings
     from kb.facts.measured import compare, stated_facts, target_of
     from kb.home.knowledge import Knowledge
+    from kb.model.measurement import Findings
     from kb.settings import Settings
 
     found = Findings.model_validate(findings)

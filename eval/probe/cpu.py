@@ -16,7 +16,8 @@ import torch
 from eval.languages.cpp_model import FLAGS
 from eval.machine import compilers, processor
 from eval.probe.parts import MIB, bandwidth, product_peak, torch_product
-from eval.probe.reading import Extent, Measurement, ProbedDevice, Step, sampled, timed, wall_clock
+from eval.probe.sampling import Extent, Step, sampled, timed, wall_clock
+from kb.model.measurement import Measurement, ProbedDevice
 
 EXTENT = Extent(
     copied_bytes=(64 * MIB, 256 * MIB, 512 * MIB), matrix_sizes=(1024, 2048), batch_s=0.05, rounds=11, step_s=5

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import torch
 
-from eval.probe.reading import Call, Clock, Extent, Measurement, sampled, timed
+from eval.probe.sampling import Call, Clock, Extent, sampled, timed
+from kb.model.measurement import Measurement
 
 MIB = 1 << 20
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from types import ModuleType
 
-from eval.probe.reading import Extent, Findings, Measurement, ProbedDevice
+from eval.probe.sampling import Extent
+from kb.model.measurement import Findings, Measurement, ProbedDevice
 
 
 def device_here(*, cpu: bool = False) -> ProbedDevice:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import computed_field
 
-from eval.probe.reading import Findings, Measurement, ProbedDevice
 from kb.catalog import storage_errors
 from kb.errors import FactError, StoreError, TargetError
 from kb.facts.quantities import quantities
 from kb.model.base import Frozen
 from kb.model.fact import Fact
+from kb.model.measurement import Findings, Measurement, ProbedDevice
 from kb.model.records import Form, Trust
 from kb.targets import Targets
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from eval.probe.reading import Findings, Measurement, ProbedDevice
 from kb.errors import ReadOnlyError, TargetError
 from kb.facts.measured import compare, stated_facts, store, target_of
 from kb.home.knowledge import Knowledge
 from kb.model.fact import Fact
+from kb.model.measurement import Findings, Measurement, ProbedDevice
 from kb.model.passages import Citation
 from kb.model.records import Form, Trust
 from kb.targets import Targets

@@ -8,10 +8,10 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from eval.probe.reading import Findings, Measurement, ProbedDevice
 from kb.facts import measured as probing
 from kb.facts.profile import Verdict
 from kb.home.session import KnowledgeBase
+from kb.model.measurement import Findings, Measurement, ProbedDevice
 from kb.settings import Settings
 
 DEVICE = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch",))
