@@ -14,7 +14,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from kb.errors import TargetError
-from kb.model.target import Target
+from kb.model.target import Isa, Target
 
 ROOT = "any"
 
@@ -107,9 +107,9 @@ class Targets:
         """The target and its ancestors, nearest first, `any` last."""
         return self._lineages[self.get(name).name]
 
-    def isa(self, name: str) -> str:
-        """What a compiler calls the target; empty when kb knows no compiler for it."""
-        return next((isa for t in self.lineage(name) if (isa := self._by_name[t].isa)), "")
+    def isa(self, name: str) -> Isa | None:
+        """What a compiler calls the target; None when kb knows no compiler for it."""
+        return next((isa for t in self.lineage(name) if (isa := self._by_name[t].isa)), None)
 
     @property
     def families(self) -> frozenset[str]:

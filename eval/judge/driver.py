@@ -16,6 +16,7 @@ from kb.errors import JudgeError
 from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
+from kb.model.target import Isa
 
 BACKENDS = ("cpu", "cuda", "hip")
 CALL_S = 60.0
@@ -45,13 +46,13 @@ class LocalJudge:
         task: Task,
         *,
         target: str,
-        isa: str,
+        isa: Isa | None,
         facts: Sequence[Fact],
         cache: Path,
         call_s: float = CALL_S,
         guards: Iterable[Guard] = ALL_GUARDS,
     ) -> None:
-        if isa.partition(" ")[0] not in BACKENDS:
+        if isa is None or isa.backend not in BACKENDS:
             raise JudgeError(
                 f"kb knows no compiler for {target}, so nothing can be judged for it",
                 hint="name a target that has one, such as mi300x, h200 or cpu-x86",
@@ -68,7 +69,7 @@ class LocalJudge:
         os.close(questions[0])
         os.close(answers[1])
         setup = {
-            "task": task.model_dump(), "target": target, "isa": isa, "call_s": call_s,
+            "task": task.model_dump(), "target": target, "isa": str(isa), "call_s": call_s,
             "facts": [f.model_dump(mode="json") for f in facts], "guards": sorted(guards),
         }  # fmt: skip
         try:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -32,6 +33,7 @@ from kb.errors import FactError, JudgeError, KbError, TaskError
 from kb.model.evidence import CaseResult, Evidence, Grade, KernelScreen, Outcome, Timing
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Language, Task
+from kb.model.target import Isa
 
 MEASURED_ELEMENTS = (1 << 22, 1 << 14)
 """Most elements of all tensors in the smaller cases of a candidate that runs natively."""
@@ -54,7 +56,7 @@ class TaskJudge:
         self,
         task: Task,
         target: str,
-        isa: str,
+        isa: Isa,
         facts: list[Fact],
         *,
         call_s: float,
@@ -71,10 +73,7 @@ class TaskJudge:
         found: dict[str, Any] = {}
         results: list[CaseResult] = []
         try:
-            if self.isa.startswith("cpu "):
-                found = self._measured(candidate, results)
-            else:
-                found = self._screened(candidate, results)
+            found = self._measured(candidate, results) if self.isa.is_cpu else self._screened(candidate, results)
         except Fault as fault:
             found = {"outcome": Outcome(fault.outcome), "detail": fault.detail}
         return Evidence(
@@ -132,7 +131,7 @@ class TaskJudge:
         with trial.worker() as worker:
             answer = worker.ask(
                 "cross_compile",
-                isa=self.isa,
+                isa=asdict(self.isa),
                 arguments=self.reference.arguments,
                 state=[spec.model_dump() for spec in self.interface.state],
                 inputs=[spec.model_dump() for spec in inputs],
@@ -143,7 +142,7 @@ class TaskJudge:
 
     @cached_property
     def _cases(self) -> list[Case]:
-        native = self.isa.startswith("cpu ")
+        native = self.isa.is_cpu
         limits = MEASURED_ELEMENTS if native else INTERPRETED_ELEMENTS
         chosen = [smaller_sizes(self.task, elements=n, odd=odd) for n, odd in zip(limits, (True, False), strict=True)]
         found = [
@@ -168,7 +167,7 @@ class TaskJudge:
         return Baselines(self.reference)
 
     def _compiler(self, language: Language) -> str:
-        architecture = self.isa.split()[1]
+        architecture = self.isa.architecture
         if architecture != platform.machine().replace("AMD64", "x86_64"):
             raise JudgeError(
                 f"{self.target} kernels are timed on a {architecture} machine; this is {platform.machine()}",
@@ -204,7 +203,7 @@ def _judge_of(question: Mapping[str, Any]) -> TaskJudge:
     return TaskJudge(
         Task.model_validate(question["task"]),
         question["target"],
-        question["isa"],
+        Isa.parse(question["isa"]),
         [Fact.model_validate(f) for f in question["facts"]],
         call_s=question["call_s"],
         guards=frozenset(Guard(g) for g in question["guards"]),

@@ -17,11 +17,11 @@ def skip_autotuning() -> None:
     Autotuner._bench = lambda *_, **__: [0.0]  # noqa: SLF001 - Triton has no switch for it
 
 
-def compile_kernels(isa: str, call: Callable[[], object], folder: Path) -> list[dict[str, Any]]:
+def compile_kernels(isa: dict[str, Any], call: Callable[[], object], folder: Path) -> list[dict[str, Any]]:
     """Run `call` with each launch of a Triton kernel replaced by its compilation; grids are not evaluated.
 
     Args:
-        isa: Backend, architecture and lanes of a wavefront, as Triton names them: `hip gfx942 64`, `cuda 90 32`.
+        isa: `backend`, `architecture` and `lanes` of a wavefront, as Triton names them: see kb.model.target.Isa.
         call: Runs a candidate's forward; tensors of the real shapes on the meta device are enough.
         folder: Takes the assembly: `0-name.amdgcn`; for NVIDIA `0-name.ptx`, `0-name.cubin` and `0-name.sass`, which
             holds the disassembly and the resource usage.
@@ -70,19 +70,21 @@ def compile_kernels(isa: str, call: Callable[[], object], folder: Path) -> list[
 class _Driver:
     """Stands in for the driver of a chip that is not here: tells the compiler its target, and can do no more."""
 
-    def __init__(self, isa: str) -> None:
+    def __init__(self, isa: dict[str, Any]) -> None:
         from triton.backends.compiler import GPUTarget
 
-        backend, architecture, lanes = isa.split()
-        self._isa = isa
-        self._target = GPUTarget(backend, int(architecture) if architecture.isdigit() else architecture, int(lanes))
+        architecture = isa["architecture"]
+        self._device = " ".join(map(str, isa.values()))
+        self._target = GPUTarget(
+            isa["backend"], int(architecture) if architecture.isdigit() else architecture, isa["lanes"]
+        )
 
     def get_current_target(self) -> Any:
         return self._target
 
     def get_current_device(self) -> str:
         """Kernels keep what they compiled by device; so each target has its own."""
-        return self._isa
+        return self._device
 
     def get_current_stream(self, device: object) -> int:
         return 0

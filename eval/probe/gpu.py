@@ -39,13 +39,13 @@ REPORTED = (
 """Quantity, its name in torch's device properties, unit, condition."""
 WORKGROUP_MEMORY = {
     "cuda": ("lds_size", "shared_memory_per_block_optin", "KiB", "per workgroup, opt-in"),
-    "rocm": ("lds_size", "shared_memory_per_block", "KiB", "per workgroup"),
+    "hip": ("lds_size", "shared_memory_per_block", "KiB", "per workgroup"),
 }
 
 
 def device() -> ProbedDevice:
     properties = _properties()
-    backend = "rocm" if torch.version.hip else "cuda"
+    backend = "hip" if torch.version.hip else "cuda"
     architecture = (
         properties.gcnArchName.partition(":")[0] if torch.version.hip else f"sm_{properties.major}{properties.minor}"
     )
@@ -88,7 +88,7 @@ def event_clock(call: Call, count: int) -> float:
 
 def _reported() -> list[Measurement]:
     properties = _properties()
-    rows = (*REPORTED, WORKGROUP_MEMORY["rocm" if torch.version.hip else "cuda"])
+    rows = (*REPORTED, WORKGROUP_MEMORY["hip" if torch.version.hip else "cuda"])
     return [
         Measurement(
             quantity=quantity,

@@ -20,6 +20,7 @@ from kb.model.base import Frozen
 from kb.model.evidence import Finding, KernelScreen, Outcome
 from kb.model.fact import Fact
 from kb.model.records import Form, Trust
+from kb.model.target import Isa
 
 MAX_ASSEMBLY_BYTES = 1 << 25
 MAX_KINDS = 100
@@ -83,7 +84,7 @@ class Vendor(NamedTuple):
     """Count wavefronts per SIMD unit; per compute unit otherwise."""
 
 
-def screen_kernel(record: Mapping[str, Any], folder: Path, isa: str, facts: Sequence[Fact]) -> KernelScreen:
+def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequence[Fact]) -> KernelScreen:
     """What the compiler made of one kernel, beside what the documents allow.
 
     Args:
@@ -102,8 +103,7 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: str, facts: Sequ
         raise Fault(
             Outcome.FORGED, f"no record of a kernel, {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
         ) from error
-    backend, _, lanes = isa.split()
-    vendor = VENDORS[backend]
+    vendor, lanes = VENDORS[isa.backend], isa.lanes or 1
     text = _read(folder / kernel.assembly)
     if (usage := vendor.usage(text, kernel.kernel)) is None:
         raise Fault(Outcome.FORGED, f"{kernel.assembly} does not say what {kernel.kernel} uses")
@@ -111,10 +111,10 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: str, facts: Sequ
     instructions = Counter(m[1] for m in vendor.instruction.finditer(text))
     matrix, memory = _kept(instructions, vendor.matrix), _kept(instructions, vendor.memory)
     needs = Needs(kernel.num_warps, usage.vector_registers, usage.scalar_registers, scratchpad_bytes)
-    resident, occupancy_finding = _occupancy(needs, int(lanes), vendor, facts)
+    resident, occupancy_finding = _occupancy(needs, lanes, vendor, facts)
     findings = (
         _limit("scratchpad", scratchpad_bytes, " B", facts, vendor.scratchpad),
-        _limit("workgroup size", kernel.num_warps * int(lanes), "", facts, ("max_workgroup_size",)),
+        _limit("workgroup size", kernel.num_warps * lanes, "", facts, ("max_workgroup_size",)),
         _limit("registers", usage.vector_registers, "", facts, vendor.registers),
         _spills(usage),
         occupancy_finding,

@@ -1,8 +1,8 @@
 """Confines the process that runs it and then becomes another program: `python -I sandbox.py LIMITS -- COMMAND...`.
 
 Standard library only, and no import of kb: it runs before anything else does, under `python -I`. LIMITS is JSON, see
-`SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (everything else that
-leaves the process), and gives up root's capabilities. Neither needs root.
+`SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (everything else
+that leaves the process), and gives up root's capabilities. Neither needs root.
 
 System call numbers: include/uapi/asm-generic/unistd.h (aarch64) and arch/x86/entry/syscalls/syscall_64.tbl of the Linux
 source; Landlock: include/uapi/linux/landlock.h; the filter: include/uapi/linux/{seccomp,filter,audit}.h.

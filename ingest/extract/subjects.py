@@ -47,7 +47,7 @@ class Subjects:
         """The families that the target of the document belongs to."""
         self._targets = targets
         family = targets.family(own)
-        foreign = {t.name for t in targets if targets.isa(t.name).startswith("cpu ")} - family
+        foreign = {t.name for t in targets if (isa := targets.isa(t.name)) and isa.is_cpu} - family
         self._finder = targets.finder(t.name for t in targets if t.name not in foreign | {ROOT})
         self._family = family
         self._makers = {t.name for t in targets if t.parent == ROOT} - family

@@ -33,7 +33,8 @@ def probe(
     from kb.facts.measured import compare, stated_facts, store, target_of
 
     with open_knowledge() as kb:
-        cpu = target is not None and kb.targets.isa(target).startswith("cpu ")
+        isa = kb.targets.isa(target) if target else None
+        cpu = isa is not None and isa.is_cpu
         device = device_here(cpu=cpu)
         name = kb.targets.get(target).name if target else target_of(kb.targets, device)
         with progress_bar("measuring", quiet=as_json) as progress:

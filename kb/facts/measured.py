@@ -17,6 +17,7 @@ from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.measurement import Findings, Measurement, ProbedDevice
 from kb.model.records import Form, Trust
+from kb.model.target import CPU, Isa
 from kb.targets import Targets
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def target_of(targets: Targets, device: ProbedDevice) -> str:
     Raises:
         TargetError: there is none.
     """
-    found = _cpu_targets(targets, device) if device.backend == "cpu" else _gpu_targets(targets, device)
+    found = _cpu_targets(targets, device) if device.backend == CPU else _gpu_targets(targets, device)
     if not found:
         raise TargetError(
             f"no target is known for {device.name} ({device.architecture})",
@@ -76,17 +77,17 @@ def target_of(targets: Targets, device: ProbedDevice) -> str:
 
 
 def _cpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
-    families = [t.name for t in targets if t.isa == f"cpu {device.architecture}"]
+    families = [t.name for t in targets if t.isa == Isa(CPU, device.architecture)]
     known = {name for family in families for name in targets.scope(family)}
     return families + [name for flag, name in CPU_FEATURES.items() if flag in device.features and name in known]
 
 
 def _gpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
     """By name; by architecture only what holds for all chips that have it."""
-    family = targets.find(device.backend)
+    family = next((targets.lineage(t.name)[-2] for t in targets if t.isa and t.isa.backend == device.backend), None)
     if family is None:
         return []
-    found = [family.name, *targets.named_below(family.name, device.name)]
+    found = [family, *targets.named_below(family, device.name)]
     if architecture := targets.find(device.architecture):
         above = targets.lineage(architecture.name)
         speaks_for_all = targets.scope(architecture.name) - set(above) or architecture.name == re.sub(

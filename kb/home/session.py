@@ -140,8 +140,8 @@ class KnowledgeBase(Knowledge):
 
     def _languages(self, target: str) -> tuple[Language, ...]:
         """What kernels for a target may be written in, the usual one first."""
-        on_cpu = self.targets.isa(target).startswith("cpu ")
-        return (Language.CPP, Language.TORCH) if on_cpu else (Language.TRITON,)
+        isa = self.targets.isa(target)
+        return (Language.CPP, Language.TORCH) if isa and isa.is_cpu else (Language.TRITON,)
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
         """The same question in other words, by the model that the settings name: to be searched together with it.

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from kb.model.base import Frozen
 from kb.model.kernels import Language, digest_of
+from kb.model.target import IsaText
 
 WIN_MARGIN = 1.03
 """A win's speed-up must exceed this at the lower end of its interval, so that noise is not sold as a win."""
@@ -144,7 +145,7 @@ class KernelScreen(Frozen):
     """A Triton kernel as compiled for the target. Nothing here is a time."""
 
     kernel: str
-    isa: str
+    isa: IsaText
     num_warps: int
     registers: int
     """Vector registers per lane."""

@@ -11,7 +11,7 @@ class ProbedDevice(Frozen):
 
     name: str
     """As its driver or the system calls it."""
-    backend: Literal["cuda", "rocm", "cpu"]
+    backend: Literal["cuda", "hip", "cpu"]
     architecture: str
     """As compilers call it: `sm_90`, `gfx942`, `x86_64`."""
     features: tuple[str, ...] = ()

@@ -1,8 +1,47 @@
-"""A chip or a family of chips."""
+"""A chip or a family of chips, and what compilers call it."""
 
-from pydantic import Field
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from kb.model.base import Frozen
+
+CPU = "cpu"
+"""Backend of the system's own compiler; all others are named as Triton names them (`cuda`, `hip`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Isa:
+    """What a compiler calls a target. Written `hip gfx942 64`, `cuda 90 32` or `cpu x86_64`."""
+
+    backend: str
+    architecture: str
+    lanes: int | None = None
+    """Threads of a wavefront or warp; None on a CPU."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Raises ValueError when `text` is not backend, architecture and, unless for a CPU, the number of lanes."""
+        match text.split():
+            case [backend, architecture] if backend == CPU:
+                return cls(backend, architecture)
+            case [backend, architecture, lanes] if backend != CPU and lanes.isdecimal():
+                return cls(backend, architecture, int(lanes))
+        raise ValueError(f"{text!r} is not a backend, an architecture and a number of lanes")
+
+    def __str__(self) -> str:
+        return " ".join(str(part) for part in (self.backend, self.architecture, self.lanes) if part is not None)
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.backend == CPU
+
+
+IsaText = Annotated[
+    Isa, BeforeValidator(lambda isa: Isa.parse(isa) if isinstance(isa, str) else isa), PlainSerializer(str)
+]
+"""An `Isa` that files and JSON hold as text."""
 
 
 class Target(Frozen):
@@ -13,6 +52,5 @@ class Target(Frozen):
     """None for the root `any` alone."""
     title: str = ""
     aliases: tuple[str, ...] = ()
-    isa: str = ""
-    """What a compiler calls it: `hip gfx942 64` and `cuda 90 32` for Triton (architecture, lanes of a wavefront),
-    `cpu x86_64` for the system compiler. Descendants inherit it."""
+    isa: IsaText | None = None
+    """Descendants inherit it. None: kb knows no compiler for it, unless an ancestor has one."""

@@ -56,9 +56,9 @@ LDS = reading("lds_size", 227, "KiB", "per workgroup, opt-in")
         (device("NVIDIA GeForce RTX 5090", "cuda", "sm_120"), "sm120"),
         (device("NVIDIA GeForce RTX 3090", "cuda", "sm_86"), "nvidia"),
         (device("Tesla M4", "cuda", "sm_52"), "nvidia"),  # an Apple M4 it is not
-        (device("AMD Instinct MI300X", "rocm", "gfx942"), "mi300x"),
-        (device("AMD Instinct MI308X", "rocm", "gfx942"), "gfx942"),
-        (device("AMD Radeon RX 7900 XTX", "rocm", "gfx1100"), "amd"),
+        (device("AMD Instinct MI300X", "hip", "gfx942"), "mi300x"),
+        (device("AMD Instinct MI308X", "hip", "gfx942"), "gfx942"),
+        (device("AMD Radeon RX 7900 XTX", "hip", "gfx1100"), "amd"),
         (device("AMD EPYC 9654", "cpu", "x86_64", "sse", "avx2", "avx512f"), "x86-avx512"),
         (device("Intel Xeon", "cpu", "x86_64", "avx512f", "amx_tile"), "x86-amx"),
         (device("AMD EPYC 7763", "cpu", "x86_64", "avx2"), "cpu-x86"),

@@ -18,8 +18,8 @@ from eval.probe import cpu as probe_cpu  # noqa: E402
 from eval.probe import gpu as probe_gpu  # noqa: E402
 from eval.probe import parts as probe_parts  # noqa: E402
 from eval.probe.prober import probe  # noqa: E402
-from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Step, sampled
-from kb.model.measurement import Findings, Measurement
+from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Step, sampled  # noqa: E402
+from kb.model.measurement import Findings, Measurement  # noqa: E402
 from kb.model.units import unit_of  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)
@@ -184,7 +184,7 @@ def test_a_gpu_is_named_by_its_driver_and_its_compilers(monkeypatch: pytest.Monk
     monkeypatch.setattr(probe_gpu, "_properties", lambda: amd)
 
     assert (nvidia.name, nvidia.backend, nvidia.architecture) == ("NVIDIA H200", "cuda", "sm_90")
-    assert (probe_gpu.device().backend, probe_gpu.device().architecture) == ("rocm", "gfx942")
+    assert (probe_gpu.device().backend, probe_gpu.device().architecture) == ("hip", "gfx942")
 
 
 def test_the_precision_of_float32_is_as_it_was_after_a_product() -> None:
