@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from eval.reference import Reference, Tensors, as_tuple, integer_constants
-from eval.worker.memory import same_bits
+from eval.reference import Reference, Tensors, as_tuple, integer_constants, same_bits
 from kb.errors import TaskError
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Interface, Task

@@ -180,6 +180,15 @@ def as_tuple(result: Any) -> Tensors:
     return outputs
 
 
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors of one shape and type hold the same, bit for bit."""
+    return not a.numel() or torch.equal(_bytes(a), _bytes(b))
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
 def _argument_names(model: torch.nn.Module, count: int) -> list[str]:
     code = model.forward.__code__
     names = list(code.co_varnames[1 : code.co_argcount])

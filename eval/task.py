@@ -1,15 +1,14 @@
-"""Reads tasks and candidates from files. Nothing is executed here."""
+"""Reads tasks from files. Nothing is executed here."""
 
 import ast
 import re
 from pathlib import Path
 
-from kb.errors import CandidateError, KbError, TaskError
-from kb.model.kernels import Candidate, Language, Task
+from kb.errors import KbError, TaskError
+from kb.model.kernels import Task
 
 TASK_NAMES = ("Model", "get_inputs", "get_init_inputs")
 MAX_SOURCE_BYTES = 1 << 20
-CANDIDATE_SUFFIXES = (".py", ".cpp", ".cc")
 
 
 def load_task(path: Path) -> Task:
@@ -31,21 +30,6 @@ def load_task(path: Path) -> Task:
         )
     name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
     return Task(name=name or "task", source=source)
-
-
-def load_candidate(path: Path, language: Language | None = None) -> Candidate:
-    """A candidate; its language is told by the file unless it is given.
-
-    Raises:
-        CandidateError: there is no such file, or its ending is none of a candidate's.
-    """
-    if path.suffix not in CANDIDATE_SUFFIXES:
-        raise CandidateError(
-            f"{path} is not a candidate: its name ends in {path.suffix or 'nothing'}",
-            hint=f"candidates end in {', '.join(CANDIDATE_SUFFIXES)}",
-        )
-    source = read_source(path, CandidateError)
-    return Candidate(language=language or Language.of(path.suffix, source), source=source)
 
 
 def read_source(path: Path, error_type: type[KbError]) -> str:

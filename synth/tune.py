@@ -49,7 +49,7 @@ def _templates(request: Request) -> list[Skill]:
     """The skills to try, best first; of those that differ in parameters alone the first."""
     by_template: dict[str, Skill] = {}
     for skill in request.skills:
-        if skill.candidate.language is request.language:
+        if skill.candidate.language == request.language.name:
             by_template.setdefault(skill.candidate.template_digest, skill)
     return list(by_template.values())
 

@@ -11,11 +11,10 @@ from typing import Any
 import torch
 
 from eval.cases import Case, given_case
+from eval.fault import Fault
 from eval.machine import cpu_seconds
 from eval.reference import Reference
 from eval.timing import clocks_agree, session_of
-from eval.worker.fault import Fault
-from eval.worker.memory import SharedTensors
 from eval.worker.process import Guard, WorkerProcess
 from eval.worker.trial import Trial
 from kb.model.evidence import WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
@@ -89,11 +88,11 @@ def _session(trial: Trial, baselines: Baselines) -> Session:
         costs_s = [_asking_s(worker, count, len(case.expected), count * call_s) for _ in range(REHEARSALS)]
         asking_s = median(costs_s)
         trial.build(worker, reference, case)
-        trial.send_inputs(worker, SharedTensors(worker.memory, [case.inputs]))
+        trial.send_inputs(worker, trial.memory.share(worker, [case.inputs]))
         trial.run(worker, 1)
         trial.run(worker, 1)
         sets = _fresh(reference, count)
-        shared = SharedTensors(worker.memory, sets)
+        shared = trial.memory.share(worker, sets)
         trial.send_inputs(worker, shared)
 
         def baseline_batch() -> tuple[float, list[Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from eval.devices.registry import device_for
 from eval.timing import REUSED_MEMORY
 from eval.worker.channel import Channel, Message, NotAMessage
 from eval.worker.process import ALL_GUARDS, Guard
@@ -18,7 +19,6 @@ from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
 from kb.model.target import Isa
 
-BACKENDS = ("cpu", "cuda", "hip")
 CALL_S = 60.0
 """Longest time for one build or call of a candidate."""
 ANSWER_S = 900.0
@@ -52,11 +52,7 @@ class LocalJudge:
         call_s: float = CALL_S,
         guards: Iterable[Guard] = ALL_GUARDS,
     ) -> None:
-        if isa is None or isa.backend not in BACKENDS:
-            raise JudgeError(
-                f"kb knows no compiler for {target}, so nothing can be judged for it",
-                hint="name a target that has one, such as mi300x, h200 or cpu-x86",
-            )
+        device_for(isa, target)
         if sys.platform != "linux":
             raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
         questions, answers = os.pipe(), os.pipe()

@@ -12,8 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from eval.fault import Fault
 from eval.worker.channel import Message
-from eval.worker.fault import Fault
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 ALIGNMENT = 64
@@ -96,6 +96,9 @@ class CppModel:
         copy = self._allocated(spec)
         ctypes.memmove(copy.data, tensor.data, _size_bytes(spec))
         return copy
+
+
+load = CppModel
 
 
 def _compile(folder: Path, compiler: str) -> Path:

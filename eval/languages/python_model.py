@@ -1,16 +1,15 @@
-"""A `triton` or `torch` candidate inside the worker: a module that defines `ModelNew`."""
+"""A candidate in Python inside the worker: a module that defines `ModelNew`."""
 
 import importlib.util
-import mmap
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 from typing import Any
 
+from eval.fault import Fault
 from eval.worker.channel import Message
-from eval.worker.fault import Fault
+from eval.worker.mapping import mapped
 
 
 class PythonModel:
@@ -20,10 +19,6 @@ class PythonModel:
         import torch
 
         torch.set_grad_enabled(False)
-        if question["language"] == "triton":
-            from eval.languages.cross_compile import skip_autotuning
-
-            skip_autotuning()
         self._memory = memory
         state = mapped(memory, question["state"])
         named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
@@ -55,6 +50,9 @@ class PythonModel:
         }
 
 
+load = PythonModel
+
+
 def import_candidate(folder: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("candidate", folder / "candidate.py")
     if spec is None or spec.loader is None:
@@ -83,42 +81,6 @@ def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> An
         )
     model.load_state_dict(state)
     return model
-
-
-def cross_compile(folder: Path, question: Message) -> list[Message]:
-    """Compile the kernels that the candidate launches at the sizes in `question`; see eval.languages.cross_compile."""
-    import torch
-
-    from eval.languages.cross_compile import compile_kernels
-
-    torch.set_grad_enabled(False)
-
-    def on_meta(spec: Message) -> Any:
-        return torch.empty(spec["shape"], dtype=getattr(torch, spec["dtype"]), device="meta")
-
-    def call() -> object:
-        with torch.device("meta"):
-            model = build(
-                import_candidate(folder), question["arguments"], {s["name"]: on_meta(s) for s in question["state"]}
-            )
-        return model(*[s["value"] if "value" in s else on_meta(s) for s in question["inputs"]])
-
-    return compile_kernels(question["isa"], call, folder)
-
-
-def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
-    """Tensors over the pages of a handle; each spec has its `offset` there."""
-    import torch
-
-    places = []
-    for spec in specs:
-        dtype = getattr(torch, spec["dtype"])
-        size = torch.Size(spec["shape"]).numel() * dtype.itemsize
-        places.append((slice(spec["offset"], spec["offset"] + size), dtype, spec["shape"]))
-    if not (end := max((place.stop for place, _, _ in places), default=0)):
-        return [torch.empty(shape, dtype=dtype) for _, dtype, shape in places]
-    pages = torch.frombuffer(mmap.mmap(memory, end), dtype=torch.uint8)
-    return [pages[place].view(dtype).view(shape) for place, dtype, shape in places]
 
 
 def _layout(output: Any) -> Message:

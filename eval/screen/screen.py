@@ -14,8 +14,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from eval.fault import Fault
 from eval.screen.occupancy import REGISTER_BYTES, ComputeUnit, Needs, occupancy
-from eval.worker.fault import Fault
 from kb.model.base import Frozen
 from kb.model.evidence import Finding, KernelScreen, Outcome
 from kb.model.fact import Fact

@@ -16,8 +16,10 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field, NonNegativeInt
 
-from eval.languages.python_model import mapped
+from eval.reference import same_bits
 from eval.worker.channel import Message
+from eval.worker.mapping import mapped
+from eval.worker.process import WorkerProcess
 from kb.errors import JudgeError
 from kb.model.base import Frozen
 
@@ -88,15 +90,6 @@ class SharedTensors:
         return all(same_bits(page, value) for page, value in pairs if isinstance(page, torch.Tensor))
 
 
-def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors of one shape and type hold the same, bit for bit."""
-    return not a.numel() or torch.equal(_bytes(a), _bytes(b))
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
-
-
 def read_tensor(pid: int, pointer: int, layout: Layout) -> torch.Tensor:
     """A copy of a tensor in another process's memory.
 
@@ -153,3 +146,19 @@ def _read(pid: int, pointer: int, into: torch.Tensor) -> None:
         if count <= 0:
             raise ValueError(f"nothing can be read at {pointer:#x}")
         done += count
+
+
+class HostMemory:
+    """Hands tensors over in memory of this machine: inputs on shared pages, outputs read where they lie."""
+
+    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
+        """Put arguments where the worker sees them, in place of what was there."""
+        return SharedTensors(worker.memory, sets)
+
+    def read(self, worker: WorkerProcess, pointer: int, layout: Layout) -> torch.Tensor:
+        """A copy of an output. Raises what `read_tensor` raises."""
+        return read_tensor(worker.pid, pointer, layout)
+
+    def lies_in_inputs(self, worker: WorkerProcess, pointer: int, size_bytes: int) -> bool:
+        """Whether any part of an output is memory that was shared. Raises ProcessLookupError: the worker is gone."""
+        return lies_in(worker.pid, pointer, size_bytes, worker.memory)

@@ -10,15 +10,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from eval.fault import Fault
 from eval.worker.channel import Channel, Message, NotAMessage
-from eval.worker.fault import Fault
+from eval.worker.language import JudgedLanguage
 from eval.worker.sandbox import SandboxLimits
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
@@ -78,6 +79,7 @@ class WorkerProcess:
     def __init__(
         self,
         candidate: Candidate,
+        language: JudgedLanguage,
         *,
         level: int,
         call_s: float,
@@ -85,11 +87,12 @@ class WorkerProcess:
         environment: Mapping[str, str],
     ) -> None:
         self._call_s, self._guards = call_s, guards
+        self._readable = (str(language.adapter), *language.readable())
         self.folder, self._lock = _new_folder()
         self.memory = _new_memory()
         self.answer_s = 0.0
         self._stopped_at_cpu_s: float | None = None
-        (self.folder / f"candidate{candidate.language.suffix}").write_text(candidate.source, encoding="utf-8")
+        (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
         self._log = (self.folder / "log").open("w+b")
         ours, theirs = os.pipe(), os.pipe()
         self._channel = Channel(theirs[0], ours[1])
@@ -106,7 +109,7 @@ class WorkerProcess:
         worker = [*python, str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
         if level == 0:
             return worker
-        limits = limits_of(self.folder, level=level, call_s=self._call_s)
+        limits = limits_of(self.folder, level=level, call_s=self._call_s, readable=self._readable)
         return [*python, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *worker]
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
@@ -268,13 +271,14 @@ class WorkerProcess:
         _remove(self.folder, self._lock)
 
 
-def limits_of(folder: Path, *, level: int, call_s: float) -> SandboxLimits:
+def limits_of(folder: Path, *, level: int, call_s: float, readable: Sequence[str] = ()) -> SandboxLimits:
     """What a worker in a folder may read and write, and how much."""
     return SandboxLimits(
         level=level,
         listable=[str(PACKAGE.parent)],
         readable=[
             *SYSTEM,
+            *readable,
             str(PACKAGE),
             sys.prefix,
             sys.base_prefix,

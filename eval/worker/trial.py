@@ -8,14 +8,15 @@ import torch
 from pydantic import Field, ValidationError
 
 from eval.cases import Case
-from eval.reference import Reference
+from eval.fault import Fault
+from eval.reference import Reference, same_bits
 from eval.timing import REUSED_MEMORY
-from eval.worker.fault import Fault
-from eval.worker.memory import Layout, Pointer, SharedTensors, lies_in, read_tensor, same_bits
+from eval.worker.language import JudgedLanguage
+from eval.worker.memory import HostMemory, Layout, Pointer, SharedTensors
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
-from kb.model.kernels import Candidate, Language
+from kb.model.kernels import Candidate
 
 SETTLE_S = 0.05
 """How long an output is watched for changes after the call has returned."""
@@ -37,20 +38,22 @@ class Trial:
     """How one candidate is run. Nothing is started before it is asked for."""
 
     candidate: Candidate
+    language: JudgedLanguage
     level: int
     """Of the sandbox."""
-    compiler: str = ""
-    """Path of the C++ compiler, for `cpp` candidates."""
     call_s: float = 60.0
     """Longest time for one build or call."""
     guards: frozenset[Guard] = ALL_GUARDS
     environment: Mapping[str, str] = field(default_factory=dict)
+    memory: HostMemory = field(default_factory=HostMemory)
+    """How tensors go to the worker and come back."""
 
     def worker(self, *, poisoned: bool = False) -> WorkerProcess:
         """A worker. In a poisoned one new memory holds garbage, so that nothing can rely on finding zeros there."""
         environment = {"OMP_NUM_THREADS": str(torch.get_num_threads()), **REUSED_MEMORY, **(POISON if poisoned else {})}
         return WorkerProcess(
             self.candidate,
+            self.language,
             level=self.level,
             call_s=self.call_s,
             guards=self.guards,
@@ -82,11 +85,11 @@ class Trial:
     def build(self, worker: WorkerProcess, reference: Reference, case: Case) -> None:
         """Make the candidate's model with the reference's arguments and parameters."""
         state = reference.state
-        shared = SharedTensors(worker.memory, [list(state.values())])
+        shared = self.memory.share(worker, [list(state.values())])
         worker.ask(
             "build",
-            language=self.candidate.language,
-            compiler=self.compiler,
+            adapter=str(self.language.adapter),
+            **self.language.build_options(),
             arguments=reference.arguments,
             init=reference.numbers,
             state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
@@ -97,10 +100,9 @@ class Trial:
         )
 
     def send_inputs(self, worker: WorkerProcess, shared: SharedTensors) -> None:
-        if self.candidate.language is Language.CPP and any("value" in spec for spec in shared.specs[0]):
-            raise Fault(
-                Outcome.INCOMPATIBLE_PARAMETERS, "forward takes more than tensors, a cpp candidate takes those alone"
-            )
+        if self.language.tensors_alone and any("value" in spec for spec in shared.specs[0]):
+            alone = f"forward takes more than tensors, a {self.language.name} candidate takes those alone"
+            raise Fault(Outcome.INCOMPATIBLE_PARAMETERS, alone)
         worker.ask("inputs", sets=shared.specs)
 
     def run(self, worker: WorkerProcess, count: int) -> CallReport:
@@ -142,12 +144,13 @@ class Trial:
         if (layout.dtype, layout.shape) != (wanted, shape):
             got = f"{layout.dtype[:80]}{list(layout.shape)}"
             raise Fault(Outcome.BAD_OUTPUT, f"an output is {got}, the reference gives {wanted}{list(shape)}")
-        if Guard.ALIASING in self.guards and lies_in(worker.pid, pointer, layout.span * dtype.itemsize, worker.memory):
+        size_bytes = layout.span * dtype.itemsize
+        if Guard.ALIASING in self.guards and self.memory.lies_in_inputs(worker, pointer, size_bytes):
             raise Fault(Outcome.ALIASED_INPUT, "an output lies in the memory of an input; return a new tensor")
-        return read_tensor(worker.pid, pointer, layout)
+        return self.memory.read(worker, pointer, layout)
 
     def _try(self, worker: WorkerProcess, case: Case) -> CaseResult:
-        shared = SharedTensors(worker.memory, [case.inputs])
+        shared = self.memory.share(worker, [case.inputs])
         self.send_inputs(worker, shared)
         answer = self.run(worker, 1)
         outputs = self.read_outputs(worker, answer, case, 0)

@@ -1,20 +1,22 @@
 """The process that runs a candidate: `python -I worker.py READ_FD WRITE_FD MEMORY_FD FOLDER`, started in the sandbox.
 
 Nothing it says is believed: it answers where its outputs lie, and the judge looks there itself. Only the standard
-library is imported here; torch when the candidate needs it. The candidate lies in FOLDER as `candidate.py` or
-`candidate.cpp`; tensors come in the memory of MEMORY_FD, which the judge holds too.
+library is imported here; torch when the candidate needs it. The candidate lies in FOLDER as `candidate` with the suffix
+of its language; tensors come in the memory of MEMORY_FD, which the judge holds too.
 """
 
+import importlib.util
 import sys
 import traceback
 from pathlib import Path
 from time import perf_counter
+from types import ModuleType
 from typing import Protocol
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from eval.fault import Fault
 from eval.worker.channel import Channel, Message
-from eval.worker.fault import Fault
 
 LOG_CHARACTERS = 4000
 
@@ -50,7 +52,7 @@ class Worker:
             case "rehearse":
                 return rehearsed(question["sets"], question["outputs"], question["busy_s"])
             case "build":
-                self.model = self._build(question)
+                self.model = adapter(question["adapter"]).load(self.folder, self.memory, question)
                 return {}
             case "inputs":
                 self._built.map_inputs(question["sets"])
@@ -61,10 +63,8 @@ class Worker:
             case "run":
                 seconds = self._built.run(question["sets"])
                 return {"seconds": seconds, **self._built.outputs()}
-            case "cross_compile":
-                from eval.languages.python_model import cross_compile
-
-                return {"kernels": cross_compile(self.folder, question)}
+            case "compile":
+                return {"kernels": adapter(question["adapter"]).compile_only(self.folder, question)}
         raise ValueError(question["verb"])
 
     @property
@@ -73,14 +73,15 @@ class Worker:
             raise RuntimeError("nothing is built")
         return self.model
 
-    def _build(self, question: Message) -> Model:
-        if question["language"] == "cpp":
-            from eval.languages.cpp_model import CppModel
 
-            return CppModel(self.folder, self.memory, question)
-        from eval.languages.python_model import PythonModel
-
-        return PythonModel(self.folder, self.memory, question)
+def adapter(file: str) -> ModuleType:
+    """The module of a language; see eval.worker.language.JudgedLanguage."""
+    spec = importlib.util.spec_from_file_location(f"adapter_{Path(file).stem}", file)
+    if spec is None or spec.loader is None:
+        raise ImportError(file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def rehearsed(sets: list[int], outputs: int, busy_s: float) -> Message:

@@ -45,7 +45,8 @@ def verify(
 
     Exit status: 0 only when it passed.
     """
-    from eval.task import load_candidate, load_task
+    from eval.languages.registry import load_candidate
+    from eval.task import load_task
     from kb.cli.evidence_report import show_evidence
 
     loaded, handed_in = load_task(task), load_candidate(candidate)
@@ -94,11 +95,11 @@ def prompt(
 
     Example: kb prompt examples/softmax.py --target mi300x
     """
+    from eval.languages.registry import language_named
     from eval.task import load_task
-    from kb.model.kernels import Language
     from kb.runs.journal import SynthesizerKind
 
-    loaded, chosen = load_task(task), Language.named(language) if language else None
+    loaded, chosen = load_task(task), language_named(language).name if language else None
     with open_kb() as kb:
         plan = kb.plan(loaded, target, language=chosen, synthesizer=SynthesizerKind.EXTERNAL, evaluations=evaluations)
         with kb.judge(loaded, target) as judge:
@@ -129,7 +130,8 @@ def submit(
 
     Exit status: 0 when the kernel passed, 1 when it was refused.
     """
-    from eval.task import load_candidate, read_source
+    from eval.languages.registry import language_named, load_candidate
+    from eval.task import read_source
     from kb.cli.evidence_report import show_evidence
     from kb.errors import CandidateError
     from synth.prompts.answer import parse_answer
@@ -137,7 +139,7 @@ def submit(
     with open_kb() as kb:
         going = kb.runs.get(run)
         if answer.suffix in (".md", ".txt"):
-            candidate, said = parse_answer(read_source(answer, CandidateError), going.plan.language)
+            candidate, said = parse_answer(read_source(answer, CandidateError), language_named(going.plan.language))
         else:
             candidate, said = load_candidate(answer), ""
         with kb.judge(going.plan.task, going.plan.target) as judge:
@@ -184,12 +186,12 @@ def optimize(
 
     Exit status: 0 when a candidate passed, 1 when none did.
     """
+    from eval.languages.registry import language_named
     from eval.task import load_task
     from kb.cli.run_report import finish, tell
-    from kb.model.kernels import Language
     from kb.runs.journal import SynthesizerKind
 
-    loaded, chosen = load_task(task), Language.named(language) if language else None
+    loaded, chosen = load_task(task), language_named(language).name if language else None
     with open_kb() as kb:
         plan = kb.plan(
             loaded,

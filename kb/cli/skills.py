@@ -1,7 +1,7 @@
 """`kb skills list | show | search`."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,9 +62,7 @@ def show_skill(
 def search_skills(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the kernel does, keywords or an identifier.")],
     target: Target = None,
-    language: Annotated[
-        Literal["triton", "cpp", "torch"] | None, typer.Option(metavar="LANGUAGE", help="triton, cpp or torch.")
-    ] = None,
+    language: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="triton, cpp or torch.")] = None,
     as_json: Json = False,
 ) -> None:
     """Find the skills for a kernel, best first.
@@ -73,11 +71,11 @@ def search_skills(
 
     Exit status: 0 when one was found, 1 when there is none for that target and language.
     """
-    from kb.model.kernels import Language
+    from eval.languages.registry import language_named
 
     with open_kb() as kb:
         scope = kb.targets.scope(target) if target else None
-        found = kb.skills.search(query, scope=scope, language=Language(language) if language else None)
+        found = kb.skills.search(query, scope=scope, language=language_named(language).name if language else None)
     _show_skills(found, as_json=as_json)
     if not found:
         raise typer.Exit(1)
@@ -88,7 +86,7 @@ def _summary(skill: "Skill") -> dict[str, Any]:
         "name": skill.name,
         "standing": skill.standing.value,
         "target": skill.target,
-        "language": skill.candidate.language.value,
+        "language": skill.candidate.language,
         "speedup": skill.best.speedup if skill.best else None,
         "description": skill.description,
         "digest": skill.candidate.digest,

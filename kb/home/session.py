@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from functools import cached_property
 
+from eval.devices.registry import device_for
 from eval.judge.driver import LocalJudge
+from eval.languages.registry import language_named
 from kb.catalog import write_lock
 from kb.errors import CandidateError, FactError, RunError, SettingsError
 from kb.home.documents import Documents
 from kb.home.knowledge import Knowledge
 from kb.model.fact import Fact
-from kb.model.kernels import Language, Task
+from kb.model.kernels import Task
 from kb.model.passages import Passage
 from kb.model.protocols import Synthesizer
 from kb.model.records import FactRecord, Form, Trust
@@ -85,6 +87,7 @@ class KnowledgeBase(Knowledge):
         target = run.plan.target
         return Loop(
             run=run,
+            language=language_named(run.plan.language),
             skillbook=self.skills,
             scope=self.targets.scope(target),
             brief=lambda phrases: self._brief(phrases, target),
@@ -97,7 +100,7 @@ class KnowledgeBase(Knowledge):
         target: str,
         *,
         synthesizer: SynthesizerKind = SynthesizerKind.TUNE,
-        language: Language | None = None,
+        language: str | None = None,
         evaluations: int = 8,
         seed: int = 0,
         control: bool = False,
@@ -138,10 +141,9 @@ class KnowledgeBase(Knowledge):
         with self.judge(run.plan.task, run.plan.target) as judge:
             self.loop(run, tell(run)).optimize(synthesizer, judge, minutes=minutes)
 
-    def _languages(self, target: str) -> tuple[Language, ...]:
+    def _languages(self, target: str) -> tuple[str, ...]:
         """What kernels for a target may be written in, the usual one first."""
-        isa = self.targets.isa(target)
-        return (Language.CPP, Language.TORCH) if isa and isa.is_cpu else (Language.TRITON,)
+        return device_for(self.targets.isa(target), target).languages
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
         """The same question in other words, by the model that the settings name: to be searched together with it.

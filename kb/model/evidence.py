@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from kb.model.base import Frozen
-from kb.model.kernels import Language, digest_of
+from kb.model.kernels import LanguageName, digest_of
 from kb.model.target import IsaText
 
 WIN_MARGIN = 1.03
@@ -167,7 +167,7 @@ class Evidence(Frozen):
     task: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     task_digest: str
     candidate_digest: str
-    language: Language
+    language: LanguageName
     target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     outcome: Outcome
     detail: str = ""

@@ -2,12 +2,10 @@
 
 import hashlib
 import re
-from enum import StrEnum
-from typing import Self
+from typing import Annotated
 
 from pydantic import Field
 
-from kb.errors import CandidateError
 from kb.model.base import Frozen
 
 
@@ -52,31 +50,22 @@ class Interface(Frozen):
     """Of matrix products, convolutions and attention in one call: a multiplication and an addition are two."""
 
 
-class Language(StrEnum):
-    TRITON = "triton"
-    """Python that defines `ModelNew` and launches Triton kernels."""
-    CPP = "cpp"
-    """C++ that defines the plain C function `model_new` of eval/languages/kb_tensor.h."""
-    TORCH = "torch"
-    """Python that defines `ModelNew` with torch alone; `load_inline` included."""
+LanguageName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+"""Of a language in eval/languages/."""
 
-    @classmethod
-    def of(cls, suffix: str, source: str) -> Self:
-        """Told by the file name's ending and, for Python, by whether Triton is imported."""
-        if suffix in (".cpp", ".cc"):
-            return cls("cpp")
-        return cls("triton" if re.search(r"^\s*(import|from)\b[^#\n]*\btriton\b", source, re.M) else "torch")
 
-    @classmethod
-    def named(cls, name: str) -> Self:
-        """Raises CandidateError when there is no such language."""
-        if name not in set(cls):
-            raise CandidateError(f"unknown language {name!r}", hint=f"known: {', '.join(cls)}")
-        return cls(name)
+class Language(Frozen):
+    """What candidates are written in, as their author must know it. How they are built is the judge's business."""
 
-    @property
-    def suffix(self) -> str:
-        return ".cpp" if self is Language.CPP else ".py"
+    name: LanguageName
+    suffix: str = Field(pattern=r"^\.[a-z0-9]+$")
+    """Of a candidate's file."""
+    fences: tuple[str, ...] = Field(min_length=1)
+    """What may follow the fence of a block of code in an answer; the first is what is asked for."""
+    rules: str
+    """What a candidate must be, in words that a model or a person can follow."""
+    tunable: str
+    """Example of a line that declares a parameter; see `Parameter`."""
 
 
 class Parameter(Frozen):
@@ -100,7 +89,7 @@ _TUNABLE = re.compile(
 class Candidate(Frozen):
     """A kernel that may or may not do what a task asks."""
 
-    language: Language
+    language: LanguageName
     source: str
 
     @property

@@ -29,6 +29,8 @@ class Skill(Frozen):
     target: str
     """The target it was written for; `any` for a template."""
     candidate: Candidate
+    suffix: str
+    """Of the kernel's file."""
     evidence: tuple[Evidence, ...] = ()
     folder: Path | None = None
     """Where it lies; None before it is published."""

@@ -23,7 +23,7 @@ from kb.catalog import storage_errors
 from kb.errors import RunError
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
-from kb.model.kernels import Language, Task
+from kb.model.kernels import LanguageName, Task
 from kb.model.protocols import Attempt, Proposal
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
@@ -52,7 +52,7 @@ class Plan(Frozen):
 
     task: Task
     target: str
-    language: Language
+    language: LanguageName
     synthesizer: SynthesizerKind
     model: str = ""
     """The language model, where one is asked."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kb.errors import CandidateError, RunError
 from kb.model.evidence import Evidence
 from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Interface, Task
+from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
 from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.model.skill import Skill, SkillStanding
@@ -45,6 +45,8 @@ class Loop:
     """What a run works with."""
 
     run: Run
+    language: Language
+    """Of the run's plan."""
     skillbook: Skillbook
     scope: frozenset[str]
     """Targets whose skills may be used."""
@@ -106,7 +108,7 @@ class Loop:
             JudgeError: the judge is at fault.
         """
         plan = self.run.plan
-        if candidate.language is not plan.language:
+        if candidate.language != plan.language:
             raise CandidateError(
                 f"this candidate is in {candidate.language}, the run is in {plan.language}",
                 hint=f"hand in a {plan.language} kernel, or start a run with --language {candidate.language}",
@@ -138,7 +140,7 @@ class Loop:
             task=plan.task,
             interface=interface,
             target=plan.target,
-            language=plan.language,
+            language=self.language,
             facts=tuple(facts),
             passages=tuple(passages),
             skills=tuple(skills[:SKILLS_CONSIDERED]),
@@ -164,7 +166,7 @@ class Loop:
         """The verdict on a proposal; that of an earlier attempt where it is the same candidate."""
         step, candidate = self.run.step, proposal.candidate
         if self.run.pending != proposal:
-            self.run.write(f"candidates/{step:03d}{candidate.language.suffix}", candidate.source)
+            self.run.write(f"candidates/{step:03d}{self.language.suffix}", candidate.source)
             self.run.append(JournalEntry(kind="proposed", step=step, proposal=proposal))
         same = (a.evidence for a in self.run.attempts if a.candidate.digest == candidate.digest)
         evidence = next(same, None) or judge.verify(candidate)
@@ -184,6 +186,7 @@ class Loop:
             self.run.plan.task,
             best.candidate,
             best.evidence,
+            suffix=self.language.suffix,
             note=best.note,
             failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
             interface=interface,

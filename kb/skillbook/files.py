@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from kb.errors import SkillError
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate, Language
+from kb.model.kernels import Candidate, LanguageName
 from kb.model.skill import Skill
 
 MAX_FILE_BYTES = 2**22
@@ -31,7 +31,7 @@ class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
     __pydantic_extra__: dict[str, str]
     kb_schema: Literal["1"]
     kb_target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
-    kb_language: Language
+    kb_language: LanguageName
     kb_code_digest: str
 
 
@@ -72,10 +72,12 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
         if front.name != folder.name:
             raise ValueError(f"name {front.name!r} is not that of the directory")
     if front:
-        language = front.metadata.kb_language
-        script = f"scripts/kernel{language.suffix}"
+        kernels = [path for path in files if path.startswith("scripts/kernel.")] or ["scripts/kernel.*"]
+        script = kernels[0]
         with _noting(problems, script):
-            candidate = Candidate(language=language, source=_text(files, script))
+            if len(kernels) > 1:
+                raise ValueError(f"it is not the only kernel: there is {kernels[1]} too")
+            candidate = Candidate(language=front.metadata.kb_language, source=_text(files, script))
             if front.metadata.kb_code_digest != f"sha256:{candidate.digest}":
                 raise ValueError(f"kb-code-digest is not that of the kernel, sha256:{candidate.digest}")
     for path in sorted(path for path in files if path.startswith("evidence/")):
@@ -95,6 +97,7 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
         body=body,
         target=front.metadata.kb_target,
         candidate=candidate,
+        suffix=Path(script).suffix,
         evidence=tuple(sorted(evidence, key=lambda e: (e.created, e.id))),
         folder=folder,
     )
@@ -136,7 +139,7 @@ def skill_files(skill: Skill) -> dict[str, bytes]:
     metadata = {
         "kb-schema": "1",
         "kb-target": skill.target,
-        "kb-language": skill.candidate.language.value,
+        "kb-language": skill.candidate.language,
         "kb-code-digest": f"sha256:{skill.candidate.digest}",
     }
     if win := skill.best:
@@ -145,7 +148,7 @@ def skill_files(skill: Skill) -> dict[str, bytes]:
     front = yaml.safe_dump(fields, sort_keys=False, width=100)
     texts = {
         "SKILL.md": f"---\n{front}---\n\n{skill.body}\n",
-        f"scripts/kernel{skill.candidate.language.suffix}": skill.candidate.source,
+        f"scripts/kernel{skill.suffix}": skill.candidate.source,
     }
     for record in skill.evidence:
         name = f"{slug(f'{record.created[:10]}-{record.target}')}-{record.id[:12]}"

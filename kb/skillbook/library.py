@@ -15,7 +15,7 @@ from kb.catalog import storage_errors, write_lock
 from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.errors import SkillError
 from kb.model.evidence import Evidence, Timing
-from kb.model.kernels import Candidate, Interface, Language, Task, digest_of
+from kb.model.kernels import Candidate, Interface, Task, digest_of
 from kb.model.protocols import Attempt
 from kb.model.skill import Skill, SkillStanding
 from kb.skillbook.files import load_skill, one_line, parse_skill, skill_files, slug
@@ -42,7 +42,7 @@ class Skillbook:
         self.folder = home / "skills"
         self.shipped = shipped
 
-    def skills(self, *, scope: frozenset[str] | None = None, language: Language | None = None) -> list[Skill]:
+    def skills(self, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The well-formed skills by name; with `scope`, those for a target in it or for `any`."""
         found = {skill.name: skill for _, skill in self._read() if isinstance(skill, Skill)}
         return [
@@ -71,9 +71,7 @@ class Skillbook:
         hint = f"did you mean {', '.join(near)}? " if near else ""
         raise SkillError(f"unknown skill {name!r}", hint=f"{hint}`kb skills list` shows all")
 
-    def search(
-        self, query: str, *, scope: frozenset[str] | None = None, language: Language | None = None
-    ) -> list[Skill]:
+    def search(self, query: str, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The skills that pass the filters of `skills` and share a word with `query`, best first.
 
         Words of the name count before all others: it says what a skill is about, and words such as `row` stand in
@@ -177,6 +175,7 @@ def skill_of_win(
     candidate: Candidate,
     evidence: Evidence,
     *,
+    suffix: str,
     note: str = "",
     failed: Sequence[Attempt] = (),
     interface: Interface | None = None,
@@ -185,6 +184,7 @@ def skill_of_win(
     """The skill to publish for a candidate that won. Every number in it is the judge's.
 
     Args:
+        suffix: Of the candidate's file, by its language.
         note: What the synthesizer said of the candidate; quoted as that.
         failed: Attempts on the same task that were refused or slower.
         interface: Of the task.
@@ -228,6 +228,7 @@ def skill_of_win(
         body="\n\n".join([f"# {name}", *(f"## {title}\n\n{text}" for title, text in sections.items())]),
         target=target,
         candidate=candidate,
+        suffix=suffix,
         evidence=(evidence,),
     )
 

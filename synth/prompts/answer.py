@@ -8,13 +8,6 @@ from markdown_it.token import Token
 from kb.errors import SynthesisError
 from kb.model.kernels import Candidate, Language
 
-TAGS = {
-    Language.TRITON: ("python", "py", "triton"),
-    Language.TORCH: ("python", "py"),
-    Language.CPP: ("cpp", "c++", "cc"),
-}
-"""What may follow the fence, per language; the first is what is asked for."""
-
 FORMAT = """\
 Answer with exactly one fenced code block that holds the whole file, tagged `{tag}`, and outside it one line that begins
 with `note:` and says what the kernel does or what it changes. Nothing else is read:
@@ -31,7 +24,7 @@ class AnswerError(SynthesisError):
 
 
 def answer_format(language: Language) -> str:
-    return FORMAT.format(tag=TAGS[language][0])
+    return FORMAT.format(tag=language.fences[0])
 
 
 def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:
@@ -52,12 +45,12 @@ def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:
         raise _error("the code block is empty", language)
     outside = lines[:start] + lines[end:]
     notes = [line.partition(":")[2].strip() for line in outside if line.lower().startswith("note:")]
-    return Candidate(language=language, source=fence.content), next(iter(notes), "")
+    return Candidate(language=language.name, source=fence.content), next(iter(notes), "")
 
 
 def _chosen(fences: list[Token], language: Language) -> Token:
     tags = [fence.info.strip().lower().partition(" ")[0] for fence in fences]
-    marked = [fence for fence, tag in zip(fences, tags, strict=True) if tag in TAGS[language]]
+    marked = [fence for fence, tag in zip(fences, tags, strict=True) if tag in language.fences]
     if len(marked) == 1:
         return marked[0]
     if len(fences) == 1 and tags == [""]:
@@ -67,4 +60,4 @@ def _chosen(fences: list[Token], language: Language) -> Token:
 
 
 def _error(what: str, language: Language) -> AnswerError:
-    return AnswerError(what, hint=f"give the whole file in exactly one block fenced as ```{TAGS[language][0]}")
+    return AnswerError(what, hint=f"give the whole file in exactly one block fenced as ```{language.fences[0]}")

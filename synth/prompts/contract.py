@@ -17,70 +17,16 @@ How the judge decides:
   spills, scratchpad, instructions used). No speed follows from that.
 - Nothing that the candidate prints, measures or claims is looked at. It has no network and no files but its own."""
 
-_CPP = """\
-Write one C++17 file. It is compiled with `-O3 -march=native -fopenmp`; OpenMP and the intrinsics of the processor are
-available, other libraries are not. Begin with `#include "kb_tensor.h"`, which declares:
-
-```c
-typedef struct {
-    void *data;           /* contiguous, row-major, aligned to 64 bytes */
-    const int64_t *shape; /* ndim sizes */
-    int64_t ndim;
-    int64_t count;        /* number of elements: the product of the sizes */
-} Tensor;
-
-void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs);
-void load_reference(const Tensor *state, const double *init);
-```
-
-- Define `model_new`, which computes the outputs of one call. The header gives it C linkage.
-- `inputs`, `state` and `init` come in the order listed above, `outputs` are allocated and not initialised: all of them
-  must be fully written when it returns. Write to no input and to no state.
-- Sizes vary between builds: read them from `shape` and `count`, and numbers from `init`.
-- `load_reference` is optional. It is called once, untimed, before the first call: convert or repack the state there,
-  into memory of your own.
-- No thread may run on after the call, but for OpenMP's own pool. No files, no network, no other processes."""
-
-_PYTHON = """\
-- Define `class ModelNew(torch.nn.Module)`. It is built as `ModelNew(*get_init_inputs())`, so its constructor takes what
-  `Model`'s takes, and called as `forward(*inputs)` with the arguments of `Model.forward`.
-- Parameters: either its `state_dict` has the names and shapes listed above (it is loaded strictly), or it defines
-  `load_reference(self, state)`, which is given them as a dict of name to tensor, once, untimed.
-- Return fresh tensors of the listed number, order and dtype: never an input, a view of one, or a tensor kept from an
-  earlier call. Change no input.
-- Allocate on the device of the inputs, as `torch.empty_like(x)` or `x.new_empty(...)` do; name no device.
-- Sizes vary between builds: take them from the tensors."""
-
-_TRITON = f"""\
-Write one Python file that imports `torch`, `triton` and `triton.language as tl`.
-{_PYTHON}
-- All computation on tensor values happens in `@triton.jit` kernels; torch allocates and reshapes around them.
-- It must also work in Triton's interpreter on CPU tensors: no inline assembly, no questions to a device.
-- Code outside the kernels may look at shapes, strides and dtypes but not at values: no `.item()`, no branch on data.
-- Mask every tail: no size is a multiple of any block.
-- Use 64-bit integers for offsets into tensors that may exceed 2**31 elements: `pid.to(tl.int64)`.
-- No `triton.autotune`: declare what may be tuned as described below, and hand it to the kernel as `tl.constexpr`."""
-
-_TORCH = f"""\
-Write one Python file that uses `torch` alone; `torch.utils.cpp_extension.load_inline` is part of it.
-{_PYTHON}"""
-
 _TUNING = """\
 What may be tuned is declared on a line of its own, from its first column, at the top level of the file:
 `{example}`
 The number is the value in use; the choices after `tune:` are whole numbers. Every combination must be correct."""
 
-_RULES = {
-    Language.CPP: (_CPP, "constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8"),
-    Language.TRITON: (_TRITON, "BLOCK = 1024  # tune: 256, 512, 1024"),
-    Language.TORCH: (_TORCH, "BLOCK = 1024  # tune: 256, 512, 1024"),
-}
-
 
 def contract(interface: Interface, language: Language) -> str:
     """The tensors that go in and out, the rules of the language, and how the judge decides."""
-    rules, example = _RULES[language]
-    return "\n\n".join((_described(interface), rules, _TUNING.format(example=example), JUDGING))
+    tuning = _TUNING.format(example=language.tunable)
+    return "\n\n".join((_described(interface), language.rules, tuning, JUDGING))
 
 
 def _described(interface: Interface) -> str:

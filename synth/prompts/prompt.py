@@ -7,9 +7,10 @@ from typing import NamedTuple
 from kb.errors import SynthesisError
 from kb.model.base import Frozen, tokens_of
 from kb.model.fact import Fact
+from kb.model.kernels import Language
 from kb.model.protocols import Attempt, Request
 from kb.model.skill import Skill
-from synth.prompts.answer import TAGS, answer_format
+from synth.prompts.answer import answer_format
 from synth.prompts.contract import contract
 from synth.prompts.diagnosis import diagnose
 
@@ -112,7 +113,7 @@ def _composed(request: Request, items: Sequence[_Item], shown: Mapping[_Item, st
     return Prompt(
         rules=RULES,
         stable=_joined(
-            f"## Target\n\n`{request.target}`, in the language `{request.language}`.",
+            f"## Target\n\n`{request.target}`, in the language `{request.language.name}`.",
             f"## Task `{request.task.name}`\n\nThe reference; its `Model` is what you replace.",
             fenced(request.task.source, "python"),
             f"## Contract\n\n{contract(request.interface, request.language)}",
@@ -163,10 +164,13 @@ def _passages(request: Request) -> list[_Item]:
 
 
 def _skills(request: Request) -> list[_Item]:
-    return [_Item(SKILLS, skill.name, _skill(skill), (4, i) if i else (1, 0)) for i, skill in enumerate(request.skills)]
+    return [
+        _Item(SKILLS, skill.name, _skill(skill, request.language), (4, i) if i else (1, 0))
+        for i, skill in enumerate(request.skills)
+    ]
 
 
-def _skill(skill: Skill) -> str:
+def _skill(skill: Skill, language: Language) -> str:
     own = [e for e in skill.evidence if e.candidate_digest == skill.candidate.digest and e.passed]
     best = skill.best or (own[-1] if own else None)
     if best:
@@ -178,7 +182,7 @@ def _skill(skill: Skill) -> str:
         f"### Skill `{skill.name}`: {skill.standing}",
         f"Written for `{skill.target}`. {record}",
         fenced(_joined(skill.description.strip(), skill.body.strip()), "text"),
-        fenced(skill.candidate.source, TAGS[skill.candidate.language][0]),
+        fenced(skill.candidate.source, language.fences[0]),
     )
 
 
@@ -190,7 +194,7 @@ def _attempts(request: Request) -> list[_Item]:
     items = []
     for i, attempt in enumerate(request.attempts):
         account = _account(attempt, i + 1)
-        code = fenced(attempt.candidate.source, TAGS[attempt.candidate.language][0])
+        code = fenced(attempt.candidate.source, request.language.fences[0])
         shorter = _joined(account, "Its code is left out.")
         items.append(_Item(ATTEMPTS, str(i + 1), _joined(account, code), order.get(i, (5, -i)), shorter))
     return items

@@ -11,14 +11,15 @@ import pytest
 
 from eval.cases import Case, cases, make_case
 from eval.devices.cpu_timing import Baselines, measure
+from eval.fault import Fault
+from eval.languages.registry import language_named, language_of
 from eval.machine import sandbox_level
 from eval.reference import Reference
 from eval.task import load_task
-from eval.worker.fault import Fault
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.trial import Trial
 from kb.model.evidence import CaseResult, Outcome, Timing
-from kb.model.kernels import Candidate, Language, Task
+from kb.model.kernels import Candidate, Task
 
 HERE = Path(__file__).parent
 WRONG, CORRECT = HERE / "kernels" / "wrong", HERE / "kernels" / "correct"
@@ -58,11 +59,12 @@ def candidate(path: Path) -> Candidate:
     """The candidate of a file; `.txt` behind its name keeps tools away that would read it as Python."""
     name = Path(path.name.removesuffix(".txt"))
     source = path.read_text(encoding="utf-8")
-    return Candidate(language=Language.of(name.suffix, source), source=source)
+    return Candidate(language=language_of(name.suffix, source).name, source=source)
 
 
 def trial_of(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float = PATIENCE_S) -> Trial:
-    return Trial(candidate(path), sandbox_level(), COMPILER or "", call_s, guards)
+    read = candidate(path)
+    return Trial(read, language_named(read.language), sandbox_level(), call_s, guards)
 
 
 def given_case(name: str) -> Case:

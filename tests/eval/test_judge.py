@@ -17,13 +17,14 @@ from eval.judge.task_judge import TaskJudge
 from eval.machine import sandbox_level
 from kb.errors import JudgeError, KbError, TaskError
 from kb.model.evidence import Evidence, Grade, Outcome
-from kb.model.kernels import Candidate, Language, Task
+from kb.model.kernels import Candidate, Task
+from kb.model.target import Isa
 from tests.eval.judging import WRONG, candidate, is_alive, needs_compiler, needs_linux, task
 
 pytestmark = needs_linux
 
-HERE_ISA = f"cpu {os.uname().machine}"
-TRITON = Candidate(language=Language.TRITON, source="import triton")
+HERE_ISA = Isa("cpu", os.uname().machine)
+TRITON = Candidate(language="triton", source="import triton")
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def judge_for(subject: Task, cache: Path, *, isa: str = HERE_ISA, call_s: float = 60.0) -> LocalJudge:
+def judge_for(subject: Task, cache: Path, *, isa: Isa | None = HERE_ISA, call_s: float = 60.0) -> LocalJudge:
     return LocalJudge(subject, target="cpu", isa=isa, facts=[], cache=cache, call_s=call_s)
 
 
@@ -55,7 +56,7 @@ def test_candidates_are_judged_one_after_the_other_wherever_kb_is_started(
     with judge_for(task("row_sum"), tmp_path) as judge:
         wrong = judge.verify(candidate(WRONG / "special_cases_size.cpp"))
         right = judge.verify(ROW_SUM)
-        with pytest.raises(JudgeError, match="do not run on CPUs"):
+        with pytest.raises(JudgeError, match="a triton candidate cannot be judged for cpu"):
             judge.verify(TRITON)
         broken = judge.verify(candidate(WRONG / "does_not_compile.cpp"))
 
@@ -75,7 +76,7 @@ def test_candidates_are_judged_one_after_the_other_wherever_kb_is_started(
 
 
 ROW_SUM = Candidate(
-    language=Language.CPP,
+    language="cpp",
     source="""
 #include "kb_tensor.h"
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {
@@ -100,21 +101,21 @@ def test_a_reference_that_raises_is_the_tasks_fault(tmp_path: Path) -> None:
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("isa", ["", "sparc v9 64", "gpu"])
-def test_a_target_without_a_compiler_is_told_at_once(tmp_path: Path, isa: str) -> None:
+@pytest.mark.parametrize("isa", [None, Isa("sparc", "v9", 64)])
+def test_a_target_without_a_compiler_is_told_at_once(tmp_path: Path, isa: Isa | None) -> None:
     with pytest.raises(JudgeError, match="no compiler for cpu"):
         judge_for(task("row_sum"), tmp_path, isa=isa)
 
 
 REFUSED = {
-    "Triton on a CPU": (HERE_ISA, TRITON, "do not run on CPUs"),
-    "C++ for a GPU": ("hip gfx942 64", ROW_SUM, "cannot be screened"),
-    "C++ for another CPU": ("cpu sparc64", ROW_SUM, "timed on a sparc64 machine"),
+    "Triton on a CPU": (HERE_ISA, TRITON, "a triton candidate cannot be judged for cpu"),
+    "C++ for a GPU": (Isa("hip", "gfx942", 64), ROW_SUM, "a cpp candidate cannot be judged for cpu"),
+    "C++ for another CPU": (Isa("cpu", "sparc64"), ROW_SUM, "timed on a sparc64 machine"),
 }
 
 
 @pytest.mark.parametrize(("isa", "subject", "message"), REFUSED.values(), ids=REFUSED)
-def test_a_candidate_in_a_language_that_does_not_fit_is_no_verdict(isa: str, subject: Candidate, message: str) -> None:
+def test_a_candidate_in_a_language_that_does_not_fit_is_no_verdict(isa: Isa, subject: Candidate, message: str) -> None:
     judge = TaskJudge(task("row_sum"), "cpu", isa, [], call_s=60.0)
 
     with pytest.raises(JudgeError, match=message):
@@ -163,7 +164,7 @@ def verifying(tmp_path: Path, temporary: Path) -> Iterator[Verifying]:
 
 
 HANGS = Candidate(
-    language=Language.CPP,
+    language="cpp",
     source="""
 #include <fcntl.h>
 #include <sys/prctl.h>

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -20,6 +21,7 @@ from eval.probe import parts as probe_parts  # noqa: E402
 from eval.probe.prober import probe  # noqa: E402
 from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Step, sampled  # noqa: E402
 from kb.model.measurement import Findings, Measurement  # noqa: E402
+from kb.model.target import Isa  # noqa: E402
 from kb.model.units import unit_of  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)
@@ -208,10 +210,10 @@ def test_no_multiply_add_is_optimised_away(
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
     numbers = torch.empty(1 << 20, device="meta")
-    per_thread = probe_gpu.FMA_BLOCK // (probe_gpu.WARPS * int(isa.split()[2])) * probe_gpu.UNROLLED
+    per_thread = probe_gpu.FMA_BLOCK // (probe_gpu.WARPS * (Isa.parse(isa).lanes or 1)) * probe_gpu.UNROLLED
 
     [record] = compile_kernels(
-        isa,
+        asdict(Isa.parse(isa)),
         lambda: multiply_add[(1,)](
             numbers, probe_gpu.FMA_ROUNDS, probe_gpu.FMA_BLOCK, probe_gpu.UNROLLED, num_warps=probe_gpu.WARPS
         ),

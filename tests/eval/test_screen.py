@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.fault import Fault
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
 from eval.screen.screen import MAX_ASSEMBLY_BYTES, VENDORS, fact_value, screen_kernel
-from eval.worker.fault import Fault
 from ingest.facts import facts as facts_in
 from ingest.readers import read
 from ingest.scan import SHEETS

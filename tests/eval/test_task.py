@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from eval.task import CANDIDATE_SUFFIXES, MAX_SOURCE_BYTES, load_candidate, load_task
+from eval.languages.registry import CPP, LANGUAGES, TORCH, TRITON, load_candidate
+from eval.task import MAX_SOURCE_BYTES, load_task
+from eval.worker.language import JudgedLanguage
 from kb.errors import CandidateError, TaskError
-from kb.model.kernels import Language
 from tests.eval.judging import CORRECT, HERE
 
 TASK = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
@@ -67,30 +68,24 @@ def test_a_task_that_is_no_file_is_one_clear_error(tmp_path: Path, name: str) ->
         load_task(tmp_path / name)
 
 
-LANGUAGES = {
-    "kernel.cpp": ("void model_new();", Language.CPP),
-    "kernel.cc": ("import triton", Language.CPP),
-    "torch.py": ("import torch\n# import triton", Language.TORCH),
-    "triton.py": ("import torch\nimport triton.language as tl", Language.TRITON),
-    "inside.py": ("def f():\n    from triton import jit", Language.TRITON),
+FILES = {
+    "kernel.cpp": ("void model_new();", CPP),
+    "kernel.cc": ("import triton", CPP),
+    "torch.py": ("import torch\n# import triton", TORCH),
+    "triton.py": ("import torch\nimport triton.language as tl", TRITON),
+    "inside.py": ("def f():\n    from triton import jit", TRITON),
 }
 
 
-@pytest.mark.parametrize(("name", "expected"), LANGUAGES.items())
+@pytest.mark.parametrize(("name", "expected"), FILES.items())
 def test_the_language_of_a_candidate_is_told_by_its_file(
-    tmp_path: Path, name: str, expected: tuple[str, Language]
+    tmp_path: Path, name: str, expected: tuple[str, JudgedLanguage]
 ) -> None:
     source, language = expected
 
     candidate = load_candidate(write(tmp_path, name, source))
 
-    assert (candidate.language, candidate.source) == (language, source)
-
-
-def test_a_language_that_is_given_goes_before(tmp_path: Path) -> None:
-    path = write(tmp_path, "kernel.py", "import triton")
-
-    assert load_candidate(path, Language.TORCH).language is Language.TORCH
+    assert (candidate.language, candidate.source) == (language.name, source)
 
 
 @pytest.mark.parametrize("name", ["kernel", "kernel.cu", "kernel.txt", "kernel.py.txt"])
@@ -110,7 +105,9 @@ def test_the_tasks_of_these_tests_are_tasks(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted(p for s in CANDIDATE_SUFFIXES for p in CORRECT.glob(f"*{s}")), ids=lambda p: p.name
+    "path",
+    sorted({p for language in LANGUAGES for s in language.suffixes for p in CORRECT.glob(f"*{s}")}),
+    ids=lambda p: p.name,
 )
 def test_the_candidates_of_these_tests_are_candidates(path: Path) -> None:
     assert load_candidate(path).source

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from eval.fault import Fault
+from eval.languages.registry import CPP
 from eval.machine import sandbox_level
 from eval.worker import process as worker_process
-from eval.worker.fault import Fault
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
-from kb.model.kernels import Candidate, Language
+from kb.model.kernels import Candidate
 from tests.eval.judging import is_alive, needs_linux
 
 pytestmark = needs_linux
@@ -74,7 +75,7 @@ def worker() -> Iterator[WorkerProcess]:
 
 def start(*, guards: frozenset[Guard] = ALL_GUARDS, call_s: float = 20.0, level: int | None = None) -> WorkerProcess:
     return WorkerProcess(
-        Candidate(language=Language.CPP, source="// nothing"), level=sandbox_level() if level is None else level,
+        Candidate(language="cpp", source="// nothing"), CPP, level=sandbox_level() if level is None else level,
         call_s=call_s, guards=guards, environment={},
     )  # fmt: skip
 
@@ -195,9 +196,11 @@ def test_a_worker_that_works_while_it_is_stopped_is_refused(
 def test_a_worker_ends_when_its_judge_is_killed() -> None:
     script = """
 import sys
+from eval.languages.registry import CPP
 from eval.worker.process import ALL_GUARDS, WorkerProcess
 from kb.model.kernels import Candidate
-worker = WorkerProcess(Candidate(language="cpp", source=""), level=1, call_s=9, guards=ALL_GUARDS, environment={})
+candidate = Candidate(language="cpp", source="")
+worker = WorkerProcess(candidate, CPP, level=1, call_s=9, guards=ALL_GUARDS, environment={})
 worker.__enter__()
 print(worker.pid, flush=True)
 sys.stdin.read()

@@ -6,7 +6,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kb.model.kernels import Candidate, Language
+from eval.languages.registry import language_of
+from kb.model.kernels import Candidate
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -71,7 +72,7 @@ def compare(got: Any, wanted: Any, what: object) -> None:
 def candidate(template: Path) -> Candidate:
     [source] = (template / "scripts").iterdir()
     text = source.read_text(encoding="utf-8")
-    return Candidate(language=Language.of(source.suffix, text), source=text)
+    return Candidate(language=language_of(source.suffix, text).name, source=text)
 
 
 def task_of(template: Path) -> str:

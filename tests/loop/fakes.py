@@ -4,8 +4,9 @@ import os
 import time
 from pathlib import Path
 
+from eval.languages.registry import CPP
 from kb.model.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
-from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
+from kb.model.kernels import Candidate, Interface, Task, TensorSpec
 from kb.model.protocols import Proposal, Request
 from kb.model.skill import Skill
 from kb.runs.journal import Run
@@ -29,7 +30,7 @@ BEST = {"UNROLL": 4, "BLOCK": 128}
 
 
 def candidate(**values: int) -> Candidate:
-    return Candidate(language=Language.CPP, source=TEMPLATE).with_parameters(values)
+    return Candidate(language="cpp", source=TEMPLATE).with_parameters(values)
 
 
 def template(source: str = TEMPLATE, name: str = "row-sum-template") -> Skill:
@@ -38,7 +39,8 @@ def template(source: str = TEMPLATE, name: str = "row-sum-template") -> Skill:
         description="Row sum of a matrix",
         body="# A guess\n",
         target="any",
-        candidate=Candidate(language=Language.CPP, source=source),
+        candidate=Candidate(language="cpp", source=source),
+        suffix=".cpp",
     )
 
 
@@ -111,6 +113,7 @@ def note(log: Path, line: str) -> None:
 def loop_of(run: Run, home: Path, shipped: Path, tell: Tell = say_nothing) -> Loop:
     return Loop(
         run=run,
+        language=CPP,
         skillbook=Skillbook(home, shipped=shipped),
         scope=frozenset({"cpu-x86", "any"}),
         brief=lambda phrases: ([], []),

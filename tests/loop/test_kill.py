@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from kb.model.kernels import Language
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from tests.loop.fakes import TASK, template
@@ -64,9 +63,7 @@ def optimizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Optimizer]:
 
 
 def started(home: Path) -> Run:
-    plan = Plan(
-        task=TASK, target="cpu-x86", language=Language.CPP, synthesizer=SynthesizerKind.TUNE, evaluations=EVALUATIONS
-    )
+    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=SynthesizerKind.TUNE, evaluations=EVALUATIONS)
     return Runs(home).start(plan)
 
 

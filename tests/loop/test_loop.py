@@ -1,13 +1,13 @@
 """The loop spends what it was given, never judges twice, and writes back what won."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kb.errors import RunError
 from kb.model.fact import Fact
-from kb.model.kernels import Language
 from kb.model.passages import Passage
 from kb.model.protocols import Attempt
 from kb.model.skill import SkillStanding
@@ -29,7 +29,7 @@ def judge(tmp_path: Path) -> FakeJudge:
 
 
 def start(home: Path, *, evaluations: int = 6, kind: SynthesizerKind = SynthesizerKind.TUNE) -> Run:
-    plan = Plan(task=TASK, target="cpu-x86", language=Language.CPP, synthesizer=kind, evaluations=evaluations)
+    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=kind, evaluations=evaluations)
     return Runs(home).start(plan)
 
 
@@ -139,7 +139,7 @@ def test_what_is_retrieved_next_follows_from_the_diagnosis(home: Path, library: 
         return [], []
 
     loop = loop_of(start(home, evaluations=1), home, library)
-    loop.__class__(loop.run, loop.skillbook, loop.scope, brief, loop.tell).request(INTERFACE)
+    replace(loop, brief=brief).request(INTERFACE)
     assert asked[0][0] == "row sum Sums the rows of a matrix."
 
 

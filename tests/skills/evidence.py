@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from eval.languages.registry import language_named
 from kb.model.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
-from kb.model.kernels import Candidate, Language, Task
+from kb.model.kernels import Candidate, Task
 from kb.model.skill import Skill
 
 TASK = Task(name="row-softmax", source="class Model: ...\n")
 KERNEL = Candidate(
-    language=Language.TRITON,
+    language="triton",
     source="import triton\n\nBLOCK = 1024  # tune: 256, 512, 1024\nSTAGES = 2  # tune: 1, 2\n\n\nclass ModelNew: ...\n",
 )
 
@@ -57,8 +58,9 @@ def skill(name: str = "softmax", **fields: Any) -> Skill:
         "target": "mi300x",
         "candidate": KERNEL,
     }
-    return Skill(**defaults | fields)
+    suffix = language_named(fields.get("candidate", KERNEL).language).suffix
+    return Skill(suffix=suffix, **defaults | fields)
 
 
-def kernel(text: str, language: Language = Language.TRITON) -> Candidate:
+def kernel(text: str, language: str = "triton") -> Candidate:
     return Candidate(language=language, source=f"{text}\n")

@@ -10,9 +10,10 @@ import skills_ref
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from eval.languages.registry import LANGUAGES
 from kb.errors import SkillError
 from kb.model.evidence import CaseResult, Outcome
-from kb.model.kernels import Candidate, Language
+from kb.model.kernels import Candidate
 from kb.model.skill import Skill
 from kb.skillbook.files import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
 from kb.skillbook.library import SHIPPED, Skillbook
@@ -77,10 +78,13 @@ MALFORMED = {
     "no kb-target": (replaced(MD, "kb-target:", "target:"), "metadata.kb-target Field required"),
     "a target by an alias": (replaced(MD, "kb-target: mi300x", "kb-target: MI-300X"), "metadata.kb-target"),
     "no kb-language": (replaced(MD, "kb-language:", "language:"), "metadata.kb-language Field required"),
-    "an unknown language": (replaced(MD, "kb-language: triton", "kb-language: fortran"), "'triton', 'cpp' or 'torch'"),
+    "an unknown language": (
+        replaced(MD, "kb-language: triton", "kb-language: Fortran 77"),
+        "metadata.kb-language String should match",
+    ),
     "no kb-code-digest": (replaced(MD, "kb-code-digest:", "digest:"), "metadata.kb-code-digest Field required"),
-    "no kernel": (without(CODE), "scripts/kernel.py: it is missing"),
-    "the kernel of another language": (renamed(CODE, "scripts/kernel.cpp"), "scripts/kernel.py: it is missing"),
+    "no kernel": (without(CODE), "scripts/kernel.*: it is missing"),
+    "two kernels": (holding("scripts/kernel.cpp", b"// c"), "it is not the only kernel"),
     "an altered kernel": (replaced(CODE, "1024", "2048"), "kb-code-digest is not that"),
     "a kernel with other line ends": (replaced(CODE, "\n", "\r\n"), "kb-code-digest is not that"),
     "a kernel without end": (holding(CODE, b" " * (MAX_FILE_BYTES + 1)), "more than"),
@@ -139,7 +143,7 @@ def test_what_merge_keys_would_multiply_costs_nothing() -> None:
 NAMES = st.from_regex(r"[a-z0-9]+(-[a-z0-9]+)*", fullmatch=True).filter(lambda name: len(name) <= 64)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)
 FLOATS = st.floats(allow_nan=False)
-CANDIDATES = st.builds(Candidate, language=st.sampled_from(Language), source=TEXTS)
+CANDIDATES = st.builds(Candidate, language=st.sampled_from([language.name for language in LANGUAGES]), source=TEXTS)
 
 
 @st.composite

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SkillError
-from kb.model.kernels import Language
 from kb.model.skill import Skill
 from kb.skillbook.library import Skillbook
 from tests.skills.conftest import write
@@ -62,7 +61,7 @@ def test_a_malformed_skill_that_is_asked_for_says_what_is_wrong(book: Skillbook)
     write(book.folder, skill("a"))
     (book.folder / "a" / "scripts" / "kernel.py").unlink()
 
-    with pytest.raises(SkillError, match=r"kernel\.py: it is missing"):
+    with pytest.raises(SkillError, match=r"kernel\.\*: it is missing"):
         book.get("a")
 
 
@@ -80,9 +79,11 @@ def test_only_skills_for_a_target_in_scope_or_for_any_are_found(book: Skillbook)
 
 
 def test_only_skills_in_the_language_are_found(book: Skillbook) -> None:
-    write(book.folder, *(skill(str(language), candidate=kernel("x", language)) for language in Language))
+    write(
+        book.folder, *(skill(str(language), candidate=kernel("x", language)) for language in ("triton", "cpp", "torch"))
+    )
 
-    assert names(book.search("softmax", language=Language.CPP)) == ["cpp"]
+    assert names(book.search("softmax", language="cpp")) == ["cpp"]
 
 
 @pytest.mark.parametrize("field", ["name", "description", "body", "candidate"])

@@ -1,6 +1,7 @@
 """The skill of a win says what the judge measured, what the synthesizer said, and what failed; and of no loss."""
 
 import re
+from functools import partial
 
 import pytest
 import skills_ref
@@ -17,6 +18,8 @@ from tests.skills.evidence import KERNEL, TASK, evidence, kernel, refused, timin
 
 WIN = evidence(speedup=1.5)
 
+win = partial(skill_of_win, suffix=".py")
+
 
 def sections(skill: Skill) -> dict[str, str]:
     """Text below each heading of the second level."""
@@ -29,7 +32,7 @@ def attempt(candidate: Candidate, seen: Evidence, note: str = "") -> Attempt:
 
 
 def test_a_win_becomes_a_verified_skill_that_is_valid_everywhere(book: Skillbook) -> None:
-    published = book.publish(skill_of_win(TASK, KERNEL, WIN, note="One pass."))
+    published = book.publish(win(TASK, KERNEL, WIN, note="One pass."))
 
     assert published.name == f"row-softmax-mi300x-{digest_of(TASK.digest + KERNEL.digest)[:8]}"
     assert (published.standing, published.target, published.candidate) == ("verified", "mi300x", KERNEL)
@@ -54,44 +57,44 @@ def test_a_win_becomes_a_verified_skill_that_is_valid_everywhere(book: Skillbook
 )
 def test_what_is_no_win_of_this_code_on_this_task_becomes_no_skill(seen: Evidence) -> None:
     with pytest.raises(SkillError, match="has not won"):
-        skill_of_win(TASK, KERNEL, seen)
+        win(TASK, KERNEL, seen)
 
 
 def test_the_description_says_what_when_where_and_how_much() -> None:
-    description = skill_of_win(TASK, KERNEL, WIN).description
+    description = win(TASK, KERNEL, WIN).description
 
     for part in ("triton", "row-softmax", "1.50 times as fast as torch.compile on Test Machine", "Use it", "mi300x"):
         assert part in description
 
 
 def test_the_evidence_table_holds_what_was_measured() -> None:
-    text = sections(skill_of_win(TASK, KERNEL, WIN))["Evidence"]
+    text = sections(win(TASK, KERNEL, WIN))["Evidence"]
 
     assert "| Test Machine | 100.00 | torch.compile | 150.00 | 1.50 | 1.49 to 1.51 | 3 |" in text
     assert "torch 2.11" in text
 
 
 def test_parameters_are_listed_with_their_choices() -> None:
-    assert "| BLOCK | 1024 | 256, 512, 1024 |" in sections(skill_of_win(TASK, KERNEL, WIN))["Parameters"]
+    assert "| BLOCK | 1024 | 256, 512, 1024 |" in sections(win(TASK, KERNEL, WIN))["Parameters"]
     plain = kernel("x = 1")
-    assert "|" not in sections(skill_of_win(TASK, plain, evidence(plain, speedup=2.0)))["Parameters"]
+    assert "|" not in sections(win(TASK, plain, evidence(plain, speedup=2.0)))["Parameters"]
 
 
 def test_the_tensors_of_the_task_are_listed() -> None:
     x = TensorSpec(name="x", shape=(16, 128), dtype="float32")
     interface = Interface(inputs=(x,), state=(), outputs=(x,), init=())
 
-    text = sections(skill_of_win(TASK, KERNEL, WIN, interface=interface))["When to use"]
+    text = sections(win(TASK, KERNEL, WIN, interface=interface))["When to use"]
 
     assert "- inputs: x: float32[16, 128]" in text
     assert "state" not in text
 
 
 def test_a_note_stays_within_its_quotation() -> None:
-    text = sections(skill_of_win(TASK, KERNEL, WIN, note="Fast.\n\n## Evidence\n\nA million times."))
+    text = sections(win(TASK, KERNEL, WIN, note="Fast.\n\n## Evidence\n\nA million times."))
 
     assert text["Why it should be fast"].endswith("> Fast. ## Evidence A million times.")
-    assert list(text) == list(sections(skill_of_win(TASK, KERNEL, WIN)))
+    assert list(text) == list(sections(win(TASK, KERNEL, WIN)))
 
 
 def test_failures_are_told_once_each_by_what_changed_and_what_came_of_it() -> None:
@@ -104,7 +107,7 @@ def test_failures_are_told_once_each_by_what_changed_and_what_came_of_it() -> No
         attempt(KERNEL, WIN),
     ]
 
-    assert sections(skill_of_win(TASK, KERNEL, WIN, failed=failed))["What failed"].splitlines() == [
+    assert sections(win(TASK, KERNEL, WIN, failed=failed))["What failed"].splitlines() == [
         "- BLOCK = 256: 0.80 times as fast as torch.compile",
         "- two passes: raised line one line two",
         "- another kernel: passed, not timed",
@@ -114,7 +117,7 @@ def test_failures_are_told_once_each_by_what_changed_and_what_came_of_it() -> No
 def test_no_more_failures_are_told_than_are_read() -> None:
     failed = [attempt(kernel(str(n)), refused(kernel(str(n))), f"try {n}") for n in range(50)]
 
-    assert len(sections(skill_of_win(TASK, KERNEL, WIN, failed=failed))["What failed"].splitlines()) == FAILURES_SHOWN
+    assert len(sections(win(TASK, KERNEL, WIN, failed=failed))["What failed"].splitlines()) == FAILURES_SHOWN
 
 
 @settings(max_examples=40, deadline=None)
@@ -133,7 +136,7 @@ def test_every_win_makes_a_skill_that_can_be_published(
     )
     home = tmp_path_factory.mktemp("home")
 
-    published = Skillbook(home, shipped=home / "none").publish(skill_of_win(won, KERNEL, seen, note=note))
+    published = Skillbook(home, shipped=home / "none").publish(win(won, KERNEL, seen, note=note))
 
     assert published.standing == "verified"
     assert published.evidence == (seen,)
@@ -142,7 +145,7 @@ def test_every_win_makes_a_skill_that_can_be_published(
 def test_the_same_win_makes_the_same_bytes() -> None:
     failed = [attempt(kernel(name), refused(kernel(name)), name) for name in "abc"]
 
-    bodies = {skill_of_win(TASK, KERNEL, WIN, note="n", failed=given_as).body for given_as in (failed, tuple(failed))}
+    bodies = {win(TASK, KERNEL, WIN, note="n", failed=given_as).body for given_as in (failed, tuple(failed))}
 
     assert len(bodies) == 1
     assert "2025" not in bodies.pop()

@@ -1,5 +1,6 @@
 """Requests for prompts, with all that can stand in one."""
 
+from eval.languages.registry import CPP, TRITON
 from kb.model.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
@@ -44,7 +45,7 @@ INTERFACE = Interface(
     outputs=(TensorSpec(name="output0", shape=(1024, 4096), dtype="float32"),),
     init=(4096.0, 1e-5),
 )
-TRITON = """\
+TRITON_SOURCE = """\
 import torch
 import triton
 import triton.language as tl
@@ -54,14 +55,18 @@ BLOCK = 1024  # tune: 256, 512, 1024
 
 class ModelNew(torch.nn.Module): ...
 """
-CPP = """\
+CPP_SOURCE = """\
 #include "kb_tensor.h"
 
 constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8
 
 void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs) {}
 """
-SOURCES = {Language.TRITON: TRITON, Language.TORCH: TRITON.replace("import triton", "# no triton"), Language.CPP: CPP}
+SOURCES = {
+    "triton": TRITON_SOURCE,
+    "torch": TRITON_SOURCE.replace("import triton", "# no triton"),
+    "cpp": CPP_SOURCE,
+}
 
 
 def citation(number: int, path: str = "mi300x/isa.md") -> Citation:
@@ -93,8 +98,8 @@ def passage(number: int, text: str = "Each compute unit has 64 KiB of local data
 
 
 def candidate(language: Language, mark: str = "") -> Candidate:
-    comment = "//" if language is Language.CPP else "#"
-    return Candidate(language=language, source=SOURCES[language] + (f"{comment} {mark}\n" if mark else ""))
+    comment = "//" if language == CPP else "#"
+    return Candidate(language=language.name, source=SOURCES[language.name] + (f"{comment} {mark}\n" if mark else ""))
 
 
 def timing(speedup: float) -> Timing:
@@ -174,6 +179,7 @@ def skill(name: str, language: Language, *speedups: float | None) -> Skill:
         body="## Why it works\n\nRows are read once.\n",
         target="cpu-x86",
         candidate=of,
+        suffix=language.suffix,
         evidence=tuple(evidence(of, speedup=speedup) for speedup in speedups),
     )
 
@@ -185,7 +191,7 @@ def request(language: Language, target: str = "cpu-x86", **parts: object) -> Req
 def cold() -> Request:
     """The first request of a run: documents, and nothing tried."""
     return request(
-        Language.TRITON,
+        TRITON,
         "mi300x",
         facts=(
             fact(1),
@@ -218,22 +224,20 @@ def warm() -> Request:
         },
         Outcome.OVER_LIMIT: {"detail": "row_scale: scratchpad", "screen": (SCREEN,)},
     }
-    attempts = [
-        attempt(Language.CPP, outcome, **failing.get(outcome, {})) for outcome in Outcome if outcome != "passed"
-    ]
+    attempts = [attempt(CPP, outcome, **failing.get(outcome, {})) for outcome in Outcome if outcome != "passed"]
     attempts += [
-        attempt(Language.CPP, mark="a win", speedup=1.5),
-        attempt(Language.CPP, mark="a loss", speedup=0.8),
-        attempt(Language.CPP, mark="a screen", screen=(SCREEN,)),
+        attempt(CPP, mark="a win", speedup=1.5),
+        attempt(CPP, mark="a loss", speedup=0.8),
+        attempt(CPP, mark="a screen", screen=(SCREEN,)),
     ]
     return request(
-        Language.CPP,
+        CPP,
         facts=(fact(1, target="cpu-x86", quantity="l2_size"),),
         skills=(
-            skill("stream-rows", Language.CPP, 1.4, 1.2),
-            skill("no-gain", Language.CPP, None, 0.9),
-            skill("screened-rows", Language.TRITON, None),
-            skill("a-guess", Language.CPP),
+            skill("stream-rows", CPP, 1.4, 1.2),
+            skill("no-gain", CPP, None, 0.9),
+            skill("screened-rows", CPP, None),
+            skill("a-guess", CPP),
         ),
         attempts=tuple(attempts),
     )
@@ -241,5 +245,5 @@ def warm() -> Request:
 
 def tight() -> Request:
     """A late request with room for little more than what always stands."""
-    bare = build_prompt(request(Language.CPP)).tokens
+    bare = build_prompt(request(CPP)).tokens
     return warm().model_copy(update={"budget_tokens": bare + 280, "passages": cold().passages})

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.languages.registry import CPP, LANGUAGES, TORCH
 from kb.model.kernels import Language
 from synth.prompts.answer import AnswerError, answer_format, parse_answer
 from synth.prompts.prompt import fenced
@@ -38,23 +39,23 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "note"), READ.values(), ids=READ)
 def test_one_block_is_read(text: str, note: str) -> None:
-    candidate, said = parse_answer(text.replace("{code}", CODE), Language.CPP)
+    candidate, said = parse_answer(text.replace("{code}", CODE), CPP)
 
-    assert (candidate.language, candidate.source, said) == (Language.CPP, CODE, note)
+    assert (candidate.language, candidate.source, said) == ("cpp", CODE, note)
 
 
 def test_a_note_inside_the_code_is_code() -> None:
-    assert parse_answer("```cpp\nnote: code\n```", Language.CPP)[1] == ""
+    assert parse_answer("```cpp\nnote: code\n```", CPP)[1] == ""
 
 
 @pytest.mark.parametrize(("text", "found"), REFUSED.values(), ids=REFUSED)
 def test_what_is_not_one_block_is_refused_and_named(text: str, found: str) -> None:
     with pytest.raises(AnswerError, match=found) as caught:
-        parse_answer(text, Language.CPP)
+        parse_answer(text, CPP)
     assert "```cpp" in caught.value.hint
 
 
-@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_format_asked_for_is_the_format_read(language: Language) -> None:
     shown = answer_format(language).partition("\n\n")[2]
 
@@ -67,4 +68,4 @@ def test_the_format_asked_for_is_the_format_read(language: Language) -> None:
 def test_code_comes_through_unchanged(source: str) -> None:
     code = source.rstrip() + "\n"
 
-    assert parse_answer(f"note: n\n\n{fenced(code, 'python')}", Language.TORCH)[0].source == code
+    assert parse_answer(f"note: n\n\n{fenced(code, 'python')}", TORCH)[0].source == code

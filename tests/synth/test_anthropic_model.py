@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from eval.languages.registry import CPP
 from kb.errors import SynthesisError
-from kb.model.kernels import Language
 from kb.model.protocols import Proposal
 from synth.anthropic import HINTS, AnthropicSynthesizer, ModelError, ModelOutcome
 from synth.prompts.prompt import build_prompt
 from tests.synth.model_server import ModelServer, Reply, answer, failure, failure_midway, serving
-from tests.synth.samples import CPP, request, warm
+from tests.synth.samples import CPP_SOURCE, request, warm
 
-REQUEST = request(Language.CPP)
-GOOD = answer(f"note: größer\n\n```cpp\n{CPP}```\n")
+REQUEST = request(CPP)
+GOOD = answer(f"note: größer\n\n```cpp\n{CPP_SOURCE}```\n")
 BAD = answer("I would rather not say.")
 PAID = {"input_tokens": 100, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 1, "output_tokens": 20}
 PAID_FOR_A_BEGINNING = PAID | {"output_tokens": 1}
@@ -66,7 +66,7 @@ def test_an_answer_becomes_a_proposal() -> None:
     with asking(GOOD) as asked:
         proposal = asked.propose()
 
-    assert (proposal.candidate.source, proposal.note, proposal.usage) == (CPP, "größer", PAID)
+    assert (proposal.candidate.source, proposal.note, proposal.usage) == (CPP_SOURCE, "größer", PAID)
 
 
 def test_the_request_is_the_prompt_with_its_stable_part_to_be_cached() -> None:
@@ -157,7 +157,7 @@ def test_an_answer_that_is_cut_is_not_believed(at: int, chunked: bool) -> None:
 
 
 def test_an_answer_that_is_too_long_gets_twice_the_room_once() -> None:
-    long = answer(f"```cpp\n{CPP}```\n", stop_reason="max_tokens")
+    long = answer(f"```cpp\n{CPP_SOURCE}```\n", stop_reason="max_tokens")
     with asking(long, GOOD) as asked:
         assert asked.propose().usage == times(2)
         assert [sent["max_tokens"] for sent in asked.requests] == [1000, 2000]
@@ -265,7 +265,7 @@ def test_a_named_profile_that_is_not_there_is_a_missing_key(monkeypatch: pytest.
 def test_a_prompt_that_does_not_fit_is_never_sent() -> None:
     with asking(GOOD) as asked:
         with pytest.raises(SynthesisError, match="tokens"):
-            asked.synthesizer.propose(request(Language.CPP, budget_tokens=10))
+            asked.synthesizer.propose(request(CPP, budget_tokens=10))
         assert asked.requests == []
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.languages.registry import CPP, LANGUAGES
 from kb.model.kernels import Candidate, Interface, Language
 from synth.prompts.contract import contract
 from tests.synth.samples import INTERFACE
@@ -16,21 +17,21 @@ def test_the_struct_and_the_functions_stand_as_in_the_header() -> None:
     struct = header[header.index("typedef struct {") : header.index("} Tensor;") + 1]
     functions = [line for line in header if line.startswith("void ")]
 
-    text = contract(INTERFACE, Language.CPP)
+    text = contract(INTERFACE, CPP)
 
     assert "\n".join(struct) in text
     assert len(functions) == 2
     assert "\n".join(functions) in text
 
 
-@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_example_of_a_tunable_parameter_is_one(language: Language) -> None:
-    [parameter] = Candidate(language=language, source=contract(INTERFACE, language).replace("`", "")).parameters
+    [parameter] = Candidate(language=language.name, source=contract(INTERFACE, language).replace("`", "")).parameters
 
     assert parameter.value in parameter.choices
 
 
-@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_task_without_state_or_arguments_has_none(language: Language) -> None:
     empty = Interface(inputs=INTERFACE.inputs, state=(), outputs=INTERFACE.outputs, init=())
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from eval.languages.registry import CPP
 from kb.model.evidence import CaseResult, Evidence, Finding, Outcome
-from kb.model.kernels import Language
 from synth.prompts.diagnosis import CHECK_PHRASES, MEANING, SLOW_PHRASES, diagnose, search_phrases
 from tests.synth.samples import SCREEN, candidate, evidence
 
-CPP = candidate(Language.CPP)
+KERNEL = candidate(CPP)
 NARROW = SCREEN.model_copy(
     update={"findings": (Finding(check="global loads", state="warn", message="widest global load 4 B of 16 B"),)}
 )
@@ -36,11 +36,11 @@ def test_every_outcome_has_a_meaning_of_its_own() -> None:
     ],
 )
 def test_a_measured_speed_is_told_with_its_interval(speedup: float, said: str) -> None:
-    assert " ".join(diagnose(evidence(CPP, speedup=speedup))) == f"It passed. {said}"
+    assert " ".join(diagnose(evidence(KERNEL, speedup=speedup))) == f"It passed. {said}"
 
 
 def test_a_speed_up_within_the_noise_is_no_win() -> None:
-    assert "This is no win" in diagnose(evidence(CPP, speedup=1.05))[-1]
+    assert "This is no win" in diagnose(evidence(KERNEL, speedup=1.05))[-1]
 
 
 def test_failing_cases_are_named_with_their_error() -> None:
@@ -50,7 +50,7 @@ def test_failing_cases_are_named_with_their_error() -> None:
         CaseResult(name="rows=9", outcome=Outcome.RAISED),
     )
 
-    assert diagnose(evidence(CPP, Outcome.INCORRECT, cases=cases))[1:] == (
+    assert diagnose(evidence(KERNEL, Outcome.INCORRECT, cases=cases))[1:] == (
         "Right in 1 case(s).",
         "Case `rows=7`: incorrect, largest error inf, inf times what is allowed.",
         "Case `rows=9`: raised.",
@@ -58,7 +58,7 @@ def test_failing_cases_are_named_with_their_error() -> None:
 
 
 def test_findings_that_are_ok_are_not_told_and_the_others_are_cited() -> None:
-    text = " ".join(diagnose(evidence(CPP, Outcome.OVER_LIMIT, screen=(SCREEN,))))
+    text = " ".join(diagnose(evidence(KERNEL, Outcome.OVER_LIMIT, screen=(SCREEN,))))
 
     assert "128 <= 512" not in text
     assert "over: scratchpad 81,920 B > 65,536 B [00000000000a]" in text
@@ -69,16 +69,16 @@ def test_findings_that_are_ok_are_not_told_and_the_others_are_cited() -> None:
 @pytest.mark.parametrize(
     ("of", "phrases"),
     [
-        (evidence(CPP, Outcome.INCORRECT), ()),
-        (evidence(CPP, Outcome.COMPILE_ERROR, screen=(SCREEN,)), ()),
-        (evidence(CPP, speedup=1.5), ()),
-        (evidence(CPP, speedup=0.9), SLOW_PHRASES),
-        (evidence(CPP), ()),
+        (evidence(KERNEL, Outcome.INCORRECT), ()),
+        (evidence(KERNEL, Outcome.COMPILE_ERROR, screen=(SCREEN,)), ()),
+        (evidence(KERNEL, speedup=1.5), ()),
+        (evidence(KERNEL, speedup=0.9), SLOW_PHRASES),
+        (evidence(KERNEL), ()),
         (
-            evidence(CPP, Outcome.OVER_LIMIT, screen=(SCREEN, SCREEN)),
+            evidence(KERNEL, Outcome.OVER_LIMIT, screen=(SCREEN, SCREEN)),
             ("LDS or shared memory size per workgroup", "register pressure spills occupancy"),
         ),
-        (evidence(CPP, screen=(NARROW,)), ("wide vector loads coalescing",)),
+        (evidence(KERNEL, screen=(NARROW,)), ("wide vector loads coalescing",)),
     ],
 )
 def test_the_next_search_follows_from_the_evidence(of: Evidence, phrases: tuple[str, ...]) -> None:

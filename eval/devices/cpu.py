@@ -1,0 +1,56 @@
+"""This machine's CPU: candidates run natively and are timed beside the best that torch can do."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from eval.devices.device import CaseSizes, Device, Judgement
+from eval.fault import Fault
+from eval.roofline import implausible
+from kb.errors import JudgeError
+from kb.model.evidence import CaseResult, Grade, Outcome
+from kb.model.kernels import Candidate
+from kb.model.target import Isa
+
+if TYPE_CHECKING:
+    from eval.cases import Case
+    from eval.devices.cpu_timing import Baselines
+    from eval.worker.language import JudgedLanguage
+
+
+class Cpu(Device):
+    languages = ("cpp", "torch")
+    sizes = CaseSizes(odd=1 << 22, even=1 << 14, given=None)
+
+    @staticmethod
+    def serves(isa: Isa) -> bool:
+        return isa.is_cpu
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        from eval.devices.cpu_timing import Baselines
+
+        return Baselines(self.bench.reference)
+
+    def judge(
+        self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
+    ) -> Judgement:
+        from eval.devices.cpu_timing import measure
+        from eval.worker.trial import Trial
+
+        bench = self.bench
+        if bench.isa.architecture != platform.machine().replace("AMD64", "x86_64"):
+            raise JudgeError(
+                f"{bench.target} kernels are timed on a {bench.isa.architecture} machine; this is {platform.machine()}",
+                hint="run kb there",
+            )
+        trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
+        log = trial.check(cases, results)
+        timing = measure(trial, self.baselines)
+        if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
+            raise Fault(Outcome.TOO_FAST, why)
+        notes = "; ".join((*self.baselines.notes, *self.attainable()))
+        return Judgement(grade=Grade.MEASURED, timing=timing, log=log, detail=notes)

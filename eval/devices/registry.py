@@ -1,0 +1,20 @@
+"""Which device judges for a target."""
+
+from eval.devices.cpu import Cpu
+from eval.devices.device import Device
+from eval.devices.triton_compiler import TritonCompiler
+from kb.errors import JudgeError
+from kb.model.target import Isa
+
+DEVICES: tuple[type[Device], ...] = (Cpu, TritonCompiler)
+
+
+def device_for(isa: Isa | None, target: str) -> type[Device]:
+    """Raises JudgeError when there is none."""
+    found = next((device for device in DEVICES if isa and device.serves(isa)), None)
+    if found is None:
+        raise JudgeError(
+            f"kb knows no compiler for {target}, so nothing can be judged for it",
+            hint="name a target that has one, such as mi300x, h200 or cpu-x86",
+        )
+    return found

@@ -1,0 +1,64 @@
+"""Triton's compiler without the chip: candidates run in its interpreter, their kernels are compiled and screened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from eval.devices.device import CaseSizes, Device, Judgement
+from eval.fault import Fault
+from kb.model.evidence import CaseResult, Grade, KernelScreen, Outcome
+from kb.model.kernels import Candidate
+from kb.model.target import Isa
+
+if TYPE_CHECKING:
+    from eval.cases import Case
+    from eval.worker.language import JudgedLanguage
+    from eval.worker.trial import Trial
+
+ELEMENTS = 1 << 16
+"""The interpreter is thousands of times slower than a chip."""
+
+
+class TritonCompiler(Device):
+    languages = ("triton",)
+    sizes = CaseSizes(odd=ELEMENTS, even=1 << 14, given=ELEMENTS)
+
+    @staticmethod
+    def serves(isa: Isa) -> bool:
+        return isa.backend in ("cuda", "hip")
+
+    def judge(
+        self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
+    ) -> Judgement:
+        from eval.worker.trial import Trial
+
+        bench = self.bench
+        settings = (candidate, language, bench.level, bench.call_s, bench.guards)
+        log = Trial(*settings, environment={"TRITON_INTERPRET": "1"}).check(cases, results)
+        kernels = self._compiled(Trial(*settings))
+        if not kernels:
+            raise Fault(Outcome.NO_KERNEL, "forward launched no Triton kernel")
+        over = [f.message for k in kernels for f in k.findings if f.state == "over"]
+        if over:
+            return Judgement(Outcome.OVER_LIMIT, detail="; ".join(over), screen=tuple(kernels), log=log)
+        return Judgement(grade=Grade.COMPILED, detail="; ".join(self.attainable()), screen=tuple(kernels), log=log)
+
+    def _compiled(self, trial: Trial) -> list[KernelScreen]:
+        """The candidate's kernels as compiled for the target at the task's own sizes."""
+        from eval.screen.screen import screen_kernel
+
+        bench = self.bench
+        with trial.worker() as worker:
+            answer = worker.ask(
+                "compile",
+                adapter=str(trial.language.adapter),
+                isa=asdict(bench.isa),
+                arguments=bench.reference.arguments,
+                state=[spec.model_dump() for spec in bench.interface.state],
+                inputs=[spec.model_dump() for spec in bench.interface.inputs],
+            )
+            if not isinstance(records := answer.get("kernels"), list):
+                raise Fault(Outcome.FORGED, "no list of compiled kernels came")
+            return [screen_kernel(record, worker.folder, bench.isa, bench.facts) for record in records]

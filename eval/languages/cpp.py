@@ -1,0 +1,56 @@
+"""C++ with one plain C function."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from eval.machine import compilers
+from eval.worker.language import JudgedLanguage
+from kb.errors import JudgeError
+
+RULES = """\
+Write one C++17 file. It is compiled with `-O3 -march=native -fopenmp`; OpenMP and the intrinsics of the processor are
+available, other libraries are not. Begin with `#include "kb_tensor.h"`, which declares:
+
+```c
+typedef struct {
+    void *data;           /* contiguous, row-major, aligned to 64 bytes */
+    const int64_t *shape; /* ndim sizes */
+    int64_t ndim;
+    int64_t count;        /* number of elements: the product of the sizes */
+} Tensor;
+
+void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs);
+void load_reference(const Tensor *state, const double *init);
+```
+
+- Define `model_new`, which computes the outputs of one call. The header gives it C linkage.
+- `inputs`, `state` and `init` come in the order listed above, `outputs` are allocated and not initialised: all of them
+  must be fully written when it returns. Write to no input and to no state.
+- Sizes vary between builds: read them from `shape` and `count`, and numbers from `init`.
+- `load_reference` is optional. It is called once, untimed, before the first call: convert or repack the state there,
+  into memory of your own.
+- No thread may run on after the call, but for OpenMP's own pool. No files, no network, no other processes."""
+
+
+class Cpp(JudgedLanguage):
+    """C++ that defines the function `model_new` of kb_tensor.h."""
+
+    name: str = "cpp"
+    suffix: str = ".cpp"
+    fences: tuple[str, ...] = ("cpp", "c++", "cc")
+    rules: str = RULES
+    tunable: str = "constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8"
+    adapter: Path = Path(__file__).with_name("cpp_model.py")
+    other_suffixes: tuple[str, ...] = (".cc",)
+    tensors_alone: bool = True
+
+    def build_options(self) -> Mapping[str, Any]:
+        compiler = shutil.which("c++") or shutil.which("clang++")
+        if compiler is None:
+            raise JudgeError("there is no C++ compiler on the path", hint="install g++ or clang++")
+        return {"compiler": compiler}
+
+    def versions(self) -> dict[str, str]:
+        return {"compiler": compilers().get("c++", "")}

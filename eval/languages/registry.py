@@ -1,0 +1,50 @@
+"""The languages that can be judged, and which of them a file is written in. Nothing is executed here."""
+
+from pathlib import Path
+
+from eval.languages.cpp import Cpp
+from eval.languages.torch import Torch
+from eval.languages.triton import Triton
+from eval.task import read_source
+from eval.worker.language import JudgedLanguage
+from kb.errors import CandidateError
+from kb.model.kernels import Candidate
+
+TRITON, CPP, TORCH = Triton(), Cpp(), Torch()
+LANGUAGES: tuple[JudgedLanguage, ...] = (TRITON, CPP, TORCH)
+"""A file is in the first that claims it."""
+
+
+def language_named(name: str) -> JudgedLanguage:
+    """Raises CandidateError when there is no such language."""
+    for language in LANGUAGES:
+        if language.name == name:
+            return language
+    raise CandidateError(f"unknown language {name!r}", hint=f"known: {', '.join(known.name for known in LANGUAGES)}")
+
+
+def language_of(suffix: str, source: str) -> JudgedLanguage:
+    """The language of a file, told by the end of its name and by what it imports.
+
+    Raises:
+        CandidateError: no language has such files.
+    """
+    for language in LANGUAGES:
+        if suffix in language.suffixes and language.claims(source):
+            return language
+    known = dict.fromkeys(suffix for language in LANGUAGES for suffix in language.suffixes)
+    raise CandidateError(
+        f"a file whose name ends in {suffix or 'nothing'} is not a candidate",
+        hint=f"candidates end in {', '.join(known)}",
+    )
+
+
+def load_candidate(path: Path) -> Candidate:
+    """The candidate in a file.
+
+    Raises:
+        CandidateError: there is no such file, or no language has such files.
+    """
+    language_of(path.suffix, "")  # before a file is read that cannot be one
+    source = read_source(path, CandidateError)
+    return Candidate(language=language_of(path.suffix, source).name, source=source)

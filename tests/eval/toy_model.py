@@ -1,0 +1,27 @@
+"""The adapter of the toy language of test_seams: a candidate is a line of words that work on a stack of tensors."""
+
+from pathlib import Path
+
+import torch  # noqa: TID253 - a worker that calls it needs torch
+
+from eval.fault import Fault
+from eval.languages.python_model import PythonModel
+from eval.worker.channel import Message
+
+WORDS = {"double": lambda x: x * 2, "negate": torch.neg, "sum": lambda x: x.sum(dim=-1)}
+
+
+class ToyModel(PythonModel):
+    def __init__(self, folder: Path, memory: int, question: Message) -> None:
+        self._memory = memory
+        self._words = (folder / "candidate.toy").read_text(encoding="utf-8").split()
+        if unknown := set(self._words) - WORDS.keys():
+            raise Fault("compile_error", f"no such word: {', '.join(sorted(unknown))}")
+
+    def _model(self, x: torch.Tensor) -> torch.Tensor:
+        for word in self._words:
+            x = WORDS[word](x)
+        return x
+
+
+load = ToyModel
