@@ -20,7 +20,7 @@ lint: .venv/.ready-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tests/size_report.py
-	$(BIN)/cog --check docs/cli.md
+	$(BIN)/cog --check docs/cli.md CONTRIBUTING.md
 
 wheel-check: .venv/.ready-dev  ## the built wheel, without its heavy dependencies, still shows its help
 	rm -rf build/wheel build/clean
@@ -31,8 +31,8 @@ wheel-check: .venv/.ready-dev  ## the built wheel, without its heavy dependencie
 	build/clean/bin/kb --help > /dev/null
 	build/clean/bin/kb ingest --help > /dev/null
 
-docs: .venv/.ready-dev  ## write the command line reference anew
-	$(BIN)/cog -r docs/cli.md
+docs: .venv/.ready-dev  ## write the generated parts of the documentation anew
+	$(BIN)/cog -r docs/cli.md CONTRIBUTING.md
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
