@@ -19,8 +19,9 @@ from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
 from kb.targets import ROOT
 from retrieval.packing import pack
-from synth.anthropic import AnthropicSynthesizer
+from synth.anthropic import AnthropicModel
 from synth.fact_proposals import propose_facts
+from synth.model_synthesizer import ModelSynthesizer
 from synth.phrasings import ask_for_phrasings
 from synth.tune import TuneSynthesizer
 
@@ -150,9 +151,8 @@ class KnowledgeBase(Knowledge):
             SettingsError: no model is named.
             SynthesisError: the model gave no answer.
         """
-        return ask_for_phrasings(
-            AnthropicSynthesizer(model=_named(self.settings.anthropic_model)), question, target=target
-        )
+        model = AnthropicModel(_named(self.settings.anthropic_model))
+        return ask_for_phrasings(model, question, target=target)
 
     def propose_facts(self, document: str) -> list[Fact]:
         """Have the model that the settings name read a document for facts that rules missed, and store them.
@@ -170,7 +170,7 @@ class KnowledgeBase(Knowledge):
             StoreError: the home cannot be written.
         """
         read = self.documents.get(document)
-        model = AnthropicSynthesizer(model=_named(self.settings.anthropic_model))
+        model = AnthropicModel(model=_named(self.settings.anthropic_model))
         text, named_in = self.catalog.text(read.source), self.targets.finder(self.targets.family(read.target))
         found: list[FactRecord] = []
         for proposal, start in propose_facts(model, text, target=read.target):
@@ -192,7 +192,7 @@ class KnowledgeBase(Knowledge):
         if plan.synthesizer == SynthesizerKind.TUNE:
             return TuneSynthesizer()
         if plan.synthesizer == SynthesizerKind.ANTHROPIC:
-            return AnthropicSynthesizer(model=plan.model)
+            return ModelSynthesizer(AnthropicModel(plan.model))
         raise RunError("this run is answered by hand", hint="`kb submit RUN FILE` judges an answer")
 
     def _known_facts(self, target: str) -> list[Fact]:
