@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kb.facts.profile import FactStanding
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from synth.fact_proposals import PIECE_CHARACTERS, propose_facts
 from tests.synth.model_server import answer, serving
