@@ -164,9 +164,8 @@ def measure(
 def _missed(
     kb: KnowledgeBase, question: Question, hit: int | None, unreachable: Collection[str], *, phrasings: bool
 ) -> Missed:
-    lists = (
-        kb.models.retriever().candidates(asked_of(question, phrasings=phrasings), targets=scope_of(kb, question)).lists
-    )
+    asked = asked_of(question, phrasings=phrasings)
+    lists = kb.models.retriever().candidates(asked, targets=scope_of(kb, question)).lists
     lexical, dense = (_best_rank(kb, question, [pair[side] for pair in lists]) for side in (0, 1))
     if question.id in unreachable:
         cause = "no stored passage answers alone"
