@@ -13,7 +13,7 @@ import pytest
 from ingest import reading
 from ingest.reading import ReaderLimits, ReadFile
 from kb.errors import DocumentError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from kb.home.knowledge import Knowledge
-    from kb.home.session import KnowledgeBase
+    from kb.home.knowledge_base import KnowledgeBase
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """What a terminal takes for a command, or cannot print; documents and candidates may hold it."""
@@ -24,18 +23,10 @@ Target = Annotated[
 
 def open_kb() -> "KnowledgeBase":
     """The knowledge base of this home for one command."""
-    from kb.home.session import KnowledgeBase
+    from kb.home.knowledge_base import KnowledgeBase
     from kb.settings import Settings
 
     return KnowledgeBase(Settings.load(), notify=notify)
-
-
-def open_knowledge() -> "Knowledge":
-    """The documents of this home for one command: opened in half the time of all of it."""
-    from kb.home.knowledge import Knowledge
-    from kb.settings import Settings
-
-    return Knowledge(Settings.load(), notify=notify)
 
 
 def notify(message: str) -> None:

@@ -1,27 +1,19 @@
 """What a probe found: whose it is, the sheet that keeps it, and where it disagrees with what the vendor states."""
 
 import math
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import computed_field
 
-from kb.catalog import storage_errors
-from kb.errors import FactError, StoreError, TargetError
+from kb.errors import TargetError
 from kb.facts.quantities import quantities
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.measurement import Findings, Measurement, ProbedDevice
-from kb.model.records import Form, Trust
+from kb.model.records import Form
 from kb.model.target import CPU, Isa
 from kb.targets import Targets
-
-if TYPE_CHECKING:
-    from kb.home.knowledge import Knowledge
 
 TOLERANCE = 0.1
 """Share by which measured and stated may differ before it is marked."""
@@ -97,14 +89,6 @@ def _gpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
     return found
 
 
-def stated_facts(kb: "Knowledge", target: str) -> list[Fact]:
-    """What the vendor says of a target and its ancestors."""
-    try:
-        return [fact for fact in kb.facts(target) if fact.trust is Trust.VENDOR]
-    except FactError:
-        return []
-
-
 def compare(readings: Sequence[Measurement], stated: Sequence[Fact]) -> list[Comparison]:
     """Each reading beside the stated fact that is nearest to it among those of compatible conditions.
 
@@ -141,32 +125,6 @@ def _compatible(reading: Measurement, fact: Fact) -> bool:
         if ours and theirs and not ours & theirs:
             return False
     return True
-
-
-def store(kb: "Knowledge", findings: Findings, target: str) -> Path:
-    """Keep what was found as a sheet of measured facts in the home, in place of what the device had there.
-
-    Raises:
-        StoreError: the home cannot be written, or the sheet cannot be read back.
-    """
-    slug = re.sub(r"[^a-z0-9]+", "-", findings.device.name.lower()).strip("-")
-    file = kb.settings.home / "measured" / target / f"{slug}.md"
-    with storage_errors(kb.settings.home):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        _replace(file, sheet(findings, target))
-    report = kb.ingest([file], target=target, trust=Trust.MEASURED)
-    if failed := [f.reason for f in report.files if f.outcome == "failed"]:
-        raise StoreError(f"{file} cannot be read back: {failed[0]}", hint="probe again")
-    return file
-
-
-def _replace(file: Path, text: str) -> None:
-    """Whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, delete=False) as staged:
-        staged.write(text)
-        staged.flush()
-        os.fsync(staged.fileno())
-    Path(staged.name).replace(file)
 
 
 def sheet(findings: Findings, target: str) -> str:

@@ -10,8 +10,10 @@ from ingest.scan import file_digest, file_of
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, DocumentError
 from kb.model.documents import Coverage, Document, Outline, PlacedPassage, Section
+from kb.model.passages import CitedPlace
 from kb.targets import Targets
 
+CITED_LINES_AROUND = 3
 NAMES_SHOWN = 6
 SUGGESTIONS = 3
 
@@ -120,6 +122,29 @@ class Documents:
             of=len(ids),
             before=tuple(passages[: at - first]),
             after=tuple(passages[at - first + 1 :]),
+        )
+
+    def cite(self, citation_id: str) -> CitedPlace:
+        """The place a citation names, as the document stood when it was read.
+
+        Raises:
+            CitationError: the id is unknown, or the stored text is not what was cited.
+        """
+        key, _, nth = citation_id.partition(".")
+        row = self._catalog.row(key)
+        if nth and row is None:
+            raise CitationError(f"{key} is no row of a table, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
+        stated = row or self._catalog.fact(key) or self._catalog.passage(key)
+        source, lines = self._catalog.source_lines(key, around=CITED_LINES_AROUND)
+        file = file_of(source)
+        digest = _digest(file)
+        return CitedPlace(
+            citation=stated.citation,
+            file=str(file),
+            lines=tuple(lines),
+            cell=row.cell(nth) if row and nth else "",
+            file_exists=digest is not None,
+            file_same=digest == stated.citation.sha256,
         )
 
     def removable(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:

@@ -20,10 +20,10 @@ from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError
 
 from kb.catalog import storage_errors
-from kb.errors import RunError
+from kb.errors import CandidateError, RunError
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
-from kb.model.kernels import LanguageName, Task
+from kb.model.kernels import Candidate, LanguageName, Task
 from kb.model.protocols import Attempt, Proposal
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
@@ -171,6 +171,29 @@ class Run:
             yield
         finally:
             lock.release()
+
+    def must_be_open(self) -> None:
+        """Raises RunError when it is over."""
+        if self.ended:
+            raise RunError(f"run {self.id} is over: {self.ended}", hint="start another one")
+
+    def must_be_by_hand(self) -> None:
+        """Raises RunError when it is over, or its candidates do not come from a person or an agent."""
+        self.must_be_open()
+        if self.plan.synthesizer is not SynthesizerKind.EXTERNAL:
+            raise RunError(
+                f"run {self.id} is driven by {self.plan.synthesizer}, not by hand",
+                hint="`kb runs resume` goes on with it",
+            )
+
+    def must_take(self, candidate: Candidate) -> None:
+        """Raises RunError as `must_be_by_hand`, and CandidateError when it is in another language than the run."""
+        self.must_be_by_hand()
+        if candidate.language != self.plan.language:
+            raise CandidateError(
+                f"this candidate is in {candidate.language}, the run is in {self.plan.language}",
+                hint=f"hand in a {self.plan.language} kernel, or start a run with --language {candidate.language}",
+            )
 
     def append(self, entry: JournalEntry) -> None:
         """Add to the journal; on return it is on the disk."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import StoreError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import FileReport
 from kb.settings import Settings
 from tests.cli.conftest import Run, documents, forget_sheets

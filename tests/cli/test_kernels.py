@@ -71,6 +71,11 @@ def task(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.fixture
+def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval.judge.driver.subprocess.Popen", lambda *given, **named: pytest.fail("a judge started"))
+
+
 def written(folder: Path, name: str, text: str) -> Path:
     (folder / name).write_text(text)
     return folder / name
@@ -107,12 +112,16 @@ def test_a_candidate_of_no_language_is_refused(run: Run, task: Path) -> None:
         (("--synthesizer", "oracle"), "unknown synthesizer 'oracle'"),
         (("--target", "mi9000"), "unknown target 'mi9000'"),
         (("--synthesizer", "anthropic"), "no model is named"),
+        (("--language", "cpp"), "kernels for mi300x are not written in cpp"),
+        (("--synthesizer", "external"), "this run is answered by hand"),
     ],
 )
+@pytest.mark.usefixtures("no_judge")
 def test_an_unknown_choice_is_refused(run: Run, task: Path, options: tuple[str, ...], message: str) -> None:
     assert message in run("optimize", task, "--target", "mi300x", *options).refusal[0]
 
 
+@pytest.mark.usefixtures("no_judge")
 def test_nobody_is_asked_about_a_target_that_no_document_speaks_of(run: Run, task: Path, home: Path) -> None:
     message, hint = run("prompt", task, "--target", "a100").refusal
     assert "no document speaks of a100" in message

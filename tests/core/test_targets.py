@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import TargetError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from kb.targets import ROOT, Targets
 from tests.conftest import CORPUS, HashEmbedder, needs_corpus

@@ -7,7 +7,7 @@ import pytest
 from ingest.facts import facts
 from kb.errors import FactError
 from kb.facts.quantities import SHAPE, Quantity, quantities
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.records import Trust
 from kb.model.units import PIECES, unit_of
 from tests.facts.documents import FACT_HEADER, parse, records

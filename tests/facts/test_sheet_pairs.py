@@ -10,7 +10,7 @@ from ingest.scan import SHEETS
 from kb.errors import FactError
 from kb.facts.profile import conditions, same_value
 from kb.facts.quantities import quantities
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

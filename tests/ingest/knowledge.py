@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import IngestReport
 
 

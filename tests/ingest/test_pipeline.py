@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SourceError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.records import Trust
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

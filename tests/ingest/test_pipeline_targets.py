@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import TargetError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from kb.targets import Targets
 from tests.conftest import HashEmbedder

@@ -1,0 +1,119 @@
+"""Kernels are judged, and runs started and driven. What cannot work is refused before a judge starts."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eval.judge.driver import LocalJudge
+from eval.languages.registry import language_named
+from eval.roofline import Roofline, task_roofline
+from kb.home.planning import checked, must_be_by_hand, synthesizer_of
+from kb.home.searching import ranked
+from kb.model.base import Frozen
+from kb.model.evidence import Evidence
+from kb.model.fact import Fact
+from kb.model.kernels import Candidate, Task
+from kb.model.passages import Passage
+from kb.model.records import Trust
+from kb.runs.journal import Plan, Run
+from kb.runs.loop import Loop, Tell, Teller, say_nothing
+from kb.settings import cache_dir
+from retrieval.packing import pack
+from synth.prompts.answer import parse_answer
+from synth.prompts.prompt import Prompt
+
+if TYPE_CHECKING:
+    from kb.home.knowledge_base import KnowledgeBase
+
+BRIEF_CANDIDATES = 50
+
+
+class Submission(Frozen):
+    """What came of an answer."""
+
+    evidence: Evidence
+    published: tuple[str, ...]
+    """Names of the skills that it gave."""
+    prompt: Prompt | None
+    """The next one; None when the run is over."""
+    ended: str
+    """Why the run is over; empty while it is not."""
+
+
+def verify(kb: "KnowledgeBase", task: Task, candidate: Candidate, target: str) -> Evidence:
+    with _judge(kb, task, target) as judge:
+        return judge.verify(candidate)
+
+
+def roofline(kb: "KnowledgeBase", task: Task, target: str) -> Roofline:
+    facts = kb.facts(target)
+    with _judge(kb, task, target) as judge:
+        return task_roofline(judge.interface, facts)
+
+
+def prompt(kb: "KnowledgeBase", plan: Plan) -> tuple[Run, Prompt]:
+    must_be_by_hand(plan)
+    plan = checked(kb, plan)
+    with _judge(kb, plan.task, plan.target) as judge:
+        run = kb.runs.start(plan)
+        return run, _loop(kb, run).prompt(judge.interface)
+
+
+def submit(kb: "KnowledgeBase", run: Run, answer: Candidate | str, *, note: str, tell: Tell | None) -> Submission:
+    run.must_be_by_hand()
+    candidate, said = (
+        parse_answer(answer, language_named(run.plan.language)) if isinstance(answer, str) else (answer, "")
+    )
+    run.must_take(candidate)
+    loop, earlier = _loop(kb, run, tell), len(run.published)
+    with _judge(kb, run.plan.task, run.plan.target) as judge:
+        evidence = loop.submit(candidate, judge, note=note or said)
+        following = None if run.ended else loop.prompt(judge.interface)
+    return Submission(evidence=evidence, published=run.published[earlier:], prompt=following, ended=run.ended)
+
+
+def optimize(kb: "KnowledgeBase", plan: Plan, *, minutes: float | None, tell: Teller | None) -> Run:
+    synthesizer = synthesizer_of(plan)
+    plan = checked(kb, plan)
+    with _judge(kb, plan.task, plan.target) as judge:
+        run = kb.runs.start(plan)
+        _loop(kb, run, tell and tell(run)).optimize(synthesizer, judge, minutes=minutes)
+    return run
+
+
+def resume(kb: "KnowledgeBase", run: Run, *, minutes: float | None, tell: Teller | None) -> None:
+    synthesizer = synthesizer_of(run.plan)
+    run.must_be_open()
+    with _judge(kb, run.plan.task, run.plan.target) as judge:
+        _loop(kb, run, tell and tell(run)).optimize(synthesizer, judge, minutes=minutes)
+
+
+def _judge(kb: "KnowledgeBase", task: Task, target: str) -> LocalJudge:
+    """A judge for one task and target on this machine; its limits are the target's facts."""
+    name = kb.targets.get(target).name
+    return LocalJudge(task, target=name, isa=kb.targets.isa(name), facts=kb.known_facts(name), cache=cache_dir())
+
+
+def _loop(kb: "KnowledgeBase", run: Run, tell: Tell | None = None) -> Loop:
+    target = run.plan.target
+    return Loop(
+        run=run,
+        language=language_named(run.plan.language),
+        skillbook=kb.skills,
+        scope=kb.targets.scope(target),
+        brief=lambda phrases: _brief(kb, phrases, target),
+        tell=tell or say_nothing,
+    )
+
+
+def _brief(kb: "KnowledgeBase", phrases: Sequence[str], target: str) -> tuple[list[Fact], list[Passage]]:
+    """All facts of a target, and what its documents say besides in answer to `phrases`."""
+    facts = kb.known_facts(target)
+    places = {fact.citation.place for fact in facts}
+    found = ranked(kb, phrases, target=target, scope=kb.targets.scope(target), limit=BRIEF_CANDIDATES)
+    besides = tuple(
+        hit
+        for hit in found.hits
+        if hit.passage.citation.place not in places and hit.passage.trust is not Trust.UNTRUSTED
+    )
+    packed = pack(found.model_copy(update={"hits": besides}), budget_tokens=kb.settings.budget_tokens)
+    return facts, list(packed.passages)
