@@ -8,9 +8,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from itertools import combinations
 
 from kb.facts.quantities import quantities
+from kb.facts.select import comparable, conditions
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.records import Form, Trust
@@ -125,44 +127,92 @@ def _release(version: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|[^\d.]+", version)]
 
 
-def _judge(group: Sequence[Fact], ranks: _Ranks) -> Iterable[StandingFact]:
+class _Side:
+    """A fact beside the others of its quantity, `stated`, that are neither rejected, measured nor ambiguous."""
+
+    def __init__(self, fact: Fact, stated: "list[_Side]", ranks: _Ranks) -> None:
+        self.fact = fact
+        self._stated = stated
+        self._ranks = ranks
+
+    @cached_property
+    def agreeing(self) -> "list[_Side]":
+        return [o for o in self._met if same_value(self.fact, o.fact)]
+
+    @cached_property
+    def denying(self) -> "list[_Side]":
+        return [] if _many(self.fact) else [o for o in self._met if not same_value(self.fact, o.fact)]
+
+    @cached_property
+    def _met(self) -> "list[_Side]":
+        return [o for o in self._stated if o is not self and comparable(self.fact, o.fact)]
+
+    @cached_property
+    def is_confirmed(self) -> bool:
+        """Whether it holds by itself, or a table says the same: another document's, or for running text any.
+
+        Of a family only a fact table will do, and of the rest no second text: facts that were judged one by one were
+        right too rarely with less (counts in benchmarks/README.md).
+        """
+        if self._ranks.is_sure(self.fact):
+            return True
+        if self.fact.target in self._ranks.families:
+            return any(o.fact.form is Form.STATED for o in self.agreeing)
+        own = self.fact.citation.sha256 if self.fact.form is Form.TABLE else ""
+        return any(o.fact.form in (Form.STATED, Form.TABLE) and o.fact.citation.sha256 != own for o in self.agreeing)
+
+    @cached_property
+    def rivals(self) -> "list[_Side]":
+        """Those that deny it and are confirmed, where neither of the two means a third."""
+        return [o for o in self.denying if o.is_confirmed and not _means_more(self, o) and not _means_more(o, self)]
+
+    @cached_property
+    def better(self) -> "list[_Side]":
+        return [o for o in self.rivals if self._ranks.before(o.fact, self.fact)]
+
+    @property
+    def equal(self) -> "list[_Side]":
+        return [o for o in self.rivals if not o.better and not self._ranks.before(self.fact, o.fact)]
+
+    def standing(self) -> StandingFact:
+        if not self.is_confirmed:
+            return StandingFact(fact=self.fact, standing=FactStanding.UNCONFIRMED, against=_facts(self.denying))
+        why = self._ranks.before(self.better[0].fact, self.fact) if self.better else ""
+        against = self.better or self.equal
+        standing = FactStanding.GIVES_WAY if self.better else FactStanding.CONFLICT if against else FactStanding.HOLDS
+        others = [o for o in self.agreeing if o.fact.citation.sha256 != self.fact.citation.sha256]
+        return StandingFact(
+            fact=self.fact, standing=standing, why=why, against=_facts(against), confirmed_by=_facts(others)
+        )
+
+
+def _judge(group: Sequence[Fact], ranks: _Ranks) -> list[StandingFact]:
     """The standing of facts about one quantity."""
-    left = [f for f in group if ranks.verdict(f) is not Verdict.REJECTED and f.trust is not Trust.MEASURED]
-    ambiguous = _ambiguous([f for f in left if ranks.verdict(f) is None])
-    counted = [f for f in left if f.citation.id not in ambiguous]
-    agreeing: dict[str, list[Fact]] = defaultdict(list)
-    denying: dict[str, list[Fact]] = defaultdict(list)
-    for a, b in combinations(counted, 2):
-        if comparable(a, b) and (same_value(a, b) or not _many(a)):
-            into = agreeing if same_value(a, b) else denying
-            into[a.citation.id].append(b)
-            into[b.citation.id].append(a)
-    held = {f.citation.id for f in counted if _confirmed(f, agreeing[f.citation.id], ranks)}
-    denied = {
-        f.citation.id: [o for o in denying[f.citation.id] if o.citation.id in held and not _explained(f, o, agreeing)]
-        for f in counted
-    }
-    better = {f.citation.id: [other for other in denied[f.citation.id] if ranks.before(other, f)] for f in counted}
+    unjudged = [f for f in group if ranks.verdict(f) is None and f.trust is not Trust.MEASURED]
+    ambiguous = _ambiguous(unjudged)
+    stated: list[_Side] = []
+    found: list[StandingFact | _Side] = []
     for fact in group:
-        key = fact.citation.id
-        confirmed = tuple(o for o in agreeing[key] if o.citation.sha256 != fact.citation.sha256)
         if ranks.verdict(fact) is Verdict.REJECTED:
-            yield StandingFact(fact=fact, standing=FactStanding.REJECTED, why="rejected")
+            found.append(StandingFact(fact=fact, standing=FactStanding.REJECTED, why="rejected"))
         elif fact.trust is Trust.MEASURED:
-            yield StandingFact(fact=fact, standing=FactStanding.HOLDS, why="measured")
-        elif key in ambiguous:
-            yield StandingFact(fact=fact, standing=FactStanding.AMBIGUOUS)
-        elif key not in held:
-            yield StandingFact(fact=fact, standing=FactStanding.UNCONFIRMED, against=tuple(denying[key]))
-        elif better[key]:
-            why = ranks.before(better[key][0], fact)
-            yield StandingFact(
-                fact=fact, standing=FactStanding.GIVES_WAY, why=why, against=tuple(better[key]), confirmed_by=confirmed
-            )
+            found.append(StandingFact(fact=fact, standing=FactStanding.HOLDS, why="measured"))
+        elif fact.citation.id in ambiguous:
+            found.append(StandingFact(fact=fact, standing=FactStanding.AMBIGUOUS))
         else:
-            equal = tuple(o for o in denied[key] if not better[o.citation.id] and not ranks.before(fact, o))
-            standing = FactStanding.CONFLICT if equal else FactStanding.HOLDS
-            yield StandingFact(fact=fact, standing=standing, against=equal, confirmed_by=confirmed)
+            stated.append(_Side(fact, stated, ranks))
+            found.append(stated[-1])
+    return [entry.standing() if isinstance(entry, _Side) else entry for entry in found]
+
+
+def _means_more(vague: _Side, special: _Side) -> bool:
+    """Whether the first says less of its condition, and agrees with a third that says more of it."""
+    said = conditions(vague.fact)
+    return said < conditions(special.fact) and any(said < conditions(o.fact) for o in vague.agreeing)
+
+
+def _facts(sides: Iterable[_Side]) -> tuple[Fact, ...]:
+    return tuple(side.fact for side in sides)
 
 
 def _many(fact: Fact) -> bool:
@@ -185,75 +235,6 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
         if any(not same_value(a, b) for a, b in combinations(facts, 2))
         for fact in facts
     }
-
-
-def _confirmed(fact: Fact, agreeing: Sequence[Fact], ranks: _Ranks) -> bool:
-    """Whether it holds by itself, or a table says the same: another document's, or for running text any.
-
-    Of a family only a fact table will do, and of the rest no second text: facts that were judged one by one were right
-    too rarely with less (counts in benchmarks/README.md).
-    """
-    if ranks.is_sure(fact):
-        return True
-    if fact.target in ranks.families:
-        return any(other.form is Form.STATED for other in agreeing)
-    return any(
-        other.form in (Form.STATED, Form.TABLE)
-        and (fact.form is not Form.TABLE or other.citation.sha256 != fact.citation.sha256)
-        for other in agreeing
-    )
-
-
-def _explained(vague: Fact, special: Fact, agreeing: Mapping[str, Sequence[Fact]]) -> bool:
-    """Whether one of the two says less of its condition and agrees with a third that says more: it means that one."""
-    for less, more in ((vague, special), (special, vague)):
-        if conditions(less) < conditions(more) and any(
-            conditions(less) < conditions(third) for third in agreeing[less.citation.id]
-        ):
-            return True
-    return False
-
-
-def conditions(fact: Fact) -> frozenset[str]:
-    """Of a fact, in the words of kb/facts/quantities.toml where it has them."""
-    known = quantities().by_name.get(fact.quantity)
-    own = set(map(canonical, fact.conditions))
-    if known and known.per and not any(phrase.startswith("per ") for phrase in own):
-        own.add(f"per {known.per}")
-    return frozenset(own)
-
-
-def canonical(phrase: str) -> str:
-    """A phrase of a condition as kb/facts/quantities.toml writes it."""
-    return _SPELT.get(phrase, phrase)
-
-
-_SPELT = {
-    "whole device": "per device",
-    "per XCD": "per die",
-    "per SM": "per compute unit",
-    "per thread": "per lane",
-    "float8_e4m3fn": "float8",
-    "float8_e4m3fnuz": "float8",
-    "float8_e5m2": "float8",
-}
-"""How sheets write what a document's words are reduced to."""
-
-
-def comparable(a: Fact, b: Fact) -> bool:
-    """Whether both speak of the same thing: under one condition, or one says less of it than the other."""
-    if a.quantity != b.quantity:
-        return False
-    mine, theirs = conditions(a), conditions(b)
-    if not (mine <= theirs or theirs <= mine):
-        return False
-    return not any(bool(_kind(mine, k)) != bool(_kind(theirs, k)) for k in ("dtype", "per"))
-
-
-def _kind(phrases: frozenset[str], kind: str) -> frozenset[str]:
-    if kind == "per":
-        return frozenset(p for p in phrases if p.startswith("per "))
-    return frozenset(p for p in phrases if p in quantities().spelt[kind])
 
 
 def same_value(a: Fact, b: Fact) -> bool:
