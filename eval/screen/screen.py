@@ -147,9 +147,8 @@ def _unknown(check: str, *keys: Key) -> Finding:
 
 
 def _spills(usage: Usage) -> Finding:
-    if usage.spills:
-        return Finding(check="spills", state="warn", message=f"{usage.spills:,} registers spilled per lane")
-    return Finding(check="spills", state="ok", message="no spills")
+    message = f"{usage.spills:,} registers spilled per lane" if usage.spills else "no spills"
+    return Finding(check="spills", state="warn" if usage.spills else "ok", message=message)
 
 
 def _occupancy(needs: Needs, lanes: int, vendor: Vendor, facts: Sequence[Fact]) -> tuple[int | None, Finding]:

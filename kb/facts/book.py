@@ -7,14 +7,7 @@ from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError
-from kb.facts.profile import (
-    FactStanding,
-    StandingFact,
-    Verdict,
-    judge_facts,
-    profile_of,
-    same_value,
-)  # fmt: skip
+from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
 from kb.facts.quantities import quantities
 from kb.facts.select import answers, conditions
 from kb.model.base import Frozen

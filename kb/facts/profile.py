@@ -6,10 +6,12 @@ profile until a person decides.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 from kb.facts.quantities import quantities
 from kb.facts.select import comparable, conditions
@@ -75,46 +77,38 @@ def judge_facts(
     return [standing for group in groups.values() for standing in _judge(group, ranks)]
 
 
+@dataclass(frozen=True)
 class _Ranks:
-    def __init__(self, verdicts: Mapping[str, Verdict], lineage: Sequence[str], families: Collection[str]) -> None:
-        self.verdicts = verdicts
-        self.families = families
-        self.lineage = lineage
+    """Which fact is sure, and which of two goes before; the fields are the arguments of `judge_facts`."""
+
+    verdicts: Mapping[str, Verdict]
+    lineage: Sequence[str]
+    families: Collection[str]
 
     def verdict(self, fact: Fact) -> Verdict | None:
         return self.verdicts.get(fact.citation.id)
 
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` goes before `b`, in words; empty where none says so."""
-        rules: list[tuple[str, bool, bool]] = [
-            ("accepted", self._accepted(a), self._accepted(b)),
-            ("said of a nearer target", *self._nearer(a, b)),
-            ("a fact table goes before what kb read off a text", a.form is Form.STATED, b.form is Form.STATED),
-            ("a table goes before running text", a.form is Form.TABLE, b.form is Form.TABLE),
-            ("the vendor goes before the community", a.trust is Trust.VENDOR, b.trust is Trust.VENDOR),
-            ("it says more of its condition", conditions(a) > conditions(b), conditions(b) > conditions(a)),
-            ("a newer version of the document", *self._newer(a, b)),
+        are_editions = a.citation.path.rsplit("/", 1)[-1] == b.citation.path.rsplit("/", 1)[-1]
+        scores: list[tuple[str, Callable[[Fact], Any]]] = [
+            ("accepted", lambda f: self.verdict(f) is Verdict.ACCEPTED),
+            ("said of a nearer target", lambda f: -self.lineage.index(f.target)),
+            ("a fact table goes before what kb read off a text", lambda f: f.form is Form.STATED),
+            ("a table goes before running text", lambda f: f.form is Form.TABLE),
+            ("the vendor goes before the community", lambda f: f.trust is Trust.VENDOR),
+            ("it says more of its condition", conditions),
+            ("a newer version of the document", lambda f: _release(f.version) if are_editions else []),
         ]
-        decided = next(((rule, ours) for rule, ours, theirs in rules if ours != theirs), ("", False))
-        return decided[0] if decided[1] else ""
-
-    def _accepted(self, fact: Fact) -> bool:
-        return self.verdict(fact) is Verdict.ACCEPTED
-
-    def _nearer(self, a: Fact, b: Fact) -> tuple[bool, bool]:
-        mine, theirs = self.lineage.index(a.target), self.lineage.index(b.target)
-        return mine < theirs, theirs < mine
-
-    def _newer(self, a: Fact, b: Fact) -> tuple[bool, bool]:
-        """Of two editions of one document, told by the file's name."""
-        if a.citation.path.rsplit("/", 1)[-1] != b.citation.path.rsplit("/", 1)[-1]:
-            return False, False
-        mine, theirs = _release(a.version), _release(b.version)
-        return mine > theirs, theirs > mine
+        for rule, score in scores:
+            ours, theirs = score(a), score(b)
+            if ours > theirs or ours < theirs:
+                return rule if ours > theirs else ""
+        return ""
 
     def is_sure(self, fact: Fact) -> bool:
         """Whether it holds without a second document."""
-        if fact.form is Form.STATED or self._accepted(fact):
+        if fact.form is Form.STATED or self.verdict(fact) is Verdict.ACCEPTED:
             return True
         if fact.form is not Form.TABLE:
             return False
@@ -127,25 +121,23 @@ def _release(version: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|[^\d.]+", version)]
 
 
+@dataclass(eq=False)
 class _Side:
-    """A fact beside the others of its quantity, `stated`, that are neither rejected, measured nor ambiguous."""
+    """A fact beside the others of its quantity, `stated`: those that are not rejected, measured or ambiguous."""
 
-    def __init__(self, fact: Fact, stated: "list[_Side]", ranks: _Ranks) -> None:
-        self.fact = fact
-        self._stated = stated
-        self._ranks = ranks
+    fact: Fact
+    stated: "list[_Side]"
+    ranks: _Ranks
 
     @cached_property
     def agreeing(self) -> "list[_Side]":
-        return [o for o in self._met if same_value(self.fact, o.fact)]
+        others = (o for o in self.stated if o is not self and comparable(self.fact, o.fact))
+        return [o for o in others if same_value(self.fact, o.fact)]
 
     @cached_property
     def denying(self) -> "list[_Side]":
-        return [] if _many(self.fact) else [o for o in self._met if not same_value(self.fact, o.fact)]
-
-    @cached_property
-    def _met(self) -> "list[_Side]":
-        return [o for o in self._stated if o is not self and comparable(self.fact, o.fact)]
+        others = () if _many(self.fact) else (o for o in self.stated if comparable(self.fact, o.fact))
+        return [o for o in others if not same_value(self.fact, o.fact)]
 
     @cached_property
     def is_confirmed(self) -> bool:
@@ -154,9 +146,9 @@ class _Side:
         Of a family only a fact table will do, and of the rest no second text: facts that were judged one by one were
         right too rarely with less (counts in benchmarks/README.md).
         """
-        if self._ranks.is_sure(self.fact):
+        if self.ranks.is_sure(self.fact):
             return True
-        if self.fact.target in self._ranks.families:
+        if self.fact.target in self.ranks.families:
             return any(o.fact.form is Form.STATED for o in self.agreeing)
         own = self.fact.citation.sha256 if self.fact.form is Form.TABLE else ""
         return any(o.fact.form in (Form.STATED, Form.TABLE) and o.fact.citation.sha256 != own for o in self.agreeing)
@@ -168,17 +160,14 @@ class _Side:
 
     @cached_property
     def better(self) -> "list[_Side]":
-        return [o for o in self.rivals if self._ranks.before(o.fact, self.fact)]
-
-    @property
-    def equal(self) -> "list[_Side]":
-        return [o for o in self.rivals if not o.better and not self._ranks.before(self.fact, o.fact)]
+        return [o for o in self.rivals if self.ranks.before(o.fact, self.fact)]
 
     def standing(self) -> StandingFact:
         if not self.is_confirmed:
             return StandingFact(fact=self.fact, standing=FactStanding.UNCONFIRMED, against=_facts(self.denying))
-        why = self._ranks.before(self.better[0].fact, self.fact) if self.better else ""
-        against = self.better or self.equal
+        why = self.ranks.before(self.better[0].fact, self.fact) if self.better else ""
+        equal = (o for o in self.rivals if not o.better and not self.ranks.before(self.fact, o.fact))
+        against = self.better or list(equal)
         standing = FactStanding.GIVES_WAY if self.better else FactStanding.CONFLICT if against else FactStanding.HOLDS
         others = [o for o in self.agreeing if o.fact.citation.sha256 != self.fact.citation.sha256]
         return StandingFact(
@@ -188,8 +177,7 @@ class _Side:
 
 def _judge(group: Sequence[Fact], ranks: _Ranks) -> list[StandingFact]:
     """The standing of facts about one quantity."""
-    unjudged = [f for f in group if ranks.verdict(f) is None and f.trust is not Trust.MEASURED]
-    ambiguous = _ambiguous(unjudged)
+    ambiguous = _ambiguous([f for f in group if ranks.verdict(f) is None and f.trust is not Trust.MEASURED])
     stated: list[_Side] = []
     found: list[StandingFact | _Side] = []
     for fact in group:
@@ -222,11 +210,9 @@ def _many(fact: Fact) -> bool:
 
 def _ambiguous(group: Sequence[Fact]) -> set[str]:
     """Facts whose own section gives another value under the very same condition."""
-    if not group or _many(group[0]):
-        return set()
     places: dict[tuple[object, ...], list[Fact]] = defaultdict(list)
     for fact in group:
-        if fact.form is not Form.STATED:
+        if fact.form is not Form.STATED and not _many(fact):
             place = (fact.citation.sha256, fact.citation.section, fact.form, fact.target, fact.conditions)
             places[place].append(fact)
     return {

@@ -77,7 +77,8 @@ def comparable(a: Fact, b: Fact) -> bool:
     formats, others = ({p for p in fact.conditions if p.startswith(FLOAT8)} for fact in (a, b))
     if formats and others and formats.isdisjoint(others):
         return False
-    return all(bool(kind(mine)) == bool(kind(theirs)) for kind in (_dtypes, _shares))
+    dtypes = quantities().spelt["dtype"]
+    return bool(_shares(mine)) == bool(_shares(theirs)) and mine.isdisjoint(dtypes) == theirs.isdisjoint(dtypes)
 
 
 def compatible(reading: Measurement, fact: Fact) -> bool:
@@ -98,7 +99,3 @@ def compatible(reading: Measurement, fact: Fact) -> bool:
 
 def _shares(phrases: frozenset[str]) -> frozenset[str]:
     return frozenset(phrase for phrase in phrases if phrase.startswith("per "))
-
-
-def _dtypes(phrases: frozenset[str]) -> frozenset[str]:
-    return phrases & quantities().spelt["dtype"]

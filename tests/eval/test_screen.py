@@ -22,7 +22,6 @@ from kb.facts.select import one_value
 from kb.model.evidence import Finding, KernelScreen
 from kb.model.fact import Fact
 from kb.model.passages import Citation
-from kb.model.records import Form, Trust
 from kb.model.target import Isa
 
 SYNTHETIC = Path(__file__).parent / "screen"
@@ -332,29 +331,6 @@ def test_that_other_configurations_were_not_looked_at_is_said() -> None:
     assert (found.state, "first of 12" in found.message) == ("warn", True)
 
 
-def test_a_fact_counts_only_under_the_very_condition() -> None:
-    facts = [
-        fact("lds_size", "228", "KiB", "per compute unit"),
-        fact("lds_size", "48", "KiB", "per workgroup, without opt-in"),
-        fact("lds_size", "1", "furlong", "per workgroup, opt-in"),
-        fact("matrix_shape", "64x256x16", "MxNxK", "float16"),
-    ]
-
-    assert one_value(facts, "lds_size", "per compute unit") == (228 * 1024, facts[0])
-    assert one_value(facts, "lds_size", "per workgroup") == (48 * 1024, facts[1])
-    assert one_value(facts, "lds_size", "per workgroup", "opt-in") is None
-    assert one_value(facts, "matrix_shape") is None
-    assert one_value(facts, "l2_size") is None
-
-
-def test_documents_that_agree_in_other_units_are_one_and_that_differ_are_none() -> None:
-    kib, byte = fact("lds_size", "64", "KiB", "per workgroup"), fact("lds_size", "65536", "byte", "per workgroup")
-    other = fact("lds_size", "64000", "byte", "per workgroup")
-
-    assert one_value([kib, byte], "lds_size", "per workgroup") == (65536, kib)
-    assert one_value([kib, byte, other], "lds_size", "per workgroup") is None
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -403,14 +379,3 @@ def test_what_is_no_assembly_is_not_read(tmp_path: Path, make: Callable[[Path], 
         screen_kernel(RECORD, tmp_path, AMD, [])
 
     assert fault.value.outcome == "forged"
-
-
-def test_a_measured_limit_goes_before_a_stated_one_and_a_fact_table_before_other_texts() -> None:
-    stated = fact("lds_size", "64", "KiB", "per workgroup")
-    measured = stated.model_copy(update={"value": "63", "number": 63.0, "trust": Trust.MEASURED})
-    read_off = stated.model_copy(update={"value": "65", "number": 65.0, "form": Form.TABLE})
-    key = ("lds_size", "per workgroup")
-
-    assert one_value([stated, measured, read_off], *key) == (63 * 1024, measured)
-    assert one_value([stated, read_off], *key) == (64 * 1024, stated)
-    assert one_value([read_off], *key) == (65 * 1024, read_off)
