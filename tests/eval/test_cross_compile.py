@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 triton = pytest.importorskip("triton")
 
 from eval.languages.cross_compile import compile_kernels  # noqa: E402
+from kb.model.target import Isa  # noqa: E402
 from tests.eval.screen.kernels import CALLS, add_kernel, on_meta, softmax_kernel, wrong_kernel  # noqa: E402
 
 AMD = "hip gfx942 64"
@@ -27,7 +29,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def compile_for(tmp_path: Path) -> Compile:
-    return lambda call, isa=AMD: compile_kernels(isa, call, tmp_path)
+    return lambda call, isa=AMD: compile_kernels(asdict(Isa.parse(isa)), call, tmp_path)
 
 
 def launch(kernel: Any, *args: Any, **kwargs: Any) -> Callable[[], object]:

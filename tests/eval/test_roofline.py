@@ -15,6 +15,7 @@ from kb.model.fact import Fact
 from kb.model.kernels import Interface, Task, TensorSpec
 from kb.model.passages import Citation
 from kb.model.records import Trust
+from kb.model.target import CPU, Isa
 from tests.eval.judging import needs_compiler, needs_linux, task
 from tests.eval.test_judge import ROW_SUM
 
@@ -139,7 +140,7 @@ def test_a_roofline_of_softmax_cites_every_input() -> None:
 @needs_compiler
 def test_the_judge_refuses_what_beats_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
-    facts, isa = [SLOW, rate("l3_size", 1, "byte")], f"cpu {os.uname().machine}"
+    facts, isa = [SLOW, rate("l3_size", 1, "byte")], Isa(CPU, os.uname().machine)
 
     with LocalJudge(task("row_sum"), target="cpu", isa=isa, facts=facts, cache=tmp_path) as judge:
         evidence = judge.verify(ROW_SUM)
