@@ -18,7 +18,8 @@ from pathlib import Path
 
 import kb as knowledge
 from benchmarks.origin import origin
-from kb.facts.profile import FactStanding, conditions, judge_facts, same_value
+from kb.facts.profile import FactStanding, judge_facts, same_value
+from kb.facts.select import conditions
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.model.records import Form

@@ -7,17 +7,9 @@ from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError
-from kb.facts.profile import (
-    FactStanding,
-    StandingFact,
-    Verdict,
-    canonical,
-    conditions,
-    judge_facts,
-    profile_of,
-    same_value,
-)  # fmt: skip
+from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
 from kb.facts.quantities import quantities
+from kb.facts.select import answers, conditions
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.units import unit_of
@@ -102,7 +94,7 @@ class FactBook:
         chosen = [s for s in profile if s.fact.quantity in names]
         if not chosen:
             raise self._no_such(target, spelling, names, profile)
-        if fitting := [s for s in chosen if conditions(s.fact) >= set(map(canonical, wanted))]:
+        if fitting := [s for s in chosen if answers(s.fact, wanted)]:
             return fitting
         known = sorted({s.fact.condition or "no condition" for s in chosen})
         raise FactError(

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import computed_field
 
 from kb.errors import TargetError
-from kb.facts.quantities import quantities
+from kb.facts.select import best, compatible, conditions
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.measurement import Findings, Measurement, ProbedDevice
-from kb.model.records import Form
 from kb.model.target import CPU, Isa
 from kb.targets import Targets
 
@@ -102,29 +101,15 @@ def compare(readings: Sequence[Measurement], stated: Sequence[Fact]) -> list[Com
 
 
 def _is_detail(reading: Measurement, readings: Iterable[Measurement]) -> bool:
-    phrases = set(reading.condition.split(", "))
     return any(
-        other.quantity == reading.quantity and other.condition and set(other.condition.split(", ")) < phrases
+        other.quantity == reading.quantity and other.condition and conditions(other) < conditions(reading)
         for other in readings
     )
 
 
 def _nearest(reading: Measurement, stated: Iterable[Fact]) -> Fact | None:
-    fitting = [f for f in stated if f.quantity == reading.quantity and f.amount and _compatible(reading, f)]
-    fitting = [f for f in fitting if f.form is Form.STATED] or fitting
+    fitting = best([fact for fact in stated if fact.amount and compatible(reading, fact)])
     return min(fitting, key=lambda f: abs(math.log(reading.amount / (f.amount or 1))), default=None)
-
-
-def _compatible(reading: Measurement, fact: Fact) -> bool:
-    """Whether nothing that both say of dtype, density, engine or share excludes the other."""
-    quantity = quantities().by_name.get(fact.quantity)
-    for kind, vocabulary in quantities().conditions.items():
-        ours, theirs = ({m.means for m in vocabulary.mentions(text)} for text in (reading.condition, fact.condition))
-        if kind == "per" and not theirs and quantity:
-            theirs = {quantity.per}
-        if ours and theirs and not ours & theirs:
-            return False
-    return True
 
 
 def sheet(findings: Findings, target: str) -> str:

@@ -15,7 +15,8 @@ from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
 from kb.catalog import FactRecord
-from kb.facts.profile import conditions, same_value
+from kb.facts.profile import same_value
+from kb.facts.select import conditions
 from kb.model.fact import Fact
 from kb.model.records import Form
 from tests.conftest import CORPUS, needs_corpus

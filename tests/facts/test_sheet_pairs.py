@@ -8,8 +8,9 @@ import pytest
 
 from ingest.scan import SHEETS
 from kb.errors import FactError
-from kb.facts.profile import conditions, same_value
+from kb.facts.profile import same_value
 from kb.facts.quantities import quantities
+from kb.facts.select import conditions
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.settings import Settings
