@@ -153,7 +153,7 @@ class KnowledgeBase:
 
     def ensure_sheets(self, target: str) -> None:
         """Ingest what ships with kb for the lineage of `target`, where it is not stored in this version yet."""
-        from kb.home.sheets import ensure_sheets
+        from kb.home.ingesting import ensure_sheets
 
         ensure_sheets(self, target)
 
@@ -209,7 +209,7 @@ class KnowledgeBase:
         Raises:
             SettingsError, SynthesisError: no model is named; the model gave no answer.
         """
-        from kb.home.planning import chat_model
+        from kb.home.running import chat_model
         from synth.phrasings import ask_for_phrasings
 
         return ask_for_phrasings(chat_model(self.settings.anthropic_model), question, target=target)
@@ -274,8 +274,8 @@ class KnowledgeBase:
             SettingsError, SynthesisError: no model is named; the model gave no answer.
             StoreError: the home cannot be written.
         """
-        from kb.home.planning import chat_model
         from kb.home.proposing import propose
+        from kb.home.running import chat_model
 
         return propose(self, chat_model(self.settings.anthropic_model), document)
 
@@ -343,7 +343,7 @@ class KnowledgeBase:
             RunError, CandidateError, TargetError: there is no such synthesizer, language or target.
         """
         from eval.languages.registry import language_named
-        from kb.home.planning import languages
+        from kb.home.running import languages
         from kb.runs.journal import Plan, SynthesizerKind
 
         kind = SynthesizerKind.named(synthesizer)
@@ -386,7 +386,7 @@ class KnowledgeBase:
             tell: Is given the run when it starts, and gives what is told of each candidate.
 
         Raises: What `verify` and `Loop.optimize` raise.
-            RunError, CandidateError, FactError, SettingsError: the plan cannot work: see `kb.home.planning`.
+            RunError, CandidateError, FactError, SettingsError: the plan cannot work: see `kb.home.running`.
         """
         from kb.home import running
 
