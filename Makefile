@@ -42,9 +42,9 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/.ready: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) -e '.[offline]'
+	$(INSTALL) -e '.[offline,plot]'
 	touch $@
 
 .venv/.ready-dev: .venv/.ready
-	$(INSTALL) -e '.[offline,dev]'
+	$(INSTALL) -e '.[offline,plot,dev]'
 	touch $@
