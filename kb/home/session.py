@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from eval.devices.registry import device_for
-from eval.judge.driver import LocalJudge
-from eval.languages.registry import language_named
 from kb.catalog import write_lock
 from kb.errors import CandidateError, FactError, RunError, SettingsError
 from kb.home.documents import Documents
@@ -26,6 +24,9 @@ from synth.fact_proposals import propose_facts
 from synth.phrasings import ask_for_phrasings
 from synth.tune import TuneSynthesizer
 
+if TYPE_CHECKING:
+    from eval.judge.driver import LocalJudge
+
 BRIEF_CANDIDATES = 50
 
 
@@ -44,7 +45,7 @@ class KnowledgeBase(Knowledge):
     def runs(self) -> Runs:
         return Runs(self.settings.home)
 
-    def judge(self, task: Task, target: str) -> LocalJudge:
+    def judge(self, task: Task, target: str) -> "LocalJudge":
         """A judge for one task and target on this machine; its limits are the target's facts. Close it after use.
 
         Raises:
@@ -52,6 +53,8 @@ class KnowledgeBase(Knowledge):
             TaskError: the reference fails.
             JudgeError: nothing can be judged for this target here.
         """
+        from eval.judge.driver import LocalJudge
+
         name = self.targets.get(target).name
         return LocalJudge(
             task, target=name, isa=self.targets.isa(name), facts=self._known_facts(name), cache=cache_dir()
@@ -84,6 +87,8 @@ class KnowledgeBase(Knowledge):
 
     def loop(self, run: Run, tell: Tell = say_nothing) -> Loop:
         """What goes on with a run: see `Loop`."""
+        from eval.languages.registry import language_named
+
         target = run.plan.target
         return Loop(
             run=run,
@@ -143,6 +148,8 @@ class KnowledgeBase(Knowledge):
 
     def _languages(self, target: str) -> tuple[str, ...]:
         """What kernels for a target may be written in, the usual one first."""
+        from eval.devices.registry import device_for
+
         return device_for(self.targets.isa(target), target).languages
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
