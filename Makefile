@@ -18,6 +18,7 @@ lint: .venv/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/lint-imports
 	$(BIN)/python tests/size_report.py
 	$(BIN)/cog --check docs/cli.md CONTRIBUTING.md
