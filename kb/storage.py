@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all and outlast a power cut, and names that a file may have."""
+"""Files that are written whole or not at all, also in a power cut; and names for files."""
 
 import os
 import re
