@@ -18,6 +18,7 @@ lint: .venv/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/lint-imports
 	$(BIN)/python tests/size_report.py
 	$(BIN)/cog --check docs/cli.md CONTRIBUTING.md
@@ -42,9 +43,9 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/.ready: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) -e '.[offline]'
+	$(INSTALL) -e '.[offline,plot]'
 	touch $@
 
 .venv/.ready-dev: .venv/.ready
-	$(INSTALL) -e '.[offline,dev]'
+	$(INSTALL) -e '.[offline,plot,dev]'
 	touch $@

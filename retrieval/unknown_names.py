@@ -4,14 +4,13 @@ Scores do not tell an answerable question from another (AUC .65 to .77 on 208 qu
 that can be answered, 0 of 195 name an identifier or acronym that their documents lack.
 """
 
-import difflib
 import re
 from collections.abc import Collection
 
 from kb.catalog import Catalog
 from kb.catalog.words import is_identifier
+from kb.errors import nearest
 
-NEAREST = 3
 ALIKE = 0.75
 """Least similarity (difflib's ratio) of a known name that is suggested."""
 
@@ -36,7 +35,7 @@ def nearest_names(catalog: Catalog, name: str, *, targets: Collection[str]) -> l
     """Names in the documents of `targets` that are spelt like `name`, nearest first."""
     alike = catalog.names(name[:SAME_LETTERS], targets=targets)
     spelt = {known.lower(): known for known in sorted(alike) if abs(len(known) - len(name)) <= len(name) / 3}
-    return [spelt[near] for near in difflib.get_close_matches(name.lower(), spelt, n=NEAREST, cutoff=ALIKE)]
+    return nearest(name.lower(), spelt, cutoff=ALIKE)
 
 
 def _names(question: str) -> list[str]:

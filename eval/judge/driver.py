@@ -41,6 +41,10 @@ class LocalJudge:
         JudgeError: nothing can be judged for this target here.
     """
 
+    interface: Interface
+    _channel: Channel
+    _process: subprocess.Popen[bytes]
+
     def __init__(
         self,
         task: Task,

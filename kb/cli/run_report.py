@@ -25,16 +25,17 @@ def tell(run: Run, *, quiet: bool) -> Tell:
 
 def finish(run: Run, *, as_json: bool) -> None:
     """Outcome and plot of a run that stopped. Raises Exit with status 1 when nothing passed."""
-    plot = run.folder / "progress.png"
+    written = "journal and plot"
     try:
-        draw([run], plot)
+        draw([run], run.folder / "progress.png")
     except RunError as error:
+        written = "journal"
         notify(error.message)
     if as_json:
         print_json(summary(run))
     else:
         _show_outcome(run)
-        show(f"journal and plot: {run.folder}")
+        show(f"{written}: {run.folder}")
     if run.best is None:
         raise typer.Exit(1)
 
@@ -111,11 +112,15 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     """Speed-up of each judged candidate, and of the best so far, as a PNG.
 
     Raises:
-        RunError: it cannot be written.
+        RunError: matplotlib is not installed, or the file cannot be written.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
+    except ImportError as error:
+        raise RunError(
+            "no plot is drawn: matplotlib is not installed", hint="`pip install 'kb-hardware[plot]'` brings it"
+        ) from error
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     for run in runs:

@@ -1,12 +1,11 @@
 """The facts of one home: what holds of a target, what contradicts it, and what a person decided about it."""
 
-import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
-from kb.errors import CitationError, FactError
+from kb.errors import CitationError, FactError, did_you_mean, nearest
 from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
 from kb.facts.quantities import quantities
 from kb.facts.select import answers, conditions
@@ -113,11 +112,8 @@ class FactBook:
             return FactError(message, hint=f"it is stated of {', '.join(siblings)}, whose value is not {own}'s")
         known = sorted({s.fact.quantity for s in profile})
         wanted = "_".join(spelling.lower().split())
-        near = difflib.get_close_matches(wanted, known, n=3) or [
-            name for name in known if any(part in name for part in wanted.split("_"))
-        ]
-        hint = f"did you mean {', '.join(near[:SUGGESTIONS])}?" if near else f"known: {', '.join(known)}"
-        return FactError(message, hint=hint)
+        near = nearest(wanted, known) or [name for name in known if any(part in name for part in wanted.split("_"))]
+        return FactError(message, hint=did_you_mean(near[:SUGGESTIONS]).rstrip() or f"known: {', '.join(known)}")
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """Where documents contradict each other: first what is open, then what a rule settles or nothing confirms.

@@ -1,8 +1,5 @@
 """What this machine measures of itself, beside what its vendor states, and kept as facts of the home."""
 
-import os
-import re
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +11,7 @@ from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.measurement import Findings, ProbedDevice
 from kb.model.records import Trust
+from kb.storage import slug, write_whole
 
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
@@ -64,21 +62,10 @@ def store(kb: "KnowledgeBase", findings: Findings, target: str) -> Path:
     Raises:
         StoreError: the home cannot be written, or the sheet cannot be read back.
     """
-    slug = re.sub(r"[^a-z0-9]+", "-", findings.device.name.lower()).strip("-")
-    file = kb.settings.home / "measured" / target / f"{slug}.md"
+    file = kb.settings.home / "measured" / target / f"{slug(findings.device.name)}.md"
     with storage_errors(kb.settings.home):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        _replace(file, sheet(findings, target))
+        write_whole(file, sheet(findings, target))
     report = kb.ingest([file], target=target, trust=Trust.MEASURED)
     if failed := [f.reason for f in report.files if f.outcome == "failed"]:
         raise StoreError(f"{file} cannot be read back: {failed[0]}", hint="probe again")
     return file
-
-
-def _replace(file: Path, text: str) -> None:
-    """Whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, delete=False) as staged:
-        staged.write(text)
-        staged.flush()
-        os.fsync(staged.fileno())
-    Path(staged.name).replace(file)

@@ -25,6 +25,7 @@ from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, LanguageName, Task
 from kb.model.protocols import Attempt, Proposal
+from kb.storage import sync_folders, write_synced, write_whole
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
 NAME_CHARACTERS = 100
@@ -208,8 +209,7 @@ class Run:
         """A file beside the journal for people to read: a prompt, a candidate. Not part of the truth."""
         path = self.folder / name
         with storage_errors(self.folder):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            write_whole(path, text)
         return path
 
 
@@ -261,9 +261,11 @@ class Runs:
             self._folder.mkdir(parents=True, exist_ok=True)
             staged = Path(tempfile.mkdtemp(prefix=".new-", dir=self._folder))
             try:
-                (staged / HEADER).write_text(plan.model_dump_json(indent=1), encoding="utf-8")
-                (staged / JOURNAL).touch()
+                write_synced(staged / HEADER, plan.model_dump_json(indent=1).encode())
+                write_synced(staged / JOURNAL, b"")
+                sync_folders(staged)
                 staged.rename(self._folder / name)
+                sync_folders(self._folder)
             except OSError:
                 shutil.rmtree(staged, ignore_errors=True)
                 raise

@@ -125,6 +125,16 @@ def test_saving_one_target_keeps_those_saved_before(home: Path) -> None:
     assert Targets.load(home).lineage("chip-b") == ("chip-b", "chip-a", "any")
 
 
+def test_saving_a_target_keeps_the_comments_and_the_form_of_what_the_user_wrote(home: Path) -> None:
+    own = '# ours\nchip-a = { parent = "amd" }  # of 2027\n\n# not out yet\n["chip.b"]\naliases   = [ "b1",\n]\n'
+    write(home, own)
+
+    Targets.load(home).with_new("chip-c", parent="chip.b", aliases=["c1"]).save("chip-c")
+
+    assert (home / "targets.toml").read_text(encoding="utf-8").startswith(own)
+    assert Targets.load(home).lineage("c1") == ("chip-c", "chip.b", "any")
+
+
 @pytest.mark.parametrize(
     ("name", "parent", "aliases"),
     [
