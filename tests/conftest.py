@@ -1,8 +1,10 @@
 """What tests share: a home of their own, an embedder without weights, no network."""
 
 import hashlib
+import os
 import re
 import socket
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
@@ -12,6 +14,7 @@ import pytest
 
 from ingest import reading
 from ingest.reading import ReaderLimits, ReadFile
+from ingest.scan import SHEETS
 from kb.errors import DocumentError
 from kb.home.session import KnowledgeBase
 from kb.settings import Settings
@@ -20,6 +23,19 @@ CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 """Real hardware documents, for those who have them; the product and its other tests do without."""
 
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="the document corpus does not lie beside the project")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    """While a test marked `alone` runs, no other process of this test run runs one."""
+    if not (run := os.environ.get("PYTEST_XDIST_TESTRUNUID")):
+        return (yield)
+    import fcntl
+
+    alone = item.get_closest_marker("alone")
+    with (Path(tempfile.gettempdir()) / f"kb-tests-{run}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        return (yield)
 
 
 class HashEmbedder:
@@ -66,15 +82,24 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class KeptReader(reading._Process):
-    """A process that reads, kept from ingest to ingest: to start one takes longer than most tests have to read."""
+    """A process that reads, kept from ingest to ingest: to start one takes longer than most tests have to read.
+
+    It reads each sheet that ships with kb once.
+    """
 
     def __init__(self) -> None:
         super().__init__(ReaderLimits())
         self._one_at_a_time = Lock()
+        self._sheets: dict[Path, ReadFile | DocumentError] = {}
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
         with self._one_at_a_time:
-            return super().read(path, root)
+            if path in self._sheets:
+                return self._sheets[path]
+            read = super().read(path, root)
+            if path.is_relative_to(SHEETS):
+                self._sheets[path] = read
+            return read
 
     def kill(self) -> None:
         pass

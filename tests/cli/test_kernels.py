@@ -100,6 +100,7 @@ def test_a_candidate_of_no_language_is_refused(run: Run, task: Path) -> None:
     assert ".cpp" in hint
 
 
+@pytest.mark.usefixtures("judge_here")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -113,6 +114,7 @@ def test_an_unknown_choice_is_refused(run: Run, task: Path, options: tuple[str, 
     assert message in run("optimize", task, "--target", "mi300x", *options).refusal[0]
 
 
+@pytest.mark.usefixtures("judge_here")
 def test_nobody_is_asked_about_a_target_that_no_document_speaks_of(run: Run, task: Path, home: Path) -> None:
     message, hint = run("prompt", task, "--target", "a100").refusal
     assert "no document speaks of a100" in message
@@ -138,6 +140,7 @@ def test_a_run_that_is_not_there_is_refused(run: Run, task: Path) -> None:
 
 
 @needs_linux
+@pytest.mark.usefixtures("judge_here")
 @needs_compiler
 def test_a_candidate_with_a_syntax_error_is_refused_with_the_compilers_words(run: Run, task: Path) -> None:
     done = run(
@@ -165,6 +168,7 @@ def test_a_right_candidate_is_timed_and_the_status_says_so(
 
 
 @needs_linux
+@pytest.mark.usefixtures("judge_here")
 def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_told(run: Run, task: Path, home: Path) -> None:
     done = run("verify", task, written(task.parent, "kernel.py", SCREENED), "--target", "mi300x")
     assert done.status == 0, done
@@ -177,6 +181,7 @@ def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_told(run: Run, ta
 
 
 @needs_linux
+@pytest.mark.usefixtures("judge_here")
 def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home: Path) -> None:
     asked = run("prompt", task, "--target", "mi300x", "--evaluations", "2")
     assert asked.status == 0, asked
@@ -200,6 +205,7 @@ def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home:
 
 
 @needs_linux
+@pytest.mark.usefixtures("judge_here")
 def test_a_refused_key_ends_the_run_in_one_line_and_it_can_go_on(
     run: Run, task: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
