@@ -153,6 +153,7 @@ def test_a_candidate_with_a_syntax_error_is_refused_with_the_compilers_words(run
 
 @needs_linux
 @needs_compiler
+@pytest.mark.alone
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"])
 def test_a_right_candidate_is_timed_and_the_status_says_so(
     run: Run, task: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool

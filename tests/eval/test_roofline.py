@@ -138,6 +138,7 @@ def test_a_roofline_of_softmax_cites_every_input() -> None:
 
 @needs_linux
 @needs_compiler
+@pytest.mark.alone
 def test_the_judge_refuses_what_beats_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
     facts, isa = [SLOW, rate("l3_size", 1, "byte")], Isa("cpu", os.uname().machine)

@@ -75,6 +75,7 @@ def lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("synthesizer", ["tune", "paid"])
 def test_a_killed_run_goes_on_to_the_same_journal(synthesizer: str, optimizer: Optimizer, tmp_path: Path) -> None:
     clean_home = tmp_path / "clean"

@@ -16,7 +16,10 @@ from tests.cli.conftest import CONFINED
 from tests.skillbook.evidence import skill
 from tests.skillbook.publisher import RECORDS, numbered
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here"),
+]
 
 ROOT = Path(__file__).parents[2]
 KILLS = 30
