@@ -1,10 +1,8 @@
 """What tests share: a home of their own, an embedder without weights, no network."""
 
 import hashlib
-import os
 import re
 import socket
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
@@ -23,19 +21,6 @@ CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 """Real hardware documents, for those who have them; the product and its other tests do without."""
 
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="the document corpus does not lie beside the project")
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
-    """While a test marked `alone` runs, no other process of this test run runs one."""
-    if not (run := os.environ.get("PYTEST_XDIST_TESTRUNUID")):
-        return (yield)
-    import fcntl
-
-    alone = item.get_closest_marker("alone")
-    with (Path(tempfile.gettempdir()) / f"kb-tests-{run}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        return (yield)
 
 
 class HashEmbedder:
