@@ -54,7 +54,7 @@ class HashEmbedder:
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loopback alone, and without a proxy."""
+    """Loopback alone, without a proxy, and without certificates, which take each client long to load."""
     connect = socket.socket.connect
 
     def loopback(self: socket.socket, address: tuple[str, int] | str) -> None:
@@ -64,6 +64,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", loopback)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
 
 
 class KeptReader(reading._Process):
