@@ -9,7 +9,7 @@ demo: .venv/.ready  ## kb on real documents; DOCS=path adds a folder of your own
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
 
 test: lint wheel-check  ## what CI runs
-	$(BIN)/python -m pytest -m "alone and not slow" --durations 10
+	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
 	$(BIN)/python -m pytest -m "not alone and not slow" --durations 10 -n 2 --dist loadfile
 
 test-slow: .venv/.ready-dev  ## what takes minutes: the whole corpus, when it lies beside the project

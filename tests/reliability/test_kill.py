@@ -26,8 +26,6 @@ from tests.reliability.conftest import (
     write_documents,
 )
 
-pytestmark = pytest.mark.alone
-
 EXACT, INDEX = 100_000, 0
 """Settings of `exact_vectors`: every vector is compared, or the index is asked."""
 

@@ -17,8 +17,6 @@ from kb.settings import Settings
 from tests.facts.documents import FACT_HEADER
 from tests.reliability.conftest import ROOT
 
-pytestmark = pytest.mark.alone
-
 CHANCE = random.Random(20261122)
 MOMENTS = [
     pytest.param(CHANCE.randrange(0, 30), CHANCE.random() * 0.02, marks=[pytest.mark.slow] if number % 10 else [])

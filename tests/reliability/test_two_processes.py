@@ -14,8 +14,6 @@ from kb.settings import Settings
 from tests.conftest import HashEmbedder
 from tests.reliability.conftest import WORDS, Ingester, agreement, dump, of_sources, sources, write_documents
 
-pytestmark = pytest.mark.alone
-
 PAUSE = 0.03
 """Seconds after each of 40 documents: longer in all than a second writer waits for the lock."""
 
