@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+MAKEFLAGS += --jobs=2  # `lint` beside `wheel-check`
+
 .PHONY: demo test test-slow lint wheel-check docs clean
 
 demo: .venv/.ready  ## kb on real documents; DOCS=path adds a folder of your own
