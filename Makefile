@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+MAKEFLAGS += --jobs=2  # `lint` beside `wheel-check`
+
 .PHONY: demo test test-slow lint wheel-check docs clean
 
 demo: .venv/.ready  ## kb on real documents; DOCS=path adds a folder of your own
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
 
 test: lint wheel-check  ## what CI runs
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
+	$(BIN)/python -m pytest -m "not alone and not slow" --durations 10 -n 2 --dist loadfile
 
 test-slow: .venv/.ready-dev  ## what takes minutes: the whole corpus, when it lies beside the project
 	$(BIN)/python -m pytest -m slow

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from kb.cli.run_report import finish
-from kb.model.kernels import Language, Task
+from kb.model.kernels import Task
 from kb.runs.journal import Plan, Runs, SynthesizerKind
 from kb.runs.journal import Run as KernelRun
 from tests.cli.conftest import Run
@@ -16,7 +16,7 @@ from tests.cli.conftest import Run
 @pytest.fixture
 def started(home: Path) -> KernelRun:
     plan = Plan(
-        task=Task(name="t", source="x"), target="h200", language=Language.TRITON,
+        task=Task(name="t", source="x"), target="h200", language="triton",
         synthesizer=SynthesizerKind.TUNE, evaluations=1,
     )  # fmt: skip
     return Runs(home).start(plan)

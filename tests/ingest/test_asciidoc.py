@@ -244,10 +244,10 @@ def test_every_text_can_be_read(text: str) -> None:
     ],
 )
 def test_no_text_takes_more_than_its_length(part: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     parse(part * (HOSTILE_CHARACTERS // len(part)))
 
-    assert time.perf_counter() - start < HOSTILE_SECONDS
+    assert time.process_time() - start < HOSTILE_SECONDS
 
 
 # The corpus

@@ -56,10 +56,10 @@ def test_what_makes_no_table_is_kept_as_it_is(text: str) -> None:
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])
 @pytest.mark.parametrize("part", ["a  b", "x,y\n", '"', "= \n", "---\n", "  ", "word\n\n", "|;\t,"])
 def test_time_is_linear_in_the_length(name: str, part: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     parse(name, part * (200_000 // len(part)))
 
-    assert time.perf_counter() - began < MOST_SECONDS
+    assert time.process_time() - began < MOST_SECONDS
 
 
 PIECES = st.sampled_from(["\n", "\n\n", "  ", "   ", "\t", ",", ";", "|", '"', "===\n", "---\n", "- ", "│"])

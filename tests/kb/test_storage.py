@@ -6,12 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kb.home.knowledge import Knowledge
 
 from kb.errors import KbError
+from kb.home.knowledge_base import KnowledgeBase
 from kb.home.probing import store
 from kb.mcp.hosts import CodexFile, JsonFile, ServerEntry
-from kb.model.kernels import Language, Task
+from kb.model.kernels import Task
 from kb.model.measurement import Findings, ProbedDevice
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.storage import slug, write_whole
@@ -22,21 +22,21 @@ DEVICE = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", 
 
 def a_run(home: Path) -> Run:
     plan = Plan(
-        task=Task(name="t", source="x"), target="h200", language=Language.TRITON,
+        task=Task(name="t", source="x"), target="h200", language="triton",
         synthesizer=SynthesizerKind.TUNE, evaluations=1,
     )  # fmt: skip
     return Runs(home).start(plan)
 
 
-def add_target(kb: Knowledge) -> None:
+def add_target(kb: KnowledgeBase) -> None:
     Targets.load(kb.settings.home).with_new("chip", aliases=["c"]).save("chip")
 
 
-def store_probe(kb: Knowledge) -> None:
+def store_probe(kb: KnowledgeBase) -> None:
     store(kb, Findings(device=DEVICE, date="2026-01-02", readings=(), missing=()), "h200")
 
 
-def install(kb: Knowledge, host: type[CodexFile] | type[JsonFile]) -> None:
+def install(kb: KnowledgeBase, host: type[CodexFile] | type[JsonFile]) -> None:
     host(kb.settings.home / "host" / "config").add(ServerEntry("kb", ["mcp"], {"KB_HOME": str(kb.settings.home)}))
 
 
@@ -58,7 +58,7 @@ def left_aside(home: Path) -> list[Path]:
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.rename"])
 @pytest.mark.parametrize("writer", WRITERS)
 def test_no_file_is_left_aside_when_the_disk_refuses(
-    kb: Knowledge, monkeypatch: pytest.MonkeyPatch, writer: str, call: str
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, writer: str, call: str
 ) -> None:
     def refuse(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
@@ -71,7 +71,7 @@ def test_no_file_is_left_aside_when_the_disk_refuses(
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_no_file_is_left_aside_when_all_goes_well(kb: Knowledge, writer: str) -> None:
+def test_no_file_is_left_aside_when_all_goes_well(kb: KnowledgeBase, writer: str) -> None:
     WRITERS[writer](kb)
 
     assert left_aside(kb.settings.home) == []
