@@ -150,7 +150,7 @@ def test_the_title_of_a_picture_is_text(picture: str, shown: str) -> None:
 
 def test_what_stands_too_deep_to_be_read_is_not_dropped_in_silence() -> None:
     assert "deep" in parse("> " * 90 + "deep").text
-    with pytest.raises(DocumentError, match="nests too deeply"):
+    with pytest.raises(DocumentError, match="nested too deeply"):
         parse("> " * 100 + "deep")
 
 

@@ -119,7 +119,7 @@ def test_closing_while_a_file_hangs_ends_at_once(root: Path) -> None:
 def test_a_reader_that_cannot_start_is_not_called_slow(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
 
-    assert "broke its reader (status 1)" in texts(root, "a.md")[0]
+    assert "crashed its reader (status 1)" in texts(root, "a.md")[0]
 
 
 def test_the_stamp_is_that_of_the_file_before_it_was_read(root: Path) -> None:

@@ -41,9 +41,9 @@ def reasons(found: list[ScannedFile]) -> dict[str, str]:
         ("licence.rst", "licence"),
         ("deep/COPYING.md", "licence"),
         ("NOTICE.md", "licence"),
-        ("sheet.xlsx", ".xlsx is not read"),
+        ("sheet.xlsx", ".xlsx files are not read"),
         ("Makefile", "without suffix"),
-        ("guide.md.bak", ".bak is not read"),
+        ("guide.md.bak", ".bak files are not read"),
     ],
 )
 def test_what_is_not_read_is_skipped_with_the_reason(root: Path, name: str, reason: str) -> None:
