@@ -1,4 +1,4 @@
-"""One ingest: compare files with the catalog, read the changed ones, embed and store them one by one."""
+"""One ingest: compare files with the catalog, read what changed, embed it, store one document at a time."""
 
 import os
 import time

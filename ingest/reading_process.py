@@ -27,7 +27,7 @@ def main(seconds: float, memory_bytes: int, size_bytes: int) -> None:
     """
     _limit_memory(memory_bytes)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # output that a library prints must not mix with the answers
+    os.dup2(2, 1)  # what a library prints must not mix with the answers
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         for question in sys.stdin.buffer:
             path, root = json.loads(question)

@@ -1,4 +1,4 @@
-"""The texts embedded for a chunk: breadcrumb and text, in as many windows as the embedding model needs."""
+"""Texts to embed for a chunk: its text in as many windows as the embedding model needs, each with a breadcrumb."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -57,7 +57,7 @@ class Label:
 
 
 def conditions(quantity: Quantity, texts: Sequence[str]) -> list[list[str]]:
-    """Return the conditions that `texts` (nearest first) name: one list for each data type.
+    """Return the conditions that `texts` name, nearest first; several lists if they name several data types.
 
     Empty if the quantity needs a data type and none is named.
     """

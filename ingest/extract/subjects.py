@@ -12,7 +12,7 @@ UNKNOWN = ""
 
 _CAPABILITY = re.compile(r"(?i:compute capability|\bcc)\s*(\d+)\.(\d)")
 _LANGUAGES = {"cuda", "rocm"}
-"""Other names of targets that in a text mean the programming language."""
+"""Other names of targets that in a text usually mean a programming language."""
 _BARE_CAPABILITY = re.compile(r"(?<![\d.])(\d{1,2})\.(\d)(?![\d.])")
 _VARIANT = re.compile(r"[\s-]?v\d\w*|[\s-](?:Pro|Max|Ultra|PCIe|NVL|Ti|Super|Lite|Mini|Plus)\b")
 """Suffix that turns the name of a target into that of another product."""

@@ -10,7 +10,7 @@ SILENT = frozenset(
     {"currentmodule", "date", "default-domain", "highlight", "index", "module", "py:currentmodule", "role"}
     | {"rst-class", "section-numbering", "sectnum", "tabularcolumns"}
 )
-"""They contain no text."""
+"""They show no text."""
 
 NAVIGATION = frozenset({"contents", "meta", "toctree"})
 
