@@ -67,7 +67,7 @@ PIECES = st.sampled_from(["\n", "\n\n", "  ", "   ", "\t", ",", ";", "|", '"', "
 
 @PROPERTY
 @given(st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=40).map("".join), st.sampled_from(["a.txt", "a.csv"]))
-def test_any_text_can_be_read_and_no_word_is_lost(text: str, name: str) -> None:
+def test_every_text_can_be_read_and_no_word_is_lost(text: str, name: str) -> None:
     document = parse(name, text)
 
     assert set(WORD.findall(text.replace("\0", " "))) <= set(WORD.findall(document.text))
