@@ -1,4 +1,4 @@
-"""What the tests of a whole ingest share."""
+"""Helpers for the tests of a whole ingest."""
 
 import os
 from pathlib import Path

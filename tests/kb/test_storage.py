@@ -40,7 +40,7 @@ def install(kb: KnowledgeBase, host: type[CodexFile] | type[JsonFile]) -> None:
     host(kb.settings.home / "host" / "config").add(ServerEntry("kb", ["mcp"], {"KB_HOME": str(kb.settings.home)}))
 
 
-WRITERS: dict[str, Callable[[Knowledge], object]] = {
+WRITERS: dict[str, Callable[[KnowledgeBase], object]] = {
     "targets add": add_target,
     "probe": store_probe,
     "mcp install codex": lambda kb: install(kb, CodexFile),
