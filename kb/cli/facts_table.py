@@ -66,8 +66,9 @@ def _state(conflict: Conflict) -> str:
     return "settled" if any(side.standing is FactStanding.HOLDS for side in conflict.sides) else "not confirmed"
 
 
-def _show_sides(groups: dict[str, Rows]) -> None:
-    show_table(("value", "condition", "standing", "id", "stated in (+ others)"), groups, wrap={1, 2}, cut_front={4})
+def _show_sides(groups: Mapping[str, Rows]) -> None:
+    """Show rows of `_sides`; `+2` behind a place says that two more statements are the same."""
+    show_table(("value", "condition", "standing", "id", "stated in"), groups, wrap={1, 2}, cut_front={4})
 
 
 def _sides(sides: Iterable[StandingFact], *, own: str) -> list[tuple[str, ...]]:

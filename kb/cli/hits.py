@@ -35,7 +35,7 @@ def _show_notes(status: Status, notes: Sequence[str]) -> None:
 def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool) -> None:
     passage = hit.passage
     label = f" [{', '.join((passage.target, *passage.marks))}]"
-    title = f"{rank:>2} {passage.trail}"
+    title = f"{rank} {passage.trail}"
     if width := screen_width():
         title = textwrap.shorten(title, width - len(label), placeholder=" ...")
     show(title + label)

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from kb.cli.output import LEAST_WIDTH, printable, screen_width, show, show_wrapped
+from kb.cli.output import printable, screen_width, show, show_wrapped
 
 Rows = Sequence[Sequence[str]]
 Places = Collection[int]
@@ -16,6 +16,8 @@ Places = Collection[int]
 _NUMBER = re.compile(r"[\d.,]+[kx%]?|-?")
 _MANY = 10
 """So many columns stand closer together."""
+_LEAST = 12
+"""The width of a cut cell on the narrowest terminal: an id fits, and most file names."""
 
 
 def show_table(
@@ -37,12 +39,12 @@ def show_table(
     if not body:
         return
     columns = list(zip(*([header, *body] if header else body), strict=True))
-    widths = [max(map(cell_len, column)) for column in columns]
+    widths = [max(1, *map(cell_len, column)) for column in columns]
     gap = 2 if len(widths) < _MANY else 1
     if (screen := screen_width()) is not None:
         least = widths.copy()
         for i in (*cut, *cut_front):
-            least[i] = min(widths[i], LEAST_WIDTH)
+            least[i] = min(widths[i], _LEAST)
         for i in wrap:
             least[i] = max(cell_len(word) for cell in columns[i] for word in (*cell.split(), ""))
         _shrink(widths, least, {*wrap, *cut, *cut_front}, screen - indent - gap * (len(widths) - 1))
@@ -80,7 +82,9 @@ def show_table(
 def _shrink(widths: list[int], least: Sequence[int], soft: Collection[int], room: int) -> None:
     """Take from the widest column above its least width, then from the soft ones, then from any, until all fit."""
     while sum(widths) > max(room, len(widths)):
-        widest = max(range(len(widths)), key=lambda i: (widths[i] > least[i], i in soft and widths[i] > 12, widths[i]))
+        widest = max(
+            range(len(widths)), key=lambda i: (widths[i] > least[i], i in soft and widths[i] > _LEAST, widths[i])
+        )
         widths[widest] -= 1
 
 

@@ -93,6 +93,17 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture
+def on_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`kb` as on a terminal of 80 columns."""
+
+    def show(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        return run(*arguments)
+
+    return show
+
+
+@pytest.fixture
 def run_confined() -> Run:
     """`kb` in a process of its own that obeys file permissions even when the tests run as root."""
 
