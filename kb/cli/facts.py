@@ -125,11 +125,12 @@ def reopen(key: FactId) -> None:
 
 
 def _decide(key: str, verdict: str | None, reason: str) -> None:
+    from kb.cli.facts_table import amount
     from kb.facts.profile import Verdict
 
     with open_kb() as kb:
         fact = kb.factbook.decide(key, Verdict(verdict) if verdict else None, reason=reason)
-    show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {fact.value} {fact.unit} {fact.citation}")
+    show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {amount(fact)} {fact.citation}")
 
 
 @app.command()
@@ -149,8 +150,10 @@ def propose(
     if as_json:
         print_json(found)
     else:
+        from kb.cli.facts_table import amount
+
         for fact in found:
-            show(f"{fact.target} {fact.quantity} = {fact.value} {fact.unit} {fact.condition}  {fact.citation}")
+            show(f"{fact.target} {fact.quantity} = {amount(fact)} {fact.condition}  {fact.citation}")
         show(f"{len(found)} facts proposed")
 
 

@@ -77,9 +77,10 @@ def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
     if as_json:
         print_json(found)
         return
+    from kb.cli.evidence_report import show_roofline
+
     show(f"{loaded.name} on {target}: at best {found.seconds * 1e6:,.1f} us")
-    for ceiling in found.ceilings:
-        show(f"  {ceiling.what}: {ceiling}  {ceiling.fact.citation}  [kb cite {ceiling.fact.citation.id}]")
+    show_roofline(found)
 
 
 def prompt(

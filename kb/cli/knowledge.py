@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, show
+from kb.cli.output import Json, Target, notify, open_kb, print_json, progress_bar, show
 from kb.errors import SourceError
 from kb.model.records import Trust
 
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
+    from kb.model.documents import FileReport
 
 Also = Annotated[
     list[str] | None,
@@ -50,15 +51,19 @@ def ingest(
 
     Exit status: 0 when every document was read, 1 when one failed or nothing could be done.
     """
-    from kb.cli.ingest_report import progress_bar, show_report
+    with open_kb() as kb, progress_bar("reading", quiet=as_json) as bar:
 
-    with open_kb() as kb, progress_bar(quiet=as_json) as progress:
+        def advance(file: "FileReport", done: int, total: int) -> None:
+            bar(done, total, file.path.rpartition("/")[2][-32:].rjust(32))
+
         report = kb.ingest(
-            paths, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=progress
+            paths, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=advance
         )
     if as_json:
         print_json(report)
     else:
+        from kb.cli.ingest_report import show_report
+
         show_report(report)
     if failed := report.count("failed"):
         raise SourceError(

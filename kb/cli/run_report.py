@@ -7,7 +7,8 @@ from pathlib import Path
 import typer
 
 from kb.cli.evidence_report import headline
-from kb.cli.output import notify, print_json, show
+from kb.cli.output import notify, print_json, show, show_wrapped
+from kb.cli.table import show_table
 from kb.errors import RunError
 from kb.model.protocols import Attempt
 from kb.runs.journal import Run, SynthesizerKind
@@ -41,12 +42,14 @@ def finish(run: Run, *, as_json: bool) -> None:
 
 
 def show_runs(runs: Sequence[Run]) -> None:
-    for run in runs:
-        best = f"{run.best.evidence.speedup:.2f}x" if run.best and run.best.evidence.speedup else "-"
-        state = run.ended or "not over"
-        show(f"{run.id}  {run.plan.synthesizer}  {len(run.attempts)} judged  best {best}  {state}")
+    rows = [(r.id, r.plan.synthesizer, str(len(r.attempts)), _best(r), r.ended or "not over") for r in runs]
+    show_table(("run", "by", "judged", "best", "state"), rows, wrap={4})
     if not runs:
         show("no runs yet; `kb optimize` starts one")
+
+
+def _best(run: Run) -> str:
+    return f"{run.best.evidence.speedup:.2f}x" if run.best and run.best.evidence.speedup else "-"
 
 
 def show_journal(run: Run) -> None:
@@ -56,23 +59,23 @@ def show_journal(run: Run) -> None:
 
 def _show_table(run: Run) -> None:
     plan = run.plan
-    show(
+    show_wrapped(
         f"run {run.id}: {plan.task.name} for {plan.target} in {plan.language}, by {plan.synthesizer}"
         f"{' (control: no skill with evidence)' if plan.control else ''}"
     )
     if plan.synthesizer is SynthesizerKind.TUNE:
-        show(f"({NOTICE})")
+        show_wrapped(f"({NOTICE})")
     for step, attempt in enumerate(run.attempts, start=1):
         _show_attempt(step, attempt)
 
 
 def _show_attempt(step: int, attempt: Attempt) -> None:
-    show(f"{step:3}  {_verdict(attempt)}  {attempt.note}")
+    show_wrapped(attempt.note, f"{step:3}  {_verdict(attempt)}  ")
 
 
 def _show_outcome(run: Run) -> None:
     if run.best:
-        show(f"best: {run.attempts.index(run.best) + 1}, {headline(run.best.evidence)}")
+        show_wrapped(f"best: {run.attempts.index(run.best) + 1}, {headline(run.best.evidence)}")
     for name in run.published:
         show(f"skill written: {name}  (`kb skills show {name}`)")
     if run.usage:
@@ -86,9 +89,9 @@ def _show_outcome(run: Run) -> None:
 def show_curves(runs: Sequence[Run]) -> None:
     """Speed-up of the best so far after each candidate, a line per run."""
     show("best so far, after each candidate:")
-    for run in runs:
-        curve = accumulate((attempt.evidence.speedup or 0.0 for attempt in run.attempts), max)
-        show(f"  {run.id:<56} {'  '.join(f'{speedup:5.2f}x' if speedup else '    -' for speedup in curve)}")
+    curves = [accumulate((attempt.evidence.speedup or 0.0 for attempt in run.attempts), max) for run in runs]
+    shown = ["  ".join(f"{speedup:5.2f}x" if speedup else "     -" for speedup in curve) for curve in curves]
+    show_table((), list(zip((run.id for run in runs), shown, strict=True)), wrap={1}, indent=2)
 
 
 def summary(run: Run) -> dict[str, object]:
@@ -144,6 +147,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
 def _verdict(attempt: Attempt) -> str:
     evidence = attempt.evidence
     if evidence.timing is None:
-        return f"{evidence.outcome:<24}"
+        return f"{evidence.outcome:<36}"
     timing = evidence.timing
-    return f"{timing.speedup:5.2f}x ({timing.low:.2f} to {timing.high:.2f})  {timing.candidate_us:10,.1f} us"
+    interval = f"({timing.low:.2f} to {timing.high:.2f})"
+    return f"{timing.speedup:5.2f}x {interval:<15} {timing.candidate_us:10,.1f} us"

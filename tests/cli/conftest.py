@@ -111,6 +111,17 @@ def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def on_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`kb` as on a terminal of 80 columns."""
+
+    def show(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        return run(*arguments)
+
+    return show
+
+
+@pytest.fixture
 def run_confined() -> Run:
     """`kb` in a process of its own that obeys file permissions even when the tests run as root."""
 
