@@ -59,7 +59,7 @@ def _combine(chunk: int, lexical: Scores, dense: Scores, lexical_weight: float) 
 
 
 def _score(chunk: int, z_scores: Scores) -> float:
-    """What a list did not find is as good as the worst that it found."""
+    """The chunk's score in the list; a chunk that the list lacks gets the list's lowest score."""
     score = z_scores.get(chunk)
     return min(z_scores.values()) if score is None else score
 

@@ -20,10 +20,10 @@ EXTENT = Extent(
 )
 UNIT = "TFLOP/s"
 BLOCK, BLOCKS, WARPS = 4096, 8, 8
-"""Of the read kernel: elements per block, blocks per program, warps per program."""
+"""The read kernel's elements per block, blocks per program and warps per program."""
 FMA_BLOCK, FMA_ROUNDS, UNROLLED, PROGRAMS = 2048, 2048, 16, 16
-"""Of the multiply-add kernel: elements per program, rounds, unrolled steps per round, and programs per compute unit,
-enough to keep all units busy to the end."""
+"""The multiply-add kernel's elements per program, rounds, unrolled steps per round and programs per compute unit,
+which are enough to keep all units busy to the end."""
 GRAPH_LAUNCHES = 100
 LOAD_S, SETTLE_S, CLOCK_SAMPLES, QUERY_S = 1.0, 0.3, 3, 10
 FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz")
