@@ -1,12 +1,12 @@
-"""How often `kb search` says that the manuals do not say, of questions that they cannot answer and of others.
+"""Measure how often `kb search` says that the manuals have no answer, for unanswerable questions and for others.
 
     KB_HOME=HOME python -m benchmarks.abstention QUESTIONS.jsonl --out results/abstention.json
 
-HOME holds the documents that QUESTIONS were written for; both are private. A question that cannot be answered is made
-of one that can, by moving it to another family of chips: the names of its own chips are replaced by the other's, and it
-is kept if the other's documents hold none of its identifiers and acronyms as words, and not all that an answer must
-hold. The rule has no threshold to fit. It was made in view of the questions that can be answered, the ones written by
-hand, and the moved ones of the first half (by their place in the file); the second half is reported apart.
+HOME has the documents that QUESTIONS were written for; both are private. An answerable question is made unanswerable by
+moving it to another family of chips: the names of its chips are replaced by the other's. It is kept if the other's
+documents contain none of its identifiers and acronyms as words, and not all strings that an answer must contain. The
+rule for refusals has no threshold to fit. It was designed on the answerable questions, the unanswerable ones written by
+hand, and the moved ones of the first half (by position in the file); the second half is reported separately.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from kb.model.passages import Status
 from kb.targets import Targets
 
 MOVES = 2
-"""Tries to move each question."""
+"""Number of attempts to move each question."""
 LIBRARIES = ("kb-hardware",)
 
 WORD = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
 TELLING = re.compile(r"\d.*[A-Za-z]|[A-Za-z].*\d|_|[a-z][A-Z]|[A-Z]{2}")
-"""In an identifier or an acronym."""
+"""Matches identifiers and acronyms."""
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def _share(kb: KnowledgeBase, asked: Sequence[tuple[str | None, list[str]]]) -> 
 
 
 def _moved(question: Question, targets: Targets, texts: dict[str, str]) -> Iterator[Question]:
-    """The question, asked of other families that cannot answer it."""
+    """The question, moved to other families that cannot answer it."""
     chance = random.Random(question.id)
     others = [name for name in sorted(texts) if not targets.family(name) & targets.family(question.target) - {"any"}]
     for name in chance.sample(others, k=min(MOVES, len(others))):

@@ -1,9 +1,9 @@
-"""How the length of a chunk changes what lexical search finds: the sweep behind `ingest.chunk.CHUNK_CHARACTERS`.
+"""Measure how the length of a chunk changes lexical search: the sweep behind `ingest.chunk.CHUNK_CHARACTERS`.
 
     python -m benchmarks.chunk_size QUESTIONS.jsonl --corpus CORPUS --out FILE.json
 
-Ingests every folder of CORPUS anew for each length, without embeddings, and asks all questions (see
-`kb.bench.questions` for their form).
+For each length it ingests every folder of CORPUS again, without embeddings, and asks all questions (for their format
+see `kb.bench.questions`).
 """
 
 import argparse

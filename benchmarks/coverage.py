@@ -1,10 +1,10 @@
-"""Is anything lost? For each format, the share of each file's distinct words that its parsed document holds.
+"""Measure whether readers lose text: for each file, the share of its distinct words in its parsed document.
 
     python -m benchmarks.coverage CORPUS --out benchmarks/results/coverage.json [--formats rst html] [--missing 12]
 
-A word is `[A-Za-z0-9_.]{3,}` of the file, of a PDF that of its text layer, less what NO_TEXT names: markup that is no
-text. `--missing` prints words that were not found in the worst files. Then: every sign of the body stands in exactly
-one chunk, no reader crashes, and how long all that takes.
+A word is `[A-Za-z0-9_.]{3,}` in the file, or in the text layer of a PDF, without the markup that NO_TEXT lists.
+`--missing` prints missing words of the worst files. The script also checks that every character of the body is in
+exactly one chunk and that no reader crashes, and measures the time.
 """
 
 import argparse
@@ -61,11 +61,11 @@ NO_TEXT: dict[str, list[tuple[str, str]]] = {
     ],
     "rst": [
         (r"^([ \t]*)\.\. _[^\n]*(?:\n\1[ \t]+\S[^\n]*)*|\.\. _[^\n:,]*:|^__ [^\n]*", ""),  # targets
-        (r"^[ \t]*\.\. \|[^|\n]+\|[^\n]*", ""),  # definitions of substitutions: shown where they are used
+        (r"^[ \t]*\.\. \|[^|\n]+\|[^\n]*", ""),  # definitions of substitutions, which are shown where used
         (r"^([ \t]*)\.\.(?: (?![^\n]*::|\[)[^\n]*|(?=\n\1[ \t]+\S))(?:\n(?:\1[ \t]+[^\n]*|[ \t]*))*(?=\n|\Z)",
          ""),  # comments
         (r"^([ \t]*)\.\. (?:raw|meta|index|toctree|contents|include|highlight|currentmodule|only)::[^\n]*"
-         r"(?:\n(?:\1[ \t]+[^\n]*|[ \t]*))*(?=\n|\Z)", ""),  # whose content is no text, or another file's
+         r"(?:\n(?:\1[ \t]+[^\n]*|[ \t]*))*(?=\n|\Z)", ""),  # directives without text of this file
         (r"\.\. (?:class|container|cssclass|figure|image|literalinclude|rst-class)::[^\n]*", ""),  # paths, classes
         (r"(?:\.\. |\|)[\w:+.-]+::", ""),  # directive names
         (r"^[ \t]+:[\w-]+:[^\n`]*$", ""),  # their options
@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--formats", nargs="*", help="only files of these readers")
-    parser.add_argument("--missing", type=int, default=0, help="print so many of the words that the worst files lack")
+    parser.add_argument("--missing", type=int, default=0, help="number of missing words to print for the worst files")
     options = parser.parse_args()
     files, failed, unread = defaultdict(list), defaultdict(list), 0
     for path in sorted(p for p in options.corpus.rglob("*") if p.is_file()):
@@ -119,7 +119,7 @@ def main() -> None:
             continue
         try:
             files[name].append(measure(path, options.corpus, name))
-        except Exception as error:  # noqa: BLE001 - whatever a reader raises is what this looks for
+        except Exception as error:  # noqa: BLE001 - any exception of a reader is a result
             failed[name].append(f"{path.relative_to(options.corpus)}: {type(error).__name__}: {error}")
     result = {name: summary(files[name], failed[name]) for name in sorted({*files, *failed})}
     options.out.write_text(
@@ -138,7 +138,7 @@ def measure(path: Path, corpus: Path, kind: str) -> File:
     chunks = chunk(document, title=path.name, tokenizer=None)
     seconds = time.process_time() - began
     wanted = words(pdf_text(content) if kind == "pdf" else shown_text(Source(path, root, content).text, kind))
-    # A word that markup divides is found in the text without being one of its words.
+    # A word that markup splits is part of the text without being one of its words.
     missing = sorted(word for word in wanted - words(document.text) if word not in document.text)
     share = 1 - len(missing) / len(wanted) if wanted else 1.0
     return File(name, share, missing, seconds, is_whole(document, chunks))

@@ -1,10 +1,10 @@
-"""How fast documents are embedded on this machine, beside sentence-transformers as LlamaIndex and LangChain call it.
+"""Measure how fast documents are embedded here, compared with sentence-transformers in LlamaIndex and LangChain.
 
     pip install llama-index-embeddings-huggingface langchain-huggingface
     python -m benchmarks.embedding_speed FOLDER --texts 600 --out benchmarks/results/embedding-speed.json
 
-All embed the same texts, of at most the model's length, in the order of the documents, with the same model on the same
-cores. Rounds alternate between them; the medians of characters a second are compared, and the vectors.
+All embed the same texts, of at most the model's length, in document order, with the same model on the same cores.
+Rounds alternate between them. The results are the medians of characters per second, and a comparison of the vectors.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def windows_of(folder: Path, tokenizer: object, count: int) -> list[str]:
-    """What kb embeds of the documents below `folder`: runs of neighbouring texts, drawn at random with a seed."""
+    """Texts that kb embeds from documents below `folder`: all windows of documents drawn at random with a seed."""
     texts: list[str] = []
     files = sorted(p for p in folder.rglob("*") if p.is_file() and format_of(p) in ("markdown", "rst"))
     for path in random.Random(0).sample(files, len(files)):
@@ -74,7 +74,7 @@ def windows_of(folder: Path, tokenizer: object, count: int) -> list[str]:
 
 
 def peers(model: str) -> dict[str, Embed]:
-    """Each as its documentation shows it, on the CPU."""
+    """The peers as their documentation shows them, on the CPU."""
     from langchain_huggingface import HuggingFaceEmbeddings
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 

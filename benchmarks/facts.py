@@ -1,12 +1,12 @@
-"""How many of the facts that were found in manuals by reading kb finds, and how many of them hold.
+"""Measure how many of the facts that a person found in manuals kb finds, and how many of kb's facts hold.
 
     kb ingest CORPUS/*/ --hidden
     python -m benchmarks.facts --out benchmarks/results/facts.json [--sample N]
 
 The gold facts in tests/facts/gold were written before there was an extractor. It was tuned on one half of the targets;
-of the other half only counts by kind were seen, no document. Only what kb read off tables and sentences counts here,
-but for the last recall: that of what `kb facts TARGET` shows, with the sheets that ship with kb and with what a target
-inherits. `--sample N` prints facts of the held-out half, to be judged one by one.
+of the other half only counts by kind were seen, no document. Only facts that kb extracted from tables and sentences
+count, except in the last recall, which is that of `kb facts TARGET` with the sheets that ship with kb and with
+inherited facts. `--sample N` prints facts of the held-out half for a person to judge one by one.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def _of_target(kb: KnowledgeBase, entry: dict, fact: Fact) -> bool:
 
 
 def _matches(entry: dict, fact: Fact) -> bool:
-    """The same value of the same quantity, with all conditions of the gold fact."""
+    """Whether `fact` has the same quantity and value as the gold fact, with all its conditions."""
     wanted = fact.model_copy(
         update={
             "value": entry["value"],

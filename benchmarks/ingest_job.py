@@ -1,4 +1,4 @@
-"""How long `kb ingest` takes for the documents of a folder and how much memory, beside LlamaIndex and LangChain.
+"""Measure time and memory of `kb ingest` for the documents of a folder, compared with LlamaIndex and LangChain.
 
     python -m venv PEERS
     PEERS/bin/pip install torch sentence-transformers chromadb llama-index-core llama-index-readers-file \\
@@ -7,9 +7,10 @@
     python -m benchmarks.ingest_job CORPUS/mi300x --whole CORPUS --peers PEERS/bin/python \\
         --out benchmarks/results/ingest-job.json
 
-All are commands that read the same files and embed them with the same model on the same cores, kb first. Its compiled
-model is there before, as kb makes it once a machine. Memory is what all processes of a command have together (PSS),
-every 0.2 s. `--whole` also names the folder of all targets' folders, which kb reads without embedding.
+All are commands that read the same files and embed them with the same model on the same cores, kb first. kb's compiled
+model exists before, because kb compiles it only once per machine. Memory is the PSS of all processes of a command
+together, sampled every 0.2 s. `--whole` names the folder with the folders of all targets, which kb also reads without
+embedding.
 """
 
 import argparse
@@ -42,7 +43,7 @@ PEERS = ("LlamaIndex", "LangChain")
 PEERS_SCRIPT = Path(__file__).with_name("ingest_peers.py")
 SAMPLE_S = 0.2
 PARTS = 10
-"""Of a command's time, for each of which its highest memory is told."""
+"""Number of parts of a command's time for which its peak memory is reported."""
 
 
 def main() -> None:
@@ -50,11 +51,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--peers", type=Path, help="the Python of the peers' environment")
     parser.add_argument("--whole", type=Path)
-    parser.add_argument("--rounds", type=int, default=7, help="of the short commands")
+    parser.add_argument("--rounds", type=int, default=7, help="number of runs of the short commands")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     ours = load_embedder(DEFAULT_MODEL, cache=cache_dir(), on_compile=print)
-    ours.embed_queries(["compiled now, where it was not"])
+    ours.embed_queries(["compile the model now if necessary"])
     with tempfile.TemporaryDirectory() as scratch:
         folder = shutil.copytree(options.folder, Path(scratch) / options.folder.name, symlinks=True)
         home = Path(scratch) / "home"
@@ -75,13 +76,13 @@ def main() -> None:
 
 
 def told(name: str, result: dict) -> dict:
-    """A result, shown as soon as it is known."""
+    """Print a result as soon as it is known, and return it."""
     print(name, json.dumps(result), flush=True)
     return result
 
 
 def watched(command: Sequence[str | Path], **environment: str | Path) -> dict:
-    """Seconds and memory of a command with all processes that it starts."""
+    """Seconds and memory of a command, including its child processes."""
     loads, memory, began, cpu_before_s = [os.getloadavg()[0]], [0], time.perf_counter(), _children_cpu_s()
     process = started(command, environment, start_new_session=True)
     while process.poll() is None:
@@ -112,7 +113,7 @@ def _children_cpu_s() -> float:
 
 
 def memory_bytes(group: int) -> int:
-    """What the processes of a group have together; memory that several share counts once."""
+    """Memory of all processes of a group together; shared memory counts once."""
     return sum(_pss_bytes(int(p.name)) for p in Path("/proc").iterdir() if p.name.isdigit() and _is_in(p, group))
 
 
@@ -127,12 +128,12 @@ def _pss_bytes(process: int) -> int:
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="utf-8").splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return 0  # it has ended meanwhile
+        return 0  # the process has ended meanwhile
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 
 class Listener:
-    """Stands in for the model and keeps what it is asked to embed."""
+    """A stand-in for the model that records the texts to embed."""
 
     def __init__(self, model: OnnxEmbedder) -> None:
         self.fingerprint, self.max_tokens, self.token_spans = model.fingerprint, model.max_tokens, model.token_spans
@@ -152,7 +153,7 @@ def embedded_by_kb(folder: Path, model: OnnxEmbedder) -> dict:
 
 
 def embedded(texts: Iterable[str], model: OnnxEmbedder) -> dict:
-    """How much text there was, and how much of it the model looked at: it takes a beginning of each."""
+    """Number of texts, of their characters, and of the characters that the model saw: it cuts long texts off."""
     texts = list(texts)
     seen = sum(_seen_characters(text, model) for text in texts)
     return {"texts": len(texts), "characters": sum(map(len, texts)), "characters the model saw": seen}
@@ -173,7 +174,7 @@ def peer(name: str, python: Path, files: Sequence[Path], scratch: Path, model: O
 
 
 def against(kb: dict, other: dict) -> dict:
-    """How many times as fast kb is: for the same files, and for each character that the model saw."""
+    """How many times as fast as `other` kb is, for the whole job and per character that the model saw."""
     ratios = {}
     for what in ("seconds", "CPU seconds"):
         whole = other[what] / kb[what]
@@ -183,7 +184,7 @@ def against(kb: dict, other: dict) -> dict:
 
 
 def repeated(folder: Path, home: Path, rounds: int, changed: Sequence[Path]) -> dict:
-    """Seconds of further runs; before each, a paragraph of one of the files `changed` is."""
+    """Seconds of repeated runs; before each, a paragraph in one of the files `changed` is changed."""
     texts = sorted((f for f in changed if f.suffix == ".md"), key=lambda file: file.stat().st_size)
     load, seconds, cpu_seconds = os.getloadavg()[0], [], []
     for number in range(rounds):

@@ -1,10 +1,10 @@
-"""The job of `kb ingest` as LlamaIndex and LangChain do it: read files, cut them up, embed the pieces, store all of it.
+"""The job of `kb ingest` in LlamaIndex and LangChain: read files, split them, embed the pieces, store everything.
 
     python benchmarks/ingest_peers.py LlamaIndex ORDER OUT
 
-Runs in the peers' environment, which `ingest_job.py` describes, without kb. ORDER is a JSON file with `files`, `model`
-and `store`, the latter two folders. OUT says afterwards what was embedded, in which versions. Each is called as its
-documentation shows it, with its own defaults.
+It runs without kb in the peers' environment, which `ingest_job.py` describes. ORDER is a JSON file with `files` and the
+folders `model` and `store`. The embedded texts and the versions are written to OUT. Each peer is called as its
+documentation shows, with its defaults.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Where a result comes from."""
+"""The origin of a result: date, commit, device and versions."""
 
 import os
 import platform

@@ -1,7 +1,7 @@
-"""What a device does beside what its vendor states: all that `kb probe` measures, in two steps.
+"""Compare everything that `kb probe` measures on a device with its vendor's numbers, in two steps.
 
-python -m benchmarks.probe --commit COMMIT --out FILE     on the device; needs torch, triton and pydantic alone
-python -m benchmarks.probe --compare FILE                 where kb is installed; adds what the vendor states
+python -m benchmarks.probe --commit COMMIT --out FILE     on the device; needs only torch, triton and pydantic
+python -m benchmarks.probe --compare FILE                 where kb is installed; adds the vendor's numbers
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--commit", default="unknown", help="of the checkout, which a bare device may not know")
+    parser.add_argument("--commit", default="unknown", help="commit of the checkout, unknown on a device without git")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--compare", type=Path)
     options = parser.parse_args()
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def measured(commit: str) -> dict:
-    """Readings with samples, and where they come from."""
+    """Readings with their samples and their origin."""
     from eval.probe.prober import probe
 
     start = time.perf_counter()
@@ -43,7 +43,7 @@ def measured(commit: str) -> dict:
 
 
 def beside_the_vendor(findings: dict) -> list[dict]:
-    """Each reading that the vendor states too, with the ratio of measured to stated."""
+    """Each reading that the vendor also states, with the ratio of measured to stated."""
     import tempfile
 
     from kb.facts.measured import compare, target_of
@@ -70,7 +70,7 @@ def beside_the_vendor(findings: dict) -> list[dict]:
 
 
 def rounded(value: object) -> object:
-    """Numbers to six digits, in all that `value` holds."""
+    """`value` with all numbers in it rounded to six digits."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):

@@ -1,11 +1,11 @@
-"""From how many vectors on a Chroma index is asked faster than every vector is compared, and what each costs.
+"""Measure from how many vectors on a Chroma index is faster than comparing every vector, and what each costs.
 
     python -m benchmarks.scale QUESTIONS.jsonl --home HOME --work FOLDER --out benchmarks/results/scale.json
 
-HOME is only copied. Larger collections than its own are made of its vectors, each with noise of half its length added,
-so that it stays at a cosine of about .89 to the one it was made of; 18 targets hold as many each, neighbours together.
-The queries are the questions, as the default model embeds them. What is measured is what kb runs: a catalog in FOLDER,
-`publish`, `ChromaIndex`, `ExactIndex`, 100 candidates a query, each measurement in a process of its own, in turns.
+HOME is only copied. Larger collections are made from its vectors by adding noise of half their length, which leaves a
+cosine of about .89 with the original. They are divided evenly among 18 targets, with neighbours together. The queries
+are the questions, embedded by the default model. The measured code is kb's own: a catalog in FOLDER, `publish`,
+`ChromaIndex`, `ExactIndex`, 100 candidates per query. Measurements take turns, each in its own process.
 """
 
 import argparse
@@ -41,7 +41,7 @@ GRAPHS = [
     {"max_neighbors": neighbours, "ef_construction": build, "ef_search": search}
     for neighbours, build, search in ((16, 100, 400), (16, 100, 1000), (32, 200, 400), (32, 200, 1000))
 ]
-"""Tried on the real corpus."""
+"""Settings tried on the real corpus."""
 LEAST_FOR_BREADTHS = 100_000
 ROUNDS = 3
 TARGETS = 18
@@ -51,7 +51,7 @@ MODEL = "multiplied"
 
 Result = TypeVar("Result")
 Scopes = Sequence[Collection[str] | None]
-"""Of each query."""
+"""The targets in scope for each query."""
 
 
 def main() -> None:
@@ -135,7 +135,7 @@ def multiplied(real: Path, model: str, home: Path, size: int) -> Path:
     return home
 
 
-# Measurements, each in a process of its own
+# Measurements, each in its own process
 
 
 def alone(work: Callable[..., Result], *arguments: object) -> Result:
@@ -144,7 +144,7 @@ def alone(work: Callable[..., Result], *arguments: object) -> Result:
 
 
 def build(home: Path, model: str, graph: dict[str, int]) -> dict[str, float]:
-    """Publish the index of `home`, unless that was done: what it cost is kept beside it."""
+    """Publish the index of `home` unless it exists; return its cost, which is stored beside it."""
     kept = home / "built.json"
     if not kept.exists():
         chroma_index.GRAPH = graph
@@ -163,7 +163,7 @@ def build(home: Path, model: str, graph: dict[str, int]) -> dict[str, float]:
 
 
 def ask(home: Path, model: str, kind: str, queries: np.ndarray, scopes: Sequence[Scopes]) -> dict[str, Any]:
-    """Ask everything in each of the scopes: milliseconds and the ids of the best, by scope, and what it took."""
+    """Run all queries in each of the scopes; return milliseconds and best ids by scope, and the memory used."""
     before = memory_mb()["resident MB"]
     began = time.perf_counter()
     with Catalog(home) as catalog:
@@ -205,7 +205,7 @@ def memory_mb() -> dict[str, int]:
 
 
 def asked(homes: dict[int, Path], queries: np.ndarray, load: list[float]) -> dict[tuple[int, str], list[dict]]:
-    """Each size both ways, in turns."""
+    """Measure each size with both indexes, in turns."""
     runs: dict[tuple[int, str], list[dict]] = {(s, k): [] for s in homes for k in ("exact", "chroma")}
     for _ in range(ROUNDS):
         for (size, kind), done in runs.items():
@@ -215,7 +215,7 @@ def asked(homes: dict[int, Path], queries: np.ndarray, load: list[float]) -> dic
 
 
 def all_and_one(queries: int) -> list[Scopes]:
-    """All targets, and for each query one of 18."""
+    """Two scopes: all targets for every query, and one of 18 targets for each query."""
     return [[None] * queries, [{f"t{i % TARGETS}"} for i in range(queries)]]
 
 
@@ -224,7 +224,7 @@ def compared(exact: Sequence[dict], chroma: Sequence[dict]) -> dict[str, Any]:
 
 
 def breadths(home: Path, queries: np.ndarray, exact: dict) -> dict[int, dict[str, Any]]:
-    """The same with another breadth of the HNSW search; the product's own is the last and stays."""
+    """The same with other breadths of the HNSW search; kb's own value comes last and stays set."""
     rows = {}
     for breadth in BREADTHS:
         alone(set_breadth, home, breadth)

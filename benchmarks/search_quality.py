@@ -1,10 +1,10 @@
-"""How well and how fast a home answers a file of questions: kb and the usual ways, in the same run.
+"""Measure how well and how fast a home answers a file of questions: kb and the usual alternatives, in the same run.
 
     kb ingest CORPUS/*/ --hidden
     python -m benchmarks.search_quality QUESTIONS.jsonl --out benchmarks/results/search.json
 
-For the form of QUESTIONS see `kb.bench.questions`. Every question is asked alone and together with its phrasings; once
-more with another name for its target; and without a model.
+For the format of QUESTIONS see `kb.bench.questions`. Every question is asked alone and with its phrasings, then again
+with another name for its target, and again without a model.
 """
 
 import argparse

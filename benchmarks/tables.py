@@ -1,4 +1,4 @@
-"""The share of real tables' cells that stand under their header in their row, for each kind of table.
+"""Measure the share of cells of real tables that are parsed into the right row and column, for each kind of table.
 
     python -m benchmarks.tables CORPUS --out benchmarks/results/tables.json
 

@@ -1,1 +1,1 @@
-"""Is it right, is it fast, and on what machine. Needs only pydantic, so that it runs on a bare accelerator machine."""
+"""Judge whether a kernel is correct and fast, and probe machines. Imports no more of kb than kb.model and kb.errors."""

@@ -1,4 +1,4 @@
-"""On what a candidate is tried: the task's sizes and values, and others; and what is close enough."""
+"""The cases on which a candidate is tried (the task's sizes and values, and others), and the error allowed."""
 
 import copy
 import math
@@ -18,15 +18,15 @@ from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Interface, Task
 
 SMALLEST_SIZES = (16, 8, 4, 2)
-"""How far sizes are made smaller, in this order: the smallest may be kernel widths, group counts and the like."""
+"""Lower bounds for shrinking sizes, tried in this order: the smallest sizes may be kernel widths or group counts."""
 SHRINKING_STEPS = 24
 ODD_CHOICES = 4
 TOLERATED_EXCESS = 16
-"""How many times too many elements are still tried, for tasks with sizes that no constant stands for."""
+"""Factor by which a case may exceed the wanted number of elements, for tasks with sizes that are not constants."""
 EXACT_EPSILON = 1e-5
-"""Types finer than this add up in their own precision, in whatever order; coarser ones add up in float32."""
+"""Types with a smaller epsilon may accumulate in their own precision, in any order; others accumulate in float32."""
 ORDER_SLACK, ROUNDING_SLACK = 16.0, 4.0
-"""How many times the native operation's own largest error a candidate may err: fine and coarse types."""
+"""Error allowed for fine and coarse types, as a multiple of the reference's largest error in its own precision."""
 
 
 def _signed(x: torch.Tensor) -> torch.Tensor:
@@ -43,30 +43,30 @@ VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "wide": _wide,
     "small": lambda x: x * 2.0**-12,
 }
-"""Floating-point inputs as the task draws them, around zero with both signs, over four orders of magnitude, and so
-small that what is added to keep a divisor from zero decides."""
+"""Kinds of floating-point inputs: as the task draws them, with both signs around zero, over four orders of magnitude,
+and so small that an epsilon added to a divisor dominates."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Inputs and what must come out."""
+    """Inputs with the expected outputs."""
 
     name: str
     reference: Reference
     inputs: list[Any]
     expected: Tensors
-    """In float64 where the reference is floating point."""
+    """Expected outputs, in float64 if the reference gives floating-point outputs."""
     native_error: tuple[float, ...]
-    """Per output: largest absolute error of the reference in its own precision."""
+    """For each output, the largest absolute error of the reference in its own precision."""
     dtypes: tuple[torch.dtype, ...]
 
     @property
     def is_finite(self) -> bool:
-        """Whether the reference is, in both precisions: nothing can be told of a candidate where it is not."""
+        """Whether the reference is finite in both precisions; otherwise no candidate can be compared with it."""
         return all(map(math.isfinite, self.native_error)) and all(bool(torch.isfinite(t).all()) for t in self.expected)
 
     def compare(self, outputs: Sequence[torch.Tensor]) -> CaseResult:
-        """Whether a candidate's outputs, of right shape and type, are as near as the native operation's."""
+        """Compare a candidate's outputs, whose shapes and types are right, with the expected ones."""
         worst, ratio, detail = 0.0, 0.0, ""
         for output, expected, error in zip(outputs, self.expected, self.native_error, strict=True):
             if not bool(torch.isfinite(output).all()):
@@ -82,7 +82,7 @@ class Case:
         return CaseResult(name=self.name, outcome=outcome, max_error=worst, error_ratio=ratio, detail=detail)
 
     def near(self, outputs: Sequence[torch.Tensor], native: Any) -> bool:
-        """Whether outputs are as near to what the native operation gives on the same inputs as both may err."""
+        """Whether the outputs differ from those of the reference on the same inputs by at most twice the allowance."""
         return all(
             _all_within(error, output, other)
             or bool((_errors(output, other) <= 2 * allowance(other, error, output.dtype)).all())
@@ -91,26 +91,26 @@ class Case:
 
 
 def _all_within(native_error: float, output: torch.Tensor, other: torch.Tensor) -> bool:
-    """A quick look that spares most outputs the slow one; false where a difference is not a number."""
+    """A quick check that spares most outputs the slow one; False if a difference is NaN."""
     if not output.is_floating_point():
         return False
     return bool(((output - other).abs_() <= _slack(output.dtype) * native_error).all())
 
 
 def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> str:
-    """How many elements are wrong, and the first of them."""
+    """Describe how many elements are wrong, and the first of them."""
     place = tuple(wrong.nonzero()[0].tolist())
     share = f"{int(wrong.sum())} of {wrong.numel()} elements are wrong"
     return f"{share}, the first at {list(place)}: {float(output[place]):.6g}, not {float(expected[place]):.6g}"
 
 
 def allowance(expected: torch.Tensor, native_error: float, dtype: torch.dtype) -> torch.Tensor:
-    """Largest absolute error per element: rounding of the result, and some times what the native operation errs."""
+    """Absolute error allowed per element: rounding of the result plus a multiple of the reference's own error."""
     if not dtype.is_floating_point:
         return torch.full_like(expected, 0.25, dtype=torch.float64)
     epsilon = torch.finfo(dtype).eps
     magnitude = expected.abs().double()
-    finite = magnitude.nan_to_num(posinf=0.0)  # one infinite element allows the others nothing
+    finite = magnitude.nan_to_num(posinf=0.0)  # an infinite element must not widen the tolerance of the others
     typical = float(finite.square().mean().sqrt()) if magnitude.numel() else 0.0
     rounding = ROUNDING_SLACK * epsilon * (magnitude + typical)
     return _slack(dtype) * native_error + rounding + torch.finfo(torch.float32).tiny
@@ -121,7 +121,7 @@ def _slack(dtype: torch.dtype) -> float:
 
 
 def cases(reference: Reference, *, sizes: Mapping[str, int], kinds: Iterable[str] = VALUES) -> Iterator[Case]:
-    """Each kind of values at the sizes of `reference`, but for those on which it is not finite itself."""
+    """Each kind of values at the sizes of `reference`, except kinds on which the reference is not finite."""
     where = ", ".join(f"{name}={size}" for name, size in sizes.items()) or "sizes as given"
     for kind in kinds:
         change = VALUES[kind]
@@ -134,32 +134,30 @@ def cases(reference: Reference, *, sizes: Mapping[str, int], kinds: Iterable[str
 
 
 def given_case(name: str, reference: Reference) -> Case:
-    """The task as its file draws it.
+    """The task at the sizes and with the values of its file.
 
     Raises:
-        TaskError: the reference fails there, is not finite, or gives the same on other inputs.
+        TaskError: the reference fails, is not finite, or gives the same outputs on other inputs.
     """
     case = make_case(name, reference, reference.inputs(secrets.randbits(62)))
     if not case.is_finite:
-        raise TaskError(
-            "the reference gives infinities, or what is not a number", hint="draw inputs on which it gives numbers"
-        )
+        raise TaskError("the reference gives infinities or NaN", hint="draw inputs on which it gives finite numbers")
     other = reference.native(reference.inputs(secrets.randbits(62)))
     if [t.shape for t in other] == [t.shape for t in case.expected] and case.compare(other).outcome is Outcome.PASSED:
         raise TaskError(
-            "the reference gives the same on other inputs: a stored answer would pass",
-            hint="draw inputs at random and let the outputs depend on them",
+            "the reference gives the same outputs on other inputs, so a stored answer would pass",
+            hint="draw inputs at random and make the outputs depend on them",
         )
     return case
 
 
 def make_case(name: str, reference: Reference, inputs: list[Any]) -> Case:
-    """Raises TaskError when the reference fails, or changes its inputs."""
+    """Raises TaskError if the reference fails or changes its inputs."""
     given = copy.deepcopy(inputs)
     native = reference.native(inputs)
     if not all(same_bits(a, b) for a, b in zip(inputs, given, strict=True) if isinstance(a, torch.Tensor)):
         raise TaskError(
-            "the reference changes its inputs in forward()", hint="let it compute on a copy, as with inplace=False"
+            "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
     expected = reference.oracle(inputs) if any(t.is_floating_point() for t in native) else native
     errors = [
@@ -173,14 +171,14 @@ Change = Callable[[dict[str, int]], dict[str, int]]
 
 
 def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | None:
-    """The task's sizes divided until all its tensors together have at most `elements` elements, or little more.
+    """The task's sizes, divided until all its tensors together have at most about `elements` elements.
 
     Args:
-        odd: Make the changed sizes odd and different where the task takes that, else one of them odd: no block
-            divides them and none stands for another.
+        odd: Make the changed sizes odd and distinct if the task accepts that, otherwise make one of them odd. Then no
+            block size divides them, and a candidate that confuses two sizes fails.
 
     Returns:
-        None when the file has no sizes to change, or its reference has no shape at any of the smaller ones.
+        The sizes by name, or None if the file has no sizes to change or the reference fails at all smaller sizes.
     """
     given = integer_constants(task)
     fewest: tuple[float, dict[str, int]] = (math.inf, {})
@@ -199,7 +197,7 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | N
 
 
 def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
-    """Odd and different, and not to be known beforehand."""
+    """Make all sizes odd and distinct, in an unpredictable way."""
     steps = random.SystemRandom().sample(range(len(sizes) + ODD_CHOICES), len(sizes))
     return {name: (size | 1) + 2 * step for (name, size), step in zip(sizes.items(), sorted(steps), strict=True)}
 
@@ -214,7 +212,7 @@ def count_elements(interface: Interface) -> int:
 
 
 def _errors(output: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
-    """Absolute difference per element; of integers at least 1 where they differ, however large they are."""
+    """Absolute difference per element; for integers at least 1 if they differ, even beyond the precision of float64."""
     errors = (output.double() - expected.double()).abs()
     return errors if output.is_floating_point() else torch.where(output == expected, 0.0, errors.clamp(min=1.0))
 

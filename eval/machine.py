@@ -1,4 +1,4 @@
-"""What this machine offers for judging kernels: compilers, accelerators, the means to confine untrusted code."""
+"""Detect what this machine has for judging kernels: compilers, accelerators, and means to confine untrusted code."""
 
 import ctypes
 import os
@@ -18,12 +18,12 @@ _LANDLOCK_VERSION = 1
 
 
 def compilers() -> dict[str, str]:
-    """Version line of each compiler on the path, by its name."""
+    """Version line of each compiler on the path, by compiler name."""
     return {name: _first_line(path, "--version") for name in COMPILERS if (path := shutil.which(name))}
 
 
 def accelerators() -> list[str]:
-    """Names of the GPUs that their vendors' tools report; empty without tools or GPUs."""
+    """Names of the GPUs as their vendors' tools report them; empty without tools or GPUs."""
     found: list[str] = []
     if tool := shutil.which("nvidia-smi"):
         found += _lines(tool, "--query-gpu=name", "--format=csv,noheader")
@@ -45,9 +45,9 @@ def processor() -> str:
 
 
 def cpu_seconds() -> tuple[float, float]:
-    """Seconds that all cores together were busy, and that went by on them, since the machine started (proc_stat(5)).
+    """CPU seconds that all cores together were busy, and all their CPU seconds, since the start (proc_stat(5)).
 
-    What the hypervisor gave to others counts as busy.
+    Time that the hypervisor gave to other machines counts as busy.
     """
     user, nice, system, idle, iowait, irq, softirq, steal = map(
         int, Path("/proc/stat").read_text(encoding="ascii").split()[1:9]
@@ -57,7 +57,7 @@ def cpu_seconds() -> tuple[float, float]:
 
 
 def landlock_abi() -> int:
-    """Version of the Landlock ABI that the kernel offers; 0 when it has none."""
+    """Version of the kernel's Landlock ABI; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)))
@@ -69,7 +69,7 @@ def has_seccomp() -> bool:
 
 
 def sandbox_level() -> int:
-    """How well untrusted code can be confined here without root: 0 not at all, 1 resource limits, 2 files and calls."""
+    """Confinement possible here without root: 0 none, 1 resource limits, 2 also files and system calls."""
     if sys.platform == "win32":
         return 0
     return 2 if landlock_abi() and has_seccomp() else 1

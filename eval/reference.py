@@ -1,4 +1,4 @@
-"""A task's reference as the judge runs it: at any sizes, in its own precision or in float64."""
+"""Run a task's reference in the judge: at any sizes, in its own precision or in float64."""
 
 import ast
 import copy
@@ -14,18 +14,18 @@ from kb.model.kernels import Interface, Task, TensorSpec
 Tensors = tuple[torch.Tensor, ...]
 
 SPREAD = 0.5
-"""Standard deviation given to parameters that are all one value, as a plain LayerNorm's: nothing may rely on it."""
+"""Standard deviation of noise added to constant parameters, such as a LayerNorm's: no candidate may rely on them."""
 
 
 class Reference:
     """Builds the task's model with parameters drawn from `seed`.
 
     Args:
-        sizes: Values for integer constants of the task's file, as `integer_constants` names them; others keep theirs.
-        device: `meta` for shapes without values.
+        sizes: New values for integer constants of the task's file, by the names of `integer_constants`.
+        device: `meta` computes shapes without values.
 
     Raises:
-        TaskError: the file's own code fails.
+        TaskError: the code of the file fails.
     """
 
     def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
@@ -36,7 +36,7 @@ class Reference:
         if not _is_plain(self.arguments):
             raise TaskError(
                 f"get_init_inputs() of task {task.name} gives more than numbers, strings and lists of them",
-                hint="make tensors inside Model, so that they are in its state_dict",
+                hint="create tensors inside Model, so that they are in its state_dict",
             )
         with torch.device(device):
             self.model: torch.nn.Module = self._guarded("Model(...)", lambda: self._names["Model"](*self.arguments))
@@ -57,30 +57,30 @@ class Reference:
         return tuple(_numbers(self.arguments))
 
     def inputs(self, seed: int) -> list[Any]:
-        """One set of arguments for `forward`, as the task's file draws them."""
-        torch.default_generator.manual_seed(seed)  # of the CPU alone: torch.manual_seed is slow
+        """One set of arguments for `forward`, drawn by the task's file."""
+        torch.default_generator.manual_seed(seed)  # seeds only the CPU: torch.manual_seed is slow
         inputs: list[Any] = self._guarded("get_inputs()", lambda: list(self._names["get_inputs"]()))
         if not all(isinstance(value, torch.Tensor) or _is_plain(value) for value in inputs):
             raise TaskError(
                 f"get_inputs() of task {self._name} gives more than tensors, numbers, strings and lists of the latter",
-                hint="give each tensor to forward as an argument of its own",
+                hint="pass each tensor to forward as a separate argument",
             )
         return inputs
 
     def native(self, inputs: Sequence[Any]) -> Tensors:
-        """What the reference gives, in its own precision."""
+        """The outputs of the reference, in its own precision."""
         outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*inputs)))
         return outputs
 
     def oracle(self, inputs: Sequence[Any]) -> Tensors:
-        """What the reference gives with parameters, buffers and inputs in float64."""
+        """The outputs of the reference with parameters, buffers and inputs in float64."""
         exact = copy.deepcopy(self.model).double()
         wide = [x.double() if _is_float(x) else x for x in inputs]
         outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
         return outputs
 
     def interface(self) -> Interface:
-        """Shapes and types at these sizes."""
+        """Shapes and types of all tensors at these sizes."""
         with torch.device(self._device):
             inputs = self.inputs(0)
         with FlopCounterMode(display=False) as counter:
@@ -108,7 +108,7 @@ class Reference:
 
 
 def interface_of(task: Task, reference: Reference) -> Interface:
-    """Of the task's own sizes; nothing is computed where torch can tell shapes without values."""
+    """The interface at the task's own sizes, without computing values if torch can infer the shapes."""
     try:
         return Reference(task, seed=0, device="meta").interface()
     except TaskError:
@@ -118,7 +118,7 @@ def interface_of(task: Task, reference: Reference) -> Interface:
 def integer_constants(task: Task) -> dict[str, int]:
     """The sizes of a task: integers, products of integers and tuples of them, assigned at the top level of its file.
 
-    `ROWS = 4096` and `N = 1024 * 2` give their name; `shape = (64, 32)` gives `shape[0]` and `shape[1]`.
+    `ROWS = 4096` and `N = 1024 * 2` give `ROWS` and `N`; `shape = (64, 32)` gives `shape[0]` and `shape[1]`.
     """
     found: dict[str, int] = {}
     for assignment in _assignments(ast.parse(task.source)):
@@ -142,7 +142,7 @@ def _assignments(tree: ast.Module) -> list[Any]:
 
 
 def _replaced(node: ast.expr, name: str, change: Callable[[str, int], int]) -> ast.expr:
-    """The expression with each integer in it put through `change`; anything else as it is."""
+    """The expression with `change` applied to each integer in it; the rest stays the same."""
     if isinstance(node, ast.Tuple | ast.List):
         node.elts = [_replaced(part, f"{name}[{i}]", change) for i, part in enumerate(node.elts)]
         return node
@@ -181,7 +181,7 @@ def as_tuple(result: Any) -> Tensors:
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors of one shape and type hold the same, bit for bit."""
+    """Whether two tensors of the same shape and type are equal bit for bit."""
     return not a.numel() or torch.equal(_bytes(a), _bytes(b))
 
 

@@ -1,4 +1,4 @@
-"""Reads tasks from files. Nothing is executed here."""
+"""Read tasks from files. Nothing is executed here."""
 
 import ast
 from pathlib import Path
@@ -26,13 +26,13 @@ def load_task(path: Path) -> Task:
     if missing := [name for name in TASK_NAMES if name not in defined]:
         raise TaskError(
             f"{path} is not a task: it does not define {' and '.join(missing)}",
-            hint="a task defines class Model and the functions get_inputs and get_init_inputs, as KernelBench's do",
+            hint="a task defines class Model and the functions get_inputs and get_init_inputs, as in KernelBench",
         )
     return Task(name=slug(path.stem) or "task", source=source)
 
 
 def read_source(path: Path, error_type: type[KbError]) -> str:
-    """The text of a source file. Raises an error of the given type when it cannot be read."""
+    """The text of a source file. Raises an error of the given type if it cannot be read."""
     try:
         if path.stat().st_size > MAX_SOURCE_BYTES:
             raise error_type(f"{path} is larger than {MAX_SOURCE_BYTES} bytes", hint="a kernel is a small file")

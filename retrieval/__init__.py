@@ -1,1 +1,1 @@
-"""From a question to ranked passages and packed context; the only package that knows chromadb."""
+"""Turn a question into ranked passages and packed context. No other package imports chromadb."""

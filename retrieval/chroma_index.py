@@ -1,7 +1,7 @@
-"""The vector index of large collections: a Chroma collection made from the catalog, immutable once published.
+"""The vector index for large collections: a Chroma collection built from the catalog, immutable once published.
 
-Local Chroma is not process-safe and a kill can make it unreadable, so it is a cache. Each generation has a folder of
-its own; which one counts is a row in the catalog. Whatever is wrong with it, every vector is compared instead.
+Local Chroma is not process-safe and a kill can make it unreadable, so it is only a cache. Each generation has its own
+folder; a row in the catalog names the current one. If the index fails in any way, search compares every vector instead.
 """
 
 import hashlib
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 COLLECTION = "windows"
 GRAPH = {"max_neighbors": 32, "ef_construction": 200, "ef_search": 1000}
-"""Of HNSW: how many neighbours each vector has there, and how broadly they are searched for, and queries answered.
-Chosen on 64,718 real vectors (benchmarks/results/scale.json): Chroma's own values miss one neighbour in twenty."""
+"""HNSW settings: neighbours per vector, and the search width while building and while querying. They were chosen on
+64,718 real vectors (benchmarks/results/scale.json): Chroma's default values miss one neighbour in twenty."""
 
 OVERFETCH = 2
-"""Windows asked for per chunk wanted, since a chunk may have several."""
+"""Windows requested per wanted chunk, because a chunk may have several."""
 
 
 class ChromaIndex:
-    """The published generation of a catalog, opened when it is asked, and again when another was published.
+    """The published generation of a catalog. It is opened on first use and reopened after a newer one is published.
 
     Every failure of Chroma is a StoreError.
     """
@@ -45,10 +45,10 @@ class ChromaIndex:
         self._model = model
         self._collection: ChromaCollection | None = None
         self.folder: Path | None = None
-        """Of the generation that is open."""
+        """Folder of the open generation."""
 
     def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[Scores]:
-        """As a `VectorIndex`. Chroma says which chunks are near; their cosines are taken from the catalog's vectors."""
+        """See `VectorIndex`. Chroma finds the nearest chunks; their cosines are computed from the catalog's vectors."""
         collection = self._current()
         where: Any = {"target": {"$in": sorted(targets)}} if targets is not None else None
         with _chroma_errors(self.folder):
@@ -63,19 +63,19 @@ class ChromaIndex:
             return int(collection.count())
 
     def _current(self) -> "ChromaCollection":
-        """The collection of the documents as they are now.
+        """The collection that matches the current documents.
 
         Raises:
-            StoreError: none is published, or it is not as it was published.
+            StoreError: none is published, or its files were altered after publication.
         """
         folder, generation = current_folder(self._catalog, model=self._model), self._catalog.generation
         if folder is None or generation is None:
             raise StoreError(
-                f"{self._catalog.home} has no vector index of its documents as they are now",
-                hint="the next `kb ingest`, or `kb doctor --repair`, makes it",
+                f"{self._catalog.home} has no up-to-date vector index",
+                hint="the next `kb ingest` builds it, as does `kb doctor --repair`",
             )
         if self._collection is None or self.folder != folder:
-            # Chroma trusts its graph files: an altered one ends the process. To read them costs less than to open them.
+            # Chroma trusts its graph files: an altered one crashes the process. Reading them is cheaper than opening.
             if _checksum(folder) != generation.checksum:
                 raise StoreError(f"the vector index {folder} has been altered", hint="`kb doctor --repair`")
             with _chroma_errors(folder):
@@ -90,7 +90,7 @@ def _chroma_errors(folder: Path | None) -> Iterator[None]:
         yield
     except Exception as error:
         raise StoreError(
-            f"the vector index {folder} cannot be used: {error}", hint="`kb doctor --repair` makes it anew"
+            f"the vector index {folder} cannot be used: {error}", hint="`kb doctor --repair` rebuilds it"
         ) from error
 
 
@@ -111,7 +111,7 @@ def publish(catalog: Catalog, *, model: str) -> Generation:
     generation = Generation(name=name, revision=catalog.revision, model=model, count=len(ids), checksum=checksum)
     before = catalog.generation
     catalog.publish(generation)
-    keep = {name, before.name if before else name}  # a reader may still have the one before open
+    keep = {name, before.name if before else name}  # a reader may still have the previous one open
     for old in index.iterdir():
         if old.name not in keep:
             shutil.rmtree(old, ignore_errors=True)
@@ -123,7 +123,7 @@ def _build(folder: Path, ids: NDArray[np.int64], matrix: Vectors, targets: Seque
     collection = client.create_collection(
         COLLECTION,
         embedding_function=None,
-        # The last vector makes Chroma write its graph files; left in its log, they would be written by a later reader.
+        # The last vector makes Chroma write its graph files now. Otherwise a later reader would write them.
         configuration=cast("Any", {"hnsw": GRAPH | {"space": "cosine", "sync_threshold": max(2, len(ids))}}),
     )
     size = client.get_max_batch_size()
@@ -138,7 +138,7 @@ def _build(folder: Path, ids: NDArray[np.int64], matrix: Vectors, targets: Seque
 
 
 def current_folder(catalog: Catalog, *, model: str) -> Path | None:
-    """Folder of the generation that matches the catalog as it is now; None when there is none."""
+    """Folder of the generation that matches the current catalog; None if there is none."""
     generation = catalog.generation
     if generation is None or (generation.revision, generation.model) != (catalog.revision, model):
         return None
@@ -147,7 +147,7 @@ def current_folder(catalog: Catalog, *, model: str) -> Path | None:
 
 
 def _checksum(folder: Path) -> str:
-    """Of the files that Chroma does not touch again; its own SQLite file is not among them."""
+    """Checksum over the files that Chroma no longer writes, which excludes its own SQLite file."""
     whole = hashlib.blake2b(digest_size=16)
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("chroma.sqlite3")):
         whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())

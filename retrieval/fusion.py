@@ -1,6 +1,6 @@
-"""One ranking out of several: a convex combination of z-scores, averaged over the phrasings of a question.
+"""Fuse several rankings into one: a convex combination of z-scores, averaged over the phrasings of a question.
 
-Convex combination beats reciprocal rank fusion in and out of domain and needs one weight
+A convex combination beats reciprocal rank fusion in and out of domain and needs only one weight
 (Bruch, Gai, Ingber: An Analysis of Fusion Functions for Hybrid Retrieval, 2022).
 """
 
@@ -13,7 +13,7 @@ Scores = Mapping[int, float]
 """Score by chunk id; higher is better."""
 
 Lists = tuple[Scores, Scores]
-"""What lexical and dense search found for one phrasing."""
+"""Lexical scores and dense scores for one phrasing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Fused:
     chunk: int
     score: float
     lexical: float | None
-    """Best z-score over the phrasings; None when no phrasing found it so."""
+    """Best lexical z-score over the phrasings; None if lexical search found the chunk for no phrasing."""
     dense: float | None
     phrasings: int
 
@@ -59,7 +59,7 @@ def _combine(chunk: int, lexical: Scores, dense: Scores, lexical_weight: float) 
 
 
 def _score(chunk: int, z_scores: Scores) -> float:
-    """What a list did not find is as good as the worst that it found."""
+    """The chunk's score in the list; a chunk that the list lacks gets the list's lowest score."""
     score = z_scores.get(chunk)
     return min(z_scores.values()) if score is None else score
 

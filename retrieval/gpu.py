@@ -1,4 +1,4 @@
-"""Embedding on a GPU, where there is one: by sentence-transformers itself, in the same precision."""
+"""Embed on a GPU, if there is one, with sentence-transformers in the same precision."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 LEAST_TEXTS = 256
-"""Fewer are embedded before torch is loaded."""
+"""Minimum number of texts to use the GPU for: fewer are embedded on the CPU before torch has even loaded."""
 BATCH_TEXTS = 256
 DRIVERS = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
-"""Of NVIDIA and AMD; looked for first, since asking torch takes seconds."""
+"""Device files of the NVIDIA and AMD drivers. They are checked first because importing torch takes seconds."""
 
 
 def load_on_gpu(folder: Path) -> "SentenceTransformer | None":
-    """The model in `folder` on the GPU; None when there is none that torch can use."""
+    """Load the model in `folder` on the GPU; None if torch can use no GPU."""
     if not any(driver.exists() for driver in DRIVERS):
         return None
     import torch

@@ -1,4 +1,4 @@
-"""Hits without repetitions, and whole passages into a token budget."""
+"""Merge repeated hits, and pack whole passages into a token budget."""
 
 import re
 from collections.abc import Sequence
@@ -7,18 +7,18 @@ from kb.model.base import tokens_of
 from kb.model.passages import Context, Hit, Passage, SearchResult
 
 NEAR_DUPLICATE = 0.6
-"""Share of common words (Jaccard) above which a passage is a repetition, unless it brings a new number or name."""
+"""Jaccard similarity of the words above which a passage is a repetition, unless it has a new number or name."""
 
 _WORD = re.compile(r"\w+")
 _TELLING = re.compile(r"\d+\.\d+|\w*[\d_]\w*")
-"""Numbers and identifiers: what one row says and its neighbour does not."""
+"""Numbers and identifiers, which tell one table row from the next."""
 
 
 def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits in order, each repetition of a better one folded into that one's `also_in`.
+    """The hits in order; each repetition becomes an `also_in` citation of the better hit.
 
-    Two chips' near-identical rows with different numbers are the most valuable facts: a passage of another target, or
-    with a number or name that the better one lacks, is no repetition.
+    A passage of another target, or with a number or name that the better hit lacks, is not a repetition: the most
+    valuable facts are near-identical rows for two chips with different numbers.
     """
     kept: list[tuple[Hit, frozenset[str], frozenset[str]]] = []
     for hit in hits:
@@ -44,7 +44,7 @@ def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def pack(result: SearchResult, *, budget_tokens: int) -> Context:
-    """The best passages that fit, whole and in rank order; those that do not fit are listed as left out."""
+    """Take whole passages in rank order as long as they fit; list the others as left out."""
     taken: list[Passage] = []
     left_out: list[Passage] = []
     tokens = 0

@@ -1,4 +1,4 @@
-"""A cross-encoder reads question and passage together: a better order of the first hits, for the time it takes."""
+"""Rerank the first hits with a cross-encoder, which reads question and passage together: better order, more time."""
 
 import time
 from collections.abc import Sequence
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 RERANKED_HITS = 20
-"""The first ones; those behind keep their order."""
+"""Number of leading hits that are reranked; the others keep their order."""
 BATCH_PAIRS = 4
-"""Read between two looks at the clock."""
+"""Pairs scored between two checks of the time limit."""
 
 
 class Reranker:
-    """A sentence-transformers cross-encoder on this machine, loaded when first asked.
+    """A sentence-transformers cross-encoder on this machine, loaded on first use.
 
     Args:
-        name: Of a downloaded model, or its folder.
-        seconds: Most that one question may take, loading left out.
+        name: Name of a downloaded model, or its folder.
+        seconds: Time limit for one question, not counting the loading of the model.
 
     Raises:
-        MissingModelError: it is not on this machine.
+        MissingModelError: the model is not on this machine.
     """
 
     def __init__(self, name: str, *, seconds: float) -> None:
@@ -36,13 +36,13 @@ class Reranker:
         if found is None:
             raise MissingModelError(
                 f"the cross-encoder {name!r} is not on this machine",
-                hint="`hf download` fetches it once; KB_RERANKER_MODEL=none does without",
+                hint="`hf download` fetches it once; KB_RERANKER_MODEL=none switches reranking off",
             )
         self._folder = found
         self._seconds = seconds
 
     def order(self, question: str, hits: Sequence[Hit]) -> list[Hit] | None:
-        """The hits, the first ones in the order of the model, ties as they came; None when its time ran out.
+        """The hits with the first ones in the model's order, ties in their old order; None if the time ran out.
 
         Raises:
             LocalModelError: the model cannot be loaded.

@@ -1,4 +1,4 @@
-"""Questions to ranked passages: lexical and dense candidates within the scope of a target, fused."""
+"""Rank passages for a question: fuse the lexical and dense candidates within the scope of a target."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ from retrieval.packing import merge_repetitions
 from retrieval.vectors import VectorIndex
 
 CANDIDATES = 100
-"""From each list, for each phrasing."""
+"""Candidates taken from each list for each phrasing."""
 
 COLUMN_WEIGHTS = (1.0, 1.0, 1.0, 0.5, 0.6)
-"""Of title, heading path, body, file path, identifiers in BM25; measured on the development questions."""
+"""BM25 weights of title, heading path, body, file path and identifiers; fitted on the development questions."""
 ROW_WEIGHTS = (1.0, 1.0, 0.6)
-"""Of heading path, caption and cells, identifiers, for table rows."""
+"""BM25 weights for table rows: heading path, caption with cells, identifiers."""
 ROW_SHARE = 0.2
-"""Of its best row's score, that a table gets on top of its own."""
+"""Share of the best row's score that is added to the score of its table."""
 ROWS_SHOWN = 3
 
 RowScores = dict[int, dict[int, float]]
-"""For each chunk its rows with their best score over the phrasings."""
+"""Chunk id to row id to the row's best score over the phrasings."""
 
 Fuse = Callable[[Sequence[Lists]], list[Fused]]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What may answer a question, not ranked yet."""
+    """Chunks that may answer a question, before ranking."""
 
     lists: Sequence[Lists]
-    """One pair for each phrasing."""
+    """One (lexical, dense) pair for each phrasing."""
     rows: RowScores
     notes: tuple[str, ...]
 
@@ -43,27 +43,27 @@ class Candidates:
 class Retriever:
     catalog: Catalog
     embedder: Embedder | None
-    """None: lexical search alone."""
+    """None: search is lexical only."""
     indexes: Sequence[VectorIndex]
-    """Asked for dense candidates one after the other until one answers. Within targets only the last is: to compare a
-    part of all vectors is faster than to filter what an index finds (benchmarks/results/scale.json)."""
+    """Tried in order until one gives dense candidates. A search limited to targets uses only the last one: comparing
+    part of the vectors is faster than filtering the results of an index (benchmarks/results/scale.json)."""
     fuse: Fuse
 
     def search(self, phrasings: Sequence[str], *, targets: Collection[str] | None, limit: int) -> SearchResult:
-        """The best `limit` hits for one question, asked in one or several ways.
+        """The best `limit` hits for one question in one or several phrasings.
 
         Args:
-            targets: Names of the targets in scope; None for all. Documents of others take no part.
+            targets: Names of the targets whose documents are searched; None for all.
 
         Raises:
-            CitationError: a stored passage is not what its document holds.
+            CitationError: a stored passage differs from the text of its document.
             StoreError: the catalog cannot be read.
         """
         with self.catalog.snapshot():
             return self.rank(self.candidates(phrasings, targets=targets), limit=limit)
 
     def candidates(self, phrasings: Sequence[str], *, targets: Collection[str] | None) -> Candidates:
-        """Lexical and dense candidates; arguments and errors as of `search`."""
+        """Lexical and dense candidates; arguments and errors are those of `search`."""
         rows: RowScores = {}
         notes: list[str] = []
         lexical = [self._lexical(p, targets, rows) for p in phrasings]
@@ -74,7 +74,8 @@ class Retriever:
         fused = self.fuse(candidates.lists)[: 2 * limit]
         hits = merge_repetitions(self._hits(fused, candidates.rows))[:limit]
         if not hits:
-            return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=("nothing in scope shares a word with it",))
+            note = "no document in scope shares a word with the question"
+            return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=(note,))
         return SearchResult(status=Status.OK, hits=tuple(hits), notes=candidates.notes)
 
     def _hits(self, fused: Sequence[Fused], rows: RowScores) -> list[Hit]:
@@ -92,7 +93,7 @@ class Retriever:
         ]
 
     def _lexical(self, phrasing: str, targets: Collection[str] | None, rows: RowScores) -> Scores:
-        """Chunks with their scores, tables lifted by their best row; the rows' scores are added to `rows`."""
+        """Scores by chunk, where a table gets a share of its best row's score; adds the rows' scores to `rows`."""
         words = query_words(phrasing)
         if not words:
             return {}
@@ -116,5 +117,5 @@ class Retriever:
             try:
                 return index.nearest(queries, targets=targets, limit=CANDIDATES)
             except StoreError as error:
-                notes.append(f"every vector was compared, which takes longer: {error.message}")
+                notes.append(f"search compared every vector, which takes longer: {error.message}")
         return last.nearest(queries, targets=targets, limit=CANDIDATES)

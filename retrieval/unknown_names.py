@@ -1,7 +1,7 @@
-"""Names in a question that no document in scope knows: the sign that the manuals do not say.
+"""Find the names in a question that no document in scope contains: a sign that the documents have no answer.
 
-Scores do not tell an answerable question from another (AUC .65 to .77 on 208 questions); vocabulary does: of questions
-that can be answered, 0 of 195 name an identifier or acronym that their documents lack.
+Scores separate answerable from unanswerable questions badly (AUC .65 to .77 on 208 questions). Vocabulary does better:
+none of the 195 answerable questions names an identifier or acronym that its documents lack.
 """
 
 import re
@@ -12,27 +12,27 @@ from kb.catalog.words import is_identifier
 from kb.errors import nearest
 
 ALIKE = 0.75
-"""Least similarity (difflib's ratio) of a known name that is suggested."""
+"""Minimum similarity (difflib's ratio) of a suggested name."""
 
 SAME_LETTERS = 2
-"""At the beginning of a suggested name."""
+"""Number of leading letters that a suggested name must share."""
 
 LOOKED_INTO = 20
-"""Passages in which a word is looked for before all of them are."""
+"""Number of passages in which a word is sought before all documents are read."""
 
 _WORD = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
 _UNIT = re.compile(r"\d*[KMGTP]?i?(?:B|b|bits?|bytes?|Hz|FLOPS?|OPS?)(?:ps)?|[num]s|W", re.IGNORECASE)
 _COUNTED = re.compile(r"\d+(?:x\d+)+|\d+-?[A-Za-z]+", re.IGNORECASE)
-"""Shapes (`128x256`) and numbers with what they count (`32-bit`, `2D`): values vary, names do not."""
+"""Shapes (`128x256`) and counts (`32-bit`, `2D`) are values, not names."""
 
 
 def unknown_names(catalog: Catalog, question: str, *, targets: Collection[str]) -> list[str]:
-    """The identifiers and acronyms of `question` that stand nowhere in the documents of `targets`, in order."""
+    """Identifiers and acronyms of `question`, in order, that occur in no document of `targets`."""
     return [name for name in _names(question) if not _is_known(catalog, name, targets)]
 
 
 def nearest_names(catalog: Catalog, name: str, *, targets: Collection[str]) -> list[str]:
-    """Names in the documents of `targets` that are spelt like `name`, nearest first."""
+    """Names in the documents of `targets` with a similar spelling to `name`, nearest first."""
     alike = catalog.names(name[:SAME_LETTERS], targets=targets)
     spelt = {known.lower(): known for known in sorted(alike) if abs(len(known) - len(name)) <= len(name) / 3}
     return nearest(name.lower(), spelt, cutoff=ALIKE)
@@ -44,16 +44,19 @@ def _names(question: str) -> list[str]:
 
 
 def _unhyphenated(word: str) -> list[str]:
-    """A hyphen joins plain words (`half-height`); with a digit it is part of a name (`MI-300X`)."""
+    """Split plain words at hyphens (`half-height`); next to a digit a hyphen is part of the name (`MI-300X`)."""
     return [word] if re.search(r"[_.:\d]", word) else word.split("-")
 
 
 def _is_known(catalog: Catalog, name: str, targets: Collection[str]) -> bool:
-    """Whole or joined as one word; an identifier also as the beginning of one, a dotted one also without its prefix."""
+    """Whether the documents have `name`, as written or joined into one word.
+
+    An identifier may also be the beginning of a longer word, and a dotted one may occur without its prefix.
+    """
     parts = re.findall(r"[A-Za-z0-9]+", name)
     stemmed = catalog.texts_with([" ".join(parts), "".join(parts)], targets=targets, limit=LOOKED_INTO)
     if name.isalpha():
-        # The lexical index knows stems: LDS would be the instruction `ld`.
+        # The lexical index holds stems: it would take LDS for the instruction `ld`.
         acronym = _singular(name)
         word = re.compile(rf"(?<![A-Za-z0-9]){acronym}(?![A-Za-z0-9])", re.IGNORECASE)
         return any(map(word.search, stemmed)) or (bool(stemmed) and catalog.holds(acronym, targets=targets, whole=True))

@@ -1,7 +1,7 @@
-"""A question that asks for a number in a unit, and passages that state none: a hint that the documents do not say.
+"""Detect a question that names a unit in which no found passage states a number: the documents may have no answer.
 
-On 208 questions it was given for 3 of the 5 that name a unit and cannot be answered, and for 4 of the 21 that name one
-and can: not enough to refuse.
+Of 208 questions, the hint appeared for 3 of the 5 unanswerable ones that name a unit, and for 4 of the 21 answerable
+ones: not reliable enough to refuse an answer.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from kb.model.passages import Hit
 
 LOOKED_AT = 10
-"""Hits."""
+"""Number of hits examined."""
 
 _UNIT = re.compile(
     r"\b(?:[KMGTP]i?(?:B|b)(?:/s|ps)?|[KMGTP]?(?:FLOPS?|OPS)(?:/s)?|[KMG]Hz|cycles?|bytes?|bits?|watts?|[num]s)\b"
@@ -18,7 +18,7 @@ _UNIT = re.compile(
 
 
 def unstated_unit(question: str, hits: Sequence[Hit]) -> str | None:
-    """The unit that `question` names and in which none of the first hits states a number; None when there is none."""
+    """The unit in `question`, if none of the first hits states a number in it; otherwise None."""
     unit = _UNIT.search(question)
     if unit is None:
         return None

@@ -1,4 +1,4 @@
-"""Dense search: vectors held in memory and compared one by one, and what it has in common with other ways."""
+"""Dense search by comparing every vector in memory, and the protocol of all dense searches."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from retrieval.fusion import Scores
 
 class VectorIndex(Protocol):
     def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[Scores]:
-        """For each query the best chunks with the cosine of their best window, highest first.
+        """For each query, the best chunks with the cosine of their best window, highest first.
 
         Args:
-            targets: Names of the targets whose documents take part; None for all.
+            targets: Names of the targets whose documents are searched; None for all.
 
         Raises:
             StoreError: the index cannot be used.
@@ -25,7 +25,7 @@ class VectorIndex(Protocol):
 
 
 class ExactIndex:
-    """Reads the vectors of a target when it is first asked for, and again when the catalog has changed."""
+    """Compares every vector. The vectors of a target are read on first use and again after the catalog changes."""
 
     def __init__(self, catalog: Catalog, *, model: str) -> None:
         self._catalog = catalog
@@ -45,7 +45,7 @@ class ExactIndex:
         return [_best(chunks, np.concatenate([part.cosines(query) for part in parts]), limit) for query in queries]
 
     def _part(self, target: str) -> "Windows | None":
-        """None: the target has no vectors."""
+        """The vectors of `target`; None if it has none."""
         if target not in self._parts:
             self._parts[target] = Windows.of(*self._catalog.vectors(self._model, targets=[target]))
         return self._parts[target]
@@ -53,7 +53,7 @@ class ExactIndex:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The vectors of some chunks, of which each has one or more."""
+    """The vectors of some chunks, one or more for each chunk."""
 
     chunks: NDArray[np.int64]
     """Ascending."""
@@ -63,12 +63,12 @@ class Windows:
 
     @classmethod
     def of(cls, owners: NDArray[np.int64], matrix: Vectors) -> "Windows | None":
-        """`owners` names the chunk of each row, ascending. None: there is no row."""
+        """Group the rows by chunk: `owners` is the chunk id of each row, ascending. None if there are no rows."""
         return cls(*np.unique(owners, return_index=True), matrix) if len(owners) else None
 
     def cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Of each chunk's best window."""
-        # Unlike `@`: equal rows give equal numbers wherever they stand, and no second thread waits for a busy core.
+        """Cosine of each chunk's best window with `query`."""
+        # `@` could give equal rows different numbers by position, and its second thread could wait for a busy core.
         return np.maximum.reduceat(np.vecdot(self.matrix, query), self.starts)
 
     def best(self, query: NDArray[np.float32], limit: int) -> Scores:
@@ -76,7 +76,7 @@ class Windows:
 
 
 def _best(chunks: NDArray[np.int64], cosines: NDArray[np.float32], limit: int) -> Scores:
-    """The `limit` best, highest first, ties by chunk id."""
+    """The `limit` best chunks, highest first, ties by chunk id."""
     if len(chunks) > limit:
         least = np.partition(cosines, -limit)[-limit]
         chunks, cosines = chunks[cosines >= least], cosines[cosines >= least]

@@ -1,6 +1,6 @@
-"""The synthesizer without a model: it searches the declared parameters of kernels that skills hold.
+"""The synthesizer without a model: it searches the declared parameters of the kernels in skills.
 
-It writes no kernels. What it can reach is what is in the library, which is why its reports say so.
+It writes no kernels, so its results are limited to the library. Its reports say so.
 """
 
 from kb.model.evidence import Evidence, Grade
@@ -13,12 +13,12 @@ NOTICE = "tune searches the parameters of kernels that skills hold; it writes no
 
 
 class TuneSynthesizer:
-    """Takes the first skill whose kernel passes as it is, then changes its parameters greedily."""
+    """Takes the first skill whose kernel passes unchanged, then searches its parameters greedily."""
 
     name = "tune"
 
     def propose(self, request: Request) -> Proposal | None:
-        """The next point; None when all skills were refused, every point was tried, or no time tells points apart."""
+        """The next point; None if all skills were refused, every point was tried, or candidates cannot be timed."""
         for skill in _templates(request):
             own = [a for a in request.attempts if a.candidate.template_digest == skill.candidate.template_digest]
             if _refused_as_it_is(skill, own):
@@ -41,12 +41,12 @@ class TuneSynthesizer:
 
 
 def score_of(evidence: Evidence) -> float | None:
-    """Higher is better; None for a refused candidate."""
+    """Score of a candidate, higher is better; None if it was refused."""
     return (evidence.speedup or 0.0) if evidence.passed else None
 
 
 def _templates(request: Request) -> list[Skill]:
-    """The skills to try, best first; of those that differ in parameters alone the first."""
+    """The skills to try, best first; of skills that differ only in parameter values, only the first."""
     by_template: dict[str, Skill] = {}
     for skill in request.skills:
         if skill.candidate.language == request.language.name:

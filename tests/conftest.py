@@ -38,7 +38,7 @@ class HashEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         for text in texts:
-            assert len(self.token_spans(text)) <= self.max_tokens, "a text longer than the model takes"
+            assert len(self.token_spans(text)) <= self.max_tokens, "a text longer than the model accepts"
         self.embedded += texts
         return self.embed_queries(texts)
 

@@ -1,1 +1,1 @@
-"""Where a candidate is judged."""
+"""The devices on which candidates are judged."""

@@ -1,4 +1,4 @@
-"""This machine's CPU: candidates run natively and are timed beside the best that torch can do."""
+"""This machine's CPU: candidates run natively and are timed against the fastest torch baseline."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Cpu(Device):
         bench = self.bench
         if bench.isa.architecture != platform.machine().replace("AMD64", "x86_64"):
             raise JudgeError(
-                f"{bench.target} kernels are timed on a {bench.isa.architecture} machine; this is {platform.machine()}",
-                hint="run kb there",
+                f"{bench.target} kernels need a {bench.isa.architecture} machine; this one is {platform.machine()}",
+                hint="run kb on such a machine",
             )
         trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
         log = trial.check(cases, results)

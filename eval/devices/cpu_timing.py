@@ -1,4 +1,4 @@
-"""Times a candidate on this machine's CPU beside the best baseline, by the judge's clock."""
+"""Time a candidate on this machine's CPU against the best baseline, by the judge's clock."""
 
 import math
 import random
@@ -20,13 +20,13 @@ from eval.worker.trial import Trial
 from kb.model.evidence import WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
 
 BATCH_S = 0.01
-"""A batch of the baseline's calls lasts at least this, so that asking the worker costs little beside it."""
+"""Minimum time of a batch of the baseline's calls, so that the cost of a question to the worker is small."""
 MOST_SETS, COMPARED_SETS = 256, 8
 MOST_BYTES = 512 << 20
-"""Of all input sets and the outputs of one batch."""
+"""Maximum size of all input sets and the outputs of one batch."""
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 8, 20, 2.5
 WARM_ROUNDS = 2
-"""Come first and do not count: memory is taken from the kernel in them."""
+"""Rounds that come first and do not count, because memory is allocated in them."""
 SETTLE_S = 0.01
 """Pause before each batch: threads of the other side's OpenMP pool spin for some milliseconds after their work."""
 REHEARSALS = 20
@@ -34,12 +34,12 @@ TRIES = 5
 
 
 class Baselines:
-    """The reference run as well as torch can: eagerly and compiled. Compiles on construction.
+    """The reference run eagerly and by torch.compile, which happens on construction.
 
     Attributes:
-        case: One set of inputs at the task's sizes, and how far the reference errs there.
-        medians_us: Per baseline, a quick median of one call.
-        notes: Why a baseline is missing.
+        case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
+        medians_us: For each baseline, a quick median of the time of one call.
+        notes: Reasons why a baseline is missing.
     """
 
     def __init__(self, reference: Reference) -> None:
@@ -54,12 +54,12 @@ class Baselines:
                 compiled(*inputs)
             self._calls["torch.compile"] = compiled
         except Exception as error:  # noqa: BLE001 - no C++ compiler, or the compiler fails on this reference
-            self.notes.append(f"torch.compile is not among the baselines: {type(error).__name__}: {str(error)[:200]}")
+            self.notes.append(f"no torch.compile baseline: {type(error).__name__}: {str(error)[:200]}")
         self.medians_us = {name: _median_us(call, inputs) for name, call in self._calls.items()}
         self.best = min(self.medians_us, key=lambda name: self.medians_us[name])
 
     def run(self, sets: list[list[Any]]) -> tuple[float, list[Any]]:
-        """Seconds of one batch of the best baseline, and its outputs per set."""
+        """Run one batch of the best baseline; return its time in seconds and its outputs per set."""
         call = self._calls[self.best]
         with torch.no_grad():
             start = time.perf_counter()
@@ -68,10 +68,10 @@ class Baselines:
 
 
 def measure(trial: Trial, baselines: Baselines) -> Timing:
-    """Timing sessions in fresh workers: one, and as many more as a win needs when the first looks like one.
+    """Run timing sessions in fresh workers: one, and as many as a win needs while each looks like a win.
 
     Raises:
-        Fault: an output was wrong, the clocks disagree, or the worker failed.
+        Fault: an output is wrong, the clocks disagree, or the worker failed.
     """
     sessions: list[Session] = []
     while len(sessions) < WIN_SESSIONS and all(s.low > WIN_MARGIN for s in sessions):
@@ -82,7 +82,7 @@ def measure(trial: Trial, baselines: Baselines) -> Timing:
 def _session(trial: Trial, baselines: Baselines) -> Session:
     reference, case, guards = baselines.reference, baselines.case, trial.guards
     with trial.worker() as worker:
-        # Of the baseline, and before the candidate is there: it could be slow on purpose to make these what it likes.
+        # Measured on the baseline, before the candidate is loaded: a candidate could be slow on purpose to change it.
         call_s = baselines.medians_us[baselines.best] / 1e6
         count = _set_count(call_s, case)
         costs_s = [_asking_s(worker, count, len(case.expected), count * call_s) for _ in range(REHEARSALS)]
@@ -110,7 +110,7 @@ def _session(trial: Trial, baselines: Baselines) -> Session:
         before = _spent_s(worker)
         deadline = time.monotonic() + SESSION_S
         while _goes_on(len(times) - WARM_ROUNDS, deadline):
-            worker.ask("forget")  # not later: what it is told after it knows the inputs is on the clock
+            worker.ask("forget")  # before it gets the inputs: any later question must be timed
             if Guard.FRESH_INPUTS in guards:
                 sets = _fresh(reference, count)
                 for number, arguments in enumerate(sets):
@@ -124,7 +124,7 @@ def _session(trial: Trial, baselines: Baselines) -> Session:
             if Guard.MUTATION in guards and not all(shared.unchanged(n, arguments) for n, arguments in enumerate(sets)):
                 raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
             if Guard.COMPARISON in guards and not all(case.near(outputs[n], expected[n]) for n in outputs):
-                raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call is not what its inputs give")
+                raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call does not match its inputs")
             times.append((baseline_s * 1e6 / count, outside_s * 1e6 / count, inside_s * 1e6 / count))
         ours_s, busy_s, passed_s = (after - b for after, b in zip(_spent_s(worker), before, strict=True))
         worker.finish()
@@ -138,7 +138,7 @@ def _session(trial: Trial, baselines: Baselines) -> Session:
 
 
 def _spent_s(worker: WorkerProcess) -> tuple[float, float, float]:
-    """CPU time of judge and worker, of everybody, and what the machine has had, in seconds since some moment."""
+    """CPU seconds of judge and worker, busy CPU seconds of the machine, and all its CPU seconds, since fixed times."""
     return time.process_time() + worker.cpu_s(), *cpu_seconds()
 
 
@@ -151,7 +151,7 @@ def _fresh(reference: Reference, count: int) -> list[list[Any]]:
 
 
 def _set_count(call_s: float, case: Case) -> int:
-    """Input sets for one batch: each is used once in it, so that nothing can be stored from call to call."""
+    """Number of input sets in a batch; each is used once, so that answers cannot be stored from call to call."""
     size = sum(t.numel() * t.element_size() for t in (*case.inputs, *case.expected) if isinstance(t, torch.Tensor))
     return max(1, min(math.ceil(BATCH_S / max(call_s, 1e-7)), MOST_SETS, MOST_BYTES // max(size, 1)))
 
@@ -163,7 +163,7 @@ def _median_us(call: Callable[..., Any], inputs: list[Any]) -> float:
 
 
 def _asking_s(worker: WorkerProcess, count: int, outputs: int, batch_s: float) -> float:
-    """What asking for a batch costs besides the batch: a core that slept answers later."""
+    """Overhead in seconds of a question for a batch, measured after a pause, because an idle core answers later."""
     time.sleep(SETTLE_S)
     answer = worker.ask("rehearse", sets=list(range(count)), outputs=outputs, busy_s=min(batch_s, BATCH_S))
     busy_s: float = answer["seconds"]

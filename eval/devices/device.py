@@ -1,4 +1,4 @@
-"""What every device has in common: where candidates for a target are judged, and what a verdict holds."""
+"""The base class of all devices on which candidates are judged, with its input and its verdict."""
 
 from __future__ import annotations
 
@@ -15,42 +15,43 @@ from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface
 from kb.model.target import Isa
 
-if TYPE_CHECKING:  # torch; a driver asks for a device's languages without it
+if TYPE_CHECKING:  # these import torch, which the driver does not load
     from eval.cases import Case
     from eval.reference import Reference
     from eval.worker.language import JudgedLanguage
 
 
 class CaseSizes(NamedTuple):
-    """Most elements of all tensors together in the cases that a device tries."""
+    """Maximum number of elements in all tensors of a case on this device."""
 
     odd: int
-    """With odd sizes."""
+    """Limit for cases with odd sizes."""
     even: int
+    """Limit for cases with even sizes."""
     given: int | None
-    """With the task's own sizes, which are left out when they have more; None when they are always tried."""
+    """Limit for the task's own sizes, which are skipped if they exceed it; None: they are always tried."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What a device is given to judge with: a task, its target, and how strict to be."""
+    """What a device needs to judge: a task, its target, and the strictness."""
 
     reference: Reference
     interface: Interface
     target: str
     isa: Isa
     facts: Sequence[Fact]
-    """Of the target; limits and rates come from these alone."""
+    """Facts about the target, the only source of limits and rates."""
     level: int
-    """Of the sandbox."""
+    """Sandbox level."""
     call_s: float
-    """Longest time for one build or call."""
+    """Time limit for one build or call."""
     guards: frozenset[Guard] = ALL_GUARDS
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a device decided on a candidate that no case refused. The fields are those of Evidence."""
+    """A device's verdict on a candidate. The fields are those of Evidence."""
 
     outcome: Outcome = Outcome.PASSED
     grade: Grade | None = None
@@ -61,14 +62,14 @@ class Judgement:
 
 
 class Device(ABC):
-    """Where candidates are judged. One subclass each, in eval/devices/.
+    """A device on which candidates are judged. Each has a subclass in eval/devices/.
 
-    A subclass says which languages it judges, on what sizes, how tensors go to the worker and come back, what clock
-    and which baselines a candidate is timed by, if it is timed at all.
+    A subclass defines the languages it judges, the sizes of the cases, how tensors travel between judge and worker,
+    and, if candidates are timed, the clock and the baselines.
     """
 
     languages: ClassVar[tuple[str, ...]]
-    """By name, the usual one first."""
+    """Names of the languages, the usual one first."""
     sizes: ClassVar[CaseSizes]
 
     def __init__(self, bench: Bench) -> None:
@@ -77,7 +78,7 @@ class Device(ABC):
     @staticmethod
     @abstractmethod
     def serves(isa: Isa) -> bool:
-        """Whether it judges for targets of this ISA."""
+        """Whether it judges for targets with this ISA."""
 
     @abstractmethod
     def judge(
@@ -86,7 +87,7 @@ class Device(ABC):
         """Decide on a candidate in one of `languages`.
 
         Args:
-            results: Takes what came of each case that it passed.
+            results: Receives the result of each passed case.
 
         Raises:
             Fault: the candidate is refused.
@@ -94,7 +95,7 @@ class Device(ABC):
         """
 
     def attainable(self) -> tuple[str, ...]:
-        """The roofline of the task in words; nothing where the target's rates are not known."""
+        """The roofline of the task in words; empty if the target's rates are unknown."""
         try:
             bound = task_roofline(self.bench.interface, self.bench.facts).ceilings[0]
         except FactError:

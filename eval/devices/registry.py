@@ -1,4 +1,4 @@
-"""Which device judges for a target."""
+"""Find the device that judges for a target."""
 
 from eval.devices.cpu import Cpu
 from eval.devices.device import Device
@@ -10,11 +10,11 @@ DEVICES: tuple[type[Device], ...] = (Cpu, TritonCompiler)
 
 
 def device_for(isa: Isa | None, target: str) -> type[Device]:
-    """Raises JudgeError when there is none."""
+    """Raises JudgeError if there is none."""
     found = next((device for device in DEVICES if isa and device.serves(isa)), None)
     if found is None:
         raise JudgeError(
-            f"kb knows no compiler for {target}, so nothing can be judged for it",
-            hint="name a target that has one, such as mi300x, h200 or cpu-x86",
+            f"kb knows no compiler for {target}, so it cannot judge kernels for it",
+            hint="choose a target with a compiler, such as mi300x, h200 or cpu-x86",
         )
     return found

@@ -1,4 +1,4 @@
-"""Triton's compiler without the chip: candidates run in its interpreter, their kernels are compiled and screened."""
+"""Triton without the chip: candidates run in its interpreter, and their kernels are compiled and screened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from eval.worker.trial import Trial
 
 ELEMENTS = 1 << 16
-"""The interpreter is thousands of times slower than a chip."""
+"""Small, because the interpreter is thousands of times slower than a chip."""
 
 
 class TritonCompiler(Device):
@@ -46,7 +46,7 @@ class TritonCompiler(Device):
         return Judgement(grade=Grade.COMPILED, detail="; ".join(self.attainable()), screen=tuple(kernels), log=log)
 
     def _compiled(self, trial: Trial) -> list[KernelScreen]:
-        """The candidate's kernels as compiled for the target at the task's own sizes."""
+        """Screens of the candidate's kernels, compiled for the target at the task's own sizes."""
         from eval.screen.screen import screen_kernel
 
         bench = self.bench
@@ -60,5 +60,5 @@ class TritonCompiler(Device):
                 inputs=[spec.model_dump() for spec in bench.interface.inputs],
             )
             if not isinstance(records := answer.get("kernels"), list):
-                raise Fault(Outcome.FORGED, "no list of compiled kernels came")
+                raise Fault(Outcome.FORGED, "the answer is not a list of compiled kernels")
             return [screen_kernel(record, worker.folder, bench.isa, bench.facts) for record in records]

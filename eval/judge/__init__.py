@@ -1,1 +1,1 @@
-"""Decides on candidates for one task and target. It never imports one."""
+"""The judge, which decides on candidates for one task and target and never imports them."""

@@ -1,4 +1,4 @@
-"""Starts a judge in a process of its own and asks it. Runs no task and no candidate."""
+"""Start a judge in its own process and talk to it. This process runs no task and no candidate."""
 
 import os
 import subprocess
@@ -20,25 +20,25 @@ from kb.model.kernels import Candidate, Interface, Task
 from kb.model.target import Isa
 
 CALL_S = 60.0
-"""Longest time for one build or call of a candidate."""
+"""Time limit for one build or call of a candidate."""
 ANSWER_S = 900.0
-"""Longest time for one whole verdict, baselines included."""
+"""Time limit for one complete verdict, including baselines."""
 EXIT_S = 5.0
 STDERR = 2
-"""What a judge prints is for people."""
+"""The judge's output goes to stderr, for people."""
 
 
 class LocalJudge:
     """Judges candidates for one task and target on this machine. Use it as a context manager.
 
     Args:
-        isa: What a compiler calls the target.
-        facts: Of the target: its limits.
+        isa: The target as compilers name it.
+        facts: Facts about the target, with its limits.
         cache: Folder for compiled baselines.
 
     Raises:
         TaskError: the reference fails.
-        JudgeError: nothing can be judged for this target here.
+        JudgeError: this machine cannot judge for this target.
     """
 
     interface: Interface
@@ -79,7 +79,7 @@ class LocalJudge:
             raise
 
     def verify(self, candidate: Candidate) -> Evidence:
-        """The judge's account of one candidate.
+        """The judge's evidence on one candidate.
 
         Raises:
             JudgeError: the judge failed, or cannot judge this language for this target.
@@ -95,7 +95,7 @@ class LocalJudge:
         self.close()
 
     def close(self) -> None:
-        """End the judge, and with it the worker that it may have; by force when it does not end by itself."""
+        """End the judge and its worker, by force if necessary."""
         self._process.terminate()
         try:
             self._process.wait(EXIT_S)
@@ -109,7 +109,7 @@ class LocalJudge:
             self._channel.send(dict(question), within_s=ANSWER_S)
             answer = self._channel.receive(within_s=ANSWER_S)
         except TimeoutError:
-            self._process.kill()  # or its answer would be taken for that to the next question
+            self._process.kill()  # otherwise a late answer would be taken for the answer to the next question
             raise JudgeError(f"no verdict within {ANSWER_S:g} s", hint="is the reference very slow here?") from None
         except (EOFError, BrokenPipeError, NotAMessage) as error:
             raise JudgeError(

@@ -1,7 +1,7 @@
 """The judge's process: `python -P -m eval.judge.task_judge READ_FD WRITE_FD`, started by eval.judge.driver.
 
-It runs the task's reference and never the candidate, which runs in a worker. One process serves one task and target;
-references, expected outputs and baselines are made once.
+It runs the task's reference; the candidate runs only in a worker. One process serves one task and target, so that
+references, expected outputs and baselines are computed once.
 """
 
 import ctypes
@@ -37,9 +37,9 @@ class TaskJudge:
     """Judges candidates for one task and target.
 
     Args:
-        facts: Of the target; the limits come from these alone.
-        device: In place of the one that serves `isa`.
-        languages: That candidates may be in; the device judges some of them.
+        facts: Facts about the target, the only source of limits.
+        device: Device to use instead of the one that serves `isa`.
+        languages: The known languages; the device judges some of them.
 
     Raises:
         TaskError: the reference fails.
@@ -66,7 +66,7 @@ class TaskJudge:
         self.device = (device or device_for(isa, target))(self.bench)
 
     def verify(self, candidate: Candidate) -> Evidence:
-        """Raises JudgeError when the device does not judge the candidate's language, or cannot on this machine."""
+        """Raises JudgeError if the device does not judge the candidate's language, or cannot do so on this machine."""
         results: list[CaseResult] = []
         language = self._language_of(candidate)
         try:
@@ -100,10 +100,10 @@ class TaskJudge:
 
 
 def hidden_cases(task: Task, reference: Reference, interface: Interface, limits: CaseSizes) -> list[Case]:
-    """What a candidate is tried on: other sizes and values than the task's, and its own where they are small enough.
+    """The cases for a candidate: with other sizes and values than the task's, and its own if they are small enough.
 
     Raises:
-        TaskError: the task is too large for the device and has no sizes to make smaller.
+        TaskError: the task is too large for the device and has no sizes to reduce.
     """
     chosen = (smaller_sizes(task, elements=limits.odd, odd=True), smaller_sizes(task, elements=limits.even, odd=False))
     found = [
@@ -113,13 +113,13 @@ def hidden_cases(task: Task, reference: Reference, interface: Interface, limits:
         for case in cases(Reference(task, seed=secrets.randbits(62), sizes=sizes), sizes=sizes)
     ]
     if limits.given is None or count_elements(interface) <= limits.given:
-        # All kinds of values where there are no sizes to change; else one, which nobody knows beforehand.
+        # Every kind of values if there are no sizes to change, otherwise one chosen at random.
         kinds = list(VALUES) if not found else [secrets.choice([kind for kind in VALUES if kind != "given"])]
         found += [*cases(reference, sizes={}, kinds=kinds), given_case("sizes as given", reference)]
     if not found:
         raise TaskError(
-            f"task {task.name} is too large to interpret and has no sizes to make smaller",
-            hint="assign its sizes to names at the top of the file, as `ROWS = 4096`",
+            f"task {task.name} is too large to interpret and has no sizes to reduce",
+            hint="assign its sizes to names at the top of the file, such as `ROWS = 4096`",
         )
     return found
 
@@ -148,10 +148,10 @@ def _judge_of(question: Mapping[str, Any]) -> TaskJudge:
 
 
 def main() -> None:
-    """Answer the driver until it is gone."""
+    """Answer the driver until it closes the channel."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # by way of the worker's end
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # unwinds the stack, which ends the worker
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
     judge: TaskJudge | None = None
     while True:

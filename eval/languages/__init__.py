@@ -1,1 +1,1 @@
-"""What each language needs to be built and called in the worker."""
+"""The languages of candidates, each with its adapter that builds and calls a candidate in the worker."""

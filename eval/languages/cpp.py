@@ -1,4 +1,4 @@
-"""C++ with one plain C function."""
+"""The language `cpp`: C++ that defines one C function."""
 
 import shutil
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ void load_reference(const Tensor *state, const double *init);
 ```
 
 - Define `model_new`, which computes the outputs of one call. The header gives it C linkage.
-- `inputs`, `state` and `init` come in the order listed above, `outputs` are allocated and not initialised: all of them
-  must be fully written when it returns. Write to no input and to no state.
+- `inputs`, `state` and `init` come in the order listed above. `outputs` are allocated but not initialised: all of them
+  must be fully written when the function returns. Do not write to inputs or state.
 - Sizes vary between builds: read them from `shape` and `count`, and numbers from `init`.
 - `load_reference` is optional. It is called once, untimed, before the first call: convert or repack the state there,
-  into memory of your own.
-- No thread may run on after the call, but for OpenMP's own pool. No files, no network, no other processes."""
+  into your own memory.
+- No thread may continue after the call, except OpenMP's own pool. Use no files, no network, no other processes."""
 
 
 class Cpp(JudgedLanguage):

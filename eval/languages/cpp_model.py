@@ -1,7 +1,7 @@
-"""A `cpp` candidate inside the worker: compiled, loaded, called on pointers. Without torch it starts at once.
+"""The worker's adapter for `cpp`: compiles, loads and calls a candidate. It does not import torch, so it starts fast.
 
-State and outputs lie in memory of `posix_memalign`, as torch's own CPU tensors do, so that a candidate and its
-baseline differ in their code alone.
+State and outputs are allocated with `posix_memalign`, as torch's CPU tensors are, so that a candidate and its baseline
+differ only in their code.
 """
 
 import ctypes
@@ -25,11 +25,11 @@ ITEM_BYTES = {
 
 
 _KEPT: list[mmap.mmap] = []
-"""Mapped memory, which must outlive every pointer into it: all of a worker's life."""
+"""Mapped memory, kept for the worker's whole life because it must outlive every pointer into it."""
 
 
 class Tensor(ctypes.Structure):
-    """As in kb_tensor.h."""
+    """The struct of kb_tensor.h."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -40,7 +40,7 @@ class Tensor(ctypes.Structure):
 
 
 class CppModel:
-    """Compiles on construction. See `eval.worker.worker.Model`."""
+    """A candidate, compiled on construction. See `eval.worker.worker.Model`."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._memory = memory
@@ -111,7 +111,7 @@ def _compile(folder: Path, compiler: str) -> Path:
 
 
 def _mapped(memory: int, specs: list[Message]) -> list[Tensor]:
-    """Tensors over the pages of a handle; each spec has its `offset` there."""
+    """Tensors in the memory of a handle; each spec has its `offset` there."""
     if not (end := max((spec["offset"] + _size_bytes(spec) for spec in specs), default=0)):
         return [_tensor(0, spec) for spec in specs]
     pages = mmap.mmap(memory, end)
@@ -134,5 +134,5 @@ def _size_bytes(spec: Message) -> int:
 
 
 def _strides(shape: list[int]) -> list[int]:
-    """Of a contiguous tensor, in elements."""
+    """Strides of a contiguous tensor, in elements."""
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]

@@ -1,4 +1,4 @@
-"""Compiles a candidate's Triton kernels for a chip that is not here. Runs in the worker and imports nothing of kb."""
+"""Compile a candidate's Triton kernels for a chip that is not present. Runs in the worker and imports nothing of kb."""
 
 import subprocess
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 
 def skip_autotuning() -> None:
-    """From now on autotuned kernels, compiled or interpreted, run in the first configuration that pruning leaves.
+    """Make autotuned kernels, compiled or interpreted, use the first configuration that pruning leaves.
 
-    None is timed: all times are equal, and Triton takes the first of the best.
+    No configuration is timed: all times are set equal, and Triton takes the first of the best.
     """
     from triton.runtime.autotuner import Autotuner
 
@@ -18,20 +18,20 @@ def skip_autotuning() -> None:
 
 
 def compile_kernels(isa: dict[str, Any], call: Callable[[], object], folder: Path) -> list[dict[str, Any]]:
-    """Run `call` with each launch of a Triton kernel replaced by its compilation; grids are not evaluated.
+    """Run `call`, compiling each Triton kernel instead of launching it; grids are not evaluated.
 
     Args:
-        isa: `backend`, `architecture` and `lanes` of a wavefront, as Triton names them: see kb.model.target.Isa.
+        isa: `backend`, `architecture` and `lanes` of a wavefront in Triton's terms: see kb.model.target.Isa.
         call: Runs a candidate's forward; tensors of the real shapes on the meta device are enough.
-        folder: Takes the assembly: `0-name.amdgcn`; for NVIDIA `0-name.ptx`, `0-name.cubin` and `0-name.sass`, which
-            holds the disassembly and the resource usage.
+        folder: Where the assembly is written: `0-name.amdgcn`, or for NVIDIA `0-name.ptx`, `0-name.cubin` and
+            `0-name.sass`, which contains the disassembly and the resource usage.
 
     Returns:
         One record per distinct compiled kernel, in the order of first launch; see
         `eval.screen.screen.Record`.
 
     Raises:
-        What the candidate and Triton's compiler raise, as it is.
+        Any exception of the candidate or of Triton's compiler, unchanged.
     """
     from triton.runtime import driver
     from triton.runtime.autotuner import Autotuner
@@ -68,7 +68,7 @@ def compile_kernels(isa: dict[str, Any], call: Callable[[], object], folder: Pat
 
 
 class _Driver:
-    """Stands in for the driver of a chip that is not here: tells the compiler its target, and can do no more."""
+    """A stand-in for the driver of an absent chip, which can only tell the compiler its target."""
 
     def __init__(self, isa: dict[str, Any]) -> None:
         from triton.backends.compiler import GPUTarget
@@ -83,7 +83,7 @@ class _Driver:
         return self._target
 
     def get_current_device(self) -> str:
-        """Kernels keep what they compiled by device; so each target has its own."""
+        """Triton caches compiled kernels by device, so each target gets its own name."""
         return self._device
 
     def get_current_stream(self, device: object) -> int:
@@ -110,7 +110,7 @@ def _record(compiled: Any, configurations: int, folder: Path, number: int) -> di
 
 
 def _write_assembly(compiled: Any, folder: Path, stem: str) -> str:
-    """Write what the compiler made into `folder`; returns the name of the file that the screen reads."""
+    """Write the compiler's output into `folder`; return the name of the file that the screen reads."""
     if "amdgcn" in compiled.asm:
         (folder / f"{stem}.amdgcn").write_text(compiled.asm["amdgcn"], encoding="utf-8")
         return f"{stem}.amdgcn"
@@ -121,7 +121,7 @@ def _write_assembly(compiled: Any, folder: Path, stem: str) -> str:
 
 
 def _disassembled(cubin: Path) -> bytes:
-    """Resource usage and instructions, by the tool that comes with Triton."""
+    """Resource usage and instructions, from the tool that comes with Triton."""
     from triton import knobs
 
     tool = knobs.nvidia.cuobjdump.path

@@ -1,4 +1,4 @@
-/* What a `cpp` candidate is given. It defines model_new and, if it stores weights in another form, load_reference.
+/* The interface of a `cpp` candidate. It defines model_new and, if it stores weights in another form, load_reference.
    Compile with: c++ -std=c++17 -O3 -march=native -fopenmp -shared -fPIC -I<folder of this file> */
 #pragma once
 #include <stdint.h>
@@ -15,10 +15,10 @@ extern "C" {
 #endif
 
 /* Compute the outputs from the inputs of one call.
-   inputs: the tensors given to forward(), in order. Not to be written.
-   state: the reference's parameters and buffers, in the order of its state_dict. Not to be written.
+   inputs: the tensors given to forward(), in order. Read-only.
+   state: the reference's parameters and buffers, in the order of its state_dict. Read-only.
    init: the numbers given to Model(...), lists flattened, in order.
-   outputs: allocated, not initialised. All must be written when the function returns. */
+   outputs: allocated but not initialised. All must be fully written when the function returns. */
 void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs);
 
 /* Optional. Called once before the first call, untimed: convert or repack the state here. */

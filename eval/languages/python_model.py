@@ -1,4 +1,4 @@
-"""A candidate in Python inside the worker: a module that defines `ModelNew`."""
+"""The worker's adapter for candidates in Python, which are modules that define `ModelNew`."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ from eval.worker.mapping import mapped
 
 
 class PythonModel:
-    """Imports the candidate on construction and gives it the reference's parameters. See `eval.worker.worker.Model`."""
+    """A candidate, imported on construction and given the reference's parameters. See `eval.worker.worker.Model`."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         import torch
@@ -64,7 +64,7 @@ def import_candidate(folder: Path) -> ModuleType:
 
 
 def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> Any:
-    """`ModelNew` with the reference's parameters. Raises Fault when it cannot take them."""
+    """`ModelNew` with the reference's parameters. Raises Fault if it does not accept them."""
     model = module.ModelNew(*arguments)
     if hasattr(model, "load_reference"):
         model.load_reference(state)
@@ -76,15 +76,15 @@ def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> An
         extra = sorted(f"{n}{list(s)}" for n, s in own.items() if wanted.get(n) != s)
         raise Fault(
             "incompatible_parameters",
-            f"ModelNew lacks {', '.join(missing) or 'nothing'} and has {', '.join(extra) or 'nothing'} besides; "
-            "take the reference's parameters by name, or define load_reference(state)",
+            f"ModelNew's parameters: missing {', '.join(missing) or 'none'}, unexpected {', '.join(extra) or 'none'}; "
+            "use the names and shapes of the reference's parameters, or define load_reference(state)",
         )
     model.load_state_dict(state)
     return model
 
 
 def _layout(output: Any) -> Message:
-    """How an output lies in memory; only what it is when it is not a plain tensor in this process's memory."""
+    """Memory layout of an output; only its type if it is not a plain tensor in this process's memory."""
     import torch
 
     if type(output) is not torch.Tensor or output.device.type != "cpu" or output.layout is not torch.strided:

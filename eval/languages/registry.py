@@ -1,4 +1,4 @@
-"""The languages that can be judged, and which of them a file is written in. Nothing is executed here."""
+"""The languages that can be judged, and how to recognise them. Nothing is executed here."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from kb.model.kernels import Candidate
 
 TRITON, CPP, TORCH = Triton(), Cpp(), Torch()
 LANGUAGES: tuple[JudgedLanguage, ...] = (TRITON, CPP, TORCH)
-"""A file is in the first that claims it."""
+"""A file is in the first language that claims it."""
 
 
 def language_named(name: str) -> JudgedLanguage:
-    """Raises CandidateError when there is no such language."""
+    """Raises CandidateError if there is no such language."""
     for language in LANGUAGES:
         if language.name == name:
             return language
@@ -24,7 +24,7 @@ def language_named(name: str) -> JudgedLanguage:
 
 
 def language_of(suffix: str, source: str) -> JudgedLanguage:
-    """The language of a file, told by the end of its name and by what it imports.
+    """The language of a file, recognised by its suffix and its imports.
 
     Raises:
         CandidateError: no language has such files.
@@ -45,6 +45,6 @@ def load_candidate(path: Path) -> Candidate:
     Raises:
         CandidateError: there is no such file, or no language has such files.
     """
-    language_of(path.suffix, "")  # before a file is read that cannot be one
+    language_of(path.suffix, "")  # refuses a wrong suffix before the file is read
     source = read_source(path, CandidateError)
     return Candidate(language=language_of(path.suffix, source).name, source=source)

@@ -1,27 +1,27 @@
-"""Python that uses torch alone."""
+"""The language `torch`: Python that uses only torch."""
 
 from pathlib import Path
 
 from eval.worker.language import JudgedLanguage
 
 MODEL_NEW = """\
-- Define `class ModelNew(torch.nn.Module)`. It is built as `ModelNew(*get_init_inputs())`, so its constructor takes what
-  `Model`'s takes, and called as `forward(*inputs)` with the arguments of `Model.forward`.
+- Define `class ModelNew(torch.nn.Module)`. It is built as `ModelNew(*get_init_inputs())`, so its constructor takes the
+  arguments of `Model`'s, and called as `forward(*inputs)` with the arguments of `Model.forward`.
 - Parameters: either its `state_dict` has the names and shapes listed above (it is loaded strictly), or it defines
-  `load_reference(self, state)`, which is given them as a dict of name to tensor, once, untimed.
+  `load_reference(self, state)`, which is called once, untimed, with a dict from name to tensor.
 - Return fresh tensors of the listed number, order and dtype: never an input, a view of one, or a tensor kept from an
   earlier call. Change no input.
-- Allocate on the device of the inputs, as `torch.empty_like(x)` or `x.new_empty(...)` do; name no device.
+- Allocate on the device of the inputs, as `torch.empty_like(x)` or `x.new_empty(...)` do; do not name a device.
 - Sizes vary between builds: take them from the tensors."""
-"""The rules of every language in which a candidate is a Python class."""
+"""The rules for every language in which a candidate is a Python class."""
 
 RULES = f"""\
-Write one Python file that uses `torch` alone; `torch.utils.cpp_extension.load_inline` is part of it.
+Write one Python file that uses only `torch`, which includes `torch.utils.cpp_extension.load_inline`.
 {MODEL_NEW}"""
 
 
 class Torch(JudgedLanguage):
-    """Python that defines `ModelNew` with torch alone; `load_inline` included."""
+    """Python that defines `ModelNew` with only torch, including `load_inline`."""
 
     name: str = "torch"
     suffix: str = ".py"

@@ -1,4 +1,4 @@
-"""Python that launches Triton kernels."""
+"""The language `triton`: Python that launches Triton kernels."""
 
 import importlib.metadata
 import re
@@ -10,11 +10,12 @@ RULES = f"""\
 Write one Python file that imports `torch`, `triton` and `triton.language as tl`.
 {MODEL_NEW}
 - All computation on tensor values happens in `@triton.jit` kernels; torch allocates and reshapes around them.
-- It must also work in Triton's interpreter on CPU tensors: no inline assembly, no questions to a device.
-- Code outside the kernels may look at shapes, strides and dtypes but not at values: no `.item()`, no branch on data.
+- It must also work in Triton's interpreter on CPU tensors: no inline assembly, no device queries.
+- Code outside the kernels may use shapes, strides and dtypes but not values: no `.item()`, no branch on data.
 - Mask every tail: no size is a multiple of any block.
 - Use 64-bit integers for offsets into tensors that may exceed 2**31 elements: `pid.to(tl.int64)`.
-- No `triton.autotune`: declare what may be tuned as described below, and hand it to the kernel as `tl.constexpr`."""
+- Do not use `triton.autotune`: declare tunable constants as described below, and pass them to the kernel as
+  `tl.constexpr`."""
 
 
 class Triton(Torch):

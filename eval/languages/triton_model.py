@@ -1,4 +1,4 @@
-"""A `triton` candidate inside the worker: called in Triton's interpreter, or compiled for a chip that is not here."""
+"""The worker's adapter for `triton`: runs a candidate in Triton's interpreter or compiles it for an absent chip."""
 
 from pathlib import Path
 from typing import Any

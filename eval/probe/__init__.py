@@ -1,1 +1,1 @@
-"""Measures what this machine can do."""
+"""Measure what this machine can do."""

@@ -1,4 +1,4 @@
-"""Probes the CPU: cores and caches as the system reports them, bandwidth and products by torch, the rest in C++."""
+"""Probe the CPU: cores, caches and clock as the system reports them, the rest timed with torch and C++."""
 
 import ctypes
 import os
@@ -31,7 +31,7 @@ CACHES = {
     ("2", "Unified"): "l2_size",
     ("3", "Unified"): "l3_size",
 }
-"""Quantity by level and type, as sysfs names them (kernel documentation, ABI/testing/sysfs-devices-system-cpu)."""
+"""Quantity by cache level and type in sysfs (kernel documentation, ABI/testing/sysfs-devices-system-cpu)."""
 SYSTEM = Path("/sys/devices/system/cpu")
 
 
@@ -46,10 +46,10 @@ def device() -> ProbedDevice:
 
 
 def steps(extent: Extent = EXTENT) -> list[Step]:
-    """What can be tried here, each on its own."""
+    """The independent steps of the probe."""
     dtypes = ["float32", "float64"]
     if any("bf16" in feature for feature in _features()):
-        dtypes.append("bfloat16")  # elsewhere torch emulates it, which says nothing of the machine
+        dtypes.append("bfloat16")  # without it torch emulates the type, which says nothing about the machine
     products = [torch_product(f"{d}, dense, matmul", getattr(torch, d), "cpu") for d in dtypes]
     return [
         Step("cores", _cores),
@@ -75,7 +75,7 @@ def _cores() -> list[Measurement]:
 
 
 def _caches() -> list[Measurement]:
-    """Of the first core."""
+    """Caches of the first core."""
     found = []
     for folder in sorted(SYSTEM.glob("cpu0/cache/index*")):
         level, kind, size, shared = (
@@ -119,7 +119,7 @@ def _multiply_adds(extent: Extent) -> list[Measurement]:
 
 
 def _clock() -> list[Measurement]:
-    """The fastest core's while all multiply."""
+    """Clock of the fastest core while all cores multiply."""
     matrix = torch.rand(512, 512)
     until = time.monotonic() + LOAD_S * (CLOCK_SAMPLES + 1)
 
@@ -140,12 +140,12 @@ def _clock() -> list[Measurement]:
 
 
 def _clocks_hz() -> list[float]:
-    """Of each core, as the system says it."""
+    """Clock of each core, as the system reports it."""
     if files := _frequency_files():
         return [1e3 * float(file.read_text(encoding="ascii")) for file in files]
     found = [1e6 * float(value) for key, value in _cpuinfo() if key == "cpu MHz"]
     if not found:
-        raise RuntimeError("neither sysfs nor /proc/cpuinfo says it")
+        raise RuntimeError("neither sysfs nor /proc/cpuinfo reports the clock")
     return found
 
 
@@ -154,12 +154,12 @@ def _frequency_files() -> list[Path]:
 
 
 def _features() -> tuple[str, ...]:
-    """Of the first core."""
+    """Features of the first core."""
     return next((tuple(value.split()) for key, value in _cpuinfo() if key in ("flags", "Features")), ())
 
 
 def _cpuinfo() -> list[tuple[str, str]]:
-    """Lines of /proc/cpuinfo as key and value; none on systems without it."""
+    """Lines of /proc/cpuinfo as (key, value); empty on systems without it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

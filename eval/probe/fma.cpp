@@ -1,4 +1,4 @@
-// Multiply-adds in registers on all cores: each chain waits for itself alone, and there are enough to hide that.
+// Multiply-adds in registers on all cores: each chain depends only on itself, and there are enough to hide the latency.
 #include <cstdint>
 #include <omp.h>
 
@@ -9,12 +9,12 @@ constexpr int REGISTER_BYTES = 32;
 #else
 constexpr int REGISTER_BYTES = 16;
 #endif
-constexpr int CHAINS = 10;  // with the two constants they fit into 16 registers, the fewest of the machines above
+constexpr int CHAINS = 10;  // with the two constants they fit into 16 registers, the minimum of the cases above
 
 typedef float Floats __attribute__((vector_size(REGISTER_BYTES)));
 typedef double Doubles __attribute__((vector_size(REGISTER_BYTES)));
 
-// Floating-point operations done.
+// Returns the number of floating-point operations.
 template <typename Vector, typename Number>
 double multiply_add(int64_t rounds, Number factor, Number summand) {
     int threads = 0;
@@ -24,7 +24,7 @@ double multiply_add(int64_t rounds, Number factor, Number summand) {
         for (int c = 0; c < CHAINS; c++) x[c] = Vector{} + Number(c);
         for (int64_t round = 0; round < rounds; round++)
             for (int c = 0; c < CHAINS; c++) x[c] = x[c] * factor + summand;
-        asm volatile("" : : "r"(x) : "memory");  // the results are needed, as far as the compiler knows
+        asm volatile("" : : "r"(x) : "memory");  // makes the compiler believe that the results are used
         threads = 1;
     }
     return 2.0 * rounds * CHAINS * (sizeof(Vector) / sizeof(Number)) * threads;

@@ -1,4 +1,4 @@
-"""Probes the first GPU: what its driver reports, bandwidth, matrix and vector peaks, launches, clocks under load."""
+"""Probe the first GPU: driver properties, bandwidth, matrix and vector peaks, launches, clocks under load."""
 
 import math
 import shutil
@@ -20,13 +20,14 @@ EXTENT = Extent(
 )
 UNIT = "TFLOP/s"
 BLOCK, BLOCKS, WARPS = 4096, 8, 8
-"""Of a program that reads: elements, how often, and what runs it."""
+"""The read kernel's elements per block, blocks per program and warps per program."""
 FMA_BLOCK, FMA_ROUNDS, UNROLLED, PROGRAMS = 2048, 2048, 16, 16
-"""Of the kernel that multiplies; programs per compute unit, so that all of it is busy to the end."""
+"""The multiply-add kernel's elements per program, rounds, unrolled steps per round and programs per compute unit,
+which are enough to keep all units busy to the end."""
 GRAPH_LAUNCHES = 100
 LOAD_S, SETTLE_S, CLOCK_SAMPLES, QUERY_S = 1.0, 0.3, 3, 10
 FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz")
-"""A device has one of these."""
+"""A device supports one of these."""
 REPORTED = (
     ("compute_units", "multi_processor_count", "1", "whole device"),
     ("wavefront_size", "warp_size", "lane", ""),
@@ -36,7 +37,7 @@ REPORTED = (
     ("l2_size", "L2_cache_size", "MiB", "as the driver reports it"),
     ("hbm_size", "total_memory", "GiB", "as the driver reports it"),
 )
-"""Quantity, its name in torch's device properties, unit, condition."""
+"""Quantity, name in torch's device properties, unit, condition."""
 WORKGROUP_MEMORY = {
     "cuda": ("lds_size", "shared_memory_per_block_optin", "KiB", "per workgroup, opt-in"),
     "hip": ("lds_size", "shared_memory_per_block", "KiB", "per workgroup"),
@@ -64,7 +65,7 @@ def device() -> ProbedDevice:
 
 
 def steps(extent: Extent = EXTENT) -> list[Step]:
-    """What can be tried here, each on its own."""
+    """The independent steps of the probe."""
     return [
         Step("driver", _reported),
         Step("memory bandwidth", partial(_bandwidth, extent)),
@@ -76,7 +77,7 @@ def steps(extent: Extent = EXTENT) -> list[Step]:
 
 
 def event_clock(call: Call, count: int) -> float:
-    """Seconds by the device's clock."""
+    """Seconds for `count` calls by the device's clock."""
     start, end = _event(), _event()
     start.record()
     for _ in range(count):
@@ -114,7 +115,7 @@ def _bandwidth(extent: Extent) -> list[Measurement]:
 
 
 def _products() -> dict[str, Callable[[], Product]]:
-    """Only made when they are run. The library chooses the engine for float32 and float64, so it is not named."""
+    """Matrix products, created only when run. The library chooses the unit for float32 and float64: none is named."""
     wide = {d: f"{d}, dense, matmul" for d in ("float32", "float64")}
     narrow = {d: f"{d}, dense, matrix, matmul" for d in ("float16", "bfloat16")}
     plain = {f"{d} peak": partial(torch_product, c, getattr(torch, d), "cuda") for d, c in (wide | narrow).items()}
@@ -137,7 +138,7 @@ def _float32_precision(precision: str) -> Iterator[None]:
 
 
 def _tf32() -> Product:
-    """Raises RuntimeError where float32 stays float32 though tf32 is allowed."""
+    """Raises RuntimeError if torch does not use tf32 although it is allowed."""
     a = torch.randn(512, 512, device="cuda")
     with _float32_precision("highest"):
         exact = a @ a
@@ -148,7 +149,7 @@ def _tf32() -> Product:
 
 
 def _float8() -> Product:
-    """Raises RuntimeError where torch multiplies no float8 on this device."""
+    """Raises RuntimeError if torch cannot multiply float8 on this device."""
     one = torch.ones((), device="cuda")
 
     def multiplied(dtype: torch.dtype, size: int) -> Call:
@@ -170,13 +171,13 @@ def _float8() -> Product:
 def _int8() -> Product:
     def prepare(size: int) -> Call:
         a, b = (torch.randint(-128, 128, (size, size), device="cuda", dtype=torch.int8) for _ in range(2))
-        return lambda: torch._int_mm(a, b.t())  # noqa: SLF001 - torch has no public one
+        return lambda: torch._int_mm(a, b.t())  # noqa: SLF001 - torch has no public function
 
     return Product("int8, dense, matrix, matmul", prepare, "torch._int_mm, int32 result")
 
 
 def _multiply_adding(dtype: torch.dtype) -> tuple[Call, float]:
-    """A launch of the kernel that multiplies, and its floating-point operations."""
+    """A launch of the multiply-add kernel, and its number of floating-point operations."""
     from eval.probe.kernels import multiply_add
 
     programs = _properties().multi_processor_count * PROGRAMS
@@ -197,7 +198,7 @@ def _multiply_adds(extent: Extent) -> list[Measurement]:
 
 
 def _launches(extent: Extent) -> list[Measurement]:
-    """What a launch of a kernel that does nothing takes, in three ways."""
+    """Time to launch an empty kernel, measured in three ways."""
     from eval.probe.kernels import nothing
 
     unused = torch.zeros(1, device="cuda")
@@ -209,7 +210,7 @@ def _launches(extent: Extent) -> list[Measurement]:
         launch()
         torch.cuda.synchronize()
 
-    launch_and_wait()  # compiles, which must not be captured
+    launch_and_wait()  # compiles the kernel, which must not happen during the capture
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for _ in range(GRAPH_LAUNCHES):
@@ -248,7 +249,7 @@ def _clocks() -> list[Measurement]:
 
 
 def _clock_samples_hz(load: Call) -> list[float]:
-    """Answers that came before the work was done."""
+    """Clocks that were reported before the work was finished."""
     load()
     count = math.ceil(LOAD_S / event_clock(load, 3) * 3)
     samples = []
@@ -272,7 +273,7 @@ def _current_clocks_hz() -> list[float]:
 
 
 def _nvidia_smi(field: str) -> list[str]:
-    """What NVIDIA's tool says of the device; empty where it says nothing."""
+    """Values of a field that NVIDIA's tool reports for the device; empty if it reports nothing."""
     tool = shutil.which("nvidia-smi")
     if tool is None or torch.version.hip:
         return []
@@ -295,6 +296,6 @@ def _properties() -> Any:
 def _triton() -> Any:
     try:
         import triton
-    except ImportError:  # there is none for this system
+    except ImportError:  # Triton does not support this system
         return None
     return triton

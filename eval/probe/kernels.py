@@ -1,6 +1,6 @@
-"""Triton kernels whose time says one thing about a GPU each."""
+"""Triton kernels, each of which measures one property of a GPU."""
 
-# Arguments are what Triton makes of them.
+# Triton determines the types of arguments.
 # ruff: noqa: ANN001, ANN201
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
 
@@ -20,7 +20,7 @@ def read_blocks(source, sums, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # noq
 
 @triton.jit
 def multiply_add(results, rounds, BLOCK: tl.constexpr, UNROLLED: tl.constexpr):  # noqa: N803
-    """Each lane keeps a chain for each of its elements of the block in registers."""
+    """Each lane keeps one chain of multiply-adds in registers for each of its elements."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     start = tl.load(results + at)
     x = start
@@ -32,4 +32,4 @@ def multiply_add(results, rounds, BLOCK: tl.constexpr, UNROLLED: tl.constexpr): 
 
 @triton.jit
 def nothing(unused):
-    """A launch."""
+    """An empty kernel, to time its launch."""

@@ -1,4 +1,4 @@
-"""What is measured alike on CPUs and GPUs: memory bandwidth and matrix products, both through torch."""
+"""Measurements that are the same on CPUs and GPUs: memory bandwidth and matrix products, both with torch."""
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
@@ -17,18 +17,18 @@ class Product(NamedTuple):
 
     condition: str
     prepare: Callable[[int], Call]
-    """Gives what multiplies two square random matrices of so many rows."""
+    """Takes a number of rows; returns a call that multiplies two random square matrices of that size."""
     how: str
 
 
 def bandwidth(
     device: str, read: Callable[[torch.Tensor], object], how: str, clock: Clock, extent: Extent
 ) -> list[Measurement]:
-    """Copies and reads of each size, and the best size of each. A copy counts the bytes read and the bytes written.
+    """Bandwidth of copies and reads, the best and that of each size. A copy counts bytes read and bytes written.
 
     Args:
-        read: Reads a float32 tensor whole and writes next to nothing.
-        how: Of `read`, in words.
+        read: Reads a whole float32 tensor and writes almost nothing.
+        how: Description of `read`.
     """
     source = torch.rand(max(extent.copied_bytes) // torch.float32.itemsize, device=device)
     goal = torch.zeros_like(source)
@@ -59,7 +59,7 @@ def bandwidth(
 
 
 def _copying(goal: torch.Tensor, source: torch.Tensor, size: int) -> Call:
-    """Copies the next part at each call, so that no cache holds it from the last time."""
+    """A call that copies the next part each time, so that no cache still holds it."""
     count = size // source.itemsize
     parts = cycle(zip(torch.split(goal, count), torch.split(source, count), strict=True))
 
@@ -81,7 +81,7 @@ def _best(condition: str, readings: Sequence[Measurement]) -> Measurement:
 
 
 def product_peak(product: Product, unit: str, clock: Clock, extent: Extent) -> list[Measurement]:
-    """The best rate of a matrix product over its sizes."""
+    """The best rate of a matrix product over all sizes."""
     calls = [product.prepare(size) for size in extent.matrix_sizes]
     readings = [
         timed("peak_flops", [2 * size**3 / s for s in seconds], unit, product.condition, product.how)

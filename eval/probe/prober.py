@@ -1,4 +1,4 @@
-"""Measures what this machine can do: its GPU where it has one, else its CPU. Nothing is told that was not seen here.
+"""Measure what this machine can do: its GPU if it has one, otherwise its CPU. Only values observed here are reported.
 
 Needs torch and, for a GPU, triton.
 """
@@ -12,10 +12,10 @@ from kb.model.measurement import Findings, Measurement, ProbedDevice
 
 
 def device_here(*, cpu: bool = False) -> ProbedDevice:
-    """What `probe` measures.
+    """The device that `probe` measures.
 
     Args:
-        cpu: Of the CPU, though there is a GPU.
+        cpu: Choose the CPU even if there is a GPU.
     """
     found: ProbedDevice = _prober(cpu=cpu).device()
     return found
@@ -24,12 +24,12 @@ def device_here(*, cpu: bool = False) -> ProbedDevice:
 def probe(
     progress: Callable[[int, int], None] = lambda done, total: None, *, cpu: bool = False, extent: Extent | None = None
 ) -> Findings:
-    """All readings of this machine: under 90 s on a GPU, under 60 s on a CPU.
+    """Measure this machine, which takes less than 90 s on a GPU and less than 60 s on a CPU.
 
     Args:
-        progress: Is told how many steps of how many are done.
-        cpu: As of `device_here`.
-        extent: How much is timed; by default as much as the numbers need.
+        progress: Called with the number of finished steps and of all steps.
+        cpu: See `device_here`.
+        extent: Amount of timing; by default enough for reliable numbers.
     """
     prober = _prober(cpu=cpu)
     steps = prober.steps(extent) if extent else prober.steps()
@@ -39,7 +39,7 @@ def probe(
         progress(done, len(steps))
         try:
             readings += step.read()
-        except Exception as error:  # noqa: BLE001 - whatever one library or driver cannot do here, others can
+        except Exception as error:  # noqa: BLE001 - a step may fail in a library or driver while others succeed
             missing.append(f"{step.name}: {str(error).strip().splitlines()[0] if str(error) else type(error).__name__}")
     progress(len(steps), len(steps))
     return Findings(

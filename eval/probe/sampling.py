@@ -1,4 +1,4 @@
-"""What a probe finds out about a machine, and how it times: in turn, in batches, the median with all samples kept."""
+"""How a probe times: calls take turns in batches; the result is the median, with all samples kept."""
 
 import math
 import time
@@ -9,40 +9,40 @@ from typing import NamedTuple
 from kb.model.measurement import Measurement, scale_of
 
 WARM_ROUNDS = 2
-"""Come first and do not count: clocks rise and memory is taken in them."""
+"""Rounds that come first and do not count, because clocks rise and memory is allocated in them."""
 LEAST_ROUNDS = 5
 
 Call = Callable[[], object]
 Clock = Callable[[Call, int], float]
-"""Seconds that so many calls take."""
+"""Returns the seconds that a number of calls take."""
 
 
 class Step(NamedTuple):
-    """A part of a probe that may fail alone."""
+    """A part of a probe, which may fail without the others."""
 
     name: str
     read: Callable[[], list[Measurement]]
 
 
 class Extent(NamedTuple):
-    """How much is timed: enough that caches and clocks' resolution do not matter, on any device of today."""
+    """Amount of timing. The defaults make caches and the resolution of clocks negligible on any current device."""
 
     copied_bytes: tuple[int, ...]
-    """Sizes of one copy; the largest is also what the others are spread over."""
+    """Sizes of one copy; the smaller ones cycle through memory of the largest size."""
     matrix_sizes: tuple[int, ...]
-    """Rows of square matrices."""
+    """Numbers of rows of square matrices."""
     batch_s: float
-    """A batch of calls lasts about this."""
+    """Approximate time of a batch of calls."""
     rounds: int
     step_s: float
-    """After that, no more rounds than the fewest are made."""
+    """Time limit for a step; after it only the minimum number of rounds is completed."""
 
 
 def sampled(calls: Sequence[Call], clock: Clock, extent: Extent) -> list[tuple[float, ...]]:
-    """Seconds of one call, of each of `calls`: one sample a round, in which all take their turn."""
+    """Seconds per call for each of `calls`: one sample per round, in which all calls take turns."""
     counts = []
     for call in calls:
-        clock(call, 1)  # compiles, loads libraries, takes memory
+        clock(call, 1)  # compiles, loads libraries, allocates memory
         counts.append(max(1, math.ceil(extent.batch_s / max(clock(call, 1), 1e-9))))
     rounds: list[list[float]] = []
     deadline = time.monotonic() + extent.step_s
@@ -56,7 +56,7 @@ def _goes_on(rounds: int, extent: Extent, deadline: float) -> bool:
 
 
 def wall_clock(call: Call, count: int) -> float:
-    """Seconds by the host's clock, for calls that return when they are done."""
+    """Seconds for `count` calls by the host's clock, for calls that return only when they are finished."""
     start = time.perf_counter()
     for _ in range(count):
         call()
@@ -64,7 +64,7 @@ def wall_clock(call: Call, count: int) -> float:
 
 
 def timed(quantity: str, samples: Iterable[float], unit: str, condition: str, how: str) -> Measurement:
-    """A reading of `samples`, which are in whole bytes/s, FLOP/s, Hz or s."""
+    """A measurement from `samples`, which are in bytes/s, FLOP/s, Hz or s."""
     in_unit = tuple(sample / scale_of(unit) for sample in samples)
     return Measurement(
         quantity=quantity, value=median(in_unit), unit=unit, condition=condition, samples=in_unit, how=how

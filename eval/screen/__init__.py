@@ -1,1 +1,1 @@
-"""Holds what a compiler made against the documented limits of a chip. Nothing runs and nothing is timed."""
+"""Compare compiled kernels with the documented limits of a chip. Nothing is run or timed."""

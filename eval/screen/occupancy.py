@@ -1,38 +1,38 @@
-"""How many wavefronts of a kernel fit on a compute unit at once, and what keeps the next workgroup out.
+"""Compute how many wavefronts of a kernel fit on a compute unit at once, and which limit decides.
 
-A workgroup is resident whole or not at all. Registers are taken on the SIMD unit that runs a wavefront, so what is left
-over on each of them cannot be put together; scratchpad is taken from the compute unit.
+A workgroup is resident as a whole or not at all. Registers come from the SIMD unit that runs the wavefront, so the
+remainders of several SIMD units cannot be combined; scratchpad comes from the compute unit.
 
 For NVIDIA this is cudaOccMaxActiveBlocksPerMultiprocessor of cuda_occupancy.h (CUDA runtime 13.0.88). For AMD the
-limits are those of ROCm FlyDSL's Kernel tuning guide (2026-08-21), Register budget and occupancy, rounded as the LLVM
-22.1 User Guide for AMDGPU Backend says under compute_pgm_rsrc1 and 2. Named barriers and clusters are left out: they
-can only lower it.
+limits are those of ROCm FlyDSL's Kernel tuning guide (2026-08-21), Register budget and occupancy, rounded as in the
+LLVM 22.1 User Guide for AMDGPU Backend, compute_pgm_rsrc1 and 2. Named barriers and clusters, which can only lower the
+result, are ignored.
 """
 
 from typing import NamedTuple
 
 REGISTER_BYTES = 4
-"""A register is 32 bits wide; a vector register is that for each lane."""
+"""A register is 32 bits wide; a vector register has 32 bits for each lane."""
 
 
 class Needs(NamedTuple):
-    """What a kernel takes."""
+    """The resources that a kernel needs."""
 
     wavefronts: int
-    """Per workgroup."""
+    """Wavefronts per workgroup."""
     vector_registers: int
-    """Per lane."""
+    """Vector registers per lane."""
     scalar_registers: int
-    """Per wavefront; 0 where they are not taken from a pool."""
+    """Scalar registers per wavefront; 0 if they do not come from a pool."""
     scratchpad_bytes: int
-    """Per workgroup."""
+    """Scratchpad per workgroup."""
 
 
 class ComputeUnit(NamedTuple):
-    """What a compute unit has, by the names of the facts. Sizes are in bytes, granules of registers in registers."""
+    """The resources of a compute unit, named after the facts. Sizes are in bytes, register granules in registers."""
 
     lanes: int
-    """Of a wavefront."""
+    """Lanes of a wavefront."""
     simd_units: int
     max_wavefronts: int
     vgpr_file_size: int
@@ -40,21 +40,21 @@ class ComputeUnit(NamedTuple):
     lds_size: int
     lds_granule: int
     lds_reserved: int = 0
-    """Taken for each workgroup besides what it asks for."""
+    """Scratchpad reserved for each workgroup in addition to its own."""
     sgpr_file_size: int | None = None
     sgpr_granule: int = 1
     max_workgroups: int | None = None
 
 
 def occupancy(needs: Needs, unit: ComputeUnit) -> tuple[int, str]:
-    """Wavefronts per compute unit, and the fact that allows no more; 0 when not one workgroup fits."""
+    """Wavefronts per compute unit (0 if no workgroup fits), and the fact that limits them."""
     fitting = _workgroups(needs, unit)
     limit = min(fitting, key=fitting.__getitem__)
     return fitting[limit] * needs.wavefronts, limit
 
 
 def _workgroups(needs: Needs, unit: ComputeUnit) -> dict[str, int]:
-    """Workgroups that fit, were the named fact the only limit."""
+    """For each fact, the number of workgroups that would fit if it were the only limit."""
     vector_bytes = _round_up(needs.vector_registers, unit.vgpr_granule) * unit.lanes * REGISTER_BYTES
     scalar_bytes = _round_up(needs.scalar_registers, unit.sgpr_granule) * REGISTER_BYTES
     scratchpad_bytes = _round_up(needs.scratchpad_bytes + unit.lds_reserved, unit.lds_granule)
@@ -71,7 +71,7 @@ def _workgroups(needs: Needs, unit: ComputeUnit) -> dict[str, int]:
 
 
 def _wavefronts(file_bytes: int, wavefront_bytes: int, unit: ComputeUnit) -> int:
-    """Wavefronts whose registers fit into a file that the SIMD units share out evenly."""
+    """Number of wavefronts whose registers fit into a register file divided evenly among the SIMD units."""
     return file_bytes // unit.simd_units // wavefront_bytes * unit.simd_units
 
 

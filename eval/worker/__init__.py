@@ -1,1 +1,1 @@
-"""The process that runs a candidate, and the judge's hold on it. Nothing that comes out of it is believed."""
+"""The process that runs a candidate, and its control by the judge, which trusts nothing from that process."""

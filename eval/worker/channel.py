@@ -1,4 +1,4 @@
-"""One end of a conversation in JSON lines over two pipes. Standard library only: the worker uses it too."""
+"""One end of a channel of JSON lines over two pipes. Standard library only, because the worker uses it too."""
 
 import json
 import os
@@ -7,13 +7,13 @@ import time
 from typing import Any
 
 MAX_LINE_BYTES = 1 << 24
-"""Holds the longest source a task or candidate may have, escaped, and the facts of a target beside it."""
+"""Enough for the longest source of a task or candidate, escaped, with the facts of a target."""
 CLOSED = -1
 Message = dict[str, Any]
 
 
-class NotAMessage(ValueError):  # noqa: N818 - says what came, not that something failed
-    """A line that is no message, or that answers no question of ours."""
+class NotAMessage(ValueError):  # noqa: N818 - names what was received
+    """A received line that is not a message."""
 
 
 class Channel:
@@ -29,7 +29,7 @@ class Channel:
         self._buffer = b""
 
     def send(self, message: Message, *, within_s: float | None = None) -> None:
-        """Raises BrokenPipeError when either end is closed, TimeoutError when the other does not read in time."""
+        """Raises BrokenPipeError if either end is closed, TimeoutError if the other end does not read in time."""
         if self._write_fd == CLOSED:
             raise BrokenPipeError
         deadline = _deadline(within_s)
@@ -43,9 +43,9 @@ class Channel:
         """The next message.
 
         Raises:
-            TimeoutError: none came in time.
+            TimeoutError: no message came in time.
             EOFError: the other end is closed.
-            NotAMessage: what came is not a JSON object on one line, or is too long.
+            NotAMessage: the line is not a JSON object, or is too long.
         """
         deadline = _deadline(within_s)
         while b"\n" not in self._buffer:

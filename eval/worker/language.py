@@ -1,4 +1,4 @@
-"""What the judge must know of a language to have a candidate built and called in a worker."""
+"""The base class of languages that the judge can have built and called in a worker."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,26 +8,26 @@ from kb.model.kernels import Language
 
 
 class JudgedLanguage(Language):
-    """A language that the judge can build. One subclass each, in eval/languages/."""
+    """A language that the judge can build. Each has a subclass in eval/languages/."""
 
     adapter: Path
-    """File that a worker loads. It defines `load(folder, memory, question)`, which gives an `eval.worker.worker.Model`,
-    and may define what else a device asks of it by name, such as `compile_only(folder, question)`."""
+    """File that a worker loads. It defines `load(folder, memory, question)`, which returns an
+    `eval.worker.worker.Model`, and other functions that a device needs, such as `compile_only(folder, question)`."""
     other_suffixes: tuple[str, ...] = ()
-    """That a candidate's file may have instead."""
+    """Other suffixes that a candidate's file may have."""
     tensors_alone: bool = False
-    """Whether a candidate takes tensors and no other arguments."""
+    """Whether a candidate accepts only tensors as arguments."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
         return (self.suffix, *self.other_suffixes)
 
     def claims(self, source: str) -> bool:
-        """Whether a file with one of its suffixes is written in this language; the suffix may be another's too."""
+        """Whether a file with one of its suffixes is in this language; languages may share a suffix."""
         return True
 
     def build_options(self) -> Mapping[str, Any]:
-        """What else a worker is told when it builds a candidate.
+        """Extra fields of the question that makes a worker build a candidate.
 
         Raises:
             JudgeError: candidates cannot be built on this machine.
@@ -35,9 +35,9 @@ class JudgedLanguage(Language):
         return {}
 
     def readable(self) -> tuple[str, ...]:
-        """Files and folders that a worker must read besides Python, its packages and the system's libraries."""
+        """Files and folders that a worker must read, other than Python, its packages and the system's libraries."""
         return ()
 
     def versions(self) -> dict[str, str]:
-        """Of the tools that build and run a candidate, for the evidence."""
+        """Versions of the tools that build and run a candidate, for the evidence."""
         return {}

@@ -1,4 +1,4 @@
-"""Tensors over memory that judge and worker share. Both use it; torch is imported when it is called."""
+"""Tensors in memory shared by judge and worker. Both use this module; torch is imported only when needed."""
 
 import mmap
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from eval.worker.channel import Message
 
 
 def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
-    """Tensors over the pages of a handle; each spec has its `offset` there."""
+    """Tensors in the memory of a handle; each spec has its `offset` there."""
     import torch
 
     places = []

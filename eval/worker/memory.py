@@ -1,7 +1,7 @@
-"""Tensors between judge and worker: inputs in shared pages, outputs read out of the worker's memory.
+"""Transfer tensors between judge and worker: inputs in shared memory, outputs read from the worker's memory.
 
-The worker copies nothing and says only where its outputs lie, so what the judge reads is what stood there when the
-answer came, and reading costs the candidate no time. Linux only (process_vm_readv).
+The worker copies nothing and only reports the addresses of its outputs. So the judge reads what was there when the
+answer came, and reading takes none of the candidate's time. Linux only (process_vm_readv).
 """
 
 import ctypes
@@ -24,38 +24,38 @@ from kb.errors import JudgeError
 from kb.model.base import Frozen
 
 ALIGNMENT = 64
-"""Bytes; as torch aligns its own CPU tensors."""
+"""Alignment in bytes, the same as that of torch's CPU tensors."""
 MOST_STRETCH = 4
-"""How many times its own size a strided output may span."""
+"""Maximum ratio of the span of a strided output to its size."""
 
 Pointer = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class Layout(Frozen):
-    """How a tensor lies in memory."""
+    """Memory layout of a tensor."""
 
     dtype: str
-    """As torch prints it, without the prefix; what it is instead when it is no plain tensor."""
+    """Name as in torch, without the prefix; another description if it is not a plain tensor."""
     shape: tuple[NonNegativeInt, ...] = ()
     stride: tuple[NonNegativeInt, ...] = ()
-    """In elements."""
+    """Strides in elements."""
 
     @property
     def span(self) -> int:
-        """Elements from its first to its last, inclusive."""
+        """Number of elements from the first to the last, inclusive."""
         if 0 in self.shape:
             return 0
         return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
 
 
 class SharedTensors:
-    """Sets of arguments in the memory that judge and worker share. Values that are no tensors travel by value.
+    """Sets of arguments in memory shared by judge and worker. Arguments that are not tensors are sent by value.
 
-    What was shared before is written over.
+    Earlier contents of the memory are overwritten.
 
     Args:
         memory: Handle of that memory.
-        sets: Arguments of one call each; all alike in shapes and types.
+        sets: For each call its arguments; shapes and types are the same in all sets.
     """
 
     def __init__(self, memory: int, sets: Sequence[Sequence[Any]]) -> None:
@@ -79,13 +79,13 @@ class SharedTensors:
             self.write(number, arguments)
 
     def write(self, number: int, arguments: Sequence[Any]) -> None:
-        """Put other values into one set."""
+        """Replace the values of one set."""
         for page, value in zip(self.sets[number], arguments, strict=True):
             if isinstance(page, torch.Tensor):
                 page.copy_(value)
 
     def unchanged(self, number: int, arguments: Sequence[Any]) -> bool:
-        """Whether a set still holds these values, bit for bit."""
+        """Whether a set still has these values, bit for bit."""
         pairs = zip(self.sets[number], arguments, strict=True)
         return all(same_bits(page, value) for page, value in pairs if isinstance(page, torch.Tensor))
 
@@ -94,13 +94,13 @@ def read_tensor(pid: int, pointer: int, layout: Layout) -> torch.Tensor:
     """A copy of a tensor in another process's memory.
 
     Raises:
-        ValueError: there is no such layout, or nothing can be read there.
-        ProcessLookupError: the process is gone.
-        JudgeError: this system does not allow it.
+        ValueError: the layout is invalid, or the memory cannot be read.
+        ProcessLookupError: the process has ended.
+        JudgeError: the system forbids it.
     """
     dtype = getattr(torch, layout.dtype, None)
     if not isinstance(dtype, torch.dtype) or len(layout.shape) != len(layout.stride):
-        raise ValueError(f"no tensor lies as {layout}")
+        raise ValueError(f"not a valid layout of a tensor: {layout}")
     count = math.prod(layout.shape)
     if layout.span > MOST_STRETCH * max(count, ALIGNMENT):
         raise ValueError(f"the output spans {layout.span} elements for {count}")
@@ -110,9 +110,9 @@ def read_tensor(pid: int, pointer: int, layout: Layout) -> torch.Tensor:
 
 
 def lies_in(pid: int, pointer: int, size_bytes: int, memory: int) -> bool:
-    """Whether any part of another process's range of addresses is the memory of a handle of ours.
+    """Whether an address range of another process overlaps a mapping of the memory behind our handle.
 
-    Raises ProcessLookupError when the process is gone.
+    Raises ProcessLookupError if the process has ended.
     """
     status = os.fstat(memory)
     file = [f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}", str(status.st_ino)]
@@ -141,7 +141,7 @@ def _read(pid: int, pointer: int, into: torch.Tensor) -> None:
             raise ProcessLookupError(pid)
         if count < 0 and ctypes.get_errno() == errno.EPERM:
             raise JudgeError(
-                "this system does not let the judge read its worker's memory", hint="allow ptrace of children"
+                "this system forbids the judge from reading its worker's memory", hint="allow ptrace of child processes"
             )
         if count <= 0:
             raise ValueError(f"nothing can be read at {pointer:#x}")
@@ -149,16 +149,16 @@ def _read(pid: int, pointer: int, into: torch.Tensor) -> None:
 
 
 class HostMemory:
-    """Hands tensors over in memory of this machine: inputs on shared pages, outputs read where they lie."""
+    """Transfers tensors in host memory: inputs in shared memory, outputs read from the worker's memory."""
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
-        """Put arguments where the worker sees them, in place of what was there."""
+        """Put arguments into the shared memory, replacing earlier ones."""
         return SharedTensors(worker.memory, sets)
 
     def read(self, worker: WorkerProcess, pointer: int, layout: Layout) -> torch.Tensor:
-        """A copy of an output. Raises what `read_tensor` raises."""
+        """A copy of an output; errors as in `read_tensor`."""
         return read_tensor(worker.pid, pointer, layout)
 
     def lies_in_inputs(self, worker: WorkerProcess, pointer: int, size_bytes: int) -> bool:
-        """Whether any part of an output is memory that was shared. Raises ProcessLookupError: the worker is gone."""
+        """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
         return lies_in(worker.pid, pointer, size_bytes, worker.memory)

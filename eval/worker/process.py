@@ -1,4 +1,4 @@
-"""The judge's hold on one worker: starts it confined, asks it, and says what its silence or death means."""
+"""Control one worker: start it in the sandbox, ask it, and interpret its silence or death."""
 
 import fcntl
 import json
@@ -27,35 +27,35 @@ from kb.model.kernels import Candidate
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent
-"""What a worker may import of kb."""
+"""The only part of kb that a worker may import."""
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
           "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
 START_S, EXIT_S, STOP_S = 60.0, 5.0, 5.0
 STILL_S = 0.002
 STOPPED_CPU_S = 0.001
-"""Of a process that is stopped; none is right."""
+"""CPU time that a stopped process may use; it should use none."""
 FILE_BYTES = 1 << 30
 LOG_CHARACTERS, DETAIL_CHARACTERS = 2000, 4000
 FOLDER = "kb-worker-"
 
 
 class Guard(StrEnum):
-    """What the judge does against candidates that cheat. Tests switch one off to show that it is what catches them."""
+    """A defence of the judge against cheating candidates. Tests switch one off to show that it catches them."""
 
     SANDBOX = "sandbox"
     CHANNEL = "channel"
-    """Whatever comes that is no answer refuses the candidate."""
+    """Any message that is not an answer refuses the candidate."""
     EXIT = "exit"
-    """The worker must end well."""
+    """The worker must end with status 0."""
     COMPARISON = "comparison"
     ALIASING = "aliasing"
     MUTATION = "mutation"
     FRESH_INPUTS = "fresh_inputs"
-    """Other values at the same addresses before every timed round, and the outputs of that round compared."""
+    """Before every timed round the inputs get new values at the same addresses, and the outputs are compared."""
     AT_ONCE = "at_once"
-    """Outputs are read when the answer comes, and must stay as they are."""
+    """Outputs are read as soon as the answer comes and must not change afterwards."""
     PAUSE = "pause"
-    """The worker is stopped while it is not asked, so that it neither works ahead nor slows the baseline."""
+    """The worker is stopped between questions, so that it can neither work ahead nor slow the baseline."""
     CLOCKS = "clocks"
 
 
@@ -63,16 +63,16 @@ ALL_GUARDS = frozenset(Guard)
 
 
 class WorkerProcess:
-    """A worker for one candidate, in a folder of its own that vanishes with it. Use it as a context manager.
+    """A worker for one candidate, in its own folder, which is removed at the end. Use it as a context manager.
 
-    It runs while it is asked and is stopped otherwise.
+    It runs only during questions and is stopped between them.
 
     Args:
-        level: Of the sandbox; see eval.machine.sandbox_level.
-        call_s: Longest time one question may take.
+        level: Sandbox level; see eval.machine.sandbox_level.
+        call_s: Time limit for one question.
 
     Attributes:
-        memory: Handle of the memory shared with it; see eval.worker.memory.SharedTensors.
+        memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
         answer_s: Seconds from the last question to its answer, by the clock of this process.
     """
 
@@ -139,7 +139,7 @@ class WorkerProcess:
 
     @property
     def log(self) -> str:
-        """The end of what the candidate printed."""
+        """The end of the candidate's output."""
         if not self._log.closed:
             size = self._log.seek(0, os.SEEK_END)
             self._log.seek(max(0, size - LOG_CHARACTERS))
@@ -147,10 +147,10 @@ class WorkerProcess:
         return self._last_log
 
     def ask(self, verb: str, *, within_s: float | None = None, **fields: Any) -> Message:
-        """The worker's answer.
+        """Ask the worker and return its answer.
 
         Raises:
-            Fault: the candidate failed, died, was too slow, or spoke out of turn.
+            Fault: the candidate failed, died, was too slow, or sent something that is not an answer.
         """
         token = secrets.token_hex(8)
         limit_s = within_s or self._call_s
@@ -186,10 +186,10 @@ class WorkerProcess:
                 raise Fault(Outcome.FORGED, f"this came in place of an answer: {what!r}")
 
     def let_run(self, seconds: float) -> None:
-        """Let it do what it does without being asked.
+        """Let the worker run for a while without a question.
 
         Raises:
-            Fault: as `ask` does when the worker was not still before, or does not stop after.
+            Fault: the worker ran while it was stopped, or does not stop afterwards.
         """
         self._go_on()
         time.sleep(seconds)
@@ -212,7 +212,7 @@ class WorkerProcess:
         os.killpg(self.pid, signal.SIGCONT)
 
     def _comes_to(self, states: int) -> bool:
-        """Whether the process is soon in one of these states of os.waitid."""
+        """Whether the process reaches one of these os.waitid states within STOP_S."""
         if sys.platform != "linux":
             return False
         deadline = time.monotonic() + STOP_S
@@ -223,7 +223,7 @@ class WorkerProcess:
         return True
 
     def _cpu_s_at_rest(self) -> float:
-        """Where a hypervisor takes the core from a thread that is just stopping, the time is still put down to it."""
+        """Wait until the CPU time is constant: a thread that loses its core while it stops is charged for it later."""
         deadline = time.monotonic() + STOP_S
         before_s = None
         while (cpu_s := self.cpu_s()) != before_s:
@@ -234,14 +234,14 @@ class WorkerProcess:
         return cpu_s
 
     def cpu_s(self) -> float:
-        """Of the worker's process. The clock's number: CPUCLOCK_SCHED in Linux's posix-timers_types.h."""
+        """CPU time of the worker. The number of its clock: CPUCLOCK_SCHED in Linux's posix-timers_types.h."""
         return time.clock_gettime(~self.pid << 3 | 2)
 
     def finish(self) -> None:
         """End the worker.
 
         Raises:
-            Fault: it does not end, or not well.
+            Fault: it does not end, or ends with an error.
         """
         if Guard.EXIT not in self._guards:
             return
@@ -262,7 +262,7 @@ class WorkerProcess:
         return f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
     def kill(self) -> None:
-        """End the worker and all it started, and remove its folder."""
+        """Kill the worker and its child processes, and remove its folder."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -274,7 +274,7 @@ class WorkerProcess:
 
 
 def limits_of(folder: Path, *, level: int, call_s: float, readable: Sequence[str] = ()) -> SandboxLimits:
-    """What a worker in a folder may read and write, and how much."""
+    """The sandbox limits of a worker in `folder`."""
     return SandboxLimits(
         level=level,
         listable=[str(PACKAGE.parent)],
@@ -293,13 +293,13 @@ def limits_of(folder: Path, *, level: int, call_s: float, readable: Sequence[str
 
 
 def _new_folder() -> tuple[Path, int]:
-    """A folder, and the lock on it that says that its judge lives. Those of judges that were killed are removed."""
+    """A new folder, with a lock that shows that its judge is alive. Folders of killed judges are removed first."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
         with suppress(OSError):
             _remove(folder, _locked(folder))
     while True:
         folder = Path(tempfile.mkdtemp(prefix=FOLDER))
-        with suppress(BlockingIOError, FileNotFoundError):  # another judge may take it for a dead one's
+        with suppress(BlockingIOError, FileNotFoundError):  # another judge may lock and remove it before us
             return folder, _locked(folder)
 
 
@@ -309,7 +309,7 @@ def _remove(folder: Path, lock: int) -> None:
 
 
 def _locked(folder: Path) -> int:
-    """Raises OSError when another process holds the lock. The kernel lets go of it when its holder dies."""
+    """Raises OSError if another process holds the lock. The kernel releases it when the holder dies."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -320,7 +320,7 @@ def _locked(folder: Path) -> int:
 
 
 def _new_memory() -> int:
-    """Memory without a name to share with a worker. Nobody can make it shorter under the other's hands."""
+    """Anonymous memory to share with a worker, sealed so that neither side can shrink it."""
     if sys.platform != "linux":
         raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
     memory = os.memfd_create("kb-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

@@ -1,8 +1,8 @@
-"""Confines the process that runs it and then becomes another program: `python -I sandbox.py LIMITS -- COMMAND...`.
+"""Confine this process, then replace it by another program: `python -I sandbox.py LIMITS -- COMMAND...`.
 
-Standard library only, and no import of kb: it runs before anything else does, under `python -I`. LIMITS is JSON, see
-`SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (everything else
-that leaves the process), and gives up root's capabilities. Neither needs root.
+It uses only the standard library and imports nothing of kb, because it runs first and under `python -I`. LIMITS is
+JSON, see `SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (all
+other effects outside the process), and drops root's capabilities. Neither needs root.
 
 System call numbers: include/uapi/asm-generic/unistd.h (aarch64) and arch/x86/entry/syscalls/syscall_64.tbl of the Linux
 source; Landlock: include/uapi/linux/landlock.h; the filter: include/uapi/linux/{seccomp,filter,audit}.h.
@@ -34,42 +34,42 @@ ACCESS_BY_ABI = {1: (1 << 13) - 1, 2: REFER, 3: TRUNCATE, 5: IOCTL_DEV}
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 REFUSED_CALLS = {
-    # What reaches other processes, the network or the kernel's inside.
+    # Calls that reach other processes, the network or kernel internals.
     "socket": (41, 198), "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
     "unshare": (272, 97), "setns": (308, 268), "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
     "bpf": (321, 280), "perf_event_open": (298, 241), "io_uring_setup": (425, 425), "userfaultfd": (323, 282),
     "kexec_load": (246, 104), "open_by_handle_at": (304, 265),
-    # What signals others, or wakes a process that is stopped.
+    # Calls that signal other processes or wake a stopped one.
     "tkill": (200, 130), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
     "pidfd_send_signal": (424, 424), "timer_create": (222, 107),
-    # What slows others, the baseline's process first.
+    # Calls that slow other processes, above all the baseline's.
     "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
     "sched_setattr": (314, 274), "setpriority": (141, 140), "ioprio_set": (251, 30),
-    # What changes a file without opening it, which older Landlocks do not see.
+    # A call that changes a file without opening it, which older versions of Landlock do not see.
     "truncate": (76, 45),
-    # What stays behind.
+    # Calls that create objects that outlive the process.
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
 }  # fmt: skip
-"""Numbers on x86_64 and aarch64."""
+"""Forbidden system calls, with their numbers on x86_64 and aarch64."""
 PRETENDED_CALLS = {
-    # The process group is what the judge stops and kills as one. Build tools leave it for their own ends.
+    # The judge stops and kills the whole process group, so nothing may leave it. Some build tools try to.
     "setsid": (112, 157), "setpgid": (109, 154),
-    # Of any file of this user: Landlock does not see these. Linkers and copies use them.
+    # These work on any file of this user, and Landlock does not see them. Linkers and copy commands use them.
     "chmod": (90, 53), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
 }  # fmt: skip
-"""They do nothing and say that they did."""
+"""System calls that do nothing and report success."""
 CALLS_ON_ITSELF = {"kill": (62, 129), "tgkill": (234, 131)}
-"""Their first argument is a process, and must be the confined one."""
+"""System calls whose first argument is a process, which must be the confined one."""
 PRLIMIT64, CLONE, PRCTL = (302, 261), (56, 220), (157, 167)
-"""Of the caller alone; without new namespaces; not to hide its memory from the judge."""
+"""Allowed with restrictions: only for the caller; without new namespaces; not to hide its memory from the judge."""
 CLONE3 = 435
-"""On both. Its flags lie in memory, where no filter sees them; libc does without it."""
+"""Its number on both. Refused because its flags are in memory, where no filter sees them; libc works without it."""
 NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET (include/uapi/linux/sched.h)."""
 LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
-"""Where they lie in struct seccomp_data; of the argument the lower half, on little-endian machines."""
+"""Offsets in struct seccomp_data; for the argument that of the lower half on little-endian machines."""
 ALLOW, KILL, PRETEND, REFUSE_WITH_EPERM, REFUSE_WITH_ENOSYS = 0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026
 X32_CALLS = 0x40000000
 CAPABILITY_VERSION = 0x20080522
@@ -80,7 +80,7 @@ Instruction = tuple[int, int, int, int]
 class SandboxLimits(NamedTuple):
     level: int
     listable: Sequence[str]
-    """Folders of which only the names may be read."""
+    """Folders whose entries may be listed but not read."""
     readable: Sequence[str]
     writable: Sequence[str]
     cpu_s: int
@@ -88,14 +88,14 @@ class SandboxLimits(NamedTuple):
 
 
 def confine(limits: SandboxLimits) -> None:
-    """Restrict this process and all it will start, for good. Raises OSError when the kernel refuses."""
+    """Restrict this process and its future children permanently. Raises OSError if the kernel refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
     _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # when memory runs out this process dies first
+        file.write("1000")  # if memory runs out, this process is killed first
     if limits.level < 2:
         return
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -174,4 +174,4 @@ def _check(result: int, what: str) -> int:
 
 if __name__ == "__main__":
     confine(SandboxLimits(**json.loads(sys.argv[1])))
-    os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell is wanted
+    os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell is needed

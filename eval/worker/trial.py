@@ -1,4 +1,4 @@
-"""One candidate before the judge: built in a worker, called, and its outputs looked at from outside."""
+"""Try one candidate: build it in a worker, call it, and check its outputs from outside."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,37 +19,37 @@ from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Candidate
 
 SETTLE_S = 0.05
-"""How long an output is watched for changes after the call has returned."""
+"""Time during which an output must not change after the call has returned."""
 POISON = {"MALLOC_PERTURB_": "1"}
-"""glibc fills what it gives."""
+"""Makes glibc fill allocated memory with garbage."""
 
 
 class CallReport(Frozen):
-    """What a worker says of a run; see eval.worker.worker.Model."""
+    """A worker's answer to `run`; see eval.worker.worker.Model."""
 
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    """By the clock inside the worker."""
+    """Time by the clock inside the worker."""
     layout: tuple[Layout, ...]
     pointers: tuple[tuple[Pointer, ...], ...]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """How one candidate is run. Nothing is started before it is asked for."""
+    """The settings for running one candidate. Nothing is started until it is needed."""
 
     candidate: Candidate
     language: JudgedLanguage
     level: int
-    """Of the sandbox."""
+    """Sandbox level."""
     call_s: float = 60.0
-    """Longest time for one build or call."""
+    """Time limit for one build or call."""
     guards: frozenset[Guard] = ALL_GUARDS
     environment: Mapping[str, str] = field(default_factory=dict)
     memory: HostMemory = field(default_factory=HostMemory)
-    """How tensors go to the worker and come back."""
+    """How tensors are transferred between judge and worker."""
 
     def worker(self, *, poisoned: bool = False) -> WorkerProcess:
-        """A worker. In a poisoned one new memory holds garbage, so that nothing can rely on finding zeros there."""
+        """A worker. If it is poisoned, new memory holds garbage, so that no candidate can rely on zeros."""
         environment = {"OMP_NUM_THREADS": str(torch.get_num_threads()), **REUSED_MEMORY, **(POISON if poisoned else {})}
         return WorkerProcess(
             self.candidate,
@@ -64,7 +64,7 @@ class Trial:
         """Try the cases in one worker; append a result for each that passed.
 
         Returns:
-            What the candidate printed.
+            The candidate's output.
 
         Raises:
             Fault: the candidate is refused; the detail names the case.
@@ -83,7 +83,7 @@ class Trial:
             return worker.log
 
     def build(self, worker: WorkerProcess, reference: Reference, case: Case) -> None:
-        """Make the candidate's model with the reference's arguments and parameters."""
+        """Build the candidate with the reference's arguments and parameters."""
         state = reference.state
         shared = self.memory.share(worker, [list(state.values())])
         worker.ask(
@@ -101,8 +101,8 @@ class Trial:
 
     def send_inputs(self, worker: WorkerProcess, shared: SharedTensors) -> None:
         if self.language.tensors_alone and any("value" in spec for spec in shared.specs[0]):
-            alone = f"forward takes more than tensors, a {self.language.name} candidate takes those alone"
-            raise Fault(Outcome.INCOMPATIBLE_PARAMETERS, alone)
+            only = f"forward takes more than tensors, but a {self.language.name} candidate accepts only tensors"
+            raise Fault(Outcome.INCOMPATIBLE_PARAMETERS, only)
         worker.ask("inputs", sets=shared.specs)
 
     def run(self, worker: WorkerProcess, count: int) -> CallReport:
@@ -113,18 +113,18 @@ class Trial:
         try:
             return CallReport.model_validate(answer)
         except ValidationError as error:
-            raise Fault(Outcome.FORGED, f"this is no answer of a run: {error.errors()[0]['msg']}") from error
+            raise Fault(Outcome.FORGED, f"not a valid answer to `run`: {error.errors()[0]['msg']}") from error
 
     def read_outputs(self, worker: WorkerProcess, answer: CallReport, case: Case, number: int) -> list[torch.Tensor]:
-        """The outputs of one call, as they stand in the worker's memory now.
+        """The outputs of one call, as they are in the worker's memory now.
 
         Raises:
-            Fault: they are not what the reference gives by number, type and shape, or lie in an input.
+            Fault: number, type or shape differ from the reference's, or an output overlaps an input.
         """
         if len(answer.layout) != len(case.expected):
-            raise Fault(Outcome.BAD_OUTPUT, f"{len(answer.layout)} outputs, the reference gives {len(case.expected)}")
+            raise Fault(Outcome.BAD_OUTPUT, f"{len(answer.layout)} outputs; the reference gives {len(case.expected)}")
         if number >= len(answer.pointers) or len(answer.pointers[number]) != len(answer.layout):
-            raise Fault(Outcome.FORGED, "the answer of a run leaves outputs out")
+            raise Fault(Outcome.FORGED, "the answer to `run` leaves out some outputs")
         try:
             return [
                 self._read_output(worker, pointer, layout, dtype, tuple(expected.shape))
@@ -143,10 +143,10 @@ class Trial:
         wanted = str(dtype).removeprefix("torch.")
         if (layout.dtype, layout.shape) != (wanted, shape):
             got = f"{layout.dtype[:80]}{list(layout.shape)}"
-            raise Fault(Outcome.BAD_OUTPUT, f"an output is {got}, the reference gives {wanted}{list(shape)}")
+            raise Fault(Outcome.BAD_OUTPUT, f"an output is {got}; the reference gives {wanted}{list(shape)}")
         size_bytes = layout.span * dtype.itemsize
         if Guard.ALIASING in self.guards and self.memory.lies_in_inputs(worker, pointer, size_bytes):
-            raise Fault(Outcome.ALIASED_INPUT, "an output lies in the memory of an input; return a new tensor")
+            raise Fault(Outcome.ALIASED_INPUT, "an output overlaps the memory of an input; return a new tensor")
         return self.memory.read(worker, pointer, layout)
 
     def _try(self, worker: WorkerProcess, case: Case) -> CaseResult:

@@ -1,8 +1,8 @@
 """The process that runs a candidate: `python -I worker.py READ_FD WRITE_FD MEMORY_FD FOLDER`, started in the sandbox.
 
-Nothing it says is believed: it answers where its outputs lie, and the judge looks there itself. Only the standard
-library is imported here; torch when the candidate needs it. The candidate lies in FOLDER as `candidate` with the suffix
-of its language; tensors come in the memory of MEMORY_FD, which the judge holds too.
+The judge trusts nothing that it says: the worker reports the addresses of its outputs, and the judge reads them there.
+This module imports only the standard library; torch is loaded only if the candidate needs it. The candidate is in
+FOLDER as `candidate` with the suffix of its language; tensors come in the memory of MEMORY_FD, shared with the judge.
 """
 
 import importlib.util
@@ -25,18 +25,18 @@ class Model(Protocol):
     """A built candidate."""
 
     def map_inputs(self, sets: list[list[Message]]) -> None:
-        """Make the input sets in the shared memory callable by number."""
+        """Map the input sets in the shared memory, so that `run` can refer to them by number."""
 
     def run(self, sets: list[int]) -> float:
-        """Call the candidate on each set, keep the outputs, give the seconds it took by the clock in here."""
+        """Call the candidate on each set and keep the outputs; return the seconds by the worker's clock."""
 
     def forget_outputs(self) -> None:
-        """Give back the memory of the outputs of the last run."""
+        """Free the outputs of the last run."""
 
     def outputs(self) -> Message:
-        """The `layout` of each output of the last run, the same in all its calls, and per call the `pointers` to them.
+        """The `layout` of each output of the last run, the same for all calls, and for each call the `pointers`.
 
-        This is short because it is said on the judge's clock.
+        The message is short because the judge times it.
         """
 
 
@@ -75,7 +75,7 @@ class Worker:
 
 
 def adapter(file: str) -> ModuleType:
-    """The module of a language; see eval.worker.language.JudgedLanguage."""
+    """Load the adapter of a language; see eval.worker.language.JudgedLanguage."""
     spec = importlib.util.spec_from_file_location(f"adapter_{Path(file).stem}", file)
     if spec is None or spec.loader is None:
         raise ImportError(file)
@@ -85,7 +85,7 @@ def adapter(file: str) -> ModuleType:
 
 
 def rehearsed(sets: list[int], outputs: int, busy_s: float) -> Message:
-    """An answer like that of a run that takes `busy_s`: it shows what asking costs besides."""
+    """An answer like that of a run of `busy_s` seconds, which measures the overhead of a question."""
     start = perf_counter()
     while perf_counter() - start < busy_s:
         pass
@@ -93,7 +93,7 @@ def rehearsed(sets: list[int], outputs: int, busy_s: float) -> Message:
 
 
 def fault_of(error: Exception, verb: str) -> Fault:
-    """What an exception of a candidate means."""
+    """The fault that an exception of a candidate stands for."""
     if isinstance(error, Fault):
         return error
     text = "".join(traceback.format_exception_only(error)).strip()[-LOG_CHARACTERS:]

@@ -1,1 +1,1 @@
-"""How well a home answers a file of questions: what `kb bench retrieval` runs."""
+"""Measure how well a home answers a file of questions (`kb bench retrieval`)."""

@@ -1,9 +1,10 @@
-"""Questions with the passages that answer them, as JSON lines, and when a passage answers.
+"""Benchmark questions with their answering passages, read from JSON lines.
 
 A line has `id`, `target` (a name, or null for all documents), `query` and `evidence`, and may have `kind`, `phrasings`
-(the same question in other words) and `reject` (what only a sibling's answer holds). Evidence is a `path` (from the
-ingested folder's own name downwards) and `must`, strings that a passage of it must hold to answer alone; each may hold
-alternatives, parted by `|`. A question without evidence cannot be answered from the documents.
+(the same question in other words) and `reject` (strings that only a sibling's answer contains). Each evidence entry has
+a `path` (beginning with the name of the ingested folder) and `must`: strings that one passage of it must all contain
+to answer by itself, with alternatives separated by `|`. A question without evidence cannot be answered from the
+documents.
 """
 
 import re
@@ -42,19 +43,19 @@ class Question(BaseModel):
         return any(e.path in paths and _holds(text, e.must) for e in self.evidence)
 
     def is_confused_by(self, text: str, paths: Collection[str]) -> bool:
-        """Whether it states a sibling's value instead of an answer."""
+        """Whether `text` states a sibling's value instead of an answer."""
         return bool(self.reject) and _holds(text, self.reject) and not self.is_answered_by(text, paths)
 
 
 def load_questions(file: Path) -> list[Question]:
-    """Raises SourceError when the file cannot be read, a line is no question, or two have the same id."""
+    """Raises SourceError if the file cannot be read, a line is not a question, or two questions have the same id."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{file} cannot be read: {error}", hint="name a file of questions as JSON lines") from error
+        raise SourceError(f"{file} cannot be read: {error}", hint="give a file of questions as JSON lines") from error
     questions = [_question(line, file, number) for number, line in enumerate(lines, 1) if line.strip()]
     if len({q.id for q in questions}) < max(1, len(questions)):
-        raise SourceError(f"{file} has no question, or two with the same id", hint="one JSON object a line")
+        raise SourceError(f"{file} has no questions, or two with the same id", hint="write one JSON object per line")
     return questions
 
 
@@ -65,8 +66,8 @@ def _question(line: str, file: Path, number: int) -> Question:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise SourceError(
-            f"{file}:{number} is no question: {where} {first['msg']}",
-            hint="`kb bench retrieval --help` names the fields",
+            f"{file}:{number} is not a question: {where} {first['msg']}",
+            hint="`kb bench retrieval --help` lists the fields",
         ) from error
 
 
@@ -76,7 +77,7 @@ def _holds(text: str, groups: Sequence[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Lower case, without the marks of reST, Markdown, HTML and tables, one blank between words."""
+    """Lower case without reST, Markdown, HTML and table markup, one space between words."""
     text = _MARKUP.sub(" ", _TAG.sub(" ", _ROLE.sub(r"\1", text)))
     for entity, sign in _ENTITIES.items():
         text = text.replace(entity, sign)

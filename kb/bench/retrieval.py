@@ -1,4 +1,4 @@
-"""Asks a home a file of questions and scores what comes."""
+"""Ask a home a file of questions and score the answers."""
 
 import json
 import time
@@ -15,10 +15,11 @@ from kb.model.base import Frozen
 from retrieval.fusion import Scores
 
 FIRST = 5
-"""Hits that are looked at for other targets' and for citations that do not hold."""
+"""Leading hits checked for wrong targets and for invalid citations."""
 CONFUSING = 3
-"""Hits that are looked at for a sibling's value."""
+"""Leading hits checked for a sibling's value."""
 MISSED_TOKENS = 4000
+"""A question counts as missed if a packed context of this many tokens does not answer it."""
 
 
 Progress = Callable[[int, int], None]
@@ -27,7 +28,7 @@ Progress = Callable[[int, int], None]
 def ask(
     kb: KnowledgeBase, system: System, questions: Sequence[Question], *, phrasings: bool, progress: Progress
 ) -> tuple[list[Answered], dict[str, Response]]:
-    """Each question with what came of it, and all responses by the questions' ids.
+    """The judged answer to each question, and all responses by question id.
 
     Raises:
         TargetError: a question names an unknown target.
@@ -80,7 +81,7 @@ def groups(answered: Sequence[Answered]) -> dict[str, dict[str, float]]:
 
 
 def ceiling(kb: KnowledgeBase, questions: Sequence[Question]) -> tuple[float, list[str]]:
-    """The share of answerable questions that some stored passage answers alone, and the ids of the others."""
+    """Share of answerable questions that a single stored passage answers, and the ids of the others."""
     wanted = {e.path for q in questions for e in q.evidence}
     texts: dict[str, list[str]] = defaultdict(list)
     for passage in kb.catalog.passages(kb.catalog.chunks_of(wanted)):
@@ -96,26 +97,26 @@ def ceiling(kb: KnowledgeBase, questions: Sequence[Question]) -> tuple[float, li
 
 
 class Missed(Frozen):
-    """A question that no packed context of MISSED_TOKENS answers, and where a passage that does was lost."""
+    """A question that the packed context of MISSED_TOKENS does not answer, and why."""
 
     id: str
     cause: str
     hit: int | None
-    """Rank of the first hit that answers; None when none of HITS does."""
+    """Rank of the first hit that answers; None if none of HITS does."""
     lexical: int | None
     dense: int | None
-    """Rank of the first candidate that answers, by the best phrasing; None when none of the candidates does."""
+    """Rank of the first candidate that answers, for the best phrasing; None if no candidate does."""
 
 
 class Measured(Frozen):
-    """One way to answer, scored."""
+    """The scores of one system."""
 
     system: str
     scores: dict[str, float]
     intervals: dict[str, tuple[float, float]]
-    """95 %, by bootstrap over the questions."""
+    """95 % bootstrap intervals over the questions."""
     seconds: dict[str, float]
-    """Of one question: a search for many hits, and a context of each of BUDGETS."""
+    """Time for one question: a search for many hits, and one context for each of BUDGETS."""
     groups: dict[str, dict[str, float]]
     """Scores by kind and by target."""
 
@@ -126,18 +127,18 @@ class Report(Frozen):
     model: str | None
     stored: dict[str, int]
     ceiling: float
-    """Share of the answerable questions that some stored passage answers alone."""
+    """Share of the answerable questions that a single stored passage answers."""
     unreachable: tuple[str, ...]
-    """The others."""
+    """Ids of the answerable questions that no single stored passage answers."""
     systems: tuple[Measured, ...]
     missed: tuple[Missed, ...]
-    """By kb."""
+    """Questions that kb's own system missed."""
 
 
 def measure(
     kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool, baselines: bool, progress: Progress
 ) -> tuple[Report, dict[str, Response]]:
-    """Scores of kb, with `baselines` of others too, and the responses of kb by question.
+    """Scores of kb, and with `baselines` also those of other systems; kb's responses by question id.
 
     Raises:
         TargetError: a question names an unknown target.
@@ -168,11 +169,12 @@ def _missed(
     lists = kb.models.retriever().candidates(asked, targets=scope_of(kb, question)).lists
     lexical, dense = (_best_rank(kb, question, [pair[side] for pair in lists]) for side in (0, 1))
     if question.id in unreachable:
-        cause = "no stored passage answers alone"
+        cause = "no single stored passage answers it"
     elif lexical is None and dense is None:
-        cause = "other words: neither search has it among its candidates"
+        cause = "different wording: neither search has it among its candidates"
     elif lexical is None or dense is None:
-        cause = f"other words: only {'dense' if lexical is None else 'lexical'} search has it among its candidates"
+        found_by = "dense" if lexical is None else "lexical"
+        cause = f"different wording: only {found_by} search has it among its candidates"
     else:
         cause = "ranked low"
     return Missed(id=question.id, cause=cause, hit=hit, lexical=lexical, dense=dense)
@@ -203,12 +205,12 @@ def _measured(name: str, answered: Sequence[Answered]) -> Measured:
 
 
 def rank_of(question: Question, units: Sequence[RankedText]) -> int | None:
-    """Of the first unit that answers alone, from 1."""
+    """Rank, from 1, of the first text that answers by itself; None if there is none."""
     return next((n for n, unit in enumerate(units, 1) if question.is_answered_by(unit.text, unit.paths)), None)
 
 
 def export_run(file: Path, responses: dict[str, Response]) -> None:
-    """One JSON line a question: its hits and its longest context, each unit with paths and text.
+    """Write one JSON line per question: its hits and its longest context, each text with its paths.
 
     Raises:
         SourceError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Scores of answered questions, with bootstrap intervals."""
+"""Compute scores of answered questions, with bootstrap intervals."""
 
 import math
 import random
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from statistics import fmean, median, quantiles
 
 BUDGETS = (1000, 2000, 4000, 8000)
-"""Tokens of packed context."""
+"""Sizes of packed contexts, in tokens."""
 RANKS = 10
-"""How deep MRR and nDCG look."""
+"""Number of leading hits that MRR and nDCG consider."""
 RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of one question."""
+    """The judged answer to one question."""
 
     id: str
     kind: str
@@ -23,20 +23,20 @@ class Answered:
     answerable: bool
     refused: bool
     rank: int | None
-    """Of the first hit that answers alone, from 1."""
+    """Rank, from 1, of the first hit that answers by itself; None if there is none."""
     within: tuple[bool, ...]
-    """Whether a packed context of each of BUDGETS answers."""
+    """For each of BUDGETS, whether the packed context answers."""
     wrong: float
-    """Share of the first five hits that are of no target in scope."""
+    """Share of the first five hits whose target is out of scope."""
     confused: bool | None
-    """Whether one of the first three hits states a sibling's value; None: none is known."""
+    """Whether one of the first three hits states a sibling's value; None if no sibling value is known."""
     invalid: int
-    """Citations among the first five hits that do not hold."""
+    """Number of invalid citations among the first five hits."""
     seconds: float
 
 
 def scores(answered: Sequence[Answered]) -> dict[str, float]:
-    """Shares and means; `abstained` and `refused` are the shares without any hit of what can and cannot be answered."""
+    """Shares and means. Share without a hit: `refused` of answerable questions, `abstained` of unanswerable ones."""
     asked = [a for a in answered if a.answerable]
     rest = [a for a in answered if not a.answerable]
     found = {name: _mean([measure(a) for a in asked]) for name, measure in MEASURES.items()}
@@ -51,7 +51,7 @@ def scores(answered: Sequence[Answered]) -> dict[str, float]:
 
 
 def intervals(answered: Sequence[Answered]) -> dict[str, tuple[float, float]]:
-    """95 % bootstrap intervals over the questions that can be answered."""
+    """95 % bootstrap intervals over the answerable questions."""
     asked = [a for a in answered if a.answerable]
     chance = random.Random(0)  # noqa: S311 - the same intervals every time
     draws = [chance.choices(asked, k=len(asked)) for _ in range(RESAMPLES)] if asked else []
@@ -77,7 +77,7 @@ def reciprocal_rank(rank: int | None) -> float:
 
 
 def _ndcg(a: Answered) -> float:
-    """One passage is all that is wanted, so the ideal list has it first."""
+    """nDCG with one relevant passage: the ideal ranking has it first."""
     return 1 / math.log2(a.rank + 1) if a.rank and a.rank <= RANKS else 0.0
 
 

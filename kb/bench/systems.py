@@ -1,4 +1,4 @@
-"""Ways to answer a question from a home: kb's own, and what others do, over the same documents."""
+"""Systems that answer a question from a home's documents: kb's own and the usual alternatives."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
@@ -22,20 +22,20 @@ HITS = 50
 KB = "kb"
 
 RANK_OFFSET = 60
-"""Of reciprocal rank fusion (Cormack, Clarke, Büttcher 2009)."""
+"""Constant k of reciprocal rank fusion (Cormack, Clarke, Büttcher 2009)."""
 WINDOW_CHARACTERS, WINDOW_OVERLAP = 1000, 200
-"""LangChain's usual splitting."""
+"""LangChain's usual chunk size and overlap."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedText:
-    """A piece of text that is given for an answer."""
+    """A text that a system returns."""
 
     text: str
     paths: tuple[str, ...]
     target: str
     id: str = ""
-    """Of its citation; empty where a system has none."""
+    """Id of its citation; empty if the system has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,16 @@ class Response:
 
 
 System = Callable[[Sequence[str], str | None], Response]
-"""Answers a question, asked in one or several ways, of a target or of all."""
+"""Answers a question, given in one or several phrasings, about one target or all."""
 
 
 def own_system(kb: KnowledgeBase) -> System:
-    """kb as it is set."""
+    """kb with its current settings."""
     return partial(_kb, kb)
 
 
 def other_systems(kb: KnowledgeBase) -> dict[str, System]:
-    """What others do, by name. Reads all documents."""
+    """The alternatives, by name. Reads all documents."""
     ranked = kb.models.retriever()
     found: dict[str, System] = {
         "BM25 only": partial(_ranked, kb, replace(ranked, embedder=None)),
@@ -86,7 +86,7 @@ def _packed(found: SearchResult) -> list[list[RankedText]]:
 
 
 def unit_of(hit: Hit, text: str = "") -> RankedText:
-    """A hit with all its places; `text` in place of its passage alone."""
+    """A hit with the paths of all its citations; `text` replaces the text of its passage."""
     citations = (hit.passage.citation, *hit.also_in)
     return RankedText(
         text or hit.passage.shown, tuple(c.path for c in citations), hit.passage.target, hit.passage.citation.id
@@ -94,7 +94,7 @@ def unit_of(hit: Hit, text: str = "") -> RankedText:
 
 
 def _without_sheets(found: SearchResult) -> SearchResult:
-    """The documents are measured, not what ships with kb."""
+    """Drop the sheets that ship with kb: only the user's documents are measured."""
     return found.model_copy(update={"hits": tuple(hit for hit in found.hits if not is_sheet(hit.passage))})
 
 
@@ -103,7 +103,7 @@ def is_sheet(passage: Passage) -> bool:
 
 
 def reciprocal_rank_fusion(lists: Sequence[Lists]) -> list[Fused]:
-    """The usual fusion: only ranks count, all lists alike."""
+    """The usual fusion: only ranks count, and all lists weigh the same."""
     scores: dict[int, float] = {}
     for ranking in (r for pair in lists for r in pair):
         for rank, chunk in enumerate(sorted(ranking, key=lambda c: (-ranking[c], c)), 1):
@@ -112,7 +112,7 @@ def reciprocal_rank_fusion(lists: Sequence[Lists]) -> list[Fused]:
 
 
 class FixedWindows:
-    """A `System`: the documents' texts cut every so many characters, ranked by BM25."""
+    """A `System` that cuts documents into windows of fixed length and ranks them by BM25."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._targets = kb.targets

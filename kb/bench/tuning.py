@@ -1,4 +1,4 @@
-"""Fits the weight of the lexical score to questions, and says what to expect of it on others."""
+"""Fit the weight of the lexical score to questions, and estimate its score on other questions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,17 +17,17 @@ FOLDS = 5
 
 
 class Tuning(Frozen):
-    """The lexical weight that ranks best, and what to expect of it."""
+    """The lexical weight that ranks best, and its expected score."""
 
     lexical_weight: float
     cross_validated: float
-    """MRR@10 on questions that the weight was not chosen by."""
+    """MRR@10 on held-out questions, by cross-validation."""
     by_weight: dict[float, float]
-    """MRR@10 on all questions."""
+    """MRR@10 on all questions, for each weight."""
 
 
 def fit(kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool, progress: Progress) -> Tuning:
-    """Try all weights on the same candidates."""
+    """Rank the same candidates with every weight and choose the best."""
     answerable = [q for q in questions if q.evidence]
     values = [list[float]() for _ in WEIGHTS]
     for number, question in enumerate(answerable, 1):

@@ -1,4 +1,4 @@
-"""The truth for knowledge: one SQLite file with documents, facts, vectors and the lexical index."""
+"""The catalog of a home: one SQLite file with documents, facts, vectors and the lexical index."""
 
 from kb.catalog.connection import storage_errors
 from kb.catalog.lock import write_lock

@@ -1,4 +1,4 @@
-"""Where a stored span stands: its key, its lines, its headings, and the check that it still says what is cited."""
+"""The place of a stored span: its key, lines and headings, and the check that its text is unchanged."""
 
 import sqlite3
 from bisect import bisect_right
@@ -12,7 +12,7 @@ from kb.model.records import DocumentRecord, SectionRecord, text_digest
 
 
 class Places:
-    """Key and lines of the spans of one document."""
+    """Computes the key and the lines of spans of one document."""
 
     def __init__(self, source: str, text: str, lines: Sequence[int], sections: Sequence[SectionRecord]) -> None:
         self._source, self._lines, self._sections = source, lines, sections
@@ -37,7 +37,7 @@ class Places:
 
 
 class Trails:
-    """Citations with their heading paths, each of which is read once."""
+    """Makes citations; each heading path is read only once."""
 
     def __init__(self, read: Callable[[int, int], tuple[str, ...]]) -> None:
         self._read = read

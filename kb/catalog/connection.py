@@ -1,4 +1,4 @@
-"""Opening the SQLite file: schema, durability, and plain words for what the system says."""
+"""Open the SQLite file: schema, durability, and kb's errors for those of the system and of SQLite."""
 
 import errno
 import shutil
@@ -12,7 +12,7 @@ from kb.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, S
 SCHEMA_VERSION = 3
 BUSY_TIMEOUT_MS = 5000
 MIN_FREE_BYTES = 65_536
-"""With less, SQLite cannot keep its log; it then speaks of an I/O error."""
+"""With less free space SQLite cannot write its log and reports an I/O error."""
 
 SCHEMA = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -20,7 +20,7 @@ CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE document (
     id INTEGER PRIMARY KEY,
     source TEXT NOT NULL UNIQUE,      -- absolute path, or sheet:/<path> for what ships with kb
-    path TEXT NOT NULL,               -- as shown: from the ingested folder's own name downwards
+    path TEXT NOT NULL,               -- as citations show it: begins with the name of the ingested folder
     target TEXT NOT NULL,
     title TEXT NOT NULL,
     format TEXT NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE document (
     sha256 TEXT NOT NULL,
     stamp TEXT NOT NULL,              -- JSON: path, size and mtime of the file and of each file it includes
     pipeline TEXT NOT NULL,           -- reader, chunker and embedding model that made these rows
-    text TEXT NOT NULL,               -- normalised; every span below counts its characters
+    text TEXT NOT NULL,               -- normalised; all spans below are character offsets into it
     lines BLOB NOT NULL,              -- for each line of text, its line in the file
     warnings TEXT NOT NULL            -- JSON list
 );
@@ -49,7 +49,7 @@ CREATE TABLE section (
 
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY,
-    key TEXT NOT NULL,                -- what a citation names
+    key TEXT NOT NULL,                -- the id in a citation
     document_id INTEGER NOT NULL REFERENCES document(id) ON DELETE CASCADE,
     section INTEGER,                  -- ordinal; NULL before the first heading
     ordinal INTEGER NOT NULL,
@@ -64,7 +64,7 @@ CREATE TABLE chunk (
 CREATE INDEX chunk_key ON chunk(key);
 CREATE UNIQUE INDEX chunk_place ON chunk(document_id, ordinal);
 
-CREATE TABLE table_row (              -- found on its own, lifts its chunk, cited cell by cell
+CREATE TABLE table_row (              -- indexed by itself, raises its chunk's score, cited cell by cell
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL,
     chunk_id INTEGER NOT NULL REFERENCES chunk(id) ON DELETE CASCADE,
@@ -78,14 +78,14 @@ CREATE TABLE table_row (              -- found on its own, lifts its chunk, cite
 CREATE INDEX table_row_key ON table_row(key);
 CREATE INDEX table_row_chunk ON table_row(chunk_id);
 
-CREATE TABLE embedded (               -- a chunk longer than the model takes is embedded in several windows
+CREATE TABLE embedded (               -- a chunk longer than the model accepts is embedded in several windows
     chunk_id INTEGER NOT NULL REFERENCES chunk(id) ON DELETE CASCADE,
     ordinal INTEGER NOT NULL,
     text_digest TEXT NOT NULL,
     PRIMARY KEY (chunk_id, ordinal)
 ) WITHOUT ROWID;
 
-CREATE TABLE vector (                 -- kept by text: a rebuilt index or a moved file embeds nothing again
+CREATE TABLE vector (                 -- keyed by text: a rebuilt index or a moved file needs no new embedding
     model TEXT NOT NULL,
     text_digest TEXT NOT NULL,
     value BLOB NOT NULL,              -- float16, little-endian, length 1
@@ -129,10 +129,10 @@ CREATE TRIGGER row_gone AFTER DELETE ON table_row BEGIN DELETE FROM lexical_row 
 
 
 def connect(home: Path) -> sqlite3.Connection:
-    """Open the catalog of `home`, making it when it is not there; read-only where it cannot be written.
+    """Open the catalog of `home`, or create it; open it read-only if it cannot be written.
 
     Raises:
-        StoreError: the home cannot be made, or the file is damaged or of another version.
+        StoreError: the home cannot be created, or the file is damaged or has another schema version.
     """
     path = home / "catalog.sqlite"
     with storage_errors(home):
@@ -148,8 +148,8 @@ def connect(home: Path) -> sqlite3.Connection:
     if version != SCHEMA_VERSION:
         connection.close()
         raise SchemaError(
-            f"{path} has schema version {version}, this kb reads version {SCHEMA_VERSION}",
-            hint="use the kb that wrote it, or move the file away and ingest again",
+            f"{path} has schema version {version}; this version of kb reads {SCHEMA_VERSION}",
+            hint="use the version of kb that wrote it, or move the file away and ingest again",
         )
     return connection
 
@@ -163,7 +163,7 @@ def _open(uri: str) -> sqlite3.Connection:
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:
-    """Without write access SQLite cannot keep the shared memory that WAL needs; a file without a log needs none."""
+    """Without write access SQLite cannot use a WAL's shared memory; a file without a pending log does not need it."""
     try:
         return _open(f"{path.as_uri()}?mode=ro")
     except sqlite3.OperationalError:
@@ -191,7 +191,7 @@ def _is_read_only(error: OSError | sqlite3.OperationalError) -> bool:
 
 @contextmanager
 def storage_errors(home: Path) -> Iterator[None]:
-    """Say in kb's words what the system or SQLite says about `home`."""
+    """Turn errors of the system or of SQLite about `home` into kb's StoreErrors."""
     try:
         yield
     except OSError as error:
@@ -218,4 +218,4 @@ def storage_errors(home: Path) -> Iterator[None]:
             raise ReadOnlyError(f"{home} cannot be written: {text}", hint="set KB_HOME to a folder you own") from error
         if "malformed" in text or "not a database" in text:
             raise CorruptError(f"the catalog in {home} is damaged: {text}", hint="`kb doctor --repair`") from error
-        raise StoreError(f"the catalog in {home}: {text}", hint="`kb doctor` says more") from error
+        raise StoreError(f"the catalog in {home}: {text}", hint="`kb doctor` checks it") from error

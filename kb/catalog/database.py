@@ -1,4 +1,4 @@
-"""The open SQLite file of a catalog: reads, transactions, and what SQLite says in kb's words."""
+"""The open SQLite file of a catalog: queries and transactions that raise kb's errors."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ from kb.catalog.connection import connect, storage_errors
 
 
 class Database:
-    """Not to be shared between threads."""
+    """One connection to the SQLite file; not for use by several threads."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -31,13 +31,13 @@ class Database:
 
     @property
     def revision(self) -> int:
-        """Grows with each change of documents; a vector index of another revision is out of date."""
+        """Number that grows with each change of documents; a vector index of another revision is out of date."""
         row = self._one("SELECT value FROM state WHERE key = 'revision'")
         return int(row["value"]) if row else 0
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All reads within see the catalog as it is now, whatever another process writes meanwhile."""
+        """Inside this context every read sees the catalog's current state, even if another process writes."""
         with storage_errors(self.home):
             self._db.execute("BEGIN")
         try:
@@ -73,7 +73,7 @@ class Database:
 
 
 def scope_of(targets: Collection[str] | None, *, column: str = "d.target") -> tuple[str, tuple[object, ...]]:
-    """What a query says to keep to `targets`, and its values; nothing for None."""
+    """SQL condition that limits a query to `targets`, and its values; empty for None."""
     if targets is None:
         return "", ()
     return f"AND {column} IN (SELECT value FROM json_each(?))", (json.dumps(sorted(targets)),)

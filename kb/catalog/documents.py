@@ -1,4 +1,4 @@
-"""What is stored of each document: its properties, its headings, the order of its passages."""
+"""Queries about documents: their properties, their headings and the order of their passages."""
 
 import json
 import re
@@ -22,10 +22,10 @@ _RULE = re.compile(r"^\|(?:---\|)+$", re.MULTILINE)
 
 
 class DocumentTables(Database):
-    """The documents of a catalog, named by their sources."""
+    """The documents of a catalog, identified by their sources."""
 
     def documents(self) -> list[Document]:
-        """All of them by target and path."""
+        """All documents, sorted by target and path."""
         rows = self._all(
             """SELECT d.source, d.path, d.target, d.title, d.format, d.version, d.licence, d.trust, d.sha256, d.stamp,
                       coalesce(c.n, 0) AS passages, coalesce(f.n, 0) AS facts
@@ -40,7 +40,7 @@ class DocumentTables(Database):
         return str(self._all("SELECT text FROM document WHERE source = ?", (source,))[0][0])
 
     def file_bytes(self, source: str) -> int:
-        """Size of the document's file, and of those it includes, when it was read."""
+        """Total size of the document's file and of the files it includes, when it was read."""
         stamp = self._all("SELECT stamp FROM document WHERE source = ?", (source,))[0][0]
         return sum(entry[1] for entry in json.loads(stamp) if len(entry) > 1)
 
@@ -67,7 +67,7 @@ class DocumentTables(Database):
         )
 
     def outline(self, source: str) -> list[Section]:
-        """All headings in the document's order; the section at `ordinal` of the catalog is at that place."""
+        """All headings in document order; the list index of a section is its `ordinal` in the catalog."""
         document = self._all("SELECT id, text, lines FROM document WHERE source = ?", (source,))[0]
         rows = self._all(
             "SELECT level, title, start, end, parent FROM section WHERE document_id = ? ORDER BY ordinal",
@@ -89,7 +89,7 @@ class DocumentTables(Database):
         ]
 
     def _passages_below(self, document_id: int, trails: list[list[int]]) -> Counter[int]:
-        """Number of passages in each section and all below it."""
+        """Number of passages in each section, including its subsections."""
         counts: Counter[int] = Counter()
         rows = self._all(
             "SELECT section, count(*) AS n FROM chunk WHERE document_id = ? AND section IS NOT NULL GROUP BY 1",
@@ -100,7 +100,7 @@ class DocumentTables(Database):
         return counts
 
     def chunk_ids(self, source: str, sections: Collection[int] | None = None) -> list[int]:
-        """Ids of the passages of a document, or of these of its sections alone, in its order."""
+        """Ids of the passages of a document, or only of these sections of it, in document order."""
         among = "" if sections is None else "AND c.section IN (SELECT value FROM json_each(?))"
         rows = self._all(
             f"SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ? {among} "
@@ -110,7 +110,7 @@ class DocumentTables(Database):
         return [row["id"] for row in rows]
 
     def place(self, key: str) -> tuple[str, int] | None:
-        """Source of the document and id of the passage that is, or holds the row or fact, cited as `key`."""
+        """Document source and passage id for the passage, row or fact cited as `key`; None if there is none."""
         row = self._one(
             """SELECT d.source, c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE c.key = ?1 OR c.id IN (
                    SELECT chunk_id FROM table_row WHERE key = ?1
@@ -121,7 +121,7 @@ class DocumentTables(Database):
         return (row["source"], row["id"]) if row else None
 
     def heading_path(self, document_id: int, section: int) -> tuple[str, ...]:
-        """Titles from the outermost section around `section` to its own."""
+        """Titles from the outermost enclosing section down to `section`."""
         rows = self._all(
             """WITH RECURSIVE up(title, parent, level) AS (
                    SELECT title, parent, 0 FROM section WHERE document_id = ?1 AND ordinal = ?2

@@ -1,4 +1,4 @@
-"""Facts in the catalog, and what a person decided about them."""
+"""Facts in the catalog, and people's verdicts on them."""
 
 import sqlite3
 import zlib
@@ -31,7 +31,7 @@ _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.st
 
 class FactTables(DocumentTables):
     def facts(self, targets: Collection[str] | None) -> list[Fact]:
-        """All facts stated of `targets`, None for all, in the order of their documents."""
+        """All facts about `targets` (None: about all), in the order of their documents."""
         scope, names = scope_of(targets, column="f.target")
         trails = Trails(self.heading_path)
         return [self._fact(row, trails) for row in self._all(f"{_FACT} WHERE true {scope} ORDER BY f.id", names)]
@@ -41,11 +41,11 @@ class FactTables(DocumentTables):
         return self._fact(row, Trails(self.heading_path)) if row is not None else None
 
     def verdicts(self) -> dict[str, str]:
-        """What was decided of facts, by their keys."""
+        """Verdicts on facts, by fact key."""
         return {row["key"]: row["verdict"] for row in self._all("SELECT key, verdict FROM fact_verdict")}
 
     def put_verdict(self, key: str, verdict: str | None, *, reason: str, at: str) -> None:
-        """Replace what was decided of a fact; None forgets it."""
+        """Replace the verdict on a fact; None removes it."""
         with self._transaction() as db:
             db.execute("DELETE FROM fact_verdict WHERE key = ?", (key,))
             if verdict is not None:
@@ -57,7 +57,7 @@ class FactTables(DocumentTables):
             self._put_fact(document_id, fact, document.text, places)
 
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
-        """Returns its key, which the other facts of a sentence do not change."""
+        """Store a fact and return its key, which does not depend on other facts of the same sentence."""
         text = document[fact.start : fact.end]
         said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
         place = places.of(fact.section, fact.start, fact.end, "fact" + said)
@@ -65,7 +65,7 @@ class FactTables(DocumentTables):
         return str(place["key"])
 
     def add_facts(self, source: str, facts: Sequence[FactRecord]) -> list[str]:
-        """Store facts that a model proposed of a document in place of earlier ones; returns their keys."""
+        """Replace the facts that a model proposed from a document; return the keys of the new ones."""
         [row] = self._all("SELECT id, text, lines FROM document WHERE source = ?", (source,))
         places = Places(source, row["text"], array("I", zlib.decompress(row["lines"])), self.sections(row["id"]))
         with self._transaction() as db:

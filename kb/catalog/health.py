@@ -1,4 +1,4 @@
-"""What can be wrong with a catalog, and the repair of it."""
+"""Check a catalog and repair it."""
 
 import sqlite3
 
@@ -10,29 +10,29 @@ LEXICAL = ("lexical", "lexical_row")
 
 
 class Health(Database):
-    """A catalog's file and rows, checked."""
+    """Checks and repair of a catalog's file and rows."""
 
     def damage(self) -> list[str]:
-        """What is wrong with the file itself, in words; empty when all is well."""
+        """Problems of the file itself, in words; empty if there are none."""
         found = [row[0] for row in self._all("PRAGMA integrity_check") if row[0] != "ok"]
         try:
             for index in LEXICAL:
                 self._all(f"INSERT INTO {index}({index}) VALUES ('integrity-check')")
         except ReadOnlyError:
-            pass  # FTS5 takes its check as a write
+            pass  # FTS5 treats its check as a write
         except StoreError as error:
             found.append(f"lexical index: {error.message}")
         return found
 
     def problems(self, model: str | None) -> list[str]:
-        """Damage, and rows that are lost or altered, in words; empty when all is well."""
+        """Damage, and lost or altered rows, in words; empty if there are none."""
         if found := self.damage():
             return found
         lost = self._lost(model)
         return [f"{len(documents)} documents {what}" for what, documents in lost.items() if documents]
 
     def repair(self, model: str | None) -> int:
-        """Rebuild the lexical index; have documents with lost or altered rows read again. Returns how many."""
+        """Rebuild the lexical index and mark documents with lost or altered rows to be read again; return how many."""
         with self._transaction() as db:
             for index in LEXICAL:
                 db.execute(f"INSERT INTO {index}({index}) VALUES ('rebuild')")
@@ -41,7 +41,7 @@ class Health(Database):
         return len(documents)
 
     def _lost(self, model: str | None) -> dict[str, set[int]]:
-        """Documents whose stored rows do not belong together, by what is wrong with them."""
+        """Documents with inconsistent rows, by problem."""
         unindexed = """SELECT document_id FROM chunk WHERE id NOT IN (SELECT rowid FROM lexical) OR id IN (
                            SELECT chunk_id FROM table_row WHERE id NOT IN (SELECT rowid FROM lexical_row))"""
         unembedded = """SELECT c.document_id FROM chunk c JOIN embedded e ON e.chunk_id = c.id
@@ -50,7 +50,7 @@ class Health(Database):
         return {
             "have passages that are not in the lexical index": {r[0] for r in self._all(unindexed)},
             "have no vector of the embedding model for some passage": {r[0] for r in self._all(unembedded, (model,))},
-            "hold other text than their passages cite": self._altered(),
+            "do not hold the text that their passages cite": self._altered(),
         }
 
     def _altered(self) -> set[int]:

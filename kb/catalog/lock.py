@@ -1,4 +1,4 @@
-"""One writer at a time. Readers never lock."""
+"""The lock that allows one writer at a time. Readers take no lock."""
 
 import json
 import os
@@ -19,7 +19,7 @@ WAIT_SECONDS = 0.5
 
 @contextmanager
 def write_lock(home: Path, *, wait_s: float = WAIT_SECONDS) -> Iterator[None]:
-    """Hold `home` for writing. The system frees the lock when the holder dies, however it dies.
+    """Lock `home` for writing. The system releases the lock when the process ends, even by a kill.
 
     Raises:
         LockedError: another process holds it; the message names that process.

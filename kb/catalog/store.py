@@ -32,10 +32,10 @@ STORED_VECTOR = np.dtype("<f2")
 """Half precision moves a cosine by less than 0.0005 and halves the file."""
 
 COLUMNS = ("title", "heading", "body", "path", "identifiers")
-"""Of the lexical index, in the order that the weights of `lexical` have; a last one, `target`, narrows the scope and
-weighs nothing."""
+"""Columns of the lexical index, in the order of the weights of `lexical`. One more column, `target`, only limits the
+scope and has weight 0."""
 ROW_COLUMNS = ("heading", "body", "identifiers")
-"""The same of its table rows."""
+"""Columns of the lexical index of table rows, likewise."""
 
 _STORED_AS_THEY_ARE = (
     *("source", "path", "target", "title", "format", "version", "licence", "trust", "sha256", "stamp", "pipeline"),
@@ -49,18 +49,18 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
 
 
 class Catalog(FactTables, VocabularyTables, Health):
-    """One open catalog. Not to be shared between threads."""
+    """An open catalog; not for use by several threads."""
 
     # Documents
 
     def states(self) -> dict[str, DocumentState]:
-        """Every stored document by its source."""
+        """Every stored document, by source."""
         names = ", ".join(field.name for field in fields(DocumentState))
         rows = self._all(f"SELECT {names} FROM document ORDER BY source")
         return {row["source"]: DocumentState(**dict(row)) for row in rows}
 
     def digests(self, sources: Collection[str]) -> dict[str, str]:
-        """The sha256 of those of `sources` that are stored."""
+        """SHA-256 by source, for those of `sources` that are stored."""
         rows = self._all(
             "SELECT source, sha256 FROM document WHERE source IN (SELECT value FROM json_each(?))",
             (json.dumps(list(sources)),),
@@ -68,9 +68,9 @@ class Catalog(FactTables, VocabularyTables, Health):
         return {row["source"]: row["sha256"] for row in rows}
 
     def put(self, document: DocumentRecord, vectors: Mapping[str, NDArray[np.float32]], *, model: str) -> None:
-        """Store `document` in place of an earlier version of the same source, with its windows' vectors.
+        """Store `document` with its vectors, replacing an earlier version of the same source.
 
-        `vectors` holds, by text digest, those not stored yet. All of it becomes visible at once or not at all.
+        `vectors` holds, by text digest, the vectors not stored yet. Everything becomes visible at once or not at all.
         """
         with self._transaction() as db:
             db.execute("DELETE FROM document WHERE source = ?", (document.source,))
@@ -119,17 +119,17 @@ class Catalog(FactTables, VocabularyTables, Health):
             )
 
     def remove(self, sources: Iterable[str]) -> None:
-        """Forget these documents with all that was made from them, in one transaction."""
+        """Delete these documents and everything derived from them, in one transaction."""
         with self._transaction() as db:
             db.executemany("DELETE FROM document WHERE source = ?", ((s,) for s in sources))
 
     def moved(self, source: str, *, stamp: str) -> None:
-        """Record that the file was touched and its content is the same."""
+        """Record a new stamp for a file whose content is the same."""
         with storage_errors(self.home):
             self._db.execute("UPDATE document SET stamp = ? WHERE source = ?", (stamp, source))
 
     def drop_unused_vectors(self) -> int:
-        """Delete vectors that no chunk names; returns how many."""
+        """Delete vectors that no chunk uses; return how many."""
         with storage_errors(self.home):
             cursor = self._db.execute("DELETE FROM vector WHERE text_digest NOT IN (SELECT text_digest FROM embedded)")
         return cursor.rowcount
@@ -139,7 +139,7 @@ class Catalog(FactTables, VocabularyTables, Health):
     def lexical(
         self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
     ) -> list[tuple[int, float]]:
-        """Chunk ids with BM25 scores, best (highest) first. `match` is an FTS5 expression, `weights` one a column."""
+        """Chunk ids with BM25 scores, highest first, for the FTS5 expression `match` and one weight per column."""
         rows = self._all(
             f"""SELECT rowid AS id, -bm25(lexical, {", ".join(map(str, (*weights, 0.0)))}) AS score
                 FROM lexical WHERE lexical MATCH ? ORDER BY score DESC, rowid LIMIT ?""",
@@ -150,7 +150,7 @@ class Catalog(FactTables, VocabularyTables, Health):
     def lexical_rows(
         self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
     ) -> list[tuple[int, int, float]]:
-        """As `lexical`, of table rows: (chunk id, row id, score). The weights are of ROW_COLUMNS."""
+        """Like `lexical` for table rows: (chunk id, row id, score). The weights are those of ROW_COLUMNS."""
         rows = self._all(
             f"""SELECT r.chunk_id, found.id, found.score FROM (
                     SELECT rowid AS id, -bm25(lexical_row, {", ".join(map(str, (*weights, 0.0)))}) AS score
@@ -163,7 +163,7 @@ class Catalog(FactTables, VocabularyTables, Health):
     def vectors(
         self, model: str, *, targets: Collection[str] | None = None, chunks: Collection[int] | None = None
     ) -> tuple[NDArray[np.int64], Vectors]:
-        """Chunk id and vector of every window of `model` in scope, as (windows,) and (windows, dimensions)."""
+        """Chunk ids (windows,) and vectors (windows, dimensions) of all windows in scope that `model` embedded."""
         scope, names = scope_of(targets)
         if chunks is not None:
             scope += " AND c.id IN (SELECT value FROM json_each(?))"
@@ -179,11 +179,11 @@ class Catalog(FactTables, VocabularyTables, Health):
         return ids, matrix.reshape(len(rows), -1).astype(np.float32) if len(rows) else np.zeros((0, 0), np.float32)
 
     def count_windows(self) -> int:
-        """How many texts are embedded; a text that stands in several chunks counts as often."""
+        """Number of embedded windows; a text in several chunks counts once for each."""
         return int(self._all("SELECT count(*) FROM embedded")[0][0])
 
     def missing_vectors(self, model: str, digests: Collection[str]) -> set[str]:
-        """Those of `digests` that have no vector of `model` yet."""
+        """Those of `digests` for which no vector of `model` is stored."""
         rows = self._all(
             "SELECT text_digest FROM vector WHERE model = ? AND text_digest IN (SELECT value FROM json_each(?))",
             (model, json.dumps(list(digests))),
@@ -200,7 +200,7 @@ class Catalog(FactTables, VocabularyTables, Health):
         return [row["id"] for row in rows]
 
     def beside(self, key: str, *, reach: int) -> tuple[list[int], list[int]]:
-        """Up to `reach` chunks before the one that a citation names, and as many after it, nearest first."""
+        """Up to `reach` chunks before the one cited as `key`, and up to `reach` after it, nearest first."""
         rows = self._all(
             """SELECT n.id, n.ordinal - c.ordinal AS steps FROM chunk c JOIN chunk n ON n.document_id = c.document_id
                AND n.ordinal BETWEEN c.ordinal - ?2 AND c.ordinal + ?2 AND n.id != c.id
@@ -217,13 +217,13 @@ class Catalog(FactTables, VocabularyTables, Health):
         )
         return {row["id"]: row["target"] for row in rows}
 
-    # Passages and facts, each checked against the document before it is given out
+    # Passages and rows; each is checked against the document before it is returned
 
     def passages(self, chunk_ids: Sequence[int]) -> list[Passage]:
-        """The passages in the order asked.
+        """The passages with these chunk ids, in this order.
 
         Raises:
-            CitationError: a passage is not what its document holds.
+            CitationError: a passage is gone or differs from the text of its document.
         """
         trails = Trails(self.heading_path)
         rows = {
@@ -233,14 +233,14 @@ class Catalog(FactTables, VocabularyTables, Health):
             )
         }
         if gone := [i for i in chunk_ids if int(i) not in rows]:
-            raise CitationError(f"{len(gone)} passages are no longer stored", hint="ask again")
+            raise CitationError(f"{len(gone)} passages are no longer stored", hint="search again")
         return [self._passage(rows[int(i)], trails) for i in chunk_ids]
 
     def passage(self, key: str) -> Passage:
-        """The passage that a citation names.
+        """The passage cited as `key`.
 
         Raises:
-            CitationError: there is none, or it is not what its document holds.
+            CitationError: there is none, or it differs from the text of its document.
         """
         row = self._one(f"{_CHUNK} WHERE c.key = ?", (key,))
         if row is None:
@@ -250,7 +250,7 @@ class Catalog(FactTables, VocabularyTables, Health):
         return self._passage(row, Trails(self.heading_path))
 
     def rows(self, row_ids: Sequence[int]) -> list[TableRow]:
-        """The table rows in the order asked; as `passages`."""
+        """The table rows with these ids, in this order; errors as in `passages`."""
         trails = Trails(self.heading_path)
         found = self._all(f"{_ROW} WHERE r.id IN (SELECT value FROM json_each(?))", (json.dumps(list(row_ids)),))
         rows = {row["id"]: self._row(row, trails) for row in found}
@@ -261,7 +261,7 @@ class Catalog(FactTables, VocabularyTables, Health):
         return self._row(row, Trails(self.heading_path)) if row is not None else None
 
     def source_lines(self, key: str, *, around: int) -> tuple[str, list[tuple[int, str, bool]]]:
-        """Source of the document that holds chunk or fact `key`, and its lines there with `around` more on both sides.
+        """Source of the document with chunk, row or fact `key`, and its lines with `around` more on each side.
 
         Each line is (number in the file, text, whether it belongs to the passage).
         """
@@ -319,7 +319,7 @@ class Catalog(FactTables, VocabularyTables, Health):
         return {t: self._all(f"SELECT count(*) AS n FROM {t}")[0]["n"] for t in tables}
 
     def count_by_target(self) -> dict[str, int]:
-        """Number of documents of each target that has any."""
+        """Number of documents of each target that has some."""
         return {
             r["target"]: r["n"]
             for r in self._all("SELECT target, count(*) AS n FROM document GROUP BY target ORDER BY 1")

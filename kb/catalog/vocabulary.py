@@ -1,4 +1,4 @@
-"""Which words the documents of some targets hold."""
+"""Look up words and names in the documents of some targets."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from kb.catalog.words import is_identifier, match_expression, within
 
 class VocabularyTables(Database):
     def texts_with(self, phrases: Sequence[str], *, targets: Collection[str], limit: int) -> list[str]:
-        """Some passages of `targets` that have one of `phrases`, by the stems of its words."""
+        """Up to `limit` passages of `targets` that contain one of `phrases`, compared by word stems."""
         rows = self._all(
             "SELECT body FROM lexical WHERE lexical MATCH ? LIMIT ?",
             (within(targets, match_expression(list(phrases))), limit),
@@ -18,9 +18,10 @@ class VocabularyTables(Database):
         return [row["body"] for row in rows]
 
     def holds(self, word: str, *, targets: Collection[str], whole: bool) -> bool:
-        """Whether `word`, or if not `whole` a longer one that begins so, stands in documents of `targets`, in any case.
+        """Whether documents of `targets` contain `word`, or, unless `whole`, a longer word that begins with it.
 
-        Words are joined by what is no letter and no digit: `mfma` is one in `v_mfma_f32`. Reads all the text.
+        Case does not matter. Anything but letters and digits separates words: `v_mfma_f32` contains `mfma`. Slow: reads
+        all the text.
         """
         pattern = f"*[^a-z0-9]{word.lower()}{'[^a-z0-9]' if whole else ''}*"
         return bool(
@@ -32,7 +33,7 @@ class VocabularyTables(Database):
         )
 
     def names(self, beginning: str, *, targets: Collection[str]) -> set[str]:
-        """The identifiers in the documents of `targets` that begin so, as they are written and in any case."""
+        """Identifiers in the documents of `targets` that begin with `beginning` in any case, as they are written."""
         rows = self._all(
             "SELECT text FROM document WHERE target IN (SELECT value FROM json_each(?))", (json.dumps(sorted(targets)),)
         )

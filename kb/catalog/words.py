@@ -1,7 +1,7 @@
-"""Words of the lexical index. Hardware texts are searched by identifiers, whole and by part.
+"""Split text and queries into words for the lexical index. Identifiers are searchable whole and by part.
 
-FTS5 splits `v_mfma_f32_32x32x8_f16` at each underscore. The identifier column therefore also holds it as one word
-(joined: `vmfmaf3232x32x8f16`, which `MI-300X` and `MI300X` share) and its finer parts (`dwordx4` → `dword`, `x4`).
+FTS5 splits `v_mfma_f32_32x32x8_f16` at each underscore. The identifier column therefore also holds the joined form
+(`vmfmaf3232x32x8f16`; `MI-300X` and `MI300X` join to the same word) and finer parts (`dwordx4` → `dword`, `x4`).
 """
 
 import re
@@ -14,11 +14,11 @@ _STOP = """a an and any are as at be been but by can could do does doing for fro
 is it its me more my no not of on one or our should so than that the their them then there these they this to up use
 used using was we what when where which while who why will with would you your"""
 STOP_WORDS = frozenset(_STOP.split())
-"""Words that say nothing about hardware; a query does without them."""
+"""Words that say nothing about hardware; they are removed from a query."""
 
 
 def identifier_words(text: str) -> str:
-    """The identifiers of `text` as words for the identifier column: joined form and parts of each, once."""
+    """Words for the identifier column: the joined form and the parts of each identifier in `text`, each once."""
     words: dict[str, None] = {}
     for match in _IDENTIFIER.finditer(text):
         if is_identifier(name := match.group()):
@@ -27,7 +27,7 @@ def identifier_words(text: str) -> str:
 
 
 def is_identifier(word: str) -> bool:
-    """Whether `word` is more than a plain word: it has a digit next to letters, a joint, or inner capitals."""
+    """Whether `word` has letters and also a digit, a separator between its parts, or inner capitals."""
     return bool(
         re.search(r"[A-Za-z]", word)
         and (
@@ -37,7 +37,7 @@ def is_identifier(word: str) -> bool:
 
 
 def split_identifier(name: str) -> list[str]:
-    """Joined form first, then its parts: at joints, at case changes, between letters and digits (`32x32x8` stays)."""
+    """The joined form, then the parts: split at separators, case changes and letter-digit borders, except `32x32x8`."""
     joined = re.sub(r"[^A-Za-z0-9]", "", name).lower()
     pieces = [piece for piece in re.split(r"[^A-Za-z0-9]+", name) if piece]
     humps = [hump for piece in pieces for hump in _HUMP.findall(piece)]
@@ -45,7 +45,7 @@ def split_identifier(name: str) -> list[str]:
 
 
 def query_words(query: str) -> list[str]:
-    """Words to search for, in order and once: plain words without stop words, identifiers whole and by part."""
+    """Words to search for, in order, each once: plain words without stop words, identifiers whole and by part."""
     words: dict[str, None] = {}
     for match in _IDENTIFIER.finditer(query):
         name = match.group()
@@ -53,24 +53,24 @@ def query_words(query: str) -> list[str]:
             words.update(dict.fromkeys(split_identifier(name)))
         else:
             words.update(dict.fromkeys(w for w in re.split(r"[_.:\-]", name.lower()) if w not in STOP_WORDS))
-    # Other scripts have no blanks or no such identifiers; FTS5 splits them itself.
+    # Other scripts may have no spaces and have no such identifiers; FTS5 splits them itself.
     words.update(dict.fromkeys(w.lower() for w in re.findall(r"[^\W\d_]+", query) if not w.isascii()))
     return list(words)
 
 
 def match_expression(words: list[str]) -> str:
-    """An FTS5 expression that any of `words` satisfies; each is quoted, so none can be an operator."""
+    """FTS5 expression that matches any of `words`; each is quoted so that none can act as an operator."""
     return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
 
 
 def within(targets: Collection[str] | None, match: str) -> str:
-    """The expression `match`, satisfied by what belongs to one of `targets` alone; None: to any."""
+    """The FTS5 expression `match`, limited to `targets`; None: not limited."""
     if targets is None:
         return match
-    words = sorted(map(target_word, targets)) or [target_word("")]  # which no target has
+    words = sorted(map(target_word, targets)) or [target_word("")]  # no target has this word
     return f"target : ({' OR '.join(words)}) AND ({match})"
 
 
 def target_word(name: str) -> str:
-    """A target's name as one word of the lexical index; the digit at its end keeps it from being stemmed."""
+    """A target's name as one word of the lexical index; the final digit prevents stemming."""
     return re.sub(r"[^a-z0-9]", "", name) + "0"

@@ -1,1 +1,1 @@
-"""The nouns of kb as immutable values. Nothing here reads, writes or imports a heavy library."""
+"""The data types of kb, as immutable values. Nothing here does I/O or imports a heavy library."""

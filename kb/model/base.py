@@ -1,10 +1,10 @@
-"""What all nouns share, and the length of a text in tokens."""
+"""The base class of all data types, and the length of a text in tokens."""
 
 from pydantic import BaseModel, ConfigDict
 
 TOKEN_CHARACTERS = 4
-"""Characters per token wherever a budget is given in tokens: budgets are for models whose tokenizer kb
-does not have, and four is the usual rule for English technical text."""
+"""Characters per token in every token budget. kb does not have the tokenizers of the models that budgets are for;
+four is the usual rule for English technical text."""
 
 
 def tokens_of(text: str) -> int:

@@ -1,4 +1,4 @@
-"""What is known of a stored document: what it is, its headings, what was kept of its file."""
+"""Stored documents: their properties, their headings, and how much of a file was kept."""
 
 from pydantic import Field, computed_field
 
@@ -11,20 +11,20 @@ class Document(Frozen):
     """A stored document without its text."""
 
     path: str
-    """As citations show it: from the ingested folder's own name downwards."""
+    """Path as citations show it; begins with the name of the ingested folder."""
     source: str
-    """The file, or `sheet:/<path>` for what ships with kb."""
+    """The file, or `sheet:/<path>` for a document that ships with kb."""
     target: str
     title: str
     format: str
     version: str
-    """As the document states it; empty when it states none."""
+    """Version as the document states it; empty if it states none."""
     licence: str
     trust: Trust
     sha256: str
-    """Of the file's bytes when it was read."""
+    """SHA-256 of the file when it was read."""
     changed_on: str
-    """Day of the file's last change before it was read, ISO 8601 in UTC; empty when that is not known."""
+    """Day of the file's last change before it was read, ISO 8601 in UTC; empty if unknown."""
     passages: int
     facts: int
 
@@ -35,36 +35,36 @@ class Document(Frozen):
 
     @property
     def edition(self) -> str:
-        """The version it states, else the one that its citations name."""
+        """The stated version, otherwise the digest that its citations show."""
         return self.version or f"@{self.sha256[:8]}"
 
 
 class Section(Frozen):
-    """A heading and what stands below it."""
+    """A heading with the section below it."""
 
     trail: tuple[str, ...]
-    """Headings from the document's top to this one; empty for what stands before the first heading."""
+    """Headings from the document's top to this one; empty for text before the first heading."""
     level: int
-    """As the file says; levels may be skipped, so the depth in the tree is the length of the trail."""
+    """Heading level in the file. Files may skip levels, so the depth in the tree is the length of the trail."""
     line: int
-    """Of the heading in the file, of a PDF its page, counted from 1."""
+    """Line of the heading in the file, or page in a PDF, counted from 1."""
     passages: int
-    """In it and in all sections below it."""
+    """Number of passages in this section and its subsections."""
 
 
 class Holdings(Frozen):
-    """What the stored text of a document holds."""
+    """Counts of the contents of a document's stored text."""
 
     characters: int
     sections: int
     passages: int
     tables: int
     rows: int
-    """Of all tables, without their headers."""
+    """Rows of all tables, without header rows."""
     code_blocks: int
     facts: int
     warnings: tuple[str, ...]
-    """Of its reader."""
+    """Warnings of the reader."""
 
 
 class Outline(Frozen):
@@ -73,14 +73,14 @@ class Outline(Frozen):
     document: Document
     file: str
     file_exists: bool
-    """And can be read."""
+    """Whether the file exists and can be read."""
     file_same: bool
-    """Whether the file still holds what was read."""
+    """Whether the file is unchanged since it was read."""
     holds: Holdings
     sections: tuple[Section, ...]
-    """In the document's order; with a heading asked for, those with that heading and all below them."""
+    """Sections in document order; if a heading was requested, only those with that heading and their subsections."""
     passages: tuple[Passage, ...] = ()
-    """Of these sections; empty when no heading was asked for."""
+    """Passages of these sections; empty if no heading was requested."""
 
 
 class PlacedPassage(Frozen):
@@ -88,30 +88,30 @@ class PlacedPassage(Frozen):
 
     passage: Passage
     number: int
-    """Of the document's passages, counted from 1."""
+    """Position among the document's passages, counted from 1."""
     of: int
     before: tuple[Passage, ...]
-    """In the document's order, as `after`."""
+    """Passages before this one, in document order."""
     after: tuple[Passage, ...]
 
 
 class Coverage(Holdings):
-    """What was kept of a file."""
+    """How much of a file was kept."""
 
     path: str
     target: str
     format: str
     file_bytes: int
-    """Size of the file, and of those it includes, when it was read."""
+    """Total size of the file and of the files it includes, when it was read."""
     words_kept: float | None = Field(ge=0, le=1)
-    """Share of the distinct words of the file, its markup included, that stand in the stored text. None where the file
-    is gone, has changed or has no words."""
+    """Share of the file's distinct words, markup included, that are in the stored text. None if the file is gone, has
+    changed or has no words."""
     words_lacking: tuple[str, ...]
-    """The others, in the order of the alphabet."""
+    """The words that are not in the stored text, in alphabetical order."""
 
 
 class FileReport(Frozen):
-    """What ingest did with one file."""
+    """The outcome of ingesting one file."""
 
     path: str
     target: str
@@ -124,7 +124,7 @@ class FileReport(Frozen):
 
 
 class IngestReport(Frozen):
-    """What one ingest read, skipped and why."""
+    """The outcome of one ingest."""
 
     files: tuple[FileReport, ...]
     new_targets: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the judge saw of a candidate. Only the judge makes these values; nothing a candidate says becomes evidence."""
+"""The judge's evidence on a candidate. Only the judge creates these values, never from a candidate's claims."""
 
 import json
 from enum import StrEnum
@@ -12,13 +12,13 @@ from kb.model.kernels import LanguageName, digest_of
 from kb.model.target import IsaText
 
 WIN_MARGIN = 1.03
-"""A win's speed-up must exceed this at the lower end of its interval, so that noise is not sold as a win."""
+"""The lower end of a win's speed-up interval must exceed this, so that noise does not count as a win."""
 WIN_SESSIONS = 3
-"""Timing sessions, each in a fresh process, that must all show the win."""
+"""Number of timing sessions, each in a fresh process, that must all show the win."""
 
 
 MOST_OTHERS = 0.15
-"""Share of the machine that others may take while a win is timed: what competes for cores slows one side more."""
+"""Largest share of CPU time that other work may take while a win is timed: it may slow one side more than the other."""
 
 
 class Outcome(StrEnum):
@@ -28,16 +28,16 @@ class Outcome(StrEnum):
     COMPILE_ERROR = "compile_error"
     """It does not parse, compile, import or load."""
     INCOMPATIBLE_PARAMETERS = "incompatible_parameters"
-    """It takes neither the reference's parameters by name nor `load_reference`."""
+    """It neither accepts the reference's parameters by name nor has `load_reference`."""
     RAISED = "raised"
     """It raised an exception when called."""
     CRASHED = "crashed"
-    """Its process died, or did not end well."""
+    """Its process died or ended with an error."""
     TIMED_OUT = "timed_out"
     FORBIDDEN = "forbidden"
-    """It tried what the sandbox refuses."""
+    """It tried something that the sandbox forbids."""
     FORGED = "forged"
-    """Something other than an answer came over the channel to the judge."""
+    """It sent something other than an answer over the channel to the judge."""
     BAD_OUTPUT = "bad_output"
     """Wrong number, type, shape or dtype of outputs."""
     ALIASED_INPUT = "aliased_input"
@@ -47,19 +47,19 @@ class Outcome(StrEnum):
     LATE_OUTPUT = "late_output"
     """An output changed after the call had returned."""
     STALE_OUTPUT = "stale_output"
-    """Right when asked first, wrong when asked again with other values: a stored answer."""
+    """The first call was right, a later call with other values was wrong: it returned a stored answer."""
     CLOCKS_DISAGREE = "clocks_disagree"
-    """The time measured inside the worker is not the time measured outside."""
+    """The time measured inside the worker differs from the time measured outside."""
     TOO_FAST = "too_fast"
-    """Faster than the machine can move the data, as a cited fact says."""
+    """It was faster than the machine can move the data, according to a cited fact."""
     NO_KERNEL = "no_kernel"
     """A Triton candidate that launched no Triton kernel."""
     OVER_LIMIT = "over_limit"
-    """It compiles but needs more than the hardware has, as a cited fact says."""
+    """It compiles but needs more than the hardware has, according to a cited fact."""
 
 
 class Grade(StrEnum):
-    """What a pass is worth. Only `measured` can make a win."""
+    """How a candidate passed. Only a `measured` pass can be a win."""
 
     MEASURED = "measured"
     COMPILED = "compiled"
@@ -72,34 +72,34 @@ class CaseResult(Frozen):
     name: str
     outcome: Outcome
     max_error: float | None = None
-    """Largest absolute difference to the fp64 reference; None where nothing could be compared."""
+    """Largest absolute difference from the fp64 reference; None if nothing could be compared."""
     error_ratio: float | None = None
-    """Largest difference over what is allowed at that element; above 1 is incorrect."""
+    """Largest ratio of the difference to the tolerance at the same element; above 1 is incorrect."""
     detail: str = ""
 
 
 class Session(Frozen):
-    """One interleaved timing session in a fresh worker. Times of one call in microseconds, one per round."""
+    """One interleaved timing session in a fresh worker. Times are of one call, in microseconds, one per round."""
 
     baseline_us: tuple[float, ...]
     candidate_us: tuple[float, ...]
-    """By the judge's clock, outside the worker."""
+    """Times by the judge's clock, outside the worker."""
     inside_us: tuple[float, ...]
-    """By the clock inside the worker; never used but to compare."""
+    """Times by the clock inside the worker; used only for comparison with the judge's clock."""
     speedup: float
     """Median baseline time over median candidate time; above 1 is faster."""
     low: float
     high: float
     """95 % bootstrap interval of the speed-up over rounds."""
     others: float = 0.0
-    """Share of the machine's CPU time that other processes and other machines on the same host took meanwhile."""
+    """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
 
 
 class Timing(Frozen):
     baseline: str
-    """The best of `baselines_us`."""
+    """Name of the fastest of `baselines_us`."""
     baselines_us: dict[str, float]
-    """Median of each baseline tried; the best was then timed beside the candidate."""
+    """Median time of each baseline tried; the fastest was then timed together with the candidate."""
     sessions: tuple[Session, ...]
 
     @property
@@ -108,17 +108,17 @@ class Timing(Frozen):
 
     @property
     def low(self) -> float:
-        """The least favourable lower bound of all sessions."""
+        """The lowest lower bound of all sessions."""
         return min(s.low for s in self.sessions)
 
     @property
     def high(self) -> float:
-        """The most favourable upper bound of all sessions."""
+        """The highest upper bound of all sessions."""
         return max(s.high for s in self.sessions)
 
     @property
     def others(self) -> float:
-        """Of the session that others disturbed most."""
+        """The largest share that other work took in a session."""
         return max(s.others for s in self.sessions)
 
     @property
@@ -131,18 +131,18 @@ class Timing(Frozen):
 
 
 class Finding(Frozen):
-    """One property of a compiled kernel beside what the target's documents allow."""
+    """A property of a compiled kernel, compared with the limit in the target's documents."""
 
     check: str
     state: Literal["ok", "over", "warn", "unknown"]
-    """`over` refuses the candidate, `warn` does not; `unknown`: no document states the limit."""
+    """`over` refuses the candidate, `warn` does not; `unknown` means that no document states the limit."""
     message: str
     citation: str = ""
-    """Id for `kb cite`, of the fact that sets the limit."""
+    """Id, for `kb cite`, of the fact that sets the limit."""
 
 
 class KernelScreen(Frozen):
-    """A Triton kernel as compiled for the target. Nothing here is a time."""
+    """A Triton kernel compiled for the target. Nothing here is a time."""
 
     kernel: str
     isa: IsaText
@@ -152,17 +152,17 @@ class KernelScreen(Frozen):
     spills: int
     """Vector registers spilled per lane."""
     scratchpad_bytes: int
-    """Per workgroup."""
+    """Bytes of scratchpad per workgroup."""
     occupancy: int | None
-    """Wavefronts per SIMD unit or warps per SM that fit; None where a fact that it needs is not known."""
+    """Wavefronts per SIMD unit or warps per SM that fit; None if a required fact is unknown."""
     matrix_instructions: dict[str, int]
     memory_instructions: dict[str, int]
-    """Instruction (its width is in its name) to how often it stands in the code."""
+    """Number of occurrences in the code by instruction; the width is part of the name."""
     findings: tuple[Finding, ...]
 
 
 class Evidence(Frozen):
-    """The judge's whole account of one candidate on one task."""
+    """The judge's complete record of one candidate on one task."""
 
     task: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     task_digest: str
@@ -171,18 +171,18 @@ class Evidence(Frozen):
     target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     outcome: Outcome
     detail: str = ""
-    """One or a few lines: why it was refused; of what passed, how fast it could be, and what could not be done."""
+    """A few lines: why it was refused, or, if it passed, how fast it could be and which checks were not possible."""
     grade: Grade | None = None
     cases: tuple[CaseResult, ...] = ()
     timing: Timing | None = None
     screen: tuple[KernelScreen, ...] = ()
     log: str = ""
-    """The end of what the candidate printed. Data, not to be believed."""
+    """The end of the candidate's output: data, not to be trusted."""
     sandbox_level: int
     environment: dict[str, str]
-    """Versions of what compiled, ran and judged it; `machine` names the processor."""
+    """Versions of the software that compiled, ran and judged it; `machine` names the processor."""
     created: str
-    """UTC, ISO 8601."""
+    """Time in UTC, ISO 8601."""
 
     @model_validator(mode="after")
     def _a_refused_candidate_has_no_time(self) -> Self:
@@ -203,12 +203,12 @@ class Evidence(Frozen):
 
     @property
     def speedup(self) -> float | None:
-        """Against the best baseline; None where nothing was timed."""
+        """Speed-up over the best baseline; None if nothing was timed."""
         return self.timing.speedup if self.timing else None
 
     @property
     def won(self) -> bool:
-        """Whether every session, and enough of them, show it faster than the best baseline on a machine left alone."""
+        """Whether enough sessions all show it faster than the best baseline, on a machine with little other work."""
         timing = self.timing
         if timing is None or len(timing.sessions) < WIN_SESSIONS or timing.low <= WIN_MARGIN:
             return False

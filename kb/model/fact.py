@@ -12,25 +12,25 @@ class Fact(Frozen):
     target: str
     quantity: str
     value: str
-    """As written; `number` is its numeric value where it has one (a shape such as 32x32x8 has none)."""
+    """Value as written; `number` is its numeric value, if any (a shape such as 32x32x8 has none)."""
     number: float | None
     unit: str
     condition: str
-    """What makes it true: dtype, dense or sparse, per what. Empty when it holds always."""
+    """When the value holds: dtype, dense or sparse, per what. Empty if it always holds."""
     source: str
-    """Where the document says it has the number from; empty where kb read it off a text."""
+    """Source that the document names for the number; empty if kb extracted the fact from text."""
     citation: Citation
     trust: Trust = Trust.VENDOR
-    """Who says so."""
+    """Who states the fact."""
     form: Form = Form.STATED
     version: str = ""
-    """Of the document."""
+    """Version of the document."""
     quote: str = ""
-    """What the document says, word for word."""
+    """The document's exact words."""
 
     @property
     def amount(self) -> float | None:
-        """The value in whole bytes, bytes/s, FLOP/s, Hz, ...; None where it is a shape or its unit is not known."""
+        """The value in bytes, bytes/s, FLOP/s, Hz, ...; None for a shape or an unknown unit."""
         unit = unit_of(self.unit)
         return None if unit is None or self.number is None else self.number * unit.scale
 

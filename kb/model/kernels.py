@@ -1,4 +1,4 @@
-"""The nouns of kernel writing: a task, its interface, a candidate and the parameters that may be tuned."""
+"""Data types of kernel writing: a task, its interface, a candidate and its tunable parameters."""
 
 import hashlib
 import re
@@ -25,19 +25,19 @@ class Task(Frozen):
 
 
 class TensorSpec(Frozen):
-    """What a candidate may know of a tensor."""
+    """The description of a tensor that a candidate gets."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
-    """As torch prints it, without the prefix: `float32`."""
+    """Name as in torch, without the prefix: `float32`."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
 class Interface(Frozen):
-    """What goes into and comes out of a task's `Model` at the sizes its file gives."""
+    """Inputs, state and outputs of a task's `Model`, at the sizes in the task's file."""
 
     inputs: tuple[TensorSpec, ...]
     """Arguments of `forward`, in order."""
@@ -45,31 +45,31 @@ class Interface(Frozen):
     """Parameters and buffers, in the order of the reference's `state_dict`."""
     outputs: tuple[TensorSpec, ...]
     init: tuple[float, ...]
-    """The numbers among the arguments of `Model(...)`, lists flattened, in order."""
+    """Numbers among the arguments of `Model(...)`, in order, with lists flattened."""
     matrix_operations: int = 0
-    """Of matrix products, convolutions and attention in one call: a multiplication and an addition are two."""
+    """Operations in the matrix products, convolutions and attention of one call; a multiply-add counts as two."""
 
 
 LanguageName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
-"""Of a language in eval/languages/."""
+"""Name of a language in eval/languages/."""
 
 
 class Language(Frozen):
-    """What candidates are written in, as their author must know it. How they are built is the judge's business."""
+    """A language of candidates, as their author sees it. The judge knows how to build them."""
 
     name: LanguageName
     suffix: str = Field(pattern=r"^\.[a-z0-9]+$")
-    """Of a candidate's file."""
+    """Suffix of a candidate's file."""
     fences: tuple[str, ...] = Field(min_length=1)
-    """What may follow the fence of a block of code in an answer; the first is what is asked for."""
+    """Accepted tags of a fenced code block in an answer; prompts ask for the first."""
     rules: str
-    """What a candidate must be, in words that a model or a person can follow."""
+    """Rules for a candidate, in words for a model or a person."""
     tunable: str
     """Example of a line that declares a parameter; see `Parameter`."""
 
 
 class Parameter(Frozen):
-    """A constant of a kernel that may be tuned, declared on one line of its source.
+    """A tunable constant of a kernel, declared on one line of its source.
 
     C++: `constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8`. Python: `BLOCK = 1024  # tune: 256, 512, 1024`.
     """
@@ -87,7 +87,7 @@ _TUNABLE = re.compile(
 
 
 class Candidate(Frozen):
-    """A kernel that may or may not do what a task asks."""
+    """A kernel that is meant to solve a task."""
 
     language: LanguageName
     source: str
@@ -105,11 +105,11 @@ class Candidate(Frozen):
         )
 
     def with_parameters(self, values: dict[str, int]) -> "Candidate":
-        """The same kernel with other values for parameters; names it does not declare are left alone."""
+        """The same kernel with other parameter values; unknown names are ignored."""
         source = _TUNABLE.sub(lambda m: f"{m['head']}{values.get(m['name'], m['value'])}{m['tail']}", self.source)
         return Candidate(language=self.language, source=source)
 
     @property
     def template_digest(self) -> str:
-        """The same for all candidates that differ in parameters alone."""
+        """Digest that is the same for all candidates that differ only in parameter values."""
         return self.with_parameters({p.name: 0 for p in self.parameters}).digest

@@ -1,4 +1,4 @@
-"""What a probe measured on a device."""
+"""Measurements of a device by a probe."""
 
 from typing import Literal
 
@@ -7,46 +7,46 @@ from kb.model.units import unit_of
 
 
 class ProbedDevice(Frozen):
-    """What was probed."""
+    """The device that was probed."""
 
     name: str
-    """As its driver or the system calls it."""
+    """Name given by the driver or the system."""
     backend: Literal["cuda", "hip", "cpu"]
     architecture: str
-    """As compilers call it: `sm_90`, `gfx942`, `x86_64`."""
+    """Compilers' name for it: `sm_90`, `gfx942`, `x86_64`."""
     features: tuple[str, ...] = ()
-    """Of a CPU, as the system names them."""
+    """Instruction set extensions of a CPU, as the system names them."""
     software: tuple[str, ...]
-    """Names and versions of all that has a part in the numbers."""
+    """Names and versions of all software that affects the numbers."""
 
 
 class Measurement(Frozen):
-    """One number of a device, timed or as its driver reports it."""
+    """One number of a device, timed or reported by its driver."""
 
     quantity: str
     value: float
-    """In `unit`; of what was timed, the median."""
+    """Value in `unit`; for timed quantities the median."""
     unit: str
     condition: str
-    """Phrases between commas: dtype, `dense`, `matrix` or `vector`, what was run, how large."""
+    """Comma-separated phrases: dtype, `dense`, `matrix` or `vector`, what was run, its size."""
     samples: tuple[float, ...] = ()
-    """In `unit`, in the order in which they were taken; none for what a driver reports."""
+    """Timed samples in `unit`, in the order taken; none for a number from the driver."""
     how: str
 
     @property
     def amount(self) -> float:
-        """The value in whole bytes, bytes/s, FLOP/s, Hz, ..."""
+        """The value in bytes, bytes/s, FLOP/s, Hz, ..."""
         return self.value * scale_of(self.unit)
 
 
 class Findings(Frozen):
-    """What one probe found."""
+    """The results of one probe."""
 
     device: ProbedDevice
     date: str
     readings: tuple[Measurement, ...]
     missing: tuple[str, ...]
-    """What could not be measured here, and why."""
+    """Quantities that could not be measured on this device, and why."""
 
 
 def scale_of(unit: str) -> float:

@@ -1,4 +1,4 @@
-"""Citations, passages, hits and what a search gives."""
+"""Citations, passages, hits and search results."""
 
 from enum import StrEnum
 from itertools import accumulate, pairwise
@@ -13,25 +13,25 @@ class Citation(Frozen):
     """A place in one version of one document, precise enough for a person to open it."""
 
     id: str
-    """What `kb cite` takes."""
+    """Argument for `kb cite`."""
     path: str
-    """The file, from the ingested folder's own name downwards."""
+    """Path of the file; begins with the name of the ingested folder."""
     sha256: str
-    """Of the file's bytes when it was read."""
+    """SHA-256 of the file when it was read."""
     section: tuple[str, ...]
     """Headings from the document's top to the passage."""
     line_start: int
     line_end: int
-    """First and last line in the file, of a PDF its pages, counted from 1, inclusive."""
+    """First and last line in the file, or page in a PDF, counted from 1, inclusive."""
 
     @property
     def place(self) -> str:
-        """File and lines as editors take them, of a PDF as browsers do."""
+        """File and lines in the form that editors accept; for a PDF, the form that browsers accept."""
         return f"{self.path}{'#page=' if self._has_pages else ':'}{self._range}"
 
     @property
     def brief(self) -> str:
-        """Without the section."""
+        """The citation without the section."""
         return f"[{self.path}@{self.sha256[:8]} {self._lines}]"
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Citation(Frozen):
 
 
 class Passage(Frozen):
-    """A stored piece of a document, as it is shown."""
+    """A stored piece of a document."""
 
     citation: Citation
     target: str
@@ -60,13 +60,13 @@ class Passage(Frozen):
     kind: str
     """`text`, `table` or `code`."""
     lead: str
-    """Caption and header of the table this is a part of; empty otherwise."""
+    """Caption and header of the table that the passage is part of; otherwise empty."""
     text: str
     trust: Trust = Trust.VENDOR
     licence: str = ""
-    """Of the document, as it or a licence file beside it says."""
+    """Licence of the document, stated in it or in a licence file beside it."""
     about: tuple[str, ...] = ()
-    """Siblings of the target asked for that its headings speak of instead: their numbers are not the target's."""
+    """Siblings of the requested target that the headings name instead: the numbers are theirs, not the target's."""
 
     @property
     def trail(self) -> str:
@@ -80,7 +80,7 @@ class Passage(Frozen):
 
     @property
     def shown(self) -> str:
-        """Trail and body: all a reader without the document needs."""
+        """Trail and body, which is all that a reader without the document needs."""
         return "\n".join(part for part in (self.trail, self.body) if part)
 
     @property
@@ -89,19 +89,19 @@ class Passage(Frozen):
 
     @property
     def cited(self) -> str:
-        """As it stands in a prompt: below its citation, its trail, and what a reader must know before believing it."""
+        """The passage as it appears in a prompt: citation, trail and marks in one line, then the body."""
         head = " ".join((self.citation.brief, self.trail, *(f"({mark})" for mark in self.marks)))
         return f"{head}\n{self.body}"
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Who says so, where it is not the vendor, and of which sibling it speaks."""
+        """Who states it, unless it is the vendor, and the siblings it is about, if any."""
         by = () if self.trust is Trust.VENDOR else (str(self.trust),)
         return (*by, f"speaks of {', '.join(self.about)}") if self.about else by
 
 
 class TableRow(Frozen):
-    """A row of a stored table; `kb cite ID` opens it, `kb cite ID.N` names its Nth cell."""
+    """A row of a stored table; `kb cite ID` opens it, `kb cite ID.N` shows its Nth cell."""
 
     citation: Citation
     cells: tuple[tuple[str, str], ...]
@@ -112,7 +112,7 @@ class TableRow(Frozen):
         return "; ".join(map(_stated, self.cells))
 
     def cell(self, nth: str) -> str:
-        """The `nth` cell with its header, counted from 1 over those that are not empty.
+        """The `nth` non-empty cell with its header, counted from 1.
 
         Raises:
             CitationError: there is no such cell.
@@ -130,31 +130,31 @@ def _stated(cell: tuple[str, str]) -> str:
 
 
 class Why(Frozen):
-    """How a hit came to its rank. Scores are z-scores within their list; None: not in that list."""
+    """Why a hit has its rank. The scores are z-scores within their list; None if the hit is not in that list."""
 
     lexical: float | None
     dense: float | None
     phrasings: int
-    """How many of the phrasings found it."""
+    """Number of phrasings that found it."""
 
 
 class Hit(Frozen):
-    """A passage with its score; higher is better, comparable within one search only."""
+    """A passage with its score. Higher is better; scores are comparable only within one search."""
 
     passage: Passage
     score: float
     why: Why
     rows: tuple[TableRow, ...] = ()
-    """Rows of its tables that answer on their own, best first."""
+    """Matching rows of its table, best first."""
     before: tuple[Passage, ...] = ()
     after: tuple[Passage, ...] = ()
-    """What stands around the first hits in their documents, in document order."""
+    """Neighbouring passages of the first hits, in document order."""
     also_in: tuple[Citation, ...] = ()
-    """Where else the same stands, word for word or nearly so, without a number of its own."""
+    """Other places with the same or nearly the same text and no different number."""
 
     @property
     def shown(self) -> str:
-        """The passage with what stands around it; headings and the header of a table are not repeated."""
+        """The passage with its neighbours; headings and table headers are not repeated."""
         passages = (*self.before, self.passage, *self.after)
         parts = [passages[0].shown]
         for previous, p in pairwise(passages):
@@ -173,8 +173,8 @@ class Status(StrEnum):
 
 
 class SearchResult(Frozen):
-    """Hits, best first, and in `notes` what to know of them. `insufficient`: the documents in scope do not say, as the
-    notes explain."""
+    """Hits, best first, with `notes` about them. `insufficient`: the documents in scope have no answer; the notes say
+    why."""
 
     status: Status
     hits: tuple[Hit, ...]
@@ -193,7 +193,7 @@ class Context(Frozen):
     status: Status
     passages: tuple[Passage, ...]
     left_out: tuple[Citation, ...]
-    """What ranked high enough but did not fit or said nothing new."""
+    """Passages that ranked high enough but did not fit or added nothing new."""
     tokens: int
     budget_tokens: int
     notes: tuple[str, ...] = ()
@@ -204,14 +204,14 @@ class Context(Frozen):
 
 
 class CitedPlace(Frozen):
-    """The place a citation names, with the lines around it, as the document stood when it was read."""
+    """A cited place with the lines around it, as the document was when it was read."""
 
     citation: Citation
     file: str
     lines: tuple[tuple[int, str, bool], ...]
     """Line number in the file, text, and whether it belongs to the cited passage."""
     cell: str = ""
-    """The cell of a table's row that was asked for, with its header."""
+    """The requested cell of a table row, with its header."""
     file_exists: bool
     file_same: bool
-    """Whether the file still holds what was read."""
+    """Whether the file is unchanged since it was read."""

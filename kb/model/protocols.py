@@ -1,4 +1,4 @@
-"""The seams between the packages: what one may ask of another without importing it."""
+"""Protocols between the packages, so that they need not import each other."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,18 +19,18 @@ Vectors = NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """Turns text into unit vectors. Documents and queries may be embedded differently."""
+    """Turns text into unit vectors; may embed documents and queries differently."""
 
     @property
     def fingerprint(self) -> str:
-        """Names weights, backend and precision; vectors of two fingerprints are never compared."""
+        """Identifies weights, backend and precision. Vectors with different fingerprints are never compared."""
 
     @property
     def max_tokens(self) -> int:
-        """Longest document text in tokens, prompt and special tokens already taken off."""
+        """Maximum length of a document text in tokens, not counting prompt and special tokens."""
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Character span (start, end) of each token of `text`, in order; special tokens left out."""
+        """Character span (start, end) of each token of `text`, in order, without special tokens."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
 
@@ -43,11 +43,11 @@ class Attempt(Frozen):
     candidate: Candidate
     evidence: Evidence
     note: str = ""
-    """What the synthesizer said it does."""
+    """The synthesizer's description of it."""
 
 
 class Request(Frozen):
-    """All that a synthesizer may know when it proposes the next candidate."""
+    """Everything a synthesizer gets to propose the next candidate."""
 
     task: Task
     interface: Interface
@@ -59,21 +59,21 @@ class Request(Frozen):
     skills: tuple[Skill, ...] = ()
     """Best first."""
     attempts: tuple[Attempt, ...] = ()
-    """In the order they were made."""
+    """Attempts in the order in which they were made."""
     budget_tokens: int = Field(default=16_000, gt=0)
-    """Of the prompt."""
+    """Maximum length of the prompt."""
     seed: int = 0
 
 
 class Proposal(Frozen):
-    """What a synthesizer answers."""
+    """The answer of a synthesizer."""
 
     candidate: Candidate
     note: str = ""
-    """One line: what it is, or what it changes."""
+    """One line that says what the candidate is or what it changes."""
     skills_used: tuple[str, ...] = ()
     usage: dict[str, int] = Field(default_factory=dict)
-    """Tokens paid for, by kind."""
+    """Tokens used, by kind."""
 
 
 class Synthesizer(Protocol):
@@ -82,10 +82,10 @@ class Synthesizer(Protocol):
     name: str
 
     def propose(self, request: Request) -> Proposal | None:
-        """The next candidate; None when there is nothing left to try.
+        """The next candidate; None if there is nothing left to try.
 
         Raises:
-            SynthesisError: nothing usable came, and trying again at once would not help.
+            SynthesisError: there was no usable answer, and an immediate retry would not help.
         """
 
 
@@ -93,7 +93,7 @@ class Judge(Protocol):
     """Decides on candidates for one task and target."""
 
     interface: Interface
-    """Of the task."""
+    """Interface of the task."""
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError when the judge, not the candidate, is at fault."""

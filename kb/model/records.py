@@ -1,4 +1,4 @@
-"""What ingest hands to the catalog. Spans are (start, end) in characters of the document's text."""
+"""Records that ingest passes to the catalog. Spans are (start, end) in characters of the document's text."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,33 +7,33 @@ from enum import StrEnum
 
 
 class Trust(StrEnum):
-    """How far a document is believed."""
+    """How far a document is trusted."""
 
     MEASURED = "measured"
     """kb measured it on a device."""
     VENDOR = "vendor"
-    """Who makes the chip says so."""
+    """The maker of the chip states it."""
     COMMUNITY = "community"
-    """Others say so; shown as such."""
+    """Others state it; shown with this mark."""
     UNTRUSTED = "untrusted"
-    """Found by a search and shown as such; never a fact, never in a prompt that kb writes."""
+    """Found only by search and shown with this mark; never a source of facts, never in a prompt that kb writes."""
 
 
 class Form(StrEnum):
-    """How a document says a fact."""
+    """How a document states a fact."""
 
     STATED = "stated"
-    """In a table whose header says that it holds facts."""
+    """In a table in kb's format for facts."""
     TABLE = "table"
-    """In another table, read by kb."""
+    """In any other table; extracted by kb."""
     SENTENCE = "sentence"
-    """In running text or a list, or in a table of which kb did not understand all; read by kb."""
+    """In prose, a list, or a table that kb understood only in part; extracted by kb."""
     PROPOSED = "proposed"
-    """Pointed at by a model; the number stands in the text."""
+    """Proposed by a model; the number is in the text."""
 
 
 def text_digest(*parts: str) -> str:
-    """128 bits over `parts`, which cannot run into each other."""
+    """128-bit digest of `parts`, with a separator so that ('ab', 'c') differs from ('a', 'bc')."""
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
 
 
@@ -56,9 +56,9 @@ class RowRecord:
     start: int
     end: int
     statement: str
-    """What is searched of it: caption, and each cell with its header."""
+    """Text for the lexical index: caption, and each cell with its header."""
     cells: tuple[tuple[str, int, int], ...]
-    """Header and span of each cell that is not empty; the span counts from the row's start."""
+    """Header, start and end of each non-empty cell, counted from the row's start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class ChunkRecord:
     heading: str
     """Heading path as text, for the lexical index."""
     body: str
-    """What is searched of it: lead and text, of a fact's row the statement alone."""
+    """Text for the lexical index: lead and text; for a fact's row only the statement."""
     windows: tuple[str, ...]
-    """What is embedded: the body below its breadcrumb, in as many windows as the model needs."""
+    """Texts to embed: the body below its breadcrumb, split into as many windows as the model needs."""
     rows: tuple[RowRecord, ...] = ()
-    """Of the tables in it."""
+    """Rows of the tables in the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class FactRecord:
 
 @dataclass(frozen=True, slots=True)
 class DocumentState:
-    """What is known of a stored document without reading its text."""
+    """State of a stored document, without its text."""
 
     id: int
     source: str
@@ -135,7 +135,7 @@ class DocumentRecord:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A published vector index: which rows of the catalog it was made from."""
+    """A published vector index, and the catalog revision it was built from."""
 
     name: str
     revision: int

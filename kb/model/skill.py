@@ -1,4 +1,4 @@
-"""A skill: a kernel that worked, or that may work, with what is known of it."""
+"""A skill: a kernel that worked or may work, with its description and evidence."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -9,14 +9,14 @@ from kb.model.kernels import Candidate
 
 
 class SkillStanding(StrEnum):
-    """What a skill is worth, read off its evidence and never typed in."""
+    """How well a skill is proven, computed from its evidence and never written by hand."""
 
     VERIFIED = "verified"
-    """The judge measured a win of this very code."""
+    """The judge measured a win of exactly this code."""
     SCREENED = "screened"
-    """It passed and was not timed, or was timed and did not win."""
+    """It passed, but was not timed or did not win."""
     HYPOTHESIS = "hypothesis"
-    """No evidence for this code."""
+    """There is no evidence that this code passes."""
 
 
 class Skill(Frozen):
@@ -25,15 +25,15 @@ class Skill(Frozen):
     name: str
     description: str
     body: str
-    """Markdown below the front matter: what, when, when not, why, what failed."""
+    """Markdown below the front matter: what it is, when to use it, when not, why it is fast, what failed."""
     target: str
     """The target it was written for; `any` for a template."""
     candidate: Candidate
     suffix: str
-    """Of the kernel's file."""
+    """Suffix of the kernel's file."""
     evidence: tuple[Evidence, ...] = ()
     folder: Path | None = None
-    """Where it lies; None before it is published."""
+    """Its directory; None before it is published."""
 
     @property
     def standing(self) -> SkillStanding:
@@ -44,6 +44,6 @@ class Skill(Frozen):
 
     @property
     def best(self) -> Evidence | None:
-        """Its fastest measured win; None when there is none."""
+        """Its fastest measured win; None if there is none."""
         wins = [e for e in self.evidence if e.won and e.candidate_digest == self.candidate.digest]
         return max(wins, key=lambda e: e.speedup or 0.0, default=None)

@@ -1,4 +1,4 @@
-"""A chip or a family of chips, and what compilers call it."""
+"""A chip or a family of chips, and its name for compilers."""
 
 from dataclasses import dataclass
 from typing import Annotated, Self
@@ -8,12 +8,12 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 from kb.model.base import Frozen
 
 CPU = "cpu"
-"""Backend of the system's own compiler; all others are named as Triton names them (`cuda`, `hip`)."""
+"""Backend of the system's compiler. The other backends have Triton's names (`cuda`, `hip`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Isa:
-    """What a compiler calls a target. Written `hip gfx942 64`, `cuda 90 32` or `cpu x86_64`."""
+    """A target as compilers name it. Written `hip gfx942 64`, `cuda 90 32` or `cpu x86_64`."""
 
     backend: str
     architecture: str
@@ -22,7 +22,7 @@ class Isa:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError when `text` is not backend, architecture and, unless for a CPU, the number of lanes."""
+        """Raises ValueError if `text` is not a backend, an architecture and, except for a CPU, a number of lanes."""
         match text.split():
             case [backend, architecture] if backend == CPU:
                 return cls(backend, architecture)
@@ -41,7 +41,7 @@ class Isa:
 IsaText = Annotated[
     Isa, BeforeValidator(lambda isa: Isa.parse(isa) if isinstance(isa, str) else isa), PlainSerializer(str)
 ]
-"""An `Isa` that files and JSON hold as text."""
+"""An `Isa` that is stored as text in files and JSON."""
 
 
 class Target(Frozen):
@@ -49,8 +49,8 @@ class Target(Frozen):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     parent: str | None
-    """None for the root `any` alone."""
+    """None only for the root `any`."""
     title: str = ""
     aliases: tuple[str, ...] = ()
     isa: IsaText | None = None
-    """Descendants inherit it. None: kb knows no compiler for it, unless an ancestor has one."""
+    """Inherited by descendants. None: inherited from an ancestor, or kb knows no compiler for the target."""

@@ -1,4 +1,4 @@
-"""Units as documents write them: what they count, and how many of it one is."""
+"""Parse units as documents write them into a kind and a scale."""
 
 import re
 from functools import cache
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 class Unit(NamedTuple):
     kind: str
-    """What is counted: `byte`, `byte/s`, `FLOP/s`, `Hz`, `1` ... Bits are counted in bytes."""
+    """The base unit: `byte`, `byte/s`, `FLOP/s`, `Hz`, `1`, ... Bits are converted to bytes."""
     scale: float
-    """How many of `kind` it is."""
+    """Number of base units in one of this unit."""
 
 
 PIECES = ("1", "lane", "thread")
-"""Kinds of what is counted one by one: no fraction of it is sensible, and one can stand for another."""
+"""Kinds that count whole things: fractions make no sense, and documents use the kinds interchangeably."""
 
 _THINGS = {
     "byte": r"B|[Bb]ytes?|字节",
@@ -28,7 +28,7 @@ _THINGS = {
     "1": "1?",
 }
 _WORTH = {"bit": ("byte", 1 / 8), "MAC": ("FLOP", 2.0)}
-"""What is counted in something else: a multiplication with its addition is two operations."""
+"""Units that are converted to another kind: a multiply-add is two operations."""
 _RATES = {
     "/s": r"\s*/\s*s(?:ec(?:ond)?)?|ps|\s+per\s+sec(?:ond)?",
     "/clock": r"\s*/\s*(?:clock|clk|cyc(?:le)?|CLOCK|Clock)|\s+per\s+(?:clock|cycle)(?:\s+cycle)?|\s+each\s+cycle",
@@ -37,7 +37,7 @@ _SPELT_OUT = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P"}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
 _DECIMAL = {"n": -3, "u": -2, "µ": -2, "m": -1, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _ON_CHIP = {"k", "K", "M"}
-"""Before bytes these are binary: sizes of memories on a chip are powers of two however they are printed."""
+"""Prefixes that are binary before bytes: on-chip memory sizes are powers of two, however they are printed."""
 
 WRITTEN = (
     rf"(?:[KMGT]i|[kKMGTPE]|[gmtp](?=flop)|(?i:{'|'.join(_SPELT_OUT)}))?"
@@ -47,7 +47,7 @@ WRITTEN = (
     r"|\s+per\s+(?:sec(?:ond)?|clock(?:\s+cycle)?|cycle)\b|\s+each\s+cycle\b)?"
     r"|[kKMGT]?[Hh]z|k?W(?:atts?)?\b"
 )
-"""A pattern for units that tell what a number counts, for finding them in texts."""
+"""Pattern that finds units in text, without those too ambiguous to identify a quantity."""
 
 _UNIT = re.compile(
     rf"(?P<prefix>{'|'.join((*_BINARY, *_DECIMAL))})?"
@@ -59,14 +59,14 @@ _SPELT = re.compile(rf"^(?i:{'|'.join(_SPELT_OUT)})(?=\w)|^[gmtp](?=flop)")
 
 @cache
 def unit_of(text: str) -> Unit | None:
-    """What `text` counts; None where it is no unit that kb knows. A shape has none."""
+    """The unit that `text` names; None if kb does not know it. A shape has no unit."""
     match = _UNIT.fullmatch(_SPELT.sub(lambda m: _SPELT_OUT.get(m.group().lower(), m.group().upper()), text.strip()))
     if match is None:
         return None
     thing = next(name for i, name in enumerate(_THINGS) if match[f"t{i}"] is not None)
     rate = next((name for i, name in enumerate(_RATES) if match[f"r{i}"] is not None), "")
     if thing in ("FLOP", "MAC") and not rate:
-        rate = "/s"  # TFLOPS and TOPS are rates by their own name
+        rate = "/s"  # TFLOPS and TOPS mean rates
     if thing in PIECES and (match["prefix"] or rate):
         return None
     scale = _scale(match["prefix"] or "", binary_k=thing == "byte" and not rate)

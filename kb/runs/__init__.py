@@ -1,1 +1,1 @@
-"""Optimisation runs: their journal on disk and the loop that drives one."""
+"""Optimisation runs: the journal on disk and the loop that drives a run."""

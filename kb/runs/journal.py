@@ -1,7 +1,7 @@
-"""Runs on disk: `runs/<id>/` holds what one optimisation session did, as an append-only journal.
+"""Runs on disk: `runs/<id>/` holds an append-only journal of one optimisation session.
 
-Every effect is one line, written and synced when it is complete, so that after a kill a run goes on where it was:
-what the journal holds is neither asked, judged nor paid for again. A torn last line is an effect that did not happen.
+Every completed step is one line, written and synced at once, so that a killed run resumes where it stopped: nothing in
+the journal is requested, judged or paid for again. An incomplete last line counts as a step that did not happen.
 """
 
 import json
@@ -29,11 +29,11 @@ from kb.storage import sync_folders, write_synced, write_whole
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
 NAME_CHARACTERS = 100
-"""Of a task, in the name of a run: file systems take no more than 255."""
+"""Maximum length of the task's name in the name of a run: file systems allow 255 characters in all."""
 
 
 class SynthesizerKind(StrEnum):
-    """Which synthesizer a run has."""
+    """The kind of synthesizer that drives a run."""
 
     TUNE = "tune"
     ANTHROPIC = "anthropic"
@@ -42,50 +42,51 @@ class SynthesizerKind(StrEnum):
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Raises RunError when there is no such synthesizer."""
+        """Raises RunError if there is no such synthesizer."""
         if name not in set(cls):
             raise RunError(f"unknown synthesizer {name!r}", hint=f"known: {', '.join(cls)}")
         return cls(name)
 
 
 class Plan(Frozen):
-    """What a run is for and may spend; fixed when it starts."""
+    """The goal and the limits of a run, fixed when it starts."""
 
     task: Task
     target: str
     language: LanguageName
     synthesizer: SynthesizerKind
     model: str = ""
-    """The language model, where one is asked."""
+    """Name of the language model, if the synthesizer uses one."""
     evaluations: int = Field(gt=0)
-    """Most candidates to judge."""
+    """Maximum number of candidates to judge."""
     seed: int = 0
     control: bool = False
-    """Whether it uses no skill that has evidence and writes none: what skills are worth shows beside such a run."""
+    """Whether it is a control run, which uses no skills with evidence and publishes none: a comparison with it shows
+    what skills are worth."""
     created: str = ""
-    """UTC, ISO 8601."""
+    """Time in UTC, ISO 8601."""
 
 
 class JournalEntry(Frozen):
-    """One thing that happened."""
+    """One event of a run."""
 
     kind: Literal["proposed", "judged", "published", "ended"]
     step: int
-    """Number of the candidate it is about, counted from 1."""
+    """Number of the candidate, counted from 1."""
     proposal: Proposal | None = None
     evidence: Evidence | None = None
     text: str = ""
-    """Name of the skill that was published, or why the run ended."""
+    """Name of the published skill, or the reason why the run ended."""
 
 
 class Run:
-    """One run. Reading needs nothing; appending needs `held`."""
+    """One run. Append only inside `held`; reading needs no lock."""
 
     def __init__(self, folder: Path) -> None:
         """Read a run.
 
         Raises:
-            RunError: the folder holds no run, or its journal is damaged before its last line.
+            RunError: the folder is not a run, or its journal is damaged before the last line.
         """
         self.folder = folder
         self._load()
@@ -107,7 +108,7 @@ class Run:
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """Candidates that were judged, in order."""
+        """Judged candidates, in order."""
         proposals = {e.step: e.proposal for e in self.entries if e.kind == "proposed"}
         return tuple(
             Attempt(candidate=proposal.candidate, evidence=entry.evidence, note=proposal.note)
@@ -117,34 +118,34 @@ class Run:
 
     @property
     def step(self) -> int:
-        """Number of the candidate that is under way or next."""
+        """Number of the current or next candidate."""
         return 1 + sum(e.kind == "judged" for e in self.entries)
 
     @property
     def pending(self) -> Proposal | None:
-        """What was proposed and not judged yet."""
+        """The proposal that is not judged yet; None if there is none."""
         proposed = [e.proposal for e in self.entries if e.kind == "proposed" and e.step == self.step]
         return proposed[-1] if proposed else None
 
     @property
     def published(self) -> tuple[str, ...]:
-        """Names of the skills it gave."""
+        """Names of the skills that the run published."""
         return tuple(e.text for e in self.entries if e.kind == "published")
 
     @property
     def ended(self) -> str:
-        """Why it ended; empty while it has not."""
+        """Why the run ended; empty if it has not."""
         return next((e.text for e in self.entries if e.kind == "ended"), "")
 
     @property
     def best(self) -> Attempt | None:
-        """The fastest of those that won, else of those that passed; None when none did."""
+        """The fastest candidate that won, otherwise the fastest that passed; None if none passed."""
         passed = [a for a in self.attempts if a.evidence.passed]
         return max(passed, key=lambda a: (a.evidence.won, a.evidence.speedup or 0.0), default=None)
 
     @property
     def usage(self) -> dict[str, int]:
-        """Tokens paid for, by kind."""
+        """Tokens used, by kind."""
         total: dict[str, int] = {}
         for proposal in (e.proposal for e in self.entries if e.proposal):
             for kind, tokens in proposal.usage.items():
@@ -153,7 +154,7 @@ class Run:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes from going on with this run; drop what a kill left unfinished.
+        """Keep other processes from continuing this run, and remove an incomplete last line of the journal.
 
         Raises:
             RunError: another process holds it, or its journal is damaged.
@@ -163,7 +164,7 @@ class Run:
             try:
                 lock.acquire()
             except Timeout:
-                raise RunError(f"run {self.id} is in another process's hands", hint="wait for it to end") from None
+                raise RunError(f"run {self.id} is in use by another process", hint="wait for it to end") from None
         try:
             self._load()
             journal = self.folder / JOURNAL
@@ -176,7 +177,7 @@ class Run:
     def must_be_open(self) -> None:
         """Raises RunError when it is over."""
         if self.ended:
-            raise RunError(f"run {self.id} is over: {self.ended}", hint="start another one")
+            raise RunError(f"run {self.id} is over: {self.ended}", hint="start another run")
 
     def must_be_by_hand(self) -> None:
         """Raises RunError when it is over, or its candidates do not come from a person or an agent."""
@@ -184,7 +185,7 @@ class Run:
         if self.plan.synthesizer is not SynthesizerKind.EXTERNAL:
             raise RunError(
                 f"run {self.id} is driven by {self.plan.synthesizer}, not by hand",
-                hint="`kb runs resume` goes on with it",
+                hint="`kb runs resume` continues it",
             )
 
     def must_take(self, candidate: Candidate) -> None:
@@ -193,20 +194,20 @@ class Run:
         if candidate.language != self.plan.language:
             raise CandidateError(
                 f"this candidate is in {candidate.language}, the run is in {self.plan.language}",
-                hint=f"hand in a {self.plan.language} kernel, or start a run with --language {candidate.language}",
+                hint=f"submit a {self.plan.language} kernel, or start a run with --language {candidate.language}",
             )
 
     def append(self, entry: JournalEntry) -> None:
-        """Add to the journal; on return it is on the disk."""
+        """Append an entry to the journal and sync it to disk."""
         with storage_errors(self.folder), (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
-            # Not model_dump_json, which writes infinity as null and refuses half a surrogate pair.
+            # model_dump_json would write infinity as null and refuse a lone surrogate.
             file.write(json.dumps(entry.model_dump(mode="json", exclude_defaults=True)) + "\n")
             file.flush()
             os.fsync(file.fileno())
         self.entries = [*self.entries, entry]
 
     def write(self, name: str, text: str) -> Path:
-        """A file beside the journal for people to read: a prompt, a candidate. Not part of the truth."""
+        """Write a prompt or a candidate beside the journal for people to read; kb never reads it."""
         path = self.folder / name
         with storage_errors(self.folder):
             write_whole(path, text)
@@ -220,12 +221,12 @@ class Runs:
         self._folder = home / "runs"
 
     def __iter__(self) -> Iterator[Run]:
-        """Those that can be read, oldest first."""
+        """The readable runs, oldest first."""
         runs = [run for _, run in self._read() if isinstance(run, Run)]
         return iter(sorted(runs, key=lambda run: (run.plan.created, run.id)))
 
     def problems(self) -> list[tuple[Path, RunError]]:
-        """The folders that cannot be read, and why."""
+        """The unreadable folders, and why."""
         return [(folder, error) for folder, error in self._read() if isinstance(error, RunError)]
 
     def _read(self) -> Iterator[tuple[Path, Run | RunError]]:
@@ -240,20 +241,20 @@ class Runs:
         return sorted(folder for folder in found if not folder.name.startswith("."))
 
     def get(self, run_id: str) -> Run:
-        """The run of that id, or of an unambiguous beginning or end of it.
+        """The run with this id, or whose id alone begins or ends with `run_id`.
 
         Raises:
-            RunError: there is none, or more than one.
+            RunError: no run matches, or several do.
         """
         names = [folder.name for folder in self._folders()]
         found = [n for n in names if n == run_id] or [n for n in names if n.startswith(run_id) or n.endswith(run_id)]
         if len(found) != 1:
             many = f"{len(found)} runs match {run_id!r}" if found else f"there is no run {run_id!r}"
-            raise RunError(many, hint="`kb runs list` shows all")
+            raise RunError(many, hint="`kb runs list` shows all runs")
         return Run(self._folder / found[0])
 
     def start(self, plan: Plan) -> Run:
-        """A new run, complete from the moment it can be seen."""
+        """Start a new run. Its folder appears only when it is complete."""
         now = datetime.now(UTC)
         plan = plan.model_copy(update={"created": now.isoformat(timespec="seconds")})
         name = f"{plan.task.name[:NAME_CHARACTERS]}-{plan.target}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -277,6 +278,6 @@ def _unreadable(folder: Path, why: str) -> RunError:
 
 
 def _entries(journal: Path) -> list[JournalEntry]:
-    """All complete lines."""
+    """The entries of all complete lines."""
     text = journal.read_bytes()
     return [JournalEntry.model_validate(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]

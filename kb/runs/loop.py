@@ -1,4 +1,4 @@
-"""One run: retrieve → propose → judge → diagnose, again and again; what won is written back as a skill."""
+"""The loop of one run: retrieve → propose → judge → diagnose, repeated. A win is published as a skill."""
 
 import re
 import time
@@ -20,29 +20,29 @@ from synth.prompts.prompt import Prompt, build_prompt
 SKILLS_CONSIDERED = 8
 SPENT = "all evaluations are spent"
 FIRST_PHRASES = ("tuning guidance for kernels", "memory hierarchy, coalesced wide loads, occupancy")
-"""What the manuals are asked when there is no diagnosis to ask with: at first, and when the last one names no cause."""
+"""Phrasings for searching the documents if there is no diagnosis: at the start, or if the last one names no cause."""
 
 Tell = Callable[[int, Attempt], None]
-"""Is told of each judged candidate and its number."""
+"""Called with each judged candidate and its number."""
 
 Teller = Callable[[Run], Tell]
-"""Is given a run when it starts or goes on."""
+"""Called with a run when it starts or resumes."""
 
 Brief = Callable[[Sequence[str]], tuple[list[Fact], list[Passage]]]
-"""Phrasings → what the target's documents say: facts, and passages best first."""
+"""Takes phrasings; returns facts of the target and passages from its documents, best first."""
 
 
 def say_nothing(step: int, attempt: Attempt) -> None:
-    """For who does not want to be told."""
+    """The `Tell` that does nothing."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """What a run works with."""
+    """A run with everything it needs to continue."""
 
     run: Run
     language: Language
-    """Of the run's plan."""
+    """Language of the run's plan."""
     skillbook: Skillbook
     scope: frozenset[str]
     """Targets whose skills may be used."""
@@ -50,13 +50,13 @@ class Loop:
     tell: Tell
 
     def optimize(self, synthesizer: Synthesizer, judge: Judge, *, minutes: float | None = None) -> None:
-        """Go on until the evaluations are spent, the synthesizer has nothing left, or the time is up.
+        """Continue until the evaluations are spent, the synthesizer has nothing left to try, or the time is up.
 
-        After the time is up, a kill, or an error of synthesizer or judge, the same call goes on where this one stopped.
+        After a timeout, a kill, or an error of synthesizer or judge, the same call continues where this one stopped.
 
         Raises:
             RunError: the run is over, or another process holds it.
-            SynthesisError: the synthesizer cannot give a candidate.
+            SynthesisError: the synthesizer failed to propose a candidate.
             JudgeError: the judge is at fault.
         """
         deadline = time.monotonic() + minutes * 60 if minutes is not None else None
@@ -70,7 +70,7 @@ class Loop:
                 self._end(reason)
 
     def _search(self, synthesizer: Synthesizer, judge: Judge, deadline: float | None) -> str:
-        """Why there is nothing more to do; empty when only the time is up."""
+        """Returns why the run is finished; empty if only the time is up."""
         while self.run.step <= self.run.plan.evaluations:
             if deadline is not None and time.monotonic() > deadline:
                 return ""
@@ -81,10 +81,10 @@ class Loop:
         return SPENT
 
     def prompt(self, interface: Interface) -> Prompt:
-        """What to ask for next; also written to the run's folder.
+        """The next prompt, which is also written to the run's folder.
 
         Raises:
-            RunError: the run is over, held by another process, or not answered by hand.
+            RunError: the run is over, held by another process, or not driven by hand.
             SynthesisError: the prompt does not fit its budget.
         """
         with self.run.held():
@@ -94,12 +94,12 @@ class Loop:
         return prompt
 
     def submit(self, candidate: Candidate, judge: Judge, *, note: str = "") -> Evidence:
-        """Judge a candidate that somebody hands in, and write it back if it is the run's best and wins.
+        """Judge a submitted candidate, and publish it as a skill if it is the run's best and wins.
 
-        One that was handed in and never judged, because of a kill or a fault of the judge, makes room for this one.
+        It replaces an earlier submission that was never judged because of a kill or a fault of the judge.
 
         Raises:
-            RunError: the run is over, held or not answered by hand, or this candidate was judged in it already.
+            RunError: the run is over, held or not driven by hand, or it has already judged this candidate.
             CandidateError: it is in another language than the run.
             JudgeError: the judge is at fault.
         """
@@ -110,7 +110,7 @@ class Loop:
             for step, attempt in enumerate(self.run.attempts, start=1):
                 if attempt.candidate.digest == candidate.digest:
                     raise RunError(
-                        f"this candidate was judged already, as number {step}: {attempt.evidence.outcome}",
+                        f"this candidate was already judged, as number {step}: {attempt.evidence.outcome}",
                         hint="change it and submit it again",
                     )
             evidence = self._judge(Proposal(candidate=candidate, note=note), judge)
@@ -120,7 +120,7 @@ class Loop:
         return evidence
 
     def request(self, interface: Interface) -> Request:
-        """All that is known before the next candidate."""
+        """The synthesizer's request for the next candidate."""
         plan, attempts = self.run.plan, self.run.attempts
         diagnosis = search_phrases(attempts[-1].evidence) if attempts else ()
         facts, passages = self.brief([task_words(plan.task), *(diagnosis or FIRST_PHRASES)])
@@ -146,7 +146,7 @@ class Loop:
             self.run.must_be_open()
 
     def _judge(self, proposal: Proposal, judge: Judge) -> Evidence:
-        """The verdict on a proposal; that of an earlier attempt where it is the same candidate."""
+        """Judge a proposal and record the verdict; an identical earlier candidate's verdict is reused."""
         step, candidate = self.run.step, proposal.candidate
         if self.run.pending != proposal:
             self.run.write(f"candidates/{step:03d}{self.language.suffix}", candidate.source)
@@ -161,7 +161,7 @@ class Loop:
         self.run.append(JournalEntry(kind="ended", step=self.run.step, text=reason))
 
     def _write_back(self, interface: Interface) -> None:
-        """Publish the run's best if it won and is not published yet."""
+        """Publish the run's best candidate if it won and is not published yet."""
         attempts, best = self.run.attempts, self.run.best
         if self.run.plan.control or best is None or not best.evidence.won:
             return
@@ -180,14 +180,14 @@ class Loop:
             self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
 
     def _parent(self, candidate: Candidate) -> Skill | None:
-        """The skill that holds this kernel, perhaps with other parameters; the shortest name where there are more."""
+        """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""
         skills = self.skillbook.skills(scope=self.scope, language=candidate.language)
         same = [skill for skill in skills if skill.candidate.template_digest == candidate.template_digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
 
 
 def task_words(task: Task) -> str:
-    """A task's name and the first line of its first docstring: what it is about, in words."""
+    """Search words for a task: its name and the first line of its first docstring."""
     docstring = re.search(r'"""\s*(.+)', task.source)
     words = docstring[1].strip('"') if docstring else ""
     return f"{task.name.replace('-', ' ')} {words}".strip()

@@ -1,4 +1,4 @@
-"""A skill as files in the open Agent Skills form ⇄ `Skill`."""
+"""Convert between a `Skill` and its files in the open Agent Skills format."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def _hyphens(field: str) -> str:
 
 
 class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
-    """What kb keeps in the one field that the specification leaves open."""
+    """kb's entries in `metadata`, the one field that the specification leaves open."""
 
     __pydantic_extra__: dict[str, str]
     kb_schema: Literal["1"]
@@ -37,7 +37,7 @@ class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
 
 
 class FrontMatter(Frozen, alias_generator=_hyphens):
-    """All fields and limits of the Agent Skills specification."""
+    """The fields and limits of the Agent Skills specification."""
 
     name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)
     description: str = Field(pattern=r"\S", max_length=1024)
@@ -48,10 +48,10 @@ class FrontMatter(Frozen, alias_generator=_hyphens):
 
 
 def load_skill(folder: Path) -> Skill:
-    """The skill in a directory, with its evidence in the order it was made.
+    """The skill in a directory, with its evidence in order of creation.
 
     Raises:
-        SkillError: it is malformed; the message names all that is wrong.
+        SkillError: it is malformed; the message lists every problem.
     """
     files = {}
     try:
@@ -65,32 +65,32 @@ def load_skill(folder: Path) -> Skill:
 
 
 def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
-    """The skill that `files`, by their paths in `folder`, make up."""
+    """The skill made of `files`, which maps paths in `folder` to contents; errors as in `load_skill`."""
     problems: list[str] = []
     front, candidate, evidence = None, None, []
     with _noting(problems, "SKILL.md"):
         front, body = _split(_text(files, "SKILL.md"))
         if front.name != folder.name:
-            raise ValueError(f"name {front.name!r} is not that of the directory")
+            raise ValueError(f"name {front.name!r} is not the name of the directory")
     if front:
         kernels = [path for path in files if path.startswith("scripts/kernel.")] or ["scripts/kernel.*"]
         script = kernels[0]
         with _noting(problems, script):
             if len(kernels) > 1:
-                raise ValueError(f"it is not the only kernel: there is {kernels[1]} too")
+                raise ValueError(f"it is not the only kernel: there is also {kernels[1]}")
             candidate = Candidate(language=front.metadata.kb_language, source=_text(files, script))
             if front.metadata.kb_code_digest != f"sha256:{candidate.digest}":
-                raise ValueError(f"kb-code-digest is not that of the kernel, sha256:{candidate.digest}")
+                raise ValueError(f"kb-code-digest is not the kernel's digest, sha256:{candidate.digest}")
     for path in sorted(path for path in files if path.startswith("evidence/")):
         with _noting(problems, path):
             record = Evidence.model_validate_json(_text(files, path))
             if not path.endswith(f"-{record.id[:12]}.json"):
-                raise ValueError(f"altered or misnamed, as its id begins with {record.id[:12]}")
+                raise ValueError(f"altered or renamed: its id begins with {record.id[:12]}")
             evidence.append(record)
     if problems or not (front and candidate):
         raise SkillError(
             f"{folder} is not a skill: {one_line('; '.join(problems), 2000)}",
-            hint="correct what is named, or remove the directory",
+            hint="correct these problems, or remove the directory",
         )
     return Skill(
         name=front.name,
@@ -105,13 +105,13 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
 
 
 def _split(text: str) -> tuple[FrontMatter, str]:
-    """Front matter and body."""
+    """Split SKILL.md into front matter and body."""
     parts = _SKILL_MD.fullmatch(text)
     if parts is None:
-        raise ValueError("it has no front matter between two lines `---`, or too much")
+        raise ValueError("it has no front matter between two `---` lines, or too much")
     if "---" in parts["front"]:
-        raise ValueError("its front matter has `---` inside a line, where the specification's own reader ends it")
-    # BaseLoader reads text, lists and mappings alone. SafeLoader lets a few lines of merge keys fill the memory.
+        raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
+    # BaseLoader reads only text, lists and mappings. With SafeLoader a few lines of merge keys could fill the memory.
     fields = yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
     return FrontMatter.model_validate(fields), parts["body"].removeprefix("\n").removesuffix("\n")
 
@@ -126,7 +126,7 @@ def _text(files: Mapping[str, bytes], path: str) -> str:
 
 @contextmanager
 def _noting(problems: list[str], path: str) -> Iterator[None]:
-    """Note what is wrong with a file and go on. On hostile text parsers raise more than errors of their own."""
+    """Note a problem of a file and continue. On hostile text, parsers also raise errors that are not their own."""
     try:
         yield
     except ValidationError as error:
@@ -136,7 +136,7 @@ def _noting(problems: list[str], path: str) -> Iterator[None]:
 
 
 def skill_files(skill: Skill) -> dict[str, bytes]:
-    """What `parse_skill` reads, by path."""
+    """The files of a skill by path, as `parse_skill` reads them."""
     metadata = {
         "kb-schema": "1",
         "kb-target": skill.target,

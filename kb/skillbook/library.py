@@ -1,4 +1,4 @@
-"""The library of skills: those that ship with kb and those of a home; search, publication, the skill of a win."""
+"""The library of skills that ship with kb or belong to a home: search, publication, and the skill for a win."""
 
 import shutil
 import sqlite3
@@ -20,20 +20,20 @@ from kb.storage import slug, sync_folders, write_synced
 
 SHIPPED = Path(__file__).parents[1] / "skills"
 ANY = "any"
-"""The target of skills that every target may use."""
+"""Target of skills that are for every target."""
 COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
-"""Of name, description, body, code, identifiers in BM25: what a skill is about before what it mentions."""
+"""BM25 weights of name, description, body, code and identifiers: what a skill is for outweighs what it mentions."""
 FAILURES_SHOWN = 12
 WHY = "Why it should be fast"
 
 PUBLISH_WAIT_S = 120.0
-"""For who holds the home, an ingest say: what a run has won is worth waiting for."""
+"""How long to wait for the lock, e.g. during an ingest: losing a run's win would cost more."""
 
 _STAGE = ".stage-"
 
 
 class Skillbook:
-    """The skills that ship with kb, which are never written, and those of a home, which replace them by name."""
+    """The shipped skills, which are never written, and a home's skills, which replace shipped ones of the same name."""
 
     def __init__(self, home: Path, *, shipped: Path = SHIPPED) -> None:
         self.home = home
@@ -41,7 +41,7 @@ class Skillbook:
         self.shipped = shipped
 
     def skills(self, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
-        """The well-formed skills by name; with `scope`, those for a target in it or for `any`."""
+        """The well-formed skills, sorted by name; with `scope`, only those for a target in it or for `any`."""
         found = {skill.name: skill for _, skill in self._read() if isinstance(skill, Skill)}
         return [
             skill
@@ -50,14 +50,14 @@ class Skillbook:
         ]
 
     def problems(self) -> list[tuple[Path, SkillError]]:
-        """The directories that are malformed, and why."""
+        """The malformed directories, and why they are."""
         return [(folder, error) for folder, error in self._read() if isinstance(error, SkillError)]
 
     def get(self, name: str) -> Skill:
-        """The skill of that name.
+        """The skill called `name`.
 
         Raises:
-            SkillError: it is malformed, or there is none; the hint then names the nearest.
+            SkillError: it is malformed or does not exist; the hint then suggests similar names.
         """
         known = {skill.name: skill for skill in self.skills()}
         if name in known:
@@ -65,16 +65,15 @@ class Skillbook:
         for folder, error in self.problems():
             if folder.name == name:
                 raise error
-        raise SkillError(
-            f"unknown skill {name!r}", hint=f"{did_you_mean(nearest(name, list(known)))}`kb skills list` shows all"
-        )
+        hint = f"{did_you_mean(nearest(name, list(known)))}`kb skills list` shows all skills"
+        raise SkillError(f"unknown skill {name!r}", hint=hint)
 
     def search(self, query: str, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The skills that pass the filters of `skills` and share a word with `query`, best first.
 
-        Words of the name count before all others: it says what a skill is about, and words such as `row` stand in
-        most bodies. Among skills named alike standing decides, then BM25, then speed-up. When none shares a word, all
-        that pass are ranked.
+        Words in the name count most, because the name says what a skill is for and words such as `row` are in most
+        bodies. Skills with equally good names are ranked by standing, then BM25, then speed-up. If no skill shares a
+        word with the query, all that pass the filters are ranked.
         """
         skills = self.skills(scope=scope, language=language)
         scores = _scores(skills, query) or dict.fromkeys(range(len(skills)), 0.0)
@@ -89,11 +88,11 @@ class Skillbook:
         return [skills[place] for place in sorted(scores, key=rank)]
 
     def publish(self, skill: Skill) -> Skill:
-        """Add a skill, or its evidence to a skill with the same code; whole or not at all. Gives what then stands.
+        """Add a skill, or add its evidence to an existing skill with the same code, atomically; return the result.
 
         Raises:
-            SkillError: it would be malformed, or the name stands for other code.
-            StoreError: the home cannot be written, is full, or another process writes it.
+            SkillError: it would be malformed, or a skill of this name has other code.
+            StoreError: the home cannot be written, the disk is full, or another process holds the lock.
         """
         folder, files = self.folder / skill.name, skill_files(skill)
         parse_skill(folder, files)
@@ -105,13 +104,13 @@ class Skillbook:
                         hint="the code of a skill never changes: publish other code under another name",
                     )
             self.folder.mkdir(parents=True, exist_ok=True)
-            for remains in self.folder.glob(f"{_STAGE}*"):  # of a process that died with the lock
+            for remains in self.folder.glob(f"{_STAGE}*"):  # left by a process that died while it held the lock
                 shutil.rmtree(remains)
             self._move_in(folder, files)
         return load_skill(folder)
 
     def _move_in(self, folder: Path, files: Mapping[str, bytes]) -> None:
-        """Write `files` aside, then rename the folder into place or, when it is there, the evidence that it lacks."""
+        """Write `files` to a staging folder, then rename it into place, or only new evidence if the skill exists."""
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=self.folder) as stage:
             staged = Path(stage) / folder.name
             for path, content in files.items():
@@ -141,7 +140,7 @@ class Skillbook:
 
 
 def _scores(skills: Sequence[Skill], query: str) -> dict[int, float]:
-    """BM25 of each skill that shares a word with `query`, by its place; higher is better."""
+    """BM25 score, by list index, of each skill that shares a word with `query`; higher is better."""
     words = query_words(query)
     with closing(sqlite3.connect(":memory:")) as db:
         columns = "name, description, body, code, identifiers"
@@ -166,24 +165,24 @@ def skill_of_win(
     interface: Interface | None = None,
     parent: Skill | None = None,
 ) -> Skill:
-    """The skill to publish for a candidate that won. Every number in it is the judge's.
+    """The skill to publish for a candidate that won. Every number in it comes from the judge.
 
     Args:
-        suffix: Of the candidate's file, by its language.
-        note: What the synthesizer said of the candidate; quoted as that.
+        suffix: Suffix of the candidate's file in its language.
+        note: The synthesizer's note on the candidate; quoted.
         failed: Attempts on the same task that were refused or slower.
-        interface: Of the task.
-        parent: The skill whose kernel this is with other parameters; what it says of itself is handed on.
+        interface: Interface of the task.
+        parent: The skill with the same kernel, possibly with other parameter values; its description is passed on.
 
     Raises:
-        SkillError: `evidence` is no win, or not of this candidate and task.
+        SkillError: `evidence` is not a win, or not for this candidate and task.
     """
     timing, target = evidence.timing, evidence.target
     own = (evidence.candidate_digest, evidence.task_digest) == (candidate.digest, task.digest)
     if timing is None or not (evidence.won and own):
         raise SkillError(
             f"candidate {candidate.digest[:12]} has not won on task {task.name!r}",
-            hint="only what the judge measured as faster than the best baseline becomes a skill",
+            hint="only a candidate that the judge measured as faster than the best baseline becomes a skill",
         )
     name = f"{slug(f'{task.name}-{target}')[:55].rstrip('-')}-{digest_of(task.digest + candidate.digest)[:8]}"
     machine = evidence.environment.get("machine", target)
@@ -192,21 +191,21 @@ def skill_of_win(
     failures = dict.fromkeys(_failure(a, candidate) for a in failed if a.candidate.digest != candidate.digest)
     sections = {
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
-        "When to use": f"For that task on {target}, or as a start for a task like it.{_tensors(interface)}",
-        "When not to use": "On another target or at other sizes, unless it is measured there: it was right in "
-        f"{len(evidence.cases)} case(s), and timed on {target} at the sizes that the task gives.",
+        "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
+        "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
+        f"{len(evidence.cases)} case(s), and timed on {target} at the sizes in the task's file.",
         WHY: f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
         "Parameters": _table(("parameter", "value", "choices"), *parameters) if parameters else "None are declared.",
         "Evidence": _measured(evidence, timing),
         "What failed": "\n".join(list(failures)[:FAILURES_SHOWN]) or "Nothing is recorded.",
     }
-    about = f"Use it to write or tune a kernel for that task or one like it on {target}."
+    about = f"Use it to write or tune a kernel for that task or a similar one on {target}."
     if parent:
         same = parent.candidate.digest == candidate.digest
         about = f"It is {parent.name}{'' if same else ' with other parameters'}. {parent.description}"
         for title in ("When to use", "When not to use", WHY):
             if said := section(parent.body, title):
-                sections[title] += f"\n\nOf {parent.name}:\n\n{said}"
+                sections[title] += f"\n\nFrom {parent.name}:\n\n{said}"
     return Skill(
         name=name,
         description=one_line(f"A {candidate.language} kernel for {task.name}, {gain}. {about}", 1024),
@@ -219,7 +218,7 @@ def skill_of_win(
 
 
 def _measured(evidence: Evidence, timing: Timing) -> str:
-    """What the judge saw, as a table and two sentences."""
+    """The judge's measurements, as a table and two sentences."""
     measured = {
         "machine": evidence.environment.get("machine", evidence.target),
         "kernel (us)": f"{timing.candidate_us:.2f}",
@@ -238,13 +237,13 @@ def _measured(evidence: Evidence, timing: Timing) -> str:
 
 
 def section(body: str, title: str) -> str:
-    """The text below a heading of a skill's body; empty where there is none."""
+    """The text below a heading of a skill's body; empty if there is no such heading."""
     below = body.partition(f"## {title}\n")[2].splitlines()
     return "\n".join(takewhile(lambda line: not line.startswith("## "), below)).strip()
 
 
 def _tensors(interface: Interface | None) -> str:
-    """What goes into and comes out of the task, as a list."""
+    """Inputs, state and outputs of the task, as a list."""
     if interface is None:
         return ""
     groups = {"inputs": interface.inputs, "state": interface.state, "outputs": interface.outputs}
@@ -252,7 +251,7 @@ def _tensors(interface: Interface | None) -> str:
 
 
 def _failure(attempt: Attempt, winner: Candidate) -> str:
-    """What was tried and what came of it, as a line of a list."""
+    """One list item that says what was tried and how it failed."""
     candidate, evidence = attempt.candidate, attempt.evidence
     what = one_line(attempt.note, 100) or "another kernel"
     if candidate.template_digest == winner.template_digest:

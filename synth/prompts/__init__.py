@@ -1,1 +1,1 @@
-"""What a model or a person is asked, and how the answer is read. Pure functions of text."""
+"""Build prompts for a model or a person, and parse the answers. Pure functions of text."""

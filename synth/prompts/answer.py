@@ -1,4 +1,4 @@
-"""Reads a candidate out of a written answer: one fenced block of code, and a line that says what it is."""
+"""Parse a candidate from an answer: one fenced code block and one line that describes it."""
 
 import re
 
@@ -20,7 +20,7 @@ note: <one line>
 
 
 class AnswerError(SynthesisError):
-    """An answer that no single candidate can be read from; the message says what was found instead."""
+    """The answer does not contain exactly one candidate; the message says what was found instead."""
 
 
 def answer_format(language: Language) -> str:
@@ -28,13 +28,13 @@ def answer_format(language: Language) -> str:
 
 
 def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:
-    """The candidate, and its note (empty when the answer has none).
+    """The candidate and its note (empty if the answer has none).
 
     Raises:
-        AnswerError: no fenced block, several without exactly one in `language`, one in another language, or one that is
-            empty or not closed.
+        AnswerError: there is no code block, several without exactly one in `language`, or the block is in another
+            language, empty or not closed.
     """
-    text = text.encode(errors="replace").decode()  # half a surrogate pair, as JSON may bring it, is no source
+    text = text.encode(errors="replace").decode()  # JSON may contain lone surrogates, which source files cannot
     fences = [token for token in MarkdownIt("commonmark").parse(text) if token.type == "fence"]
     fence = _chosen(fences, language)
     start, end = fence.map or (0, 0)

@@ -1,4 +1,4 @@
-"""Turns what the judge saw into sentences for the next prompt and phrases for the next search of the documents."""
+"""Turn the judge's evidence into sentences for the next prompt and phrasings for the next search."""
 
 from kb.model.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Timing
 
@@ -10,7 +10,7 @@ MEANING = {
     Outcome.RAISED: "It raised an exception when it was called.",
     Outcome.CRASHED: "Its process died: look for reads and writes out of bounds.",
     Outcome.TIMED_OUT: "It did not finish in time.",
-    Outcome.FORBIDDEN: "It tried what a candidate may not do: files, network, or other processes.",
+    Outcome.FORBIDDEN: "It tried to use files, the network or other processes, which is forbidden.",
     Outcome.FORGED: "Something other than outputs came from its process. Only the outputs count.",
     Outcome.BAD_OUTPUT: "Its outputs have a wrong number, type, shape or dtype.",
     Outcome.ALIASED_INPUT: "An output lies in an input's memory: return fresh tensors.",
@@ -18,8 +18,8 @@ MEANING = {
     Outcome.INCORRECT: "Its outputs are wrong.",
     Outcome.LATE_OUTPUT: "An output changed after the call had returned: finish all work in the call.",
     Outcome.STALE_OUTPUT: "It was right the first time and wrong with other values: it returned a stored answer.",
-    Outcome.CLOCKS_DISAGREE: "The time taken inside its process is not the time taken outside it: the clock was "
-    "changed, or work was left behind.",
+    Outcome.CLOCKS_DISAGREE: "The time measured inside its process differs from the time measured outside: the clock "
+    "was changed, or work continued after the call.",
     Outcome.TOO_FAST: "It was faster than the machine can move the data: it did not do the work.",
     Outcome.NO_KERNEL: "It launched no Triton kernel: the computation must happen in one.",
     Outcome.OVER_LIMIT: "It needs more than the hardware has.",
@@ -34,13 +34,13 @@ CHECK_PHRASES = {
     "global loads": "wide vector loads coalescing",
     "matrix": "matrix instructions shapes and data types",
 }
-"""Check of a screen, and what to look for in the documents when it is not ok."""
+"""What to search the documents for if a check of a screen is not ok, by check."""
 SLOW_PHRASES = ("memory bandwidth and cache sizes", "vector and matrix instruction throughput")
-"""What to look for when it was measured not to win and no screen says why."""
+"""What to search for if the candidate was timed and did not win, and no screen says why."""
 
 
 def diagnose(evidence: Evidence) -> tuple[str, ...]:
-    """What happened and by how much, a sentence each. Times in microseconds; no speed but a measured one."""
+    """Sentences that say what happened and by how much. Times are in microseconds; only measured speeds are given."""
     return (
         MEANING[evidence.outcome],
         *_compared(evidence.cases),
@@ -51,7 +51,7 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
 
 
 def search_phrases(evidence: Evidence) -> tuple[str, ...]:
-    """Phrasings for the next search of the hardware documents; none when the fault is not the hardware's business."""
+    """Phrasings for the next search of the hardware documents; none if the fault is unrelated to the hardware."""
     if evidence.outcome not in (Outcome.PASSED, Outcome.OVER_LIMIT):
         return ()
     checks = [f.check for screen in evidence.screen for f in screen.findings if f.state in ("over", "warn")]
@@ -70,14 +70,14 @@ def _worth(evidence: Evidence) -> list[str]:
         f"It is {'faster' if timing.speedup > 1 else 'slower'} than `{timing.baseline}`, the best baseline: "
         f"{timing.candidate_us:.4g} us against {timing.baseline_us:.4g} us, {timing.speedup:.2f} times as fast "
         f"(95 % interval {timing.low:.2f} to {timing.high:.2f}).",
-        "This is a win." if evidence.won else f"This is no win: {_missing(timing)}.",
+        "This is a win." if evidence.won else f"This is not a win: {_missing(timing)}.",
     ]
 
 
 def _missing(timing: Timing) -> str:
     if timing.low <= WIN_MARGIN:
         return f"the lower end must exceed {WIN_MARGIN}"
-    return "others used the machine while it was timed"
+    return "other work used the machine while it was timed"
 
 
 def _compared(cases: tuple[CaseResult, ...]) -> list[str]:

@@ -1,1 +1,1 @@
-"""Search over points, as pure functions: what was tried and how good it was → what to try next."""
+"""Search strategies: pure functions from the points tried so far, with their scores, to the next point."""

@@ -8,7 +8,7 @@ from kb.model.kernels import Parameter
 
 Point = Mapping[str, int]
 DRAWS = 100
-"""At random, before the rest of the grid is gone through in order: grids may be too large to list."""
+"""Random draws before the grid is scanned in order; a grid may be too large to list."""
 
 
 def next_point(
@@ -16,16 +16,15 @@ def next_point(
 ) -> dict[str, int] | None:
     """The point to try next.
 
-    First `start`; then the untried neighbours (one parameter, one choice up or down) of the best point so far; when
-    those are used up, an untried point drawn at random, which is the restart: if it turns out best, its neighbours
-    follow.
+    First `start`; then the untried neighbours of the best point so far, which differ from it in one parameter by one
+    choice; when they are used up, a random untried point (the restart): if it turns out best, its neighbours follow.
 
     Args:
         tried: Points with their scores, higher is better; None for a point that was refused.
-        seed: Of the draws. Equal arguments give equal points.
+        seed: Seed of the random draws. Equal arguments give equal points.
 
     Returns:
-        None when every point was tried.
+        The point, or None if every point was tried.
     """
     known = {_key(point): score for point, score in tried}
     if _key(start) not in known:

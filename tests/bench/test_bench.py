@@ -1,4 +1,4 @@
-"""`kb bench retrieval`: what counts as an answer, what the scores are, and what a run says of a small home."""
+"""`kb bench retrieval`: the definition of an answer, the scores, and the report on a small home."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def answered(**fields: Any) -> Answered:
         ("164 MB of LDS", ["mi210/memory.md"], False),
     ],
 )
-def test_a_passage_answers_when_it_is_of_the_right_document_and_holds_all_that_it_must(
+def test_a_passage_answers_if_it_is_in_the_right_document_and_contains_every_required_string(
     text: str, paths: list[str], answers: bool
 ) -> None:
     assert question().is_answered_by(text, paths) is answers
@@ -61,32 +61,32 @@ def test_a_passage_answers_when_it_is_of_the_right_document_and_holds_all_that_i
     ("text", "reject", "confused"),
     [("96 KB of LDS", ["96 KB"], True), ("96 KB or 64 KB of LDS", ["96 KB"], False), ("96 KB of LDS", [], False)],
 )
-def test_a_siblings_value_without_the_own_one_confuses(text: str, reject: list[str], confused: bool) -> None:
+def test_a_sibling_s_value_without_the_right_one_confuses(text: str, reject: list[str], confused: bool) -> None:
     assert question(reject=reject).is_confused_by(text, ["mi210/memory.md"]) is confused
 
 
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["{"], ":1 is no question"),
+        (["{"], ":1 is not a question"),
         (['{"id": "a"}'], "query"),
-        ([], "no question"),
+        ([], "no questions"),
         ([question().model_dump_json()] * 2, "same id"),
     ],
 )
-def test_a_file_that_is_no_list_of_questions_is_refused(tmp_path: Path, lines: list[str], said: str) -> None:
+def test_a_malformed_file_of_questions_is_refused(tmp_path: Path, lines: list[str], said: str) -> None:
     (tmp_path / "q.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     with pytest.raises(SourceError, match=said):
         load_questions(tmp_path / "q.jsonl")
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_of_questions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         load_questions(tmp_path / "none.jsonl")
 
 
-def test_scores_are_means_over_what_can_be_answered() -> None:
+def test_scores_are_means_over_the_answerable_questions() -> None:
     found = scores(
         [
             answered(rank=1),
@@ -106,13 +106,13 @@ def test_scores_are_means_over_what_can_be_answered() -> None:
     assert (found["refused"], found["abstained"]) == (pytest.approx(1 / 3, abs=1e-4), 1.0)
 
 
-def test_what_nobody_was_asked_has_no_score() -> None:
+def test_a_score_over_no_questions_is_left_out() -> None:
     assert "abstained" not in scores([answered()])
     assert "confused" not in scores([answered()])
     assert intervals([answered(answerable=False)]) == {}
 
 
-def test_an_interval_holds_its_mean_and_is_the_same_again() -> None:
+def test_an_interval_contains_its_mean_and_is_reproducible() -> None:
     some = [answered(rank=rank) for rank in (1, 1, 2, None, 7, 3, 1, None)]
 
     low, high = intervals(some)["MRR@10"]
@@ -121,7 +121,7 @@ def test_an_interval_holds_its_mean_and_is_the_same_again() -> None:
     assert intervals(some) == intervals(some)
 
 
-def test_rank_fusion_counts_ranks_alone() -> None:
+def test_rank_fusion_uses_only_ranks() -> None:
     fused = reciprocal_rank_fusion([({1: 100.0, 2: 1.0}, {2: 0.9, 3: 0.1})])
 
     assert [f.chunk for f in fused] == [2, 1, 3]
@@ -152,7 +152,7 @@ def quiet(done: int, total: int) -> None:
 
 
 @pytest.mark.parametrize("phrasings", [False, True])
-def test_a_home_is_measured(measured: KnowledgeBase, phrasings: bool) -> None:
+def test_the_report_on_a_home_has_the_right_scores(measured: KnowledgeBase, phrasings: bool) -> None:
     report, run = measure(measured, ASKED, phrasings=phrasings, baselines=True, progress=quiet)
 
     ours, *others = report.systems
@@ -164,14 +164,15 @@ def test_a_home_is_measured(measured: KnowledgeBase, phrasings: bool) -> None:
     assert ours.scores["hit@5"] == pytest.approx(2 / 3, abs=1e-4)
     assert ours.scores["wrong target"] == ours.scores["confused"] == ours.scores["refused"] == 0
     assert ours.scores["citations valid"] == ours.scores["abstained"] == 1
-    assert [(m.id, m.cause, m.hit) for m in report.missed] == [("unreachable", "no stored passage answers alone", None)]
+    missed = ("unreachable", "no single stored passage answers it", None)
+    assert [(m.id, m.cause, m.hit) for m in report.missed] == [missed]
     assert ours.groups["target mi210"]["questions"] == 3
     assert [m.system for m in others] == list(other_systems(measured))
     assert all(m.scores["abstained"] == 0 or m.system.startswith("BM25") for m in others)
     assert run.keys() == {q.id for q in ASKED}
 
 
-def test_what_ships_with_kb_takes_no_part(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_sheets_that_ship_with_kb_are_not_measured(kb: KnowledgeBase, tmp_path: Path) -> None:
     folder = tmp_path / "mi300x"
     folder.mkdir()
     (folder / "a.md").write_text("# LDS\n\nThe local data share is fast.\n", encoding="utf-8")
@@ -183,7 +184,7 @@ def test_what_ships_with_kb_takes_no_part(kb: KnowledgeBase, tmp_path: Path) -> 
     assert {path for unit in run["q"].hits for path in unit.paths} == {"mi300x/a.md"}
 
 
-def test_an_export_holds_hits_and_context_with_their_paths(measured: KnowledgeBase, tmp_path: Path) -> None:
+def test_an_export_contains_hits_and_context_with_their_paths(measured: KnowledgeBase, tmp_path: Path) -> None:
     _, run = measure(measured, ASKED, phrasings=False, baselines=False, progress=quiet)
     export_run(tmp_path / "run.jsonl", run)
 
@@ -194,7 +195,7 @@ def test_an_export_holds_hits_and_context_with_their_paths(measured: KnowledgeBa
     assert rows["own"]["context"]
 
 
-def test_a_weight_is_fitted_and_judged_on_other_questions(measured: KnowledgeBase) -> None:
+def test_a_weight_is_fitted_and_scored_on_held_out_questions(measured: KnowledgeBase) -> None:
     tuning = fit(measured, ASKED, phrasings=True, progress=quiet)
 
     assert tuning.by_weight[tuning.lexical_weight] == max(tuning.by_weight.values())

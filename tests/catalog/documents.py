@@ -1,4 +1,4 @@
-"""Documents as ingest would hand them over, made by hand so that the catalog is tested alone."""
+"""Handmade documents in the form that ingest passes to the catalog, so that the catalog is tested without ingest."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def chunk_of(
 
 
 def lds_document(kib: int = 64, **changes: object) -> DocumentRecord:
-    """Two paragraphs and a fact row; the file has a comment of ten lines before its second section."""
+    """A document with two sections and two fact rows; its file has ten more lines before the second section."""
     lines = [
         "# LDS",
         "",

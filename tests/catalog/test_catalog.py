@@ -1,4 +1,4 @@
-"""Documents in the catalog: whole or not at all, and never cited with a text that they do not hold."""
+"""A document is stored whole or not at all, and is never cited with a text that it does not contain."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ FIRST_BYTES = "Each compute unit has 64 KiB of local data share.\nIt is shared b
 
 @pytest.fixture
 def catalog(home: Path) -> Iterator[Catalog]:
-    """With one document of mi300x."""
+    """A catalog with one document of mi300x."""
     with Catalog(home) as opened:
         put(opened, 64)
         yield opened
@@ -30,7 +30,7 @@ def put(catalog: Catalog, kib: int) -> None:
 
 
 def found(catalog: Catalog, *words: str, targets: set[str] | None = None) -> list[str]:
-    """Texts that the lexical index finds."""
+    """Texts that the lexical index finds for any of `words`."""
     hits = catalog.lexical(match_expression(list(words)), weights=WEIGHTS, targets=targets, limit=10)
     return [p.text for p in catalog.passages([chunk for chunk, _ in hits])]
 
@@ -68,7 +68,7 @@ def test_a_document_is_visible_whole_or_not_at_all(home: Path, table: str, befor
         assert found(catalog, "160") == []
 
 
-def test_a_catalog_can_be_written_after_a_document_failed(home: Path) -> None:
+def test_a_catalog_can_be_written_after_storing_a_document_failed(home: Path) -> None:
     with Catalog(home) as catalog:
         behind_the_back(home, "CREATE TRIGGER full BEFORE INSERT ON fact BEGIN SELECT RAISE(ABORT, 'boom'); END")
         with pytest.raises(StoreError):
@@ -80,7 +80,7 @@ def test_a_catalog_can_be_written_after_a_document_failed(home: Path) -> None:
         assert len(catalog.facts({"mi300x"})) == 2
 
 
-def test_a_new_version_takes_the_place_of_the_earlier_one(catalog: Catalog) -> None:
+def test_a_new_version_of_a_document_replaces_the_old_one(catalog: Catalog) -> None:
     before = catalog.counts()
 
     put(catalog, 160)
@@ -97,7 +97,7 @@ def test_a_removed_document_leaves_nothing_behind(home: Path, catalog: Catalog) 
     assert [table for table, rows in contents(home).items() if rows] == ["state"]
 
 
-def test_vectors_that_another_document_needs_are_kept(catalog: Catalog) -> None:
+def test_vectors_that_another_document_uses_are_kept(catalog: Catalog) -> None:
     copy = lds_document(source="/manuals/copy.md")
     catalog.put(copy, {}, model=MODEL)
 
@@ -107,7 +107,7 @@ def test_vectors_that_another_document_needs_are_kept(catalog: Catalog) -> None:
     assert catalog.missing_vectors(MODEL, copy.window_digests()) == set()
 
 
-def test_the_revision_grows_with_each_change_of_documents_and_only_then(catalog: Catalog) -> None:
+def test_only_a_change_of_documents_increases_the_revision(catalog: Catalog) -> None:
     revisions = [catalog.revision]
     put(catalog, 160)
     revisions.append(catalog.revision)
@@ -121,7 +121,7 @@ def test_the_revision_grows_with_each_change_of_documents_and_only_then(catalog:
     assert catalog.revision == revisions[-1]
 
 
-def test_passages_come_in_the_order_asked(catalog: Catalog) -> None:
+def test_passages_come_in_the_order_of_the_given_ids(catalog: Catalog) -> None:
     for i in range(5):
         catalog.put(text_document(f"passage number {i}", source=f"/m/{i}.md"), {}, model=MODEL)
     ids = [chunk for chunk, _ in catalog.lexical('"passage"', weights=WEIGHTS, targets=None, limit=10)]
@@ -131,7 +131,7 @@ def test_passages_come_in_the_order_asked(catalog: Catalog) -> None:
         assert [p.text for p in catalog.passages(order)] == [texts[chunk] for chunk in order]
 
 
-def test_a_passage_that_is_gone_is_a_citation_error(catalog: Catalog) -> None:
+def test_a_missing_passage_is_a_citation_error(catalog: Catalog) -> None:
     with pytest.raises(CitationError):
         catalog.passages([4711])
 
@@ -147,7 +147,7 @@ def test_a_citation_names_file_lines_version_and_headings(catalog: Catalog) -> N
     ]
 
 
-def test_a_citation_resolves_to_its_lines_in_the_file_with_those_around(catalog: Catalog) -> None:
+def test_a_citation_resolves_to_its_lines_in_the_file_with_the_lines_around(catalog: Catalog) -> None:
     key = catalog.facts({"mi300x"})[0].citation.id
 
     source, lines = catalog.source_lines(key, around=1)
@@ -157,7 +157,7 @@ def test_a_citation_resolves_to_its_lines_in_the_file_with_those_around(catalog:
     assert lines[1][1].startswith("| lds_size | 64 |")
 
 
-def test_an_id_of_a_passage_or_fact_finds_it_again(catalog: Catalog) -> None:
+def test_a_passage_or_fact_is_found_by_its_id(catalog: Catalog) -> None:
     passage, fact = catalog.passages([1])[0], catalog.facts({"mi300x"})[1]
 
     assert passage.text == FIRST_BYTES
@@ -165,7 +165,7 @@ def test_an_id_of_a_passage_or_fact_finds_it_again(catalog: Catalog) -> None:
     assert catalog.fact(fact.citation.id) == fact
 
 
-def test_an_id_stays_the_same_while_the_passage_does(catalog: Catalog) -> None:
+def test_the_id_of_an_unchanged_passage_stays_the_same_in_a_new_version(catalog: Catalog) -> None:
     before = catalog.passages([1])[0].citation.id
     document = lds_document()
     changed = replace(document, text=document.text.replace("lds_banks", "lds_ranks"), sha256="cd" * 32)
@@ -175,7 +175,7 @@ def test_an_id_stays_the_same_while_the_passage_does(catalog: Catalog) -> None:
     assert catalog.passage(before).text == FIRST_BYTES
 
 
-def test_the_same_text_twice_has_two_ids(catalog: Catalog) -> None:
+def test_two_occurrences_of_the_same_text_have_different_ids(catalog: Catalog) -> None:
     document = text_document("same same")
     twice = replace(document, chunks=(chunk_of(document.text, 0, 4), chunk_of(document.text, 5, 9)))
 
@@ -230,7 +230,7 @@ def test_an_altered_fact_is_refused(home: Path, catalog: Catalog, alteration: st
         catalog.facts({"mi300x"})
 
 
-def test_only_documents_of_the_targets_asked_take_part(catalog: Catalog) -> None:
+def test_only_documents_of_the_given_targets_are_searched(catalog: Catalog) -> None:
     catalog.put(lds_document(160, source="/manuals/mi355x/lds.md", target="mi355x"), {}, model=MODEL)
 
     texts = {target: " ".join(found(catalog, "compute", targets={target})) for target in ("mi300x", "mi355x", "h200")}
@@ -241,7 +241,7 @@ def test_only_documents_of_the_targets_asked_take_part(catalog: Catalog) -> None
     assert texts["h200"] == ""
 
 
-def test_vectors_are_kept_by_model(catalog: Catalog) -> None:
+def test_each_model_has_its_own_vectors(catalog: Catalog) -> None:
     digests = lds_document().window_digests()
 
     assert catalog.missing_vectors(MODEL, digests) == set()

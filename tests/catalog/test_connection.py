@@ -1,4 +1,4 @@
-"""Opening a catalog: a home of its own, one schema version, and plain words for what cannot be opened."""
+"""Opening a catalog creates the home, accepts one schema version, and gives a clear error if it fails."""
 
 import sqlite3
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.catalog.documents import MODEL, lds_document
 
 
 def raw(home: Path) -> sqlite3.Connection:
-    """The file behind kb's back."""
+    """A direct connection to the file, without kb."""
     return sqlite3.connect(home / "catalog.sqlite", isolation_level=None)
 
 
@@ -23,12 +23,12 @@ def read_all(home: Path) -> None:
         catalog.counts()
 
 
-def test_a_home_is_made_with_all_folders_above_it(tmp_path: Path) -> None:
+def test_a_home_is_created_with_all_its_parent_folders(tmp_path: Path) -> None:
     with Catalog(tmp_path / "a" / "b" / "home") as catalog:
         assert catalog.counts()["document"] == 0
 
 
-def test_what_was_stored_is_there_after_opening_again(home: Path) -> None:
+def test_stored_documents_are_there_after_reopening(home: Path) -> None:
     with Catalog(home) as catalog:
         catalog.put(lds_document(), {}, model=MODEL)
 
@@ -36,7 +36,7 @@ def test_what_was_stored_is_there_after_opening_again(home: Path) -> None:
         assert list(catalog.states()) == ["/manuals/mi300x/lds.md"]
 
 
-def test_a_catalog_is_kept_durably(home: Path) -> None:
+def test_a_catalog_uses_a_write_ahead_log_and_full_syncing(home: Path) -> None:
     with Catalog(home) as catalog:
         modes = [catalog._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
 
@@ -44,7 +44,7 @@ def test_a_catalog_is_kept_durably(home: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [0, SCHEMA_VERSION + 1])
-def test_a_catalog_of_another_schema_version_is_refused_and_left_alone(home: Path, version: int) -> None:
+def test_a_catalog_of_another_schema_version_is_refused_and_not_changed(home: Path, version: int) -> None:
     Catalog(home).close()
     with raw(home) as db:
         db.execute(f"PRAGMA user_version = {version}")
@@ -59,7 +59,7 @@ def test_a_catalog_of_another_schema_version_is_refused_and_left_alone(home: Pat
     db.close()
 
 
-def test_a_file_that_is_no_database_is_corrupt_and_left_alone(home: Path) -> None:
+def test_a_file_that_is_not_a_database_is_an_error_and_not_changed(home: Path) -> None:
     home.mkdir()
     (home / "catalog.sqlite").write_text("these are my notes, not a database\n" * 50, encoding="utf-8")
 
@@ -70,7 +70,7 @@ def test_a_file_that_is_no_database_is_corrupt_and_left_alone(home: Path) -> Non
     assert (home / "catalog.sqlite").read_text(encoding="utf-8").startswith("these are my notes")
 
 
-def test_a_file_that_was_cut_off_is_corrupt(home: Path) -> None:
+def test_a_truncated_file_is_an_error(home: Path) -> None:
     with Catalog(home) as catalog:
         for i in range(20):
             catalog.put(lds_document(source=f"/manuals/{i}.md"), {}, model=MODEL)
@@ -81,7 +81,7 @@ def test_a_file_that_was_cut_off_is_corrupt(home: Path) -> None:
         read_all(home)
 
 
-def test_a_home_that_is_a_file_is_named(tmp_path: Path) -> None:
+def test_if_the_home_is_a_file_the_error_names_it(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("", encoding="utf-8")
 
     with pytest.raises(StoreError, match=str(tmp_path / "home")):

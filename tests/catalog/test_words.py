@@ -1,4 +1,4 @@
-"""Words of the lexical index: identifiers are found whole and by part, and no question is an FTS5 operator."""
+"""The lexical index finds identifiers whole and by part, and treats nothing in a question as an FTS5 operator."""
 
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.catalog.documents import MODEL, WEIGHTS, text_document
 
 @pytest.fixture(scope="module")
 def catalog() -> Iterator[Catalog]:
-    """One chunk that holds what FTS5 takes for operators."""
+    """A catalog with one chunk of text that looks like FTS5 operators."""
     document = text_document('Use AND or NEAR(a b) with "quotes", a* and title:x.')
     with tempfile.TemporaryDirectory() as folder, Catalog(Path(folder)) as opened:
         opened.put(document, {}, model=MODEL)
@@ -38,7 +38,7 @@ def catalog() -> Iterator[Catalog]:
         ("float8_e4m3fn", ["float8e4m3fn", "float8", "e4m3fn"]),
     ],
 )
-def test_an_identifier_is_split_into_its_joined_form_first_and_its_parts(name: str, words: list[str]) -> None:
+def test_an_identifier_gives_its_joined_form_first_and_then_its_parts(name: str, words: list[str]) -> None:
     split = split_identifier(name)
 
     assert split[0] == words[0]
@@ -46,7 +46,7 @@ def test_an_identifier_is_split_into_its_joined_form_first_and_its_parts(name: s
 
 
 @pytest.mark.parametrize("text", ["the local data share", "Each unit, however small.", "12 34", ""])
-def test_plain_words_are_no_identifiers(text: str) -> None:
+def test_plain_words_are_not_identifiers(text: str) -> None:
     assert identifier_words(text) == ""
 
 
@@ -72,7 +72,7 @@ def test_plain_words_are_no_identifiers(text: str) -> None:
         ("局所データ共有 of the unit", "局所データ共有"),
     ],
 )
-def test_a_question_finds_the_text_that_spells_its_words_otherwise(tmp_path: Path, text: str, question: str) -> None:
+def test_a_question_finds_text_with_another_spelling_of_its_words(tmp_path: Path, text: str, question: str) -> None:
     with Catalog(tmp_path) as catalog:
         catalog.put(text_document(text), {}, model=MODEL)
 
@@ -81,7 +81,7 @@ def test_a_question_finds_the_text_that_spells_its_words_otherwise(tmp_path: Pat
     assert len(found) == 1
 
 
-def test_a_question_keeps_its_words_in_order_once_and_without_stop_words() -> None:
+def test_a_question_gives_each_word_once_in_order_without_stop_words() -> None:
     assert query_words("What is the LDS size of the MI-300X, the size?") == [
         "lds",
         "size",
@@ -118,5 +118,5 @@ def test_an_operator_in_a_match_expression_is_only_a_word(catalog: Catalog, word
     assert len(found) == 1
 
 
-def test_a_word_that_only_looks_like_a_prefix_query_finds_no_longer_word(catalog: Catalog) -> None:
+def test_a_word_that_ends_in_a_star_is_not_a_prefix_query(catalog: Catalog) -> None:
     assert catalog.lexical(match_expression(["nea*"]), weights=WEIGHTS, targets=None, limit=5) == []

@@ -1,4 +1,4 @@
-"""Judges the candidates of kernels/ on the tasks of tasks/ in this process; its own process is tested elsewhere."""
+"""Judge the candidates in kernels/ on the tasks in tasks/ in this process; the judge's process is tested elsewhere."""
 
 import shutil
 import sys
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 WRONG, CORRECT = HERE / "kernels" / "wrong", HERE / "kernels" / "correct"
 COMPILER = shutil.which("c++") or shutil.which("clang++")
 PATIENCE_S = 60.0
-"""For candidates that are not meant to be slow, on a machine that may be."""
+"""Time limit for candidates that are not meant to be slow, on a machine that may be slow."""
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="candidates are judged on Linux only")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
@@ -56,7 +56,7 @@ def baselines(name: str) -> Baselines:
 
 
 def candidate(path: Path) -> Candidate:
-    """The candidate of a file; `.txt` behind its name keeps tools away that would read it as Python."""
+    """The candidate in a file; a final `.txt` hides the file from tools that would parse it as Python."""
     name = Path(path.name.removesuffix(".txt"))
     source = path.read_text(encoding="utf-8")
     return Candidate(language=language_of(name.suffix, source).name, source=source)
@@ -68,7 +68,7 @@ def trial_of(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float
 
 
 def given_case(name: str) -> Case:
-    """The task as its file gives it."""
+    """The case with the sizes and values of the task's file."""
     return make_case("sizes as given", reference(name), reference(name).inputs(2))
 
 
@@ -85,11 +85,11 @@ def judge(
     timed: bool = False,
     hidden: dict[str, int] | None = None,
 ) -> Verdict:
-    """What comes of a candidate on a task.
+    """Judge a candidate on a task.
 
     Args:
-        timed: Measure it too, when it is right.
-        hidden: Try it at these sizes, and others than the given values, as well.
+        timed: Also time it, if it is correct.
+        hidden: Also try it at these sizes and with other values than given.
     """
     tried = trial_of(path, guards, call_s=call_s)
     results: list[CaseResult] = []
@@ -102,7 +102,7 @@ def judge(
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process and it has not ended; it is given a moment to."""
+    """Whether the process is alive; it gets a few seconds to end."""
     stat = Path(f"/proc/{pid}/stat")
     for _ in range(100):
         try:

@@ -1,7 +1,7 @@
-"""Tries what a confined process must not do: `python -I probes.py FOLDER HOME FILE`. Prints what came of each, as JSON.
+"""Try forbidden actions in a confined process: `python -I probes.py FOLDER HOME FILE`. Prints the outcomes as JSON.
 
-FOLDER may be written, HOME is somebody else's, FILE is one of this project. No probe does harm where nothing stops it.
-Standard library only. System call numbers: see eval/worker/sandbox.py.
+FOLDER is writable, HOME belongs to someone else, FILE is a file of this project. No probe does harm if it is not
+stopped. Standard library only. System call numbers: see eval/worker/sandbox.py.
 """
 
 import ctypes
@@ -64,7 +64,7 @@ def read_memory_by_call() -> None:
     try:
         system(310, PARENT, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
     except OSError as error:
-        if error.errno != errno.EFAULT:  # nothing lies there in the parent: the call was allowed
+        if error.errno != errno.EFAULT:  # EFAULT: the call was allowed, but the address is invalid in the parent
             raise
 
 
@@ -76,7 +76,7 @@ def new_namespace_by_clone() -> None:
 
 
 def signal_from_child() -> None:
-    """From a process that the filter does not know by its number."""
+    """Signal the parent from a child, whose process id is not the one in the filter."""
     pid = os.fork()
     if pid == 0:
         with suppress(OSError):
@@ -99,10 +99,10 @@ def set_timer() -> None:
 
 
 PROBES: dict[str, Callable[[], object]] = {
-    "reads a file of somebody's": SECRET.read_text,
+    "reads someone else's file": SECRET.read_text,
     "reads this project's files": PROJECT_FILE.read_text,
     "reads the system's users": Path("/etc/passwd").read_text,
-    "lists a folder of somebody's": lambda: list(HOME.iterdir()),
+    "lists someone else's folder": lambda: list(HOME.iterdir()),
     "lists the temporary folder": lambda: list(FOLDER.parent.iterdir()),
     "lists all processes": lambda: list(Path("/proc").iterdir()),
     "reads by a hard link": link_and_read,
@@ -112,9 +112,9 @@ PROBES: dict[str, Callable[[], object]] = {
     "writes an old file": lambda: SECRET.open("a").close(),
     "moves a file out": move_out,
     "removes a file": lambda: (HOME / "spare").unlink(),
-    "shortens a file": lambda: os.truncate(SECRET, SECRET.stat().st_size),
+    "truncates a file": lambda: os.truncate(SECRET, SECRET.stat().st_size),
     "makes a folder": lambda: (HOME / "folder").mkdir(),
-    "runs somebody's program": run_from_home,
+    "runs someone else's program": run_from_home,
     "reads its parent's environment": lambda: Path(f"/proc/{PARENT}/environ").read_bytes(),
     "reads its parent's memory": lambda: Path(f"/proc/{PARENT}/mem").open("rb").close(),
     "reads its parent's memory by a call": read_memory_by_call,
@@ -133,11 +133,11 @@ PROBES: dict[str, Callable[[], object]] = {
     "opens a unix socket": lambda: socket.socket(socket.AF_UNIX).close(),
     "opens a netlink socket": lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close(),
     "clones into a namespace": new_namespace_by_clone,
-    "asks for a ring": lambda: os.close(system(425, 1, ctypes.create_string_buffer(120))),
+    "sets up an io_uring": lambda: os.close(system(425, 1, ctypes.create_string_buffer(120))),
     "leaves shared memory behind": lambda: system(31, system(29, 0, 4096, 0o600), 0, None),
     "leaves a queue behind": lambda: system(71, system(68, 0, 0o600), 0, None),
     "sets a timer that can wake it": set_timer,
-    "unshares its namespace": lambda: system(272, CLONE_NEWUSER),  # last: it is nobody there
+    "unshares its namespace": lambda: system(272, CLONE_NEWUSER),  # last, because afterwards it has no user id
 }
 
 
@@ -145,7 +145,7 @@ NEEDS: dict[str, Callable[[], object]] = {
     "writes in its folder": lambda: (FOLDER / "own").write_text("x"),
     "makes folders there": lambda: (FOLDER / "deep" / "er").mkdir(parents=True),
     "runs a tool": lambda: subprocess.run(["/bin/sh", "-c", "exit 0"], check=True),
-    "runs a tool in a session of its own": lambda: subprocess.run(["/bin/true"], check=True, start_new_session=True),
+    "runs a tool in its own session": lambda: subprocess.run(["/bin/true"], check=True, start_new_session=True),
     "changes a mode": lambda: (FOLDER / "own").chmod(0o700),
     "knows its limits": lambda: system(302, 0, 7, None, ctypes.create_string_buffer(16)),
     "signals itself": lambda: os.kill(os.getpid(), 0),
@@ -155,7 +155,7 @@ NEEDS: dict[str, Callable[[], object]] = {
 
 
 REFUSALS = (errno.EPERM, errno.EACCES, errno.EXDEV)
-"""The last is Landlock's word for links and moves out of a folder."""
+"""Landlock refuses links and moves out of a folder with EXDEV."""
 
 
 def outcome(probe: Callable[[], object]) -> str:

@@ -1,4 +1,4 @@
-"""A channel gives whole messages, in order, in time, or says why not; whatever the other end writes."""
+"""A channel gives whole messages in order and in time, or a clear error, whatever the other end writes."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ from eval.worker.channel import Channel, Message, NotAMessage
 
 
 class Ends:
-    """A channel, and the bare pipes at its other end."""
+    """A channel, and the raw pipes at its other end."""
 
     def __init__(self) -> None:
         read_fd, self.write_fd = os.pipe()
@@ -42,7 +42,7 @@ def ends() -> Iterator[Ends]:
 @given(
     st.lists(st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.floats(allow_nan=False))))
 )
-def test_what_is_sent_is_received_in_order(messages: list[Message]) -> None:
+def test_messages_are_received_in_the_order_in_which_they_were_sent(messages: list[Message]) -> None:
     forth, back = os.pipe(), os.pipe()
     one, other = Channel(back[0], forth[1]), Channel(forth[0], back[1])
 
@@ -55,7 +55,7 @@ def test_what_is_sent_is_received_in_order(messages: list[Message]) -> None:
     assert received == messages
 
 
-def test_a_message_may_come_in_pieces_and_with_the_next(ends: Ends) -> None:
+def test_a_message_may_come_in_pieces_and_together_with_the_next(ends: Ends) -> None:
     pieces = [b'{"fi', b'rst": 1}', b'\n{"second": 2}\n{"th']
     writer = threading.Thread(target=lambda: [(time.sleep(0.02), ends.write(piece)) for piece in pieces])
     writer.start()
@@ -69,7 +69,7 @@ def test_a_message_may_come_in_pieces_and_with_the_next(ends: Ends) -> None:
     assert ends.channel.receive(within_s=5) == {"third": 3}
 
 
-def test_nothing_in_time_is_a_timeout(ends: Ends) -> None:
+def test_no_message_in_time_is_a_timeout(ends: Ends) -> None:
     start = time.monotonic()
 
     with pytest.raises(TimeoutError):
@@ -86,7 +86,7 @@ def test_a_line_that_is_never_finished_is_a_timeout(ends: Ends) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b'{"half": '])
-def test_the_end_of_the_other_end_is_told(ends: Ends, data: bytes) -> None:
+def test_a_closed_other_end_is_an_error(ends: Ends, data: bytes) -> None:
     ends.write(data)
     ends.hang_up()
 
@@ -98,11 +98,11 @@ def test_the_end_of_the_other_end_is_told(ends: Ends, data: bytes) -> None:
 
 JUNK = {
     "text": b"PASS",
-    "no line": b"",
+    "an empty line": b"",
     "a list": b"[1, 2]",
     "a number": b"1",
     "half an object": b'{"outcome": ',
-    "no text": b"\xff\xfe\x00",
+    "not text": b"\xff\xfe\x00",
     "too deep": b"[" * 100_000,
     "too deep an object": b'{"a":' * 100_000,
     "too large a number": b"1" * 10_000,
@@ -110,7 +110,7 @@ JUNK = {
 
 
 @pytest.mark.parametrize("data", JUNK.values(), ids=JUNK)
-def test_a_line_that_is_no_object_is_no_message_and_the_next_one_is(ends: Ends, data: bytes) -> None:
+def test_a_line_that_is_not_an_object_is_refused_and_the_next_message_is_received(ends: Ends, data: bytes) -> None:
     writer = threading.Thread(target=lambda: (ends.write(data), ends.write(b'\n{"fine": true}\n')))
     writer.start()
 
@@ -140,12 +140,12 @@ def test_an_endless_line_is_refused_before_it_fills_memory(ends: Ends, monkeypat
     assert written < 1 << 20
 
 
-def test_a_reader_that_does_not_read_holds_nobody_up(ends: Ends) -> None:
+def test_sending_to_an_end_that_does_not_read_times_out(ends: Ends) -> None:
     with pytest.raises(TimeoutError):
         ends.channel.send({"long": "a" * (1 << 20)}, within_s=0.05)
 
 
-def test_a_long_message_goes_through_whole(ends: Ends) -> None:
+def test_a_long_message_is_received_whole(ends: Ends) -> None:
     other = Channel(os.dup(ends.read_fd), os.dup(ends.write_fd))
     message = {"source": "a" * (1 << 20)}
     writer = threading.Thread(target=lambda: ends.channel.send(message, within_s=5))

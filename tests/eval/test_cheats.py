@@ -1,4 +1,4 @@
-"""Every known cheat is refused for what it is, by the guard that is there for it; honest kernels pass."""
+"""Every known cheat is refused with the right outcome, by the guard against it; honest kernels pass."""
 
 import os
 import re
@@ -36,15 +36,15 @@ pytestmark = [needs_linux, pytest.mark.usefixtures("quick")]
 
 @dataclass(frozen=True)
 class Cheat:
-    """A file of kernels/wrong: what it is tried on, and what must come of it.
+    """A file of kernels/wrong, the task it is tried on, and the outcome that it must have.
 
     Args:
-        guard: What catches it. None where nothing can be switched off: it gives nothing to accept.
-        call_s: Longest time for a call; without the limit it is accepted.
-        timed: It is right when checked, and cheats where time is measured.
+        guard: The guard that catches it. None if no guard can be switched off, because it gives nothing to accept.
+        call_s: Time limit for a call; without the limit it is accepted.
+        timed: Whether it is correct when checked and cheats when timed.
         hidden: Sizes at which it is wrong; without them it is accepted.
-        settle_s: How long its outputs are watched: longer than it dawdles, on a machine that may be loaded.
-        batch_s: How long a batch is timed: longer than a loaded machine keeps answers back, where that matters.
+        settle_s: Time during which its outputs are watched: longer than its delay, even on a loaded machine.
+        batch_s: Minimum time of a batch: long enough that delays on a loaded machine do not matter.
     """
 
     file: str
@@ -103,7 +103,7 @@ CHEATS = [
     Cheat("raises.py", Outcome.RAISED),
 ]
 APART = {"slow_to_answer.cpp", "works_ahead.cpp", "spins.cpp", "wakes_itself.cpp", "forks.cpp"}
-"""Cheats that have tests of their own below: most are not refused, because they gain nothing."""
+"""Cheats that have their own tests below. Most are not refused, because they gain nothing."""
 HONEST = {
     "scale_openmp.cpp": "scale",
     "total.cpp": "total",
@@ -115,13 +115,13 @@ HONEST = {
     "linear_loaded.py": "linear",
     "scaled_by.py": "scaled_by",
 }
-"""Files of kernels/correct, and the tasks that they do."""
+"""Files of kernels/correct, and the tasks that they solve."""
 TIMED = {"scale_openmp.cpp", "total.cpp"}
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rounds against the eager baseline alone, and a patience that a loaded machine does not outwear."""
+    """Few rounds, and only the eager baseline, so that the tests are quick."""
     monkeypatch.setattr(measure.torch, "compile", _not_here)
     monkeypatch.setattr(measure, "WARM_ROUNDS", 0)
     monkeypatch.setattr(measure, "REHEARSALS", 5)
@@ -148,7 +148,7 @@ def _marks(cheat: Cheat) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.parametrize("cheat", parameters(CHEATS))
-def test_a_cheat_is_refused_for_what_it_is(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
     monkeypatch.setattr(measure, "BATCH_S", cheat.batch_s)
 
@@ -179,18 +179,18 @@ def test_an_honest_kernel_passes(file: str) -> None:
 
 @pytest.mark.alone
 @needs_compiler
-def test_what_asking_costs_is_not_for_the_candidate_to_say() -> None:
+def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_time() -> None:
     timing = judge(WRONG / "slow_to_answer.cpp", "scale", timed=True).timing
 
     assert timing
     assert timing.candidate_us > 0.5 * median(timing.sessions[0].inside_us)
 
 
-@pytest.mark.slow  # compares times: for a machine left alone
+@pytest.mark.slow  # compares times, which needs a machine without other work
 @needs_compiler
-def test_work_ahead_of_the_question_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_working_ahead_of_a_question_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "SETTLE_S", 0.1)
-    monkeypatch.setattr(measure, "MOST_SETS", 4)  # so few that they are done in that time
+    monkeypatch.setattr(measure, "MOST_SETS", 4)  # few enough to finish in that time
 
     paused_us, free_us = (
         median(measure.measure(trial_of(WRONG / "works_ahead.cpp", guards), baselines("sines")).sessions[0].inside_us)
@@ -204,7 +204,7 @@ def test_work_ahead_of_the_question_gains_nothing(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(("guards", "busy"), [(ALL_GUARDS, False), (ALL_GUARDS - {Guard.PAUSE}, True)])
 @needs_compiler
 @needs_sandbox
-def test_a_worker_that_is_not_asked_uses_no_processor(guards: frozenset[Guard], busy: bool) -> None:
+def test_a_worker_uses_no_processor_time_between_questions(guards: frozenset[Guard], busy: bool) -> None:
     tried = trial_of(WRONG / "spins.cpp", guards)
 
     with tried.worker() as worker:
@@ -219,7 +219,7 @@ def test_a_worker_that_is_not_asked_uses_no_processor(guards: frozenset[Guard], 
 
 @pytest.mark.alone
 @needs_compiler
-def test_a_worker_that_does_not_let_itself_be_stopped_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_be_stopped_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "STOP_S", 1.0)
 
     assert judge(WRONG / "wakes_itself.cpp", "scale", timed=True).outcome is Outcome.FORBIDDEN
@@ -227,7 +227,7 @@ def test_a_worker_that_does_not_let_itself_be_stopped_is_refused(monkeypatch: py
 
 
 def group_cpu_s(group: int) -> dict[int, float]:
-    """Seconds of processor time of each process of a group, by its id."""
+    """CPU time in seconds of each process of a group, by process id."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -239,7 +239,7 @@ def group_cpu_s(group: int) -> dict[int, float]:
 
 @needs_compiler
 @needs_sandbox
-def test_nothing_that_a_candidate_starts_outlives_its_trial() -> None:
+def test_no_process_that_a_candidate_starts_outlives_its_trial() -> None:
     verdict = judge(WRONG / "forks.cpp", "scale")
 
     assert verdict.outcome is Outcome.PASSED, verdict

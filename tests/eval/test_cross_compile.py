@@ -1,4 +1,4 @@
-"""Kernels are compiled for chips that are not here, and none is launched."""
+"""Kernels are compiled for absent chips, and none is launched."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ Compile = Callable[..., list[dict[str, Any]]]
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("triton")))
-        patch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # Triton 3.9 warns where it is not set
+        patch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # Triton 3.9 warns if it is not set
         yield
 
 
@@ -45,7 +45,7 @@ def launch(kernel: Any, *args: Any, **kwargs: Any) -> Callable[[], object]:
         ("cuda 100 32", ["cubin", "ptx", "sass"], "sm_100"),
     ],
 )
-def test_a_kernel_is_compiled_for_the_target_that_is_asked_for(
+def test_a_kernel_is_compiled_for_the_given_target(
     compile_for: Compile, tmp_path: Path, isa: str, files: list[str], word: str
 ) -> None:
     [record] = compile_for(CALLS["softmax"], isa)
@@ -91,11 +91,11 @@ def test_arguments_may_be_named_and_the_grid_is_not_evaluated(compile_for: Compi
     assert len(compile_for(forward)) == 1
 
 
-def test_a_kernel_with_a_dot_says_so(compile_for: Compile) -> None:
+def test_the_record_of_a_kernel_with_a_dot_says_so(compile_for: Compile) -> None:
     assert compile_for(CALLS["small matmul"])[0]["uses_dot"]
 
 
-def test_heuristics_are_asked(compile_for: Compile) -> None:
+def test_heuristics_are_evaluated(compile_for: Compile) -> None:
     x = on_meta(4096)
     kernel = triton.heuristics({"block": lambda args: 16 * args["n"], "num_warps": lambda _: 2})(add_kernel)
 
@@ -124,20 +124,20 @@ def test_an_autotuned_kernel_is_compiled_in_the_first_configuration_that_pruning
     assert other["configurations"] == 1
 
 
-def test_warming_a_kernel_up_is_no_launch(compile_for: Compile) -> None:
+def test_warming_up_a_kernel_does_not_count_as_a_launch(compile_for: Compile) -> None:
     x = on_meta(4096)
 
     assert compile_for(lambda: add_kernel.warmup(x, x, x, 4096, block=1024, grid=(4,))) == []
 
 
-def test_a_candidate_that_asks_for_the_device_is_given_meta(compile_for: Compile) -> None:
+def test_a_candidate_that_queries_the_device_gets_meta(compile_for: Compile) -> None:
     devices: list[Any] = []
     compile_for(lambda: devices.append(triton.runtime.driver.active.get_active_torch_device()))
 
     assert [str(d) for d in devices] == ["meta"]
 
 
-def test_what_the_compiler_raises_is_raised_as_it_is_and_nothing_stays_replaced(compile_for: Compile) -> None:
+def test_errors_of_the_compiler_are_passed_on_and_the_patches_are_removed(compile_for: Compile) -> None:
     before = triton.JITFunction.run, triton.runtime.Autotuner.run
 
     with pytest.raises(triton.CompilationError, match="power of 2"):
@@ -167,7 +167,7 @@ print(x.unique().tolist(), programs.item())
 """
 
 
-def test_an_interpreted_kernel_runs_once_per_call_and_in_its_first_configuration(tmp_path: Path) -> None:
+def test_an_interpreted_autotuned_kernel_runs_once_per_call_in_its_first_configuration(tmp_path: Path) -> None:
     (tmp_path / "candidate.py").write_text(INTERPRETED, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(tmp_path / "candidate.py")],

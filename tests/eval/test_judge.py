@@ -1,4 +1,4 @@
-"""The judge in its own process: a verdict comes whole, and what is not the candidate's fault is an error."""
+"""The judge in its own process gives complete verdicts; a problem that is not the candidate's fault is an error."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ TRITON = Candidate(language="triton", source="import triton")
 
 @pytest.fixture(autouse=True)
 def eager_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch.compile gives the reference back as it is: compiling it takes a while and is not tested here."""
+    """Make torch.compile return the reference unchanged: compiling it is slow and not tested here."""
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
 
 
@@ -46,7 +46,7 @@ def judge_for(subject: Task, cache: Path, *, isa: Isa | None = HERE_ISA, call_s:
 
 
 @needs_compiler
-def test_candidates_are_judged_one_after_the_other_wherever_kb_is_started(
+def test_one_judge_judges_several_candidates_whatever_the_working_directory(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("eval.py", "torch.py"):
@@ -83,7 +83,7 @@ extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, 
     const float *x = (const float *)inputs[0].data;
     const int64_t rows = inputs[0].shape[0], cols = inputs[0].shape[1];
     for (int64_t row = 0; row < rows; row++) {
-        long double sum = 0;  // slow, so that one session shows that it is no win
+        long double sum = 0;  // slow, so that one session shows that it is not a win
         for (int64_t i = 0; i < cols; i++) sum += x[row * cols + i];
         ((float *)outputs[0].data)[row] = sum;
     }
@@ -92,7 +92,7 @@ extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, 
 )
 
 
-def test_a_reference_that_raises_is_the_tasks_fault(tmp_path: Path) -> None:
+def test_a_reference_that_raises_is_a_task_error(tmp_path: Path) -> None:
     source = task("row_sum").source.replace("return x.sum(dim=-1)", "raise ValueError('no rows')")
 
     with pytest.raises(TaskError, match="no rows") as caught:
@@ -102,7 +102,7 @@ def test_a_reference_that_raises_is_the_tasks_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("isa", [None, Isa("sparc", "v9", 64)])
-def test_a_target_without_a_compiler_is_told_at_once(tmp_path: Path, isa: Isa | None) -> None:
+def test_a_target_without_a_compiler_is_refused_at_once(tmp_path: Path, isa: Isa | None) -> None:
     with pytest.raises(JudgeError, match="no compiler for cpu"):
         judge_for(task("row_sum"), tmp_path, isa=isa)
 
@@ -110,19 +110,21 @@ def test_a_target_without_a_compiler_is_told_at_once(tmp_path: Path, isa: Isa | 
 REFUSED = {
     "Triton on a CPU": (HERE_ISA, TRITON, "a triton candidate cannot be judged for cpu"),
     "C++ for a GPU": (Isa("hip", "gfx942", 64), ROW_SUM, "a cpp candidate cannot be judged for cpu"),
-    "C++ for another CPU": (Isa("cpu", "sparc64"), ROW_SUM, "timed on a sparc64 machine"),
+    "C++ for another CPU": (Isa("cpu", "sparc64"), ROW_SUM, "need a sparc64 machine"),
 }
 
 
 @pytest.mark.parametrize(("isa", "subject", "message"), REFUSED.values(), ids=REFUSED)
-def test_a_candidate_in_a_language_that_does_not_fit_is_no_verdict(isa: Isa, subject: Candidate, message: str) -> None:
+def test_a_language_that_does_not_fit_the_target_or_machine_is_an_error_and_not_a_verdict(
+    isa: Isa, subject: Candidate, message: str
+) -> None:
     judge = TaskJudge(task("row_sum"), "cpu", isa, [], call_s=60.0)
 
     with pytest.raises(JudgeError, match=message):
         judge.verify(subject)
 
 
-def test_a_task_without_sizes_to_change_is_tried_on_other_values_all_the_same() -> None:
+def test_a_task_without_sizes_to_change_is_tried_on_other_values() -> None:
     source = task("clone").source.replace("COLS = 1000", "").replace("COLS", "1000")
     judge = TaskJudge(Task(name="clone", source=source), "cpu", HERE_ISA, [], call_s=60.0)
 
@@ -131,11 +133,11 @@ def test_a_task_without_sizes_to_change_is_tried_on_other_values_all_the_same() 
 
 @dataclass
 class Verifying:
-    """A verdict on a candidate that hangs, under way."""
+    """A judge that is judging a candidate that hangs."""
 
     judge: LocalJudge
     worker: int
-    """Its process."""
+    """Process id of the worker."""
     thread: threading.Thread
     errors: list[Exception]
 
@@ -153,7 +155,7 @@ def verifying(tmp_path: Path, temporary: Path) -> Iterator[Verifying]:
     def verify() -> None:
         try:
             judge.verify(HANGS)
-        except (KbError, OSError) as error:  # the latter when it is closed meanwhile
+        except (KbError, OSError) as error:  # OSError if the judge is closed meanwhile
             errors.append(error)
 
     thread = threading.Thread(target=verify)
@@ -179,7 +181,7 @@ extern "C" void model_new(const Tensor *, const Tensor *, const double *, Tensor
 
 
 def _worker_of(judge: int, temporary: Path) -> int | None:
-    """Its process, once the candidate hangs."""
+    """Process id of the judge's worker, once the candidate hangs."""
     if not list(temporary.glob("*/hangs")):
         return None
     children = Path(f"/proc/{judge}/task/{judge}/children").read_text(encoding="utf-8").split()
@@ -200,7 +202,7 @@ def _first(find: Callable[[], int | None]) -> int:
 
 
 @needs_compiler
-def test_a_judge_that_is_killed_leaves_no_worker_and_is_an_error(verifying: Verifying) -> None:
+def test_killing_the_judge_ends_its_worker_and_is_an_error(verifying: Verifying) -> None:
     verifying.judge._process.send_signal(signal.SIGKILL)
 
     assert isinstance(verifying.ended(), JudgeError)
@@ -210,7 +212,7 @@ def test_a_judge_that_is_killed_leaves_no_worker_and_is_an_error(verifying: Veri
 
 
 @needs_compiler
-def test_a_judge_that_is_closed_takes_its_worker_along_and_cleans_up(verifying: Verifying, temporary: Path) -> None:
+def test_closing_the_judge_ends_its_worker_and_removes_its_files(verifying: Verifying, temporary: Path) -> None:
     verifying.judge.close()
 
     assert not is_alive(verifying.worker)
@@ -227,7 +229,7 @@ for number, question in enumerate(questions):
 """
 
 
-def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
+def test_a_late_answer_is_not_taken_for_the_answer_to_the_next_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = tmp_path / "judge"
@@ -244,9 +246,7 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
             judge.verify(ROW_SUM)
 
 
-def test_a_judge_that_is_closed_can_be_closed_again_and_judges_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_judge_can_be_closed_again_and_does_not_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "judge"
     fake.write_text(LATE_JUDGE.format(python=sys.executable))
     fake.chmod(0o755)

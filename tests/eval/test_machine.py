@@ -1,4 +1,4 @@
-"""What the machine offers is read off it, whatever its tools print, and never stops `kb doctor`."""
+"""The machine's tools are detected, and whatever they print, detection never stops `kb doctor`."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Install = Callable[[str, str], None]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Put a tool on the path, which holds no other."""
+    """A function that puts a tool on a path with no other tools."""
     if os.name != "posix":
         pytest.skip("the tools of these tests are shell scripts")
     folder = tmp_path / "bin"
@@ -42,7 +42,7 @@ def test_a_machine_without_tools_has_no_compilers_and_no_accelerators(install: I
     assert machine.accelerators() == []
 
 
-def test_the_first_line_of_each_compiler_on_the_path_is_told(install: Install) -> None:
+def test_each_compiler_on_the_path_is_listed_with_its_first_line(install: Install) -> None:
     install("c++", "echo 'c++ (Debian) 12.2.0'; echo Copyright")
     install("nvcc", "echo 'nvcc: NVIDIA (R) Cuda compiler driver'")
 
@@ -57,7 +57,7 @@ def test_every_gpu_of_both_vendors_is_named(install: Install) -> None:
 
 
 @pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN)
-def test_a_broken_tool_is_no_accelerator(install: Install, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+def test_a_broken_tool_reports_no_accelerator(install: Install, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     monkeypatch.setattr(machine, "QUERY_SECONDS", 0.5)
     install("nvidia-smi", script)
     install("rocm-smi", script)
@@ -75,7 +75,7 @@ def test_a_broken_compiler_is_listed_without_a_version(
     assert machine.compilers() == {"clang++": ""}
 
 
-def test_a_tool_that_prints_no_text_stops_nothing(install: Install) -> None:
+def test_a_tool_whose_output_is_not_text_stops_nothing(install: Install) -> None:
     install("c++", NO_TEXT)
     install("nvidia-smi", NO_TEXT)
 
@@ -83,7 +83,7 @@ def test_a_tool_that_prints_no_text_stops_nothing(install: Install) -> None:
     assert len(machine.accelerators()) <= 1
 
 
-def test_this_machine_is_described_in_plain_values() -> None:
+def test_this_machine_is_described_by_plain_values() -> None:
     assert all(isinstance(name, str) and isinstance(line, str) for name, line in machine.compilers().items())
     assert set(machine.compilers()) <= set(machine.COMPILERS)
     assert all(name.strip() for name in machine.accelerators())
@@ -92,7 +92,7 @@ def test_this_machine_is_described_in_plain_values() -> None:
     assert type(machine.has_seccomp()) is bool
 
 
-@pytest.mark.skipif(os.name != "posix", reason="nothing confines a candidate here")
+@pytest.mark.skipif(os.name != "posix", reason="this system has no sandbox for candidates")
 def test_only_landlock_and_seccomp_together_confine_files_and_calls() -> None:
     both = machine.landlock_abi() > 0 and machine.has_seccomp()
 
@@ -100,7 +100,7 @@ def test_only_landlock_and_seccomp_together_confine_files_and_calls() -> None:
 
 
 @pytest.mark.parametrize(("platform", "level"), [("darwin", 1), ("win32", 0)])
-def test_other_systems_have_no_landlock_and_confine_less(
+def test_other_systems_have_no_landlock_and_a_lower_sandbox_level(
     monkeypatch: pytest.MonkeyPatch, platform: str, level: int
 ) -> None:
     monkeypatch.setattr("sys.platform", platform)

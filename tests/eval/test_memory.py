@@ -1,4 +1,4 @@
-"""The judge shares memory with a worker and reads more of it, and nothing that the worker says of it is believed."""
+"""The judge shares memory with a worker and reads the worker's memory, without trusting what the worker reports."""
 
 import ctypes
 import mmap
@@ -34,7 +34,7 @@ sys.stdin.read()
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that holds 0, 1, ... 23 as float32, and a mapping of memory that is shared with it."""
+    """A process with an array 0, 1, ... 23 of float32 and a mapping of memory shared with it."""
 
     process: subprocess.Popen[str]
     memory: int
@@ -61,7 +61,7 @@ def holder() -> Iterator[Holder]:
         read_tensor(found.pid, pointer, layout((1,)))
     except JudgeError:
         process.kill()
-        pytest.skip("this system does not let a process read its children's memory")
+        pytest.skip("this system forbids a process from reading its children's memory")
     yield found
     process.kill()
     process.communicate()
@@ -86,7 +86,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("shape", "stride"), PLACES.values(), ids=PLACES)
-def test_a_tensor_of_another_process_is_read_as_it_lies(
+def test_a_tensor_of_another_process_is_read_with_its_layout(
     holder: Holder, shape: tuple[int, ...], stride: tuple[int, ...]
 ) -> None:
     found = read_tensor(holder.pid, holder.pointer, layout(shape, stride))
@@ -98,8 +98,8 @@ GARBAGE = {
     "nowhere": (8, layout((4,))),
     "at nothing": (0, layout((4,))),
     "beyond all addresses": ((1 << 63) - 64, layout((4,))),
-    "no dtype": (None, layout((4,), dtype="Tensor")),
-    "no dtype at all": (None, layout((4,), dtype="")),
+    "not a dtype": (None, layout((4,), dtype="Tensor")),
+    "an empty dtype": (None, layout((4,), dtype="")),
     "a function of torch": (None, layout((4,), dtype="load")),
     "fewer strides than sizes": (None, layout((4, 4), (1,))),
     "more strides than sizes": (None, layout((4,), (4, 1))),
@@ -108,7 +108,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize(("pointer", "garbage"), GARBAGE.values(), ids=GARBAGE)
-def test_a_place_where_no_tensor_can_be_is_told(holder: Holder, pointer: int | None, garbage: Layout) -> None:
+def test_an_invalid_address_or_layout_is_an_error(holder: Holder, pointer: int | None, garbage: Layout) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_tensor(holder.pid, holder.pointer if pointer is None else pointer, garbage)
 
@@ -118,7 +118,7 @@ def test_a_place_where_no_tensor_can_be_is_told(holder: Holder, pointer: int | N
     [{}, {"dtype": 7}, {"dtype": "float32", "shape": [-1]}, {"dtype": "float32", "shape": "4"},
      {"dtype": "float32", "shape": [4], "stride": [-1]}, {"dtype": "float32", "more": 1}],
 )  # fmt: skip
-def test_what_is_no_layout_is_told(said: dict[str, object]) -> None:
+def test_a_malformed_layout_is_refused(said: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Layout.model_validate(said)
 
@@ -130,10 +130,10 @@ def test_what_is_no_layout_is_told(said: dict[str, object]) -> None:
     st.lists(st.integers(0, 9), max_size=4),
     st.lists(st.integers(0, 9) | st.integers(0, 1 << 70), max_size=4),
 )
-def test_nothing_that_a_worker_says_of_a_tensor_harms_the_judge(
+def test_an_arbitrary_address_and_layout_cannot_harm_the_judge(
     holder: Holder, pointer: int, dtype: str, shape: list[int], stride: list[int]
 ) -> None:
-    """Of a tensor of the right shape, that is: others are refused before anything is read."""
+    """Only small shapes are tried: others are refused before anything is read."""
     said = Layout(dtype=dtype, shape=tuple(shape), stride=tuple(stride))
 
     try:
@@ -143,7 +143,7 @@ def test_nothing_that_a_worker_says_of_a_tensor_harms_the_judge(
     assert tuple(tensor.shape) == said.shape
 
 
-def test_a_process_that_is_gone_is_told() -> None:
+def test_reading_from_a_process_that_has_ended_is_an_error() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
 
@@ -151,10 +151,10 @@ def test_a_process_that_is_gone_is_told() -> None:
         read_tensor(process.pid, 4096, layout((1,)))
 
 
-def test_a_place_in_shared_memory_is_known_from_one_beside_it(holder: Holder) -> None:
+def test_an_address_in_shared_memory_is_distinguished_from_one_beside_it(holder: Holder) -> None:
     assert lies_in(holder.pid, holder.shared, 4, holder.memory)
     assert lies_in(holder.pid, holder.shared + 4092, 4, holder.memory)
-    assert lies_in(holder.pid, holder.shared - 4, 8, holder.memory), "half of it"
+    assert lies_in(holder.pid, holder.shared - 4, 8, holder.memory), "half of the range"
     assert not lies_in(holder.pid, holder.shared - 4, 4, holder.memory)
     assert not lies_in(holder.pid, holder.shared + 4096, 4, holder.memory)
     assert not lies_in(holder.pid, holder.pointer, 96, holder.memory)
@@ -167,7 +167,7 @@ def memory() -> Iterator[int]:
     os.close(handle)
 
 
-def test_sets_are_shared_with_whoever_maps_them(memory: int) -> None:
+def test_shared_sets_can_be_mapped_by_another_process(memory: int) -> None:
     sets = [[torch.randn(3, 5), 2.5, torch.arange(7)], [torch.randn(3, 5), 2.5, torch.arange(7) + 1]]
 
     shared = SharedTensors(memory, sets)
@@ -180,7 +180,7 @@ def test_sets_are_shared_with_whoever_maps_them(memory: int) -> None:
         assert torch.equal(last, arguments[2])
 
 
-def test_what_either_side_writes_the_other_sees(memory: int) -> None:
+def test_each_side_sees_what_the_other_writes(memory: int) -> None:
     given = [torch.zeros(4)]
     shared = SharedTensors(memory, [given])
     [theirs] = mapped(memory, shared.specs[0])
@@ -193,7 +193,7 @@ def test_what_either_side_writes_the_other_sees(memory: int) -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
-def test_unchanged_is_told_by_bits(memory: int, value: float) -> None:
+def test_unchanged_compares_bits(memory: int, value: float) -> None:
     given = [torch.full((4,), value)]
     shared = SharedTensors(memory, [given])
 
@@ -207,7 +207,7 @@ def test_sets_of_any_tensors_can_be_shared(memory: int, sets: list[list[object]]
     assert SharedTensors(memory, sets).unchanged(0, sets[0])
 
 
-def test_shared_memory_cannot_be_made_shorter_under_the_judges_hands(memory: int) -> None:
+def test_shared_memory_cannot_be_shrunk(memory: int) -> None:
     SharedTensors(memory, [[torch.ones(5000)]])
 
     for size in (0, 4096):
@@ -215,7 +215,7 @@ def test_shared_memory_cannot_be_made_shorter_under_the_judges_hands(memory: int
             os.ftruncate(memory, size)
 
 
-def test_shared_memory_that_somebody_made_longer_is_used_all_the_same(memory: int) -> None:
+def test_shared_memory_that_was_enlarged_still_works(memory: int) -> None:
     os.ftruncate(memory, 1 << 50)
 
     assert SharedTensors(memory, [[torch.ones(8)]]).unchanged(0, [torch.ones(8)])
@@ -233,11 +233,11 @@ BITS = [
 
 
 @pytest.mark.parametrize(("a", "b", "same"), BITS)
-def test_bits_are_compared_however_tensors_lie(a: "torch.Tensor", b: "torch.Tensor", same: bool) -> None:
+def test_bits_are_compared_whatever_the_layout_of_the_tensors(a: "torch.Tensor", b: "torch.Tensor", same: bool) -> None:
     assert same_bits(a, b) is same
 
 
-def test_a_mapping_of_shared_memory_is_as_long_as_what_is_in_it(memory: int) -> None:
+def test_shared_memory_is_only_as_large_as_its_contents_need(memory: int) -> None:
     SharedTensors(memory, [[torch.ones(3)]])
 
     assert ctypes.sizeof(ctypes.c_float) * 3 <= os.fstat(memory).st_size <= mmap.PAGESIZE

@@ -1,4 +1,4 @@
-"""What a probe tells was timed or read here, says how, and one part that fails costs no other."""
+"""A probe reports only measured values, says how it measured them, and continues if a step fails."""
 
 import os
 import subprocess
@@ -35,20 +35,20 @@ H200 = SimpleNamespace(
 
 @pytest.fixture(scope="module")
 def found() -> Iterator[Findings]:
-    """Of this machine's CPU, with little work."""
+    """Findings for this machine's CPU, with little work."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe_cpu, "LOAD_S", 0.01)
         yield probe(cpu=True, extent=TINY)
 
 
-def test_every_reading_says_in_a_known_unit_how_it_came_about(found: Findings) -> None:
+def test_every_reading_has_a_known_unit_and_says_how_it_was_measured(found: Findings) -> None:
     for reading in found.readings:
         assert reading.value > 0, reading
         assert unit_of(reading.unit), reading
         assert reading.how, reading
 
 
-def test_what_was_timed_is_the_median_of_its_samples(found: Findings) -> None:
+def test_a_timed_value_is_the_median_of_its_samples(found: Findings) -> None:
     timed = [r for r in found.readings if r.samples]
 
     assert {"hbm_bandwidth", "peak_flops"} <= {r.quantity for r in timed}
@@ -70,7 +70,7 @@ def test_the_headline_bandwidth_is_that_of_the_best_size(found: Findings) -> Non
         assert rates[operation] == max(rates[size] for size in sizes)
 
 
-def test_progress_is_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported_for_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(probe_cpu, "steps", lambda extent: [Step("a", list), Step("b", list)])
 
@@ -79,7 +79,7 @@ def test_progress_is_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_a_part_that_fails_is_named_and_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_step_is_reported_and_the_others_still_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> list[Measurement]:
         raise RuntimeError("no such thing\nat 0x1")
 
@@ -104,7 +104,7 @@ def test_calls_are_timed_in_turn_and_warm_rounds_do_not_count() -> None:
 
     def clock(call: Call, count: int) -> float:
         call()
-        return next(slowness) if len(order) > 4 else 1.0  # each is called twice before the rounds
+        return next(slowness) if len(order) > 4 else 1.0  # each call runs twice before the rounds
 
     first, second = sampled([lambda: order.append("a"), lambda: order.append("b")], clock, TINY)
 
@@ -112,13 +112,13 @@ def test_calls_are_timed_in_turn_and_warm_rounds_do_not_count() -> None:
     assert set(first) == set(second) == {1.0}
 
 
-def test_a_slow_call_gets_the_fewest_rounds() -> None:
+def test_a_slow_call_gets_the_minimum_number_of_rounds() -> None:
     (samples,) = sampled([lambda: None], lambda call, count: 1.0, TINY._replace(rounds=1000, step_s=0))
 
     assert len(samples) == LEAST_ROUNDS
 
 
-def test_a_quick_call_is_timed_in_batches_and_told_for_one() -> None:
+def test_a_quick_call_is_timed_in_batches_and_reported_per_call() -> None:
     counts: list[int] = []
 
     def clock(call: Call, count: int) -> float:
@@ -131,7 +131,7 @@ def test_a_quick_call_is_timed_in_batches_and_told_for_one() -> None:
     assert set(counts[2:]) == {100}
 
 
-def test_calls_one_after_the_other_copy_all_parts() -> None:
+def test_successive_calls_copy_all_parts() -> None:
     source, goal = torch.rand(1000), torch.zeros(1000)
     copy = probe_parts._copying(goal, source, size=1000)
 
@@ -141,7 +141,7 @@ def test_calls_one_after_the_other_copy_all_parts() -> None:
     assert torch.equal(source, goal)
 
 
-def test_rates_count_what_is_moved_and_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_count_bytes_moved_and_operations_done(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_second(calls: list[Call], clock: object, extent: Extent) -> list[tuple[float, ...]]:
         return [(1.0,) for _ in calls]
 
@@ -161,7 +161,7 @@ def test_rates_count_what_is_moved_and_done(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("hip", "workgroup"), [(None, (227.0, "per workgroup, opt-in")), ("7.0", (48.0, "per workgroup"))]
 )
-def test_a_driver_is_quoted_for_what_it_reports_alone(
+def test_only_properties_that_the_driver_reports_become_readings(
     monkeypatch: pytest.MonkeyPatch, hip: str | None, workgroup: tuple[float, str]
 ) -> None:
     monkeypatch.setattr(probe_gpu, "_properties", lambda: H200)
@@ -177,7 +177,7 @@ def test_a_driver_is_quoted_for_what_it_reports_alone(
     }
 
 
-def test_a_gpu_is_named_by_its_driver_and_its_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_has_its_driver_s_name_and_its_compilers_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(probe_gpu, "_properties", lambda: H200)
     nvidia = probe_gpu.device()
@@ -189,7 +189,7 @@ def test_a_gpu_is_named_by_its_driver_and_its_compilers(monkeypatch: pytest.Monk
     assert (probe_gpu.device().backend, probe_gpu.device().architecture) == ("hip", "gfx942")
 
 
-def test_the_precision_of_float32_is_as_it_was_after_a_product() -> None:
+def test_the_float32_precision_is_restored_after_a_product() -> None:
     before = torch.get_float32_matmul_precision()
 
     with probe_gpu._float32_precision("high"):
@@ -240,7 +240,7 @@ nothing[(1,)](x)
 
 
 @needs_triton
-def test_the_kernels_do_what_is_counted() -> None:
+def test_the_kernels_do_the_work_that_is_counted() -> None:
     environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
         [sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True, check=False
@@ -250,7 +250,7 @@ def test_the_kernels_do_what_is_counted() -> None:
 
 
 @needs_gpu
-def test_a_gpu_is_probed_whole() -> None:
+def test_a_gpu_is_probed_completely() -> None:
     found = probe()
 
     assert found.missing == ()

@@ -1,4 +1,4 @@
-"""A task's reference runs at any sizes, with parameters that are no accident, and says what is wrong with it."""
+"""A task's reference runs at any sizes, with random parameters, and a broken one gives a clear error."""
 
 import re
 
@@ -46,7 +46,7 @@ def change(old: str, new: str) -> Task:
     return Task(name="small", source=GOOD.replace(old, new))
 
 
-def test_parameters_that_are_all_one_value_are_spread_and_others_left() -> None:
+def test_constant_parameters_get_noise_and_the_others_are_kept() -> None:
     reference = Reference(task(), seed=3)
 
     assert reference.state["weight"].std() > 0.1
@@ -56,7 +56,7 @@ def test_parameters_that_are_all_one_value_are_spread_and_others_left() -> None:
     assert torch.equal(reference.state["steps"], torch.zeros(3, dtype=torch.int64))
 
 
-def test_one_seed_gives_the_same_reference_and_inputs_and_another_gives_others() -> None:
+def test_the_seed_determines_the_reference_and_the_inputs() -> None:
     one, same, other = (Reference(task(), seed=seed) for seed in (1, 1, 2))
 
     assert all(torch.equal(one.state[name], same.state[name]) for name in one.state)
@@ -73,7 +73,7 @@ def test_sizes_change_the_whole_task() -> None:
     assert reference.numbers == (5.0,)
 
 
-def test_the_oracle_computes_in_float64_and_leaves_the_model_alone() -> None:
+def test_the_oracle_computes_in_float64_and_does_not_change_the_model() -> None:
     reference = Reference(task(), seed=0)
     inputs = reference.inputs(0)
 
@@ -85,7 +85,7 @@ def test_the_oracle_computes_in_float64_and_leaves_the_model_alone() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((HERE / "tasks").glob("*.py")), ids=lambda p: p.stem)
-def test_the_interface_told_without_computing_is_that_of_what_is_computed(path) -> None:
+def test_the_interface_inferred_without_computing_equals_the_computed_one(path) -> None:
     reference = Reference(load_task(path), seed=0)
 
     told, computed = interface_of(load_task(path), reference), reference.interface()
@@ -97,7 +97,7 @@ def test_the_interface_told_without_computing_is_that_of_what_is_computed(path) 
     assert [f"torch.{spec.dtype}" for spec in told.outputs] == [str(t.dtype) for t in outputs]
 
 
-def test_the_interface_names_what_a_candidate_is_given() -> None:
+def test_the_interface_lists_inputs_state_and_numbers() -> None:
     interface = Reference(task(), seed=0).interface()
 
     assert [str(spec) for spec in interface.inputs] == ["x: float32[2, 8]"]
@@ -107,7 +107,7 @@ def test_the_interface_names_what_a_candidate_is_given() -> None:
     assert interface.init == (8.0,)
 
 
-def test_shapes_that_depend_on_values_are_told_by_computing() -> None:
+def test_shapes_that_depend_on_values_are_found_by_computing() -> None:
     depends = change("x * self.weight + self.bias", "x[x > 0].sum()")
 
     assert interface_of(depends, Reference(depends, seed=0)).outputs[0].shape == ()
@@ -149,7 +149,7 @@ BROKEN = {
     "forward gives no tensor": ("x * self.weight + self.bias", "'four'", r"forward\(\).*str"),
     "forward gives a dictionary": ("x * self.weight + self.bias", "{'y': x}", r"forward\(\).*dict"),
     "forward gives complex numbers": ("x * self.weight + self.bias", "x + 1j", r"forward\(\).*complex"),
-    "forward takes float32 alone": (
+    "forward accepts only float32": (
         "return x * self.weight", "assert x.dtype is torch.float32; return x * self.weight", "float64.*AssertionError",
     ),
 }  # fmt: skip

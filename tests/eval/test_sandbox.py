@@ -1,4 +1,4 @@
-"""A confined process reaches nothing that is not its own, and still has what a kernel needs."""
+"""A confined process cannot reach anything outside its folder, and still has what a kernel needs."""
 
 import json
 import platform
@@ -29,7 +29,7 @@ pytestmark = needs_linux
 
 PYTHON = [sys.executable, "-I"]
 VICTIM = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
-"""The parent of what is confined, so that nothing is tried on the process of the tests."""
+"""Script of the parent of the confined process, so that nothing is tried on the process of the tests."""
 HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
     "aarch64": Path("/usr/include/asm-generic/unistd.h"),
@@ -39,9 +39,9 @@ HEADERS = {
 @dataclass(frozen=True)
 class Place:
     folder: Path
-    """Of the worker."""
+    """Folder of the worker."""
     home: Path
-    """Of somebody else."""
+    """Home of someone else."""
 
     def run(self, *command: str, level: int) -> subprocess.CompletedProcess[str]:
         limits = limits_of(self.folder, level=level, call_s=60.0)
@@ -51,7 +51,7 @@ class Place:
         )
 
     def probe(self, *, level: int) -> dict[str, str]:
-        # A copy, since a confined process may not read this project's files.
+        # A copy, because a confined process cannot read this project's files.
         script = self.folder / "probes.py"
         script.write_text(Path(probes.__file__).read_text(encoding="utf-8"), encoding="utf-8")
         done = self.run(*PYTHON, str(script), str(self.folder), str(self.home), probes.__file__, level=level)
@@ -82,17 +82,15 @@ def confined(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def free(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the probes do where nothing stops them: one that fails there too would prove nothing."""
+    """Outcomes of the probes without confinement: a probe that fails there proves nothing."""
     return make_place(tmp_path_factory.mktemp("free")).probe(level=1)
 
 
 @needs_sandbox
 @pytest.mark.parametrize("name", probes.PROBES)
-def test_a_confined_process_is_refused_what_is_not_its_own(
-    name: str, confined: dict[str, str], free: dict[str, str]
-) -> None:
+def test_every_forbidden_action_is_refused(name: str, confined: dict[str, str], free: dict[str, str]) -> None:
     if free[name] != "done":
-        pytest.skip(f"unconfined it is not possible here either: {free[name]}")
+        pytest.skip(f"not possible on this system even without confinement: {free[name]}")
 
     assert confined[name] == "refused"
 
@@ -104,7 +102,7 @@ def test_a_confined_process_has_what_a_kernel_needs(name: str, confined: dict[st
 
 
 @needs_sandbox
-def test_a_confined_process_cannot_leave_its_group_or_change_modes_though_it_is_told_so(place: Place) -> None:
+def test_leaving_the_process_group_or_changing_a_mode_reports_success_but_does_nothing(place: Place) -> None:
     secret = place.home / "secret"
     mode = secret.stat().st_mode
     script = "import os; before = os.getpgid(0); os.setsid(); os.setpgid(0, 0); assert os.getpgid(0) == before"
@@ -116,7 +114,7 @@ def test_a_confined_process_cannot_leave_its_group_or_change_modes_though_it_is_
 
 
 @needs_sandbox
-def test_a_confined_process_has_no_capabilities_and_gains_none(place: Place) -> None:
+def test_a_confined_process_has_no_capabilities_and_cannot_gain_any(place: Place) -> None:
     status = place.run("/bin/cat", "/proc/self/status", level=2).stdout
 
     assert re.search(r"^CapEff:\s+0+$", status, re.M)
@@ -140,7 +138,7 @@ def test_a_file_cannot_grow_beyond_its_limit(place: Place, level: int) -> None:
     assert (place.folder / "larger").stat().st_size == 1000
 
 
-def test_limits_name_a_level_and_all_that_it_needs(place: Place) -> None:
+def test_limits_survive_json_and_exclude_the_project_s_own_files(place: Place) -> None:
     limits = limits_of(place.folder, level=2, call_s=60.0)
 
     assert limits == SandboxLimits(**json.loads(json.dumps(limits._asdict())))
@@ -163,5 +161,5 @@ def test_system_calls_have_the_numbers_of_the_kernel_headers(machine: str) -> No
     assert known == {name: int(numbers[name]) for name in known}
 
 
-def test_the_filter_is_for_machines_that_are_said_to_have_one() -> None:
+def test_machines_with_full_confinement_have_a_filter_for_their_architecture() -> None:
     assert sandbox_level() < 2 or platform.machine() in ARCHITECTURES

@@ -1,4 +1,4 @@
-"""Tasks and candidates are read from files without being run; what is wrong with a file is one clear error."""
+"""Tasks and candidates are read from files without being run; a bad file gives one clear error."""
 
 from pathlib import Path
 
@@ -19,14 +19,14 @@ def write(folder: Path, name: str, source: str | bytes) -> Path:
     return path
 
 
-def test_a_task_is_named_by_its_file_and_kept_as_it_is(tmp_path: Path) -> None:
+def test_a_task_is_named_after_its_file_and_its_source_is_kept(tmp_path: Path) -> None:
     task = load_task(write(tmp_path, "19_ReLU (fast).py", TASK))
 
     assert task.name == "19-relu-fast"
     assert task.source == TASK
 
 
-def test_a_task_is_not_run_when_it_is_read(tmp_path: Path) -> None:
+def test_reading_a_task_does_not_run_it(tmp_path: Path) -> None:
     assert load_task(write(tmp_path, "task.py", f"raise SystemExit('run')\n{TASK}")).name == "task"
 
 
@@ -40,7 +40,7 @@ MISSING = {
 
 
 @pytest.mark.parametrize(("names", "source"), MISSING.items())
-def test_a_task_without_one_of_its_names_is_told_which(tmp_path: Path, names: str, source: str) -> None:
+def test_the_error_for_an_incomplete_task_lists_the_missing_names(tmp_path: Path, names: str, source: str) -> None:
     with pytest.raises(TaskError, match=f"does not define {names}$"):
         load_task(write(tmp_path, "task.py", source))
 
@@ -48,13 +48,13 @@ def test_a_task_without_one_of_its_names_is_told_which(tmp_path: Path, names: st
 UNREADABLE = {
     "not Python": ("class Model\n", "not valid Python"),
     "a null byte": (TASK + "\0", "not valid Python"),
-    "no text": (b"\xff\xfe\x00", "cannot be read"),
+    "not text": (b"\xff\xfe\x00", "cannot be read"),
     "too large": (TASK + "#" * MAX_SOURCE_BYTES, "larger than"),
 }
 
 
 @pytest.mark.parametrize(("source", "message"), UNREADABLE.values(), ids=UNREADABLE)
-def test_a_file_that_is_no_task_is_one_clear_error(tmp_path: Path, source: str | bytes, message: str) -> None:
+def test_a_malformed_task_file_is_one_clear_error(tmp_path: Path, source: str | bytes, message: str) -> None:
     with pytest.raises(TaskError, match=message) as caught:
         load_task(write(tmp_path, "task.py", source))
 
@@ -63,7 +63,7 @@ def test_a_file_that_is_no_task_is_one_clear_error(tmp_path: Path, source: str |
 
 
 @pytest.mark.parametrize("name", ["missing.py", "."])
-def test_a_task_that_is_no_file_is_one_clear_error(tmp_path: Path, name: str) -> None:
+def test_a_missing_task_file_is_one_clear_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(TaskError, match="cannot be read"):
         load_task(tmp_path / name)
 
@@ -78,7 +78,7 @@ FILES = {
 
 
 @pytest.mark.parametrize(("name", "expected"), FILES.items())
-def test_the_language_of_a_candidate_is_told_by_its_file(
+def test_the_language_of_a_candidate_follows_from_its_suffix_and_imports(
     tmp_path: Path, name: str, expected: tuple[str, JudgedLanguage]
 ) -> None:
     source, language = expected
@@ -89,18 +89,18 @@ def test_the_language_of_a_candidate_is_told_by_its_file(
 
 
 @pytest.mark.parametrize("name", ["kernel", "kernel.cu", "kernel.txt", "kernel.py.txt"])
-def test_a_file_of_another_kind_is_no_candidate(tmp_path: Path, name: str) -> None:
+def test_a_file_with_another_suffix_is_not_a_candidate(tmp_path: Path, name: str) -> None:
     with pytest.raises(CandidateError, match="is not a candidate"):
         load_candidate(write(tmp_path, name, "x"))
 
 
-def test_a_candidate_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_missing_candidate_file_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(CandidateError, match="cannot be read"):
         load_candidate(tmp_path / "missing.cpp")
 
 
 @pytest.mark.parametrize("path", sorted((HERE / "tasks").glob("*.py")), ids=lambda p: p.stem)
-def test_the_tasks_of_these_tests_are_tasks(path: Path) -> None:
+def test_the_tasks_in_these_tests_can_be_loaded(path: Path) -> None:
     assert load_task(path).name == path.stem.replace("_", "-")
 
 
@@ -109,5 +109,5 @@ def test_the_tasks_of_these_tests_are_tasks(path: Path) -> None:
     sorted({p for language in LANGUAGES for s in language.suffixes for p in CORRECT.glob(f"*{s}")}),
     ids=lambda p: p.name,
 )
-def test_the_candidates_of_these_tests_are_candidates(path: Path) -> None:
+def test_the_candidates_in_these_tests_can_be_loaded(path: Path) -> None:
     assert load_candidate(path).source

@@ -1,4 +1,4 @@
-"""From times to a claim: an interval that holds the speed-up, is wide when times are, and moves by times alone."""
+"""The interval of a speed-up contains it, widens with the noise of the times, and depends only on the times."""
 
 import random
 
@@ -45,17 +45,17 @@ def test_steady_times_give_the_exact_speed_up() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_two_of_the_same_are_not_told_apart(seed: int) -> None:
+def test_two_identical_kernels_do_not_differ(seed: int) -> None:
     noise = random.Random(seed)
     times = [[100 * noise.lognormvariate(0, 0.1) for _ in range(20)] for _ in range(2)]
 
     session = session_of(times[0], times[1], times[1])
 
-    assert session.low < 1.03, "noise is sold as a win"
+    assert session.low < 1.03, "noise counts as a win"
     assert session.low - 0.05 < 1 < session.high + 0.05
 
 
-def test_what_slows_both_of_a_round_cancels() -> None:
+def test_a_disturbance_of_both_sides_of_a_round_cancels_out() -> None:
     noise = random.Random(0)
     slowed = [noise.choice([1, 1, 1, 2]) for _ in range(21)]
 
@@ -76,17 +76,17 @@ def test_noisier_times_give_a_wider_interval() -> None:
 
 CLOCKS = {
     "the same": ([100.0] * 8, [100.0] * 8, 0.0, True),
-    "asking costs a little": ([103.0] * 8, [100.0] * 8, 0.0, True),
-    "asking costs what it may": ([150.0] * 8, [100.0] * 8, 45.0, True),
-    "the answer came late but once": ([900.0] * 7 + [101.0], [100.0] * 8, 0.0, True),
+    "a small overhead": ([103.0] * 8, [100.0] * 8, 0.0, True),
+    "the overhead allowed": ([150.0] * 8, [100.0] * 8, 45.0, True),
+    "late answers in all rounds but one": ([900.0] * 7 + [101.0], [100.0] * 8, 0.0, True),
     "the inside clock is slow": ([100.0] * 8, [10.0] * 8, 10.0, False),
     "the inside clock is fast": ([100.0] * 8, [200.0] * 8, 10.0, False),
-    "the inside clock stands": ([100.0] * 8, [0.0] * 8, 10.0, False),
+    "the inside clock stands still": ([100.0] * 8, [0.0] * 8, 10.0, False),
 }
 
 
 @pytest.mark.parametrize(("outside_us", "inside_us", "overhead_us", "agree"), CLOCKS.values(), ids=CLOCKS)
-def test_clocks_agree_when_they_do_in_any_round(
+def test_clocks_agree_if_they_agree_in_at_least_one_round(
     outside_us: list[float], inside_us: list[float], overhead_us: float, agree: bool
 ) -> None:
     assert clocks_agree(outside_us, inside_us, overhead_us=overhead_us) is agree

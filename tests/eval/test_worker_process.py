@@ -1,4 +1,4 @@
-"""A worker starts confined, answers what it is asked, stands still otherwise, and leaves nothing behind."""
+"""A worker starts confined, answers questions, is stopped between them, and leaves nothing behind."""
 
 import os
 import shutil
@@ -33,19 +33,22 @@ for number, line in enumerate(questions):
 """
 DEEP = "[" * 900 + "]" * 900
 HOSTILE_ANSWERS = {
-    "that it has passed": ('{"token": "TOKEN", "outcome": "passed"}', Outcome.FORGED),
-    "an outcome that there is not": ('{"token": "TOKEN", "outcome": "won", "detail": "x"}', Outcome.FORGED),
-    "an outcome that is no word": ('{"token": "TOKEN", "outcome": [["passed"]]}', Outcome.FORGED),
-    "a refusal in words that are no text": (
+    "a claim that it has passed": ('{"token": "TOKEN", "outcome": "passed"}', Outcome.FORGED),
+    "an unknown outcome": ('{"token": "TOKEN", "outcome": "won", "detail": "x"}', Outcome.FORGED),
+    "an outcome that is not a string": ('{"token": "TOKEN", "outcome": [["passed"]]}', Outcome.FORGED),
+    "a refusal whose detail is malformed text": (
         '{"token": "TOKEN", "outcome": "raised", "detail": "\\ud800"}',
         Outcome.RAISED,
     ),
-    "a refusal without words": ('{"token": "TOKEN", "outcome": "raised"}', Outcome.RAISED),
-    "a refusal in deep words": (f'{{"token": "TOKEN", "outcome": "raised", "detail": {DEEP}}}', Outcome.RAISED),
+    "a refusal without detail": ('{"token": "TOKEN", "outcome": "raised"}', Outcome.RAISED),
+    "a refusal with a nested detail": (
+        f'{{"token": "TOKEN", "outcome": "raised", "detail": {DEEP}}}',
+        Outcome.RAISED,
+    ),
     "another token": ('{"token": "0123456789abcdef"}', Outcome.FORGED),
-    "a deep token": (f'{{"token": {DEEP}}}', Outcome.FORGED),
-    "deep things without a token": (f'{{"deep": {DEEP}, "\\ud800": 1}}', Outcome.FORGED),
-    "no object": ('["TOKEN"]', Outcome.FORGED),
+    "a deeply nested token": (f'{{"token": {DEEP}}}', Outcome.FORGED),
+    "deep nesting without a token": (f'{{"deep": {DEEP}, "\\ud800": 1}}', Outcome.FORGED),
+    "not an object": ('["TOKEN"]', Outcome.FORGED),
     "not a number": ("NaN", Outcome.FORGED),
 }
 
@@ -59,7 +62,7 @@ sys.stdin.read()
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder for temporary files, of this test alone."""
+    """A folder for the temporary files of this test only."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -81,7 +84,7 @@ def start(*, guards: frozenset[Guard] = ALL_GUARDS, call_s: float = 20.0, level:
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_a_worker_starts_at_every_level_there_is(level: int) -> None:
+def test_a_worker_starts_at_every_sandbox_level(level: int) -> None:
     if level > sandbox_level():
         pytest.skip("this kernel lacks Landlock or seccomp")
     with start(level=level) as worker:
@@ -91,7 +94,7 @@ def test_a_worker_starts_at_every_level_there_is(level: int) -> None:
 
 
 def test_a_worker_leaves_neither_process_nor_folder_nor_handle(temporary: Path) -> None:
-    handles = set(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names alone
+    handles = set(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only the names
 
     with start() as worker:
         assert worker.folder.parent == temporary
@@ -103,7 +106,7 @@ def test_a_worker_leaves_neither_process_nor_folder_nor_handle(temporary: Path) 
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
-def test_a_worker_ends_with_the_judge_that_is_interrupted(temporary: Path, error: type[BaseException]) -> None:
+def test_a_worker_ends_if_its_judge_is_interrupted(temporary: Path, error: type[BaseException]) -> None:
     with pytest.raises(error), start() as worker:
         raise error
 
@@ -111,9 +114,7 @@ def test_a_worker_ends_with_the_judge_that_is_interrupted(temporary: Path, error
     assert list(temporary.iterdir()) == []
 
 
-def test_a_worker_that_does_not_start_is_not_the_candidates_fault(
-    temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_does_not_start_is_a_judge_error(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process.sys, "executable", shutil.which("false"))
 
     with pytest.raises(JudgeError, match="does not start") as caught:
@@ -123,7 +124,7 @@ def test_a_worker_that_does_not_start_is_not_the_candidates_fault(
     assert list(temporary.iterdir()) == []
 
 
-def test_an_unknown_question_is_an_answer_of_the_worker(worker: WorkerProcess) -> None:
+def test_an_unknown_question_is_answered_with_a_fault(worker: WorkerProcess) -> None:
     with pytest.raises(Fault) as caught:
         worker.ask("dance")
 
@@ -136,7 +137,7 @@ def test_an_unbuilt_candidate_cannot_run(worker: WorkerProcess) -> None:
 
 
 @pytest.mark.parametrize(("answer", "outcome"), HOSTILE_ANSWERS.values(), ids=HOSTILE_ANSWERS)
-def test_whatever_a_worker_answers_is_an_outcome_that_can_be_written_down(
+def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: Outcome
 ) -> None:
     hostile = tmp_path / "worker"
@@ -152,7 +153,7 @@ def test_whatever_a_worker_answers_is_an_outcome_that_can_be_written_down(
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
-def test_a_worker_that_dies_has_crashed_and_the_signal_is_told(worker: WorkerProcess, name: str) -> None:
+def test_a_dead_worker_counts_as_crashed_and_the_message_names_the_signal(worker: WorkerProcess, name: str) -> None:
     os.kill(worker.pid, signal.Signals[name])
 
     with pytest.raises(Fault, match=f"died of {name} during `ping`") as caught:
@@ -161,25 +162,25 @@ def test_a_worker_that_dies_has_crashed_and_the_signal_is_told(worker: WorkerPro
     assert caught.value.outcome == Outcome.CRASHED
 
 
-def test_a_worker_that_is_not_asked_is_stopped(worker: WorkerProcess) -> None:
+def test_a_worker_is_stopped_between_questions(worker: WorkerProcess) -> None:
     assert state(worker.pid) == "T"
     worker.ask("ping")
     assert state(worker.pid) == "T"
 
 
-def test_without_the_guard_a_worker_goes_on() -> None:
+def test_without_the_guard_a_worker_is_not_stopped() -> None:
     with start(guards=ALL_GUARDS - {Guard.PAUSE}) as worker:
         assert state(worker.pid) != "T"
 
 
-def test_a_worker_runs_while_it_is_let(worker: WorkerProcess) -> None:
+def test_a_worker_is_stopped_again_after_it_was_allowed_to_run(worker: WorkerProcess) -> None:
     worker.let_run(0.01)
 
     assert state(worker.pid) == "T"
     assert worker.ask("ping") == {}
 
 
-def test_a_worker_that_works_while_it_is_stopped_is_refused(
+def test_a_worker_that_runs_while_it_should_be_stopped_is_refused(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_process, "STOP_S", 0.1)
@@ -219,7 +220,7 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
 
 
-def test_folders_of_dead_judges_are_removed_and_those_of_living_ones_stay(temporary: Path) -> None:
+def test_folders_of_dead_judges_are_removed_and_those_of_live_ones_are_kept(temporary: Path) -> None:
     holders = [
         subprocess.Popen(
             [sys.executable, "-c", HOLD_A_FOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -241,7 +242,7 @@ def test_folders_of_dead_judges_are_removed_and_those_of_living_ones_stay(tempor
     holders[1].communicate("")
 
 
-def test_a_link_that_looks_like_a_dead_judges_folder_leads_nowhere(temporary: Path, tmp_path: Path) -> None:
+def test_a_link_that_looks_like_a_dead_judge_s_folder_is_not_followed(temporary: Path, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("kept")

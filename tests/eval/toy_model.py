@@ -1,4 +1,4 @@
-"""The adapter of the toy language of test_seams: a candidate is a line of words that work on a stack of tensors."""
+"""The adapter of the toy language in test_seams: a candidate is a line of words, applied to a tensor in order."""
 
 from pathlib import Path
 

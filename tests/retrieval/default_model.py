@@ -22,5 +22,5 @@ needs_model = pytest.mark.skipif(
 
 
 def compile_once() -> None:
-    """Have it compiled on this machine, in a process that loads torch so that this one does not."""
+    """Compile the model on this machine, in another process so that this one does not load torch."""
     subprocess.run([sys.executable, "-c", COMPILE, DEFAULT_MODEL], check=True)

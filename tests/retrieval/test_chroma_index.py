@@ -1,4 +1,4 @@
-"""The vector index gives the exact answers, or gives way to the comparison of all vectors and says so."""
+"""The vector index gives the exact answers; if it fails, search compares all vectors and says so in a note."""
 
 import random
 import shutil
@@ -22,7 +22,7 @@ from tests.conftest import HashEmbedder
 TARGETS = ("mi210", "mi250", "hexagon")
 
 EXACT, INDEX = 100_000, 0
-"""Settings of `exact_vectors`: every vector is compared, or the index is asked."""
+"""Values of `exact_vectors`: compare every vector, or use the index."""
 
 WORDS = [f"word{i}" for i in range(300)]
 QUESTIONS = [" ".join(random.Random(seed).choices(WORDS, k=6)) for seed in range(30)]
@@ -43,7 +43,7 @@ for exact_vectors in (100_000, 0):
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home of 1200 random windows, so many that Chroma has a graph on disk, some of them the same in two targets."""
+    """A home of 1200 random windows, enough for Chroma to write a graph; some are the same in several targets."""
     root = tmp_path_factory.mktemp("published")
     for target in TARGETS:
         (root / "docs" / target).mkdir(parents=True)
@@ -60,7 +60,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(published: Path, home: Path) -> Path:
-    """A copy of that home to spoil."""
+    """A copy of that home for a test to damage."""
     shutil.copytree(published, home)
     return home
 
@@ -77,19 +77,19 @@ def answers(
     questions: Sequence[str] = QUESTIONS[:8],
     embedder: HashEmbedder | None = None,
 ) -> Iterator[tuple[list[tuple[str, float]], bool]]:
-    """What is found, and whether it was said that the index could not be asked."""
+    """The hits of each question, and whether a note says that the index was not used."""
     with opened(home, exact_vectors, embedder=embedder) as kb:
         for question in questions:
             yield summary(kb.search(question, target=target, limit=20))
 
 
 def summary(result: SearchResult) -> tuple[list[tuple[str, float]], bool]:
-    # The cosines of one matrix and of a part of it differ in their last bits.
+    # Cosines computed on a whole matrix and on part of it differ in their last bits.
     return [(hit.passage.citation.id, round(hit.score, 4)) for hit in result.hits], is_said(result)
 
 
 def is_said(result: SearchResult) -> bool:
-    return any("every vector was compared" in note for note in result.notes)
+    return any("compared every vector" in note for note in result.notes)
 
 
 def degraded(exact: Sequence[tuple[list[tuple[str, float]], bool]]) -> list[tuple[list[tuple[str, float]], bool]]:
@@ -104,7 +104,7 @@ def generation(home: Path) -> Path:
     return folder
 
 
-def test_index_and_comparison_of_all_give_the_same_answers(published: Path) -> None:
+def test_the_index_gives_the_same_answers_as_comparing_every_vector(published: Path) -> None:
     exact = list(answers(published, EXACT, questions=QUESTIONS))
 
     with Catalog(published) as catalog:
@@ -113,10 +113,10 @@ def test_index_and_comparison_of_all_give_the_same_answers(published: Path) -> N
     assert all(len(found) > 10 and not said for found, said in exact)
 
 
-def test_up_to_a_number_of_vectors_all_are_compared_and_the_index_is_not_asked(
+def test_a_small_collection_is_searched_by_comparing_every_vector_without_the_index(
     published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ChromaIndex, "nearest", lambda *arguments, **named: pytest.fail("the index was asked"))
+    monkeypatch.setattr(ChromaIndex, "nearest", lambda *arguments, **named: pytest.fail("the index was used"))
 
     assert len(list(answers(published, 1200))) == 8
     assert len(list(answers(published, INDEX, target="mi210"))) == 8, "within a target"
@@ -135,7 +135,7 @@ def test_up_to_a_number_of_vectors_all_are_compared_and_the_index_is_not_asked(
         pytest.param(lambda folder: [shutil.rmtree(p) for p in folder.iterdir() if p.is_dir()], id="graph removed"),
     ],
 )
-def test_a_lost_index_changes_no_answer_and_is_said(copied: Path, damage: Callable[[Path], object]) -> None:
+def test_a_lost_index_changes_no_answer_and_adds_a_note(copied: Path, damage: Callable[[Path], object]) -> None:
     exact = list(answers(copied, EXACT))
     damage(generation(copied))
 
@@ -157,13 +157,13 @@ def cut(file: Path) -> None:
     ],
     ids=["vectors garbage", "vectors zero", "vectors cut off", "links zero", "header garbage"],
 )
-def test_a_spoilt_graph_fails_no_search_and_changes_no_answer(
+def test_a_damaged_graph_fails_no_search_and_changes_no_answer(
     copied: Path, file: str, damage: Callable[[Path], object]
 ) -> None:
     [spoilt] = generation(copied).glob(f"*/{file}")
     damage(spoilt)
 
-    # In a process of its own, since a crash in the library would take this one down.
+    # In another process, because a crash in the library would end this one.
     done = subprocess.run(
         [sys.executable, "-c", SEARCH_ALONE, copied, *QUESTIONS[:4]], capture_output=True, text=True, check=False
     )
@@ -173,7 +173,7 @@ def test_a_spoilt_graph_fails_no_search_and_changes_no_answer(
     assert asked == exact
 
 
-def test_an_index_that_breaks_while_it_is_open_changes_no_answer_and_is_said(copied: Path) -> None:
+def test_an_index_that_breaks_while_it_is_open_changes_no_answer_and_adds_a_note(copied: Path) -> None:
     exact = list(answers(copied, EXACT))
 
     with opened(copied, INDEX) as kb:
@@ -185,7 +185,7 @@ def test_an_index_that_breaks_while_it_is_open_changes_no_answer_and_is_said(cop
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, OSError, RuntimeError], ids=lambda error: error.__name__)
-def test_an_error_of_chroma_in_one_query_changes_no_answer_is_said_and_is_over_with_the_next(
+def test_an_error_of_chroma_in_one_query_changes_no_answer_adds_a_note_and_does_not_affect_the_next_query(
     published: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     from chromadb.api.models.Collection import Collection
@@ -206,7 +206,7 @@ def test_an_error_of_chroma_in_one_query_changes_no_answer_is_said_and_is_over_w
     assert found == [degraded(exact)[i] if i % 2 else exact[i] for i in range(8)]
 
 
-def test_an_index_that_cannot_be_opened_is_named(copied: Path) -> None:
+def test_the_note_names_an_index_that_cannot_be_opened(copied: Path) -> None:
     folder = generation(copied)
     (folder / "chroma.sqlite3").write_bytes(b"garbage" * 999)
 
@@ -216,7 +216,7 @@ def test_an_index_that_cannot_be_opened_is_named(copied: Path) -> None:
     assert [str(folder) in note for note in notes] == [True]
 
 
-def test_an_index_older_than_the_catalog_is_not_used_and_that_is_said(copied: Path, tmp_path: Path) -> None:
+def test_an_index_older_than_the_catalog_is_not_used_and_a_note_says_so(copied: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mi210"
     folder.mkdir()
     (folder / "late.md").write_text("# Late\n\nA zebra crosses.\n", encoding="utf-8")
@@ -234,7 +234,7 @@ def test_an_index_older_than_the_catalog_is_not_used_and_that_is_said(copied: Pa
 
 
 class OtherEmbedder(HashEmbedder):
-    """Another model: what was near is far."""
+    """Another model, under which near vectors are far apart."""
 
     fingerprint = "hash@2/other"
 
@@ -242,7 +242,7 @@ class OtherEmbedder(HashEmbedder):
         return super().embed_queries([text[::-1] for text in texts])
 
 
-def test_an_index_of_another_model_is_not_used_and_that_is_said(copied: Path) -> None:
+def test_an_index_of_another_model_is_not_used_and_a_note_says_so(copied: Path) -> None:
     docs, other = copied.with_name("docs"), OtherEmbedder()
     (docs / "mi210").mkdir(parents=True)
     (docs / "mi210" / "a.md").write_text(f"# T\n\n{' '.join(QUESTIONS[0].split() * 3)}\n", encoding="utf-8")
@@ -264,7 +264,7 @@ def indexed(home: Path) -> Iterator[KnowledgeBase]:
         yield kb
 
 
-def test_the_generation_before_is_kept_for_readers_and_older_ones_are_removed(
+def test_the_previous_generation_is_kept_for_readers_and_older_ones_are_removed(
     indexed: KnowledgeBase, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mi210"
@@ -290,7 +290,7 @@ def test_an_ingest_that_changes_nothing_publishes_nothing(indexed: KnowledgeBase
     assert [p.name for p in (indexed.settings.home / "index").iterdir()] == [before.name]
 
 
-def test_an_index_that_is_not_needed_is_not_made(kb: KnowledgeBase, manuals: Path) -> None:
+def test_a_small_collection_gets_no_index(kb: KnowledgeBase, manuals: Path) -> None:
     kb.ingest([manuals])
 
     assert kb.catalog.generation is None

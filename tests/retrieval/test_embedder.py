@@ -1,4 +1,4 @@
-"""The real embedding model, as kb runs it: the numbers of its authors, no text cut silently, no altered weights."""
+"""The real embedding model in kb gives its authors' numbers, cuts no text silently and refuses altered weights."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def copied(tmp_path: Path) -> Path:
 
 
 @needs_model
-def test_the_first_numbers_of_a_sentence_are_those_that_were_recorded(model: OnnxEmbedder) -> None:
+def test_the_first_numbers_of_a_vector_equal_the_recorded_ones(model: OnnxEmbedder) -> None:
     vectors = model.embed_documents([SENTENCE])
 
     assert vectors.shape == (1, 384)
@@ -67,7 +67,7 @@ def test_the_first_numbers_of_a_sentence_are_those_that_were_recorded(model: Onn
 
 @needs_model
 @pytest.mark.slow
-def test_the_vectors_are_those_of_sentence_transformers(model: OnnxEmbedder, tmp_path: Path) -> None:
+def test_the_vectors_equal_those_of_sentence_transformers(model: OnnxEmbedder, tmp_path: Path) -> None:
     file, folder = tmp_path / "vectors.npy", find_model(DEFAULT_MODEL).folder
     subprocess.run([sys.executable, "-c", WITH_SENTENCE_TRANSFORMERS, folder, file, json.dumps(TEXTS)], check=True)
 
@@ -84,7 +84,7 @@ def test_every_vector_has_length_one(model: OnnxEmbedder) -> None:
 
 
 @needs_model
-def test_a_batch_gives_the_vectors_of_its_texts_alone_in_their_order(model: OnnxEmbedder) -> None:
+def test_a_batch_gives_each_text_the_vector_it_gets_alone_in_the_same_order(model: OnnxEmbedder) -> None:
     texts = [f"Text {i} " + "about banks " * (i * 7 % 30) for i in range(BATCH_TEXTS + 5)]
 
     together = model.embed_documents(texts)
@@ -93,12 +93,12 @@ def test_a_batch_gives_the_vectors_of_its_texts_alone_in_their_order(model: Onnx
 
 
 @needs_model
-def test_a_document_is_refused_from_the_first_token_too_many(model: OnnxEmbedder) -> None:
+def test_a_document_one_token_too_long_is_refused(model: OnnxEmbedder) -> None:
     fitting, too_long = "word " * model.max_tokens, "word " * (model.max_tokens + 1)
     assert len(model.token_spans(too_long)) == model.max_tokens + 1
 
     assert model.embed_documents([fitting]).shape == (1, 384)
-    with pytest.raises(LocalModelError, match=r"tokens is longer than .* takes \(256\)"):
+    with pytest.raises(LocalModelError, match=r"tokens is longer than .* accepts \(256\)"):
         model.embed_documents([SENTENCE, too_long])
 
 
@@ -112,7 +112,7 @@ def test_a_long_query_is_embedded_by_its_beginning(model: OnnxEmbedder) -> None:
 
 
 @needs_model
-def test_token_spans_are_places_in_the_text_in_order(model: OnnxEmbedder) -> None:
+def test_token_spans_are_positions_in_the_text_in_order(model: OnnxEmbedder) -> None:
     spans = model.token_spans("Bank conflicts of v_mfma_f32")
 
     assert ["Bank conflicts of v_mfma_f32"[start:end] for start, end in spans][:3] == ["Bank", "conflicts", "of"]
@@ -125,7 +125,7 @@ def test_the_fingerprint_names_model_weights_backend_and_precision(model: OnnxEm
 
 
 @needs_model
-def test_a_model_is_compiled_once_a_machine(model: OnnxEmbedder) -> None:
+def test_a_model_is_compiled_once_per_machine(model: OnnxEmbedder) -> None:
     told: list[str] = []
 
     file = compiled(find_model(DEFAULT_MODEL), cache_dir(), on_compile=told.append)
@@ -148,7 +148,7 @@ PROMPTS = {"prompts": {"query": "query: ", "document": "passage: "}}
     [("1_Pooling/config.json", CLS_POOLING), ("config_sentence_transformers.json", PROMPTS)],
     ids=["pooling", "prompts"],
 )
-def test_the_same_weights_used_in_another_way_have_another_fingerprint(
+def test_the_same_weights_with_other_settings_have_another_fingerprint(
     model: OnnxEmbedder, copied: Path, file: str, settings: dict[str, object]
 ) -> None:
     change(copied / file, **settings)
@@ -159,7 +159,7 @@ def test_the_same_weights_used_in_another_way_have_another_fingerprint(
 
 
 @needs_model
-def test_the_same_weights_with_other_pooling_are_compiled_anew(model: OnnxEmbedder, copied: Path) -> None:
+def test_the_same_weights_with_other_pooling_are_compiled_again(model: OnnxEmbedder, copied: Path) -> None:
     def stop(name: str) -> None:
         raise InterruptedError
 
@@ -185,7 +185,7 @@ def test_altered_weights_of_the_default_model_are_refused(copied: Path, monkeypa
 
 
 @pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model", "/no/such/folder", "not a name!"])
-def test_a_missing_model_is_told_with_what_to_do(name: str) -> None:
+def test_a_missing_model_is_an_error_with_a_hint(name: str) -> None:
     with pytest.raises(MissingModelError, match="is not on this machine") as caught:
         find_model(name)
 
@@ -204,7 +204,7 @@ def test_a_model_without_safetensors_is_refused(tmp_path: Path) -> None:
 
 
 class FakeGpu:
-    """Stands for sentence-transformers on a GPU: says what it was asked."""
+    """A stand-in for sentence-transformers on a GPU that records the texts it gets."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -216,7 +216,7 @@ class FakeGpu:
 
 @needs_model
 @pytest.mark.parametrize(("texts", "on_gpu"), [(LEAST_TEXTS - 1, False), (LEAST_TEXTS, True)])
-def test_many_texts_are_embedded_on_a_gpu_where_there_is_one(
+def test_many_texts_are_embedded_on_the_gpu_if_there_is_one(
     model: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch, texts: int, on_gpu: bool
 ) -> None:
     gpu = FakeGpu()
@@ -228,7 +228,7 @@ def test_many_texts_are_embedded_on_a_gpu_where_there_is_one(
     assert bool(gpu.asked) == on_gpu
 
 
-def test_without_a_driver_torch_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_gpu_driver_torch_is_not_imported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("retrieval.gpu.DRIVERS", (tmp_path / "none",))
     monkeypatch.setitem(sys.modules, "torch", None)
 

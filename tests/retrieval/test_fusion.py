@@ -1,4 +1,4 @@
-"""Fusion: one ranking of all that was found, the same however the question's phrasings are ordered."""
+"""Fusion ranks all candidates once, and the order of the phrasings does not matter."""
 
 from math import isfinite
 
@@ -30,14 +30,14 @@ def test_the_order_of_the_phrasings_changes_nothing(pairs: list[tuple[Scores, Sc
 
 
 @given(PAIRS, WEIGHT)
-def test_all_that_any_list_holds_is_ranked_once(pairs: list[tuple[Scores, Scores]], weight: float) -> None:
+def test_every_chunk_of_any_list_is_ranked_once(pairs: list[tuple[Scores, Scores]], weight: float) -> None:
     chunks = [fused.chunk for fused in fuse(pairs, lexical_weight=weight)]
 
     assert sorted(chunks) == sorted({chunk for pair in pairs for scores in pair for chunk in scores})
 
 
 @given(FOUND, WEIGHT, st.booleans())
-def test_where_one_list_is_empty_the_other_decides(scores: Scores, weight: float, lexical: bool) -> None:
+def test_if_one_list_is_empty_the_other_decides(scores: Scores, weight: float, lexical: bool) -> None:
     pair: tuple[Scores, Scores] = (scores, {}) if lexical else ({}, scores)
 
     assert [fused.chunk for fused in fuse([pair], lexical_weight=weight)] == ranked(scores)
@@ -54,7 +54,7 @@ def test_a_list_with_all_the_weight_decides(lexical: Scores, dense: Scores, weig
 
 
 @given(PAIRS, WEIGHT)
-def test_what_is_at_least_as_good_in_every_list_is_not_ranked_below(
+def test_a_chunk_at_least_as_good_in_every_list_is_not_ranked_below(
     pairs: list[tuple[Scores, Scores]], weight: float
 ) -> None:
     score = {fused.chunk: fused.score for fused in fuse(pairs, lexical_weight=weight)}
@@ -67,7 +67,7 @@ def test_what_is_at_least_as_good_in_every_list_is_not_ranked_below(
 
 
 @given(st.sets(st.integers(1, 30), min_size=2), WEIGHT)
-def test_ties_are_in_the_order_of_ids(chunks: set[int], weight: float) -> None:
+def test_ties_are_ordered_by_chunk_id(chunks: set[int], weight: float) -> None:
     even = dict.fromkeys(chunks, 1.5)
 
     assert [fused.chunk for fused in fuse([(even, even)], lexical_weight=weight)] == sorted(chunks)
@@ -98,7 +98,7 @@ def test_each_chunk_says_which_lists_found_it(pairs: list[tuple[Scores, Scores]]
         assert fused.phrasings == sum(lexical or dense for lexical, dense in found)
 
 
-def test_scores_are_compared_by_how_far_they_stand_out_in_their_list() -> None:
+def test_scores_are_compared_by_their_z_score_in_their_list() -> None:
     """Worked by hand: BM25 of 9, 6, 3 and cosines of 0.3, 0.9, 0.6 are z-scores of 1.2247, 0, -1.2247 in some order."""
     fused = fuse([({1: 9, 2: 6, 3: 3}, {1: 0.3, 2: 0.9, 3: 0.6})], lexical_weight=0.6)
 
@@ -109,5 +109,5 @@ def test_scores_are_compared_by_how_far_they_stand_out_in_their_list() -> None:
     ]
 
 
-def test_no_list_no_ranking() -> None:
+def test_empty_lists_give_an_empty_ranking() -> None:
     assert fuse([({}, {}), ({}, {})], lexical_weight=0.6) == []

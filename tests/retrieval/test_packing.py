@@ -1,4 +1,4 @@
-"""Packing: whole passages within a budget; repetitions folded together, new numbers never."""
+"""Packing keeps whole passages within a budget; repetitions are merged unless they have a new number."""
 
 import re
 from itertools import count
@@ -46,7 +46,7 @@ def numbers(text: str) -> set[str]:
 
 
 @given(results(), st.integers(1, 200))
-def test_a_context_keeps_its_budget(result: SearchResult, budget: int) -> None:
+def test_a_context_stays_within_its_budget(result: SearchResult, budget: int) -> None:
     context = pack(result, budget_tokens=budget)
 
     assert context.tokens <= budget == context.budget_tokens
@@ -54,7 +54,7 @@ def test_a_context_keeps_its_budget(result: SearchResult, budget: int) -> None:
 
 
 @given(results(), st.integers(1, 200))
-def test_a_context_holds_whole_passages_in_their_order_and_lists_all_others(result: SearchResult, budget: int) -> None:
+def test_a_context_holds_whole_passages_in_rank_order_and_lists_all_others(result: SearchResult, budget: int) -> None:
     context = pack(result, budget_tokens=budget)
 
     given_order = [hit.passage for hit in result.hits]
@@ -66,7 +66,7 @@ def test_a_context_holds_whole_passages_in_their_order_and_lists_all_others(resu
 
 
 @given(results())
-def test_a_budget_for_all_leaves_nothing_out(result: SearchResult) -> None:
+def test_a_large_enough_budget_leaves_nothing_out(result: SearchResult) -> None:
     context = pack(result, budget_tokens=100_000)
 
     assert len(context.passages) == len(result.hits)
@@ -83,7 +83,7 @@ def test_a_passage_that_does_not_fit_makes_room_for_the_next_that_does() -> None
 
 
 @given(results())
-def test_every_hit_is_kept_or_stands_in_the_better_one_that_it_repeats(result: SearchResult) -> None:
+def test_every_hit_is_kept_or_cited_by_the_better_hit_that_it_repeats(result: SearchResult) -> None:
     kept = merge_repetitions(result.hits)
 
     by_id = {hit.passage.citation.id: hit.passage for hit in result.hits}
@@ -97,7 +97,7 @@ def test_every_hit_is_kept_or_stands_in_the_better_one_that_it_repeats(result: S
 
 
 @given(results())
-def test_what_is_kept_repeats_nothing_without_a_new_number(result: SearchResult) -> None:
+def test_no_kept_hit_repeats_a_better_one_without_a_new_number(result: SearchResult) -> None:
     kept = [hit.passage for hit in merge_repetitions(result.hits)]
 
     for rank, later in enumerate(kept):
@@ -107,19 +107,19 @@ def test_what_is_kept_repeats_nothing_without_a_new_number(result: SearchResult)
             assert not alike or later.target != better.target or not numbers(later.text) <= numbers(better.text)
 
 
-def test_the_same_passage_of_another_target_is_no_repetition() -> None:
+def test_the_same_passage_of_another_target_is_not_a_repetition() -> None:
     own, sibling = passage("64 KB of LDS", key="a"), passage("64 KB of LDS", key="b", target="mi355x")
 
     assert len(merge_repetitions(found(own, sibling).hits)) == 2
 
 
-def test_near_identical_rows_with_another_number_are_no_repetition() -> None:
+def test_near_identical_rows_with_different_numbers_are_not_repetitions() -> None:
     rows = [passage(f"| lds_size | {kib} | KiB | per compute unit |", key=str(kib)) for kib in (64, 160)]
 
     assert len(merge_repetitions(found(*rows).hits)) == 2
 
 
-def test_rows_of_different_things_with_the_same_numbers_are_no_repetition() -> None:
+def test_rows_of_different_names_with_the_same_numbers_are_not_repetitions() -> None:
     rows = [
         passage(f"| {name} | 16 | passes | 4 | VGPRs |", key=name)
         for name in ("v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16")
@@ -130,7 +130,7 @@ def test_rows_of_different_things_with_the_same_numbers_are_no_repetition() -> N
     assert [hit.passage.citation.id for hit in kept] == ["v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16"]
 
 
-def test_leading_hits_are_kept_while_they_fit_and_the_first_always() -> None:
+def test_leading_hits_are_kept_while_they_fit_and_the_first_is_always_kept() -> None:
     result = found(*(passage("word " * 40, key=str(i)) for i in range(4)))
     each = result.hits[0].passage.tokens
 

@@ -1,4 +1,4 @@
-"""A cross-encoder orders the first hits anew, within its time; a tiny one with random weights stands for a real one."""
+"""A cross-encoder reorders the first hits within its time limit. The tests use a tiny one with random weights."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +63,7 @@ def ids(result: SearchResult) -> list[str]:
     return [hit.passage.citation.id for hit in result.hits]
 
 
-def test_the_model_decides_the_order_of_the_same_hits(search: Callable[..., SearchResult], cross_encoder: Path) -> None:
+def test_the_model_reorders_the_same_hits(search: Callable[..., SearchResult], cross_encoder: Path) -> None:
     plain, reranked = search(), search(reranker_model=str(cross_encoder), reranker_seconds=60)
     model = Reranker(str(cross_encoder), seconds=60)
 
@@ -72,7 +72,7 @@ def test_the_model_decides_the_order_of_the_same_hits(search: Callable[..., Sear
     assert ids(reranked) == [hit.passage.citation.id for hit in model.order(QUESTION, plain.hits) or ()]
 
 
-def test_hits_behind_the_first_ones_can_come_to_the_front_of_a_short_answer(
+def test_a_short_answer_is_reranked_from_more_hits_than_it_shows(
     search: Callable[..., SearchResult], cross_encoder: Path
 ) -> None:
     all_of_them = search(reranker_model=str(cross_encoder), reranker_seconds=60)
@@ -81,7 +81,7 @@ def test_hits_behind_the_first_ones_can_come_to_the_front_of_a_short_answer(
     assert ids(short) == ids(all_of_them)[:3]
 
 
-def test_out_of_time_the_order_is_the_fused_one_and_that_is_said(
+def test_if_the_time_runs_out_the_fused_order_stays_and_a_note_says_so(
     search: Callable[..., SearchResult], cross_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(100))
@@ -93,20 +93,20 @@ def test_out_of_time_the_order_is_the_fused_one_and_that_is_said(
     assert any("took longer" in note for note in late.notes)
 
 
-def test_off_by_default(search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reranking_is_off_by_default(search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reranker, "order", lambda *given: pytest.fail("asked"))
 
     assert search().hits
 
 
-def test_a_model_that_is_not_here_is_an_error_in_words(search: Callable[..., SearchResult]) -> None:
+def test_a_missing_cross_encoder_is_an_error_with_a_hint(search: Callable[..., SearchResult]) -> None:
     with pytest.raises(MissingModelError, match="nobody/has-this") as error:
         search(reranker_model="nobody/has-this")
 
     assert "hf download" in error.value.hint
 
 
-def test_weights_that_are_pickled_are_not_loaded(cross_encoder: Path, tmp_path: Path) -> None:
+def test_pickled_weights_are_not_loaded(cross_encoder: Path, tmp_path: Path) -> None:
     for file in cross_encoder.iterdir():
         if file.suffix != ".safetensors":
             (tmp_path / file.name).write_bytes(file.read_bytes())

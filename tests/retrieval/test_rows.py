@@ -1,4 +1,4 @@
-"""A row of a table is found by what it says, lifts its table, and can be cited cell by cell."""
+"""A table row is found by its cells, raises the score of its table, and can be cited cell by cell."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def best(kb: KnowledgeBase, question: str) -> Hit:
     return next(hit for hit in kb.search(question, target="mi300x").hits if hit.passage.kind == "table")
 
 
-def test_a_row_is_found_by_its_cells_and_lifts_its_part_of_the_table(asked: KnowledgeBase) -> None:
+def test_a_row_is_found_by_its_cells_and_raises_its_part_of_the_table(asked: KnowledgeBase) -> None:
     hit = best(asked, "LDS of unit47")
 
     assert "unit47" in hit.passage.text
@@ -40,7 +40,7 @@ def test_a_row_is_found_by_its_cells_and_lifts_its_part_of_the_table(asked: Know
     assert hit.rows[0].shown.startswith("Unit = unit47; LDS (KiB) = 94")
 
 
-def test_a_row_is_cited_on_its_own_line_and_each_of_its_cells_by_number(asked: KnowledgeBase) -> None:
+def test_a_row_is_cited_by_its_own_line_and_each_of_its_cells_by_number(asked: KnowledgeBase) -> None:
     row = best(asked, "LDS of unit47").rows[0]
 
     place = asked.cite(row.citation.id)
@@ -53,7 +53,7 @@ def test_a_row_is_cited_on_its_own_line_and_each_of_its_cells_by_number(asked: K
 
 
 @pytest.mark.parametrize("nth", ["0", "4", "x", "-1"])
-def test_a_cell_that_a_row_does_not_have_is_refused(asked: KnowledgeBase, nth: str) -> None:
+def test_a_cell_number_that_does_not_exist_is_refused(asked: KnowledgeBase, nth: str) -> None:
     row = best(asked, "LDS of unit47").rows[0]
 
     with pytest.raises(CitationError, match="has no cell"):
@@ -70,7 +70,7 @@ def test_rows_vanish_with_their_file(asked: KnowledgeBase, tmp_path: Path) -> No
     assert not any(hit.rows for hit in asked.search("unit47", target="mi300x").hits)
 
 
-def test_what_is_no_row_has_no_cells(asked: KnowledgeBase) -> None:
+def test_a_passage_that_is_not_a_row_has_no_cells(asked: KnowledgeBase) -> None:
     passage = best(asked, "LDS of unit47").passage
 
     with pytest.raises(CitationError, match="is no row of a table"):

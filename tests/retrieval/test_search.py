@@ -1,4 +1,4 @@
-"""What a search means: whose documents may answer, in which order, and when there is no answer."""
+"""The rules of a search: which documents may answer, in which order, and when there is no answer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,14 +19,14 @@ QUESTIONS = ["local data share of a compute unit", "160 KB", "LDS in KB", "Memor
 
 @pytest.fixture
 def asked(kb: KnowledgeBase, manuals: Path) -> KnowledgeBase:
-    """Holds the manuals of mi300x and mi355x, and the sheets that ship for both."""
+    """A home with the manuals of mi300x and mi355x, and the sheets that ship for both."""
     kb.ingest([manuals])
     return kb
 
 
 @pytest.fixture
 def add(kb: KnowledgeBase, tmp_path: Path) -> Add:
-    """Ingest one document of a target."""
+    """A function that ingests one document of a target."""
 
     def add(target: str, text: str, name: str = "extra") -> None:
         folder = tmp_path / "extra" / target
@@ -58,7 +58,7 @@ def test_a_sibling_never_answers(asked: KnowledgeBase, target: str, exact_vector
             assert result.status is context.status is Status.OK
 
 
-def test_what_only_a_sibling_says_is_found_for_the_sibling_and_for_all(asked: KnowledgeBase) -> None:
+def test_a_sibling_s_passage_is_found_for_the_sibling_and_without_a_target(asked: KnowledgeBase) -> None:
     found = {
         target: any("has 160 KB" in hit.passage.text for hit in asked.search("local data share", target=target).hits)
         for target in ("mi300x", "mi355x", None)
@@ -99,7 +99,7 @@ def test_ancestors_and_descendants_answer(kb: KnowledgeBase, add: Add, target: s
 def test_another_phrasing_finds_what_the_first_does_not(kb: KnowledgeBase, add: Add) -> None:
     add("mi210", "# Scratchpad\n\nThe local data share is banked.\n")
 
-    # Lexical alone, as an embedder finds a little of everything.
+    # Lexical only, because dense search always finds something.
     with KnowledgeBase(kb.settings.model_copy(update={"embedding_model": NO_MODEL})) as lexical:
         alone = lexical.search("on-chip memory")
         together = lexical.search(["on-chip memory", "local data share"])
@@ -117,7 +117,7 @@ def test_the_order_of_the_phrasings_changes_nothing(asked: KnowledgeBase) -> Non
     assert max(hit.why.phrasings for hit in forth.hits) == 3
 
 
-def test_the_same_question_has_the_same_answer_again_and_after_opening_again(asked: KnowledgeBase) -> None:
+def test_the_same_question_has_the_same_answer_when_repeated_and_after_reopening(asked: KnowledgeBase) -> None:
     answers = [asked.search(q, limit=30) for q in QUESTIONS]
 
     with KnowledgeBase(asked.settings, embedder=HashEmbedder()) as reopened:
@@ -125,7 +125,7 @@ def test_the_same_question_has_the_same_answer_again_and_after_opening_again(ask
     assert [asked.search(q, limit=30) for q in QUESTIONS] == answers
 
 
-def test_hits_are_ranked_and_as_many_as_asked(asked: KnowledgeBase) -> None:
+def test_a_search_gives_as_many_hits_as_asked_best_first(asked: KnowledgeBase) -> None:
     many, few = asked.search("memory", limit=20), asked.search("memory", limit=4)
 
     scores = [hit.score for hit in many.hits]
@@ -140,7 +140,9 @@ def test_an_instruction_is_found_by_its_name_and_by_its_parts(asked: KnowledgeBa
     assert "Multiplies two half precision matrices" in "".join(hit.passage.text for hit in result.hits)
 
 
-def test_a_scope_without_documents_is_insufficient_and_the_note_says_whose_there_are(asked: KnowledgeBase) -> None:
+def test_a_target_without_documents_is_insufficient_and_the_note_lists_targets_that_have_some(
+    asked: KnowledgeBase,
+) -> None:
     result = asked.search("local data share", target="hexagon")
 
     assert (result.status, result.hits) == (Status.INSUFFICIENT, ())
@@ -168,7 +170,7 @@ def test_a_question_for_an_unknown_target_is_refused(asked: KnowledgeBase) -> No
 
 
 @pytest.mark.parametrize("budget", [60, 150, 400, 2000])
-def test_a_context_holds_the_hits_as_stored_within_its_budget(asked: KnowledgeBase, budget: int) -> None:
+def test_a_context_holds_the_stored_passages_of_the_hits_within_its_budget(asked: KnowledgeBase, budget: int) -> None:
     question = "local data share of a compute unit"
 
     context = asked.context(question, target="mi300x", budget_tokens=budget)
@@ -190,7 +192,7 @@ def test_a_context_holds_the_hits_as_stored_within_its_budget(asked: KnowledgeBa
         (["LDS of the XMX", "XMX memory"], "name XMX"),
     ],
 )
-def test_a_name_that_no_document_in_scope_knows_is_said_and_nothing_is_padded(
+def test_a_name_in_no_document_in_scope_gives_no_hits_and_a_note(
     asked: KnowledgeBase, question: str | list[str], said: str
 ) -> None:
     result = asked.search(question, target="mi300x")
@@ -209,7 +211,7 @@ def test_a_name_that_no_document_in_scope_knows_is_said_and_nothing_is_padded(
         ["LDS of the XMX", "local data share"],
     ],
 )
-def test_what_is_no_name_or_is_known_by_another_phrasing_is_searched_for(
+def test_plain_words_shapes_and_names_that_another_phrasing_replaces_are_searched_for(
     asked: KnowledgeBase, question: str | list[str]
 ) -> None:
     assert asked.search(question, target="mi300x").status is Status.OK
@@ -224,7 +226,7 @@ def test_what_is_no_name_or_is_known_by_another_phrasing_is_searched_for(
         ("how many cycles does the local data share take", True),
     ],
 )
-def test_passages_without_a_number_in_the_unit_asked_for_are_given_with_a_hint(
+def test_passages_without_a_number_in_the_requested_unit_come_with_a_note(
     asked: KnowledgeBase, question: str, hinted: bool
 ) -> None:
     result = asked.search(question, target="cdna3")
@@ -233,13 +235,13 @@ def test_passages_without_a_number_in_the_unit_asked_for_are_given_with_a_hint(
     assert any("may not say" in note for note in result.notes) is hinted
 
 
-def test_a_comparison_opens_the_siblings_and_each_hit_says_whose_it_is(asked: KnowledgeBase) -> None:
+def test_a_comparison_includes_the_siblings_and_each_hit_names_its_target(asked: KnowledgeBase) -> None:
     compared = asked.search("local data share", target="mi300x", compare=True, limit=20)
 
     assert {"mi300x", "mi355x"} <= {hit.passage.target for hit in compared.hits}
 
 
-def test_a_question_that_names_chips_of_the_family_asked_is_about_these_and_says_so(
+def test_a_question_to_a_family_that_names_some_of_its_chips_is_limited_to_them_and_a_note_says_so(
     kb: KnowledgeBase, add: Add
 ) -> None:
     for chip in ("mi210", "mi250", "mi325x"):
@@ -253,7 +255,7 @@ def test_a_question_that_names_chips_of_the_family_asked_is_about_these_and_says
     assert kb.search("prefetching of MI210", target="amd", compare=True).notes == ()
 
 
-def test_without_documents_of_the_chip_that_is_named_the_note_names_that_chip(kb: KnowledgeBase, add: Add) -> None:
+def test_if_the_chip_named_in_a_question_has_no_documents_the_note_names_it(kb: KnowledgeBase, add: Add) -> None:
     add("m1", "# Prefetching\n\nPrefetching is explicit.\n")
 
     result = kb.search("prefetching on the M4", target="apple")
@@ -262,7 +264,7 @@ def test_without_documents_of_the_chip_that_is_named_the_note_names_that_chip(kb
     assert "no documents of m4" in result.notes[0]
 
 
-def test_a_passage_that_speaks_of_a_sibling_is_marked(kb: KnowledgeBase, add: Add) -> None:
+def test_a_passage_about_a_sibling_is_marked(kb: KnowledgeBase, add: Add) -> None:
     add("mi210", "# Tuning\n\n## On MI250\n\nPrefetching is off.\n", "a")
     add("mi210", "# Tuning\n\n## On CDNA2\n\nPrefetching is on.\n", "b")
 
@@ -272,7 +274,7 @@ def test_a_passage_that_speaks_of_a_sibling_is_marked(kb: KnowledgeBase, add: Ad
     assert "(speaks of mi250)" in kb.context("prefetching", target="mi210").text
 
 
-def test_a_row_that_speaks_of_a_sibling_is_not_shown_for_an_answer(kb: KnowledgeBase, add: Add) -> None:
+def test_a_row_about_a_sibling_is_not_shown_as_an_answer(kb: KnowledgeBase, add: Add) -> None:
     rows = "\n".join(f"| {chip} | {chip[2:]} GB |" for chip in ("MI210", "MI250", "MI100"))
     add("mi210", f"# Memory\n\n| chip | capacity |\n|---|---|\n{rows}\n")
 
@@ -281,7 +283,7 @@ def test_a_row_that_speaks_of_a_sibling_is_not_shown_for_an_answer(kb: Knowledge
     assert [row.shown for row in hit.rows] == ["chip = MI210; capacity = 210 GB"]
 
 
-def test_the_first_hits_come_with_what_stands_around_them(kb: KnowledgeBase, add: Add) -> None:
+def test_the_first_hits_come_with_their_neighbouring_passages(kb: KnowledgeBase, add: Add) -> None:
     add("mi210", "# Barrier\n\n## Why\n\nA barrier of waves.\n\n## How\n\nCall sync.\n\n## When\n\nAfter a write.\n")
 
     hit = kb.search("barrier of waves", target="mi210").hits[0]
@@ -291,7 +293,7 @@ def test_the_first_hits_come_with_what_stands_around_them(kb: KnowledgeBase, add
     assert "Barrier > How\nCall sync." in hit.shown
 
 
-def test_rows_of_one_table_around_a_hit_stand_below_one_header(kb: KnowledgeBase, add: Add) -> None:
+def test_rows_of_one_table_around_a_hit_share_one_header(kb: KnowledgeBase, add: Add) -> None:
     rows = "".join(f"| unit_{n} | {n} | KiB |  | guide |\n" for n in range(4))
     add("mi210", f"# Sizes\n\n| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n{rows}")
 
@@ -301,7 +303,7 @@ def test_rows_of_one_table_around_a_hit_stand_below_one_header(kb: KnowledgeBase
     assert [line for line in hit.shown.splitlines() if line.startswith("| unit_")] == rows.splitlines()
 
 
-def test_the_budget_of_a_context_is_the_setting_unless_given(asked: KnowledgeBase) -> None:
+def test_the_budget_of_a_context_comes_from_the_settings_unless_given(asked: KnowledgeBase) -> None:
     own = KnowledgeBase(
         Settings.load(asked.settings.home).model_copy(update={"budget_tokens": 123}), embedder=HashEmbedder()
     )
@@ -311,14 +313,14 @@ def test_the_budget_of_a_context_is_the_setting_unless_given(asked: KnowledgeBas
         assert own.context("memory", budget_tokens=77).budget_tokens == 77
 
 
-def test_rows_of_two_chips_that_differ_in_a_number_both_live_in_a_context_for_all(asked: KnowledgeBase) -> None:
+def test_a_context_without_a_target_keeps_both_of_two_chips_rows_that_differ_in_a_number(asked: KnowledgeBase) -> None:
     text = asked.context("KB of local data share (LDS) each compute unit has", budget_tokens=4000).text
 
     assert "Each compute unit has 64 KB of local data share" in text
     assert "Each compute unit has 160 KB of local data share" in text
 
 
-def test_a_citation_of_every_hit_opens(asked: KnowledgeBase, manuals: Path) -> None:
+def test_the_citation_of_every_hit_opens(asked: KnowledgeBase, manuals: Path) -> None:
     hits = asked.search("local data share", target="mi300x", limit=10).hits
 
     places = [asked.cite(hit.passage.citation.id) for hit in hits]

@@ -1,4 +1,4 @@
-"""A judge and a synthesizer whose answers depend on the candidate alone, and which note each time they are asked."""
+"""A fake judge and a fake synthesizer with deterministic answers, which log every call."""
 
 import os
 import time
@@ -45,7 +45,7 @@ def template(source: str = TEMPLATE, name: str = "row-sum-template") -> Skill:
 
 
 def speedup_of(one: Candidate) -> float:
-    """Largest at BEST, smaller with each step away from it."""
+    """Speed-up that is largest at BEST and falls with each step away from it."""
     return 3.0 - 0.4 * sum(p.choices.index(p.value) != p.choices.index(BEST[p.name]) for p in one.parameters)
 
 
@@ -74,7 +74,7 @@ def evidence_of(one: Candidate, *, outcome: Outcome = Outcome.PASSED, speedup: f
 
 
 class FakeJudge:
-    """Refuses a source that says `wrong`. Takes `pause_s` for a verdict."""
+    """Refuses sources that contain `wrong`. Each verdict takes `pause_s`."""
 
     interface = INTERFACE
 
@@ -88,7 +88,7 @@ class FakeJudge:
 
 
 class PaidSynthesizer:
-    """Answers step by step, for 100 tokens each."""
+    """Proposes one point after another, at 100 tokens each."""
 
     name = "paid"
 
@@ -104,7 +104,7 @@ class PaidSynthesizer:
 
 
 def note(log: Path, line: str) -> None:
-    """One line, appended in one write, so that a kill cannot tear it."""
+    """Append a line in one write, so that a kill cannot split it."""
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(handle, f"{line}\n".encode())
     os.close(handle)

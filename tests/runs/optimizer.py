@@ -1,7 +1,7 @@
-"""Goes on with a run in a child process for each order on its input, so that a test may kill it at any moment.
+"""Continues a run in a child process for each order on its input, so that a test may kill it at any moment.
 
-Orders are JSON lines with `home`, `shipped`, `run`, `synthesizer` and `pause_s`. Events on the output are the child's
-`pid` and, at last, its `status`.
+Orders are JSON lines with `home`, `shipped`, `run`, `synthesizer` and `pause_s`. The output has the child's `pid` and,
+when it has ended, its `status`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A run that is killed at any moment goes on to the same journal, and asks and judges nothing again."""
+"""A run that is killed at any moment can continue to the same journal, without repeating a proposal or a verdict."""
 
 import json
 import os
@@ -25,7 +25,7 @@ EVALUATIONS = 6
 
 
 class Optimizer:
-    """The child process that is killed."""
+    """A process that runs `tests.loop.optimizer`, whose children are killed."""
 
     def __init__(self, shipped: Path) -> None:
         self.shipped = shipped
@@ -34,7 +34,7 @@ class Optimizer:
         )
 
     def go_on(self, home: Path, run: Run, synthesizer: str, *, kill_after_s: float | None = None) -> tuple[int, float]:
-        """Exit status (negative: killed) and seconds of one child."""
+        """Run one child; return its exit status (negative: killed) and its time in seconds."""
         order = {"home": str(home), "shipped": str(self.shipped), "run": run.id, "synthesizer": synthesizer,
                  "pause_s": PAUSE_S}  # fmt: skip
         assert self._process.stdin is not None
@@ -77,7 +77,7 @@ def lines(path: Path) -> list[str]:
 
 @pytest.mark.alone
 @pytest.mark.parametrize("synthesizer", ["tune", "paid"])
-def test_a_killed_run_goes_on_to_the_same_journal(synthesizer: str, optimizer: Optimizer, tmp_path: Path) -> None:
+def test_a_killed_run_continues_to_the_same_journal(synthesizer: str, optimizer: Optimizer, tmp_path: Path) -> None:
     clean_home = tmp_path / "clean"
     clean = started(clean_home)
     optimizer.go_on(tmp_path / "warm", started(tmp_path / "warm"), synthesizer)
@@ -106,4 +106,4 @@ def test_a_killed_run_goes_on_to_the_same_journal(synthesizer: str, optimizer: O
         assert not steps_known & set(lines(home / "paid.log")[paid:])
         after = {p.relative_to(home): p.read_bytes() for p in (home / "skills").rglob("*") if p.is_file()}
         assert after == skills
-    assert killed > KILLS // 4, "too few of the kills came in time to mean anything"
+    assert killed > KILLS // 4, "too few kills came before the run ended"

@@ -1,4 +1,4 @@
-"""The loop spends what it was given, never judges twice, and writes back what won."""
+"""The loop keeps to its evaluations, never judges a candidate twice, and publishes wins as skills."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def speedups(run: Run) -> list[float]:
     return [attempt.evidence.speedup or 0.0 for attempt in run.attempts]
 
 
-def test_a_run_judges_as_many_candidates_as_it_may(home: Path, library: Path, judge: FakeJudge) -> None:
+def test_a_run_judges_as_many_candidates_as_its_plan_allows(home: Path, library: Path, judge: FakeJudge) -> None:
     run = start(home)
     told: list[tuple[int, Attempt]] = []
 
@@ -59,7 +59,7 @@ def test_a_run_ends_when_every_point_was_tried(home: Path, library: Path, judge:
     assert run.ended == "tune has nothing left to try"
 
 
-def test_the_win_becomes_a_verified_skill_and_the_next_run_starts_from_it(
+def test_a_win_becomes_a_verified_skill_from_which_the_next_run_starts(
     home: Path, library: Path, judge: FakeJudge
 ) -> None:
     first = start(home, evaluations=9)
@@ -74,7 +74,7 @@ def test_the_win_becomes_a_verified_skill_and_the_next_run_starts_from_it(
     assert speedups(first)[0] < max(speedups(first)), "the first run had something to gain"
 
 
-def test_a_skill_that_is_refused_as_it_is_gives_way_to_the_next(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
+def test_if_a_skill_is_refused_unchanged_the_next_one_is_tried(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
     book = Skillbook(tmp_path / "library", shipped=tmp_path / "none")
     book.publish(template(f"// wrong row sum row sum\n{TEMPLATE}", "row-sum-a-wrong-one"))
     book.publish(template())
@@ -97,7 +97,7 @@ def test_the_same_candidate_is_not_judged_again(home: Path, library: Path, judge
     assert run.usage == {"output_tokens": 2000}
 
 
-def test_a_run_out_of_time_stops_and_can_go_on(home: Path, library: Path, judge: FakeJudge) -> None:
+def test_a_run_that_stops_on_time_can_continue(home: Path, library: Path, judge: FakeJudge) -> None:
     run = start(home)
     loop_of(run, home, library).optimize(TuneSynthesizer(), judge, minutes=0)
     assert (run.ended, run.attempts) == ("", ())
@@ -131,7 +131,7 @@ def test_two_runs_share_a_home(home: Path, library: Path, judge: FakeJudge) -> N
     assert not Skillbook(home, shipped=library).problems()
 
 
-def test_what_is_retrieved_next_follows_from_the_diagnosis(home: Path, library: Path, judge: FakeJudge) -> None:
+def test_the_first_search_begins_with_the_words_of_the_task(home: Path, library: Path, judge: FakeJudge) -> None:
     asked: list[Sequence[str]] = []
 
     def brief(phrases: Sequence[str]) -> tuple[list[Fact], list[Passage]]:
@@ -143,7 +143,7 @@ def test_what_is_retrieved_next_follows_from_the_diagnosis(home: Path, library: 
     assert asked[0][0] == "row sum Sums the rows of a matrix."
 
 
-def test_a_submitted_candidate_is_judged_once_and_written_back_when_it_wins(
+def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(
     home: Path, library: Path, judge: FakeJudge
 ) -> None:
     run = start(home, kind=SynthesizerKind.EXTERNAL, evaluations=2)
@@ -153,25 +153,25 @@ def test_a_submitted_candidate_is_judged_once_and_written_back_when_it_wins(
 
     assert loop.submit(candidate(**BEST), judge, note="all at once").won
     assert run.published
-    with pytest.raises(RunError, match="judged already, as number 1"):
+    with pytest.raises(RunError, match="already judged, as number 1"):
         loop.submit(candidate(**BEST), judge)
     assert "all at once" in loop.prompt(INTERFACE).text
 
     loop.submit(candidate(), judge)
-    assert len(run.published) == 1, "a slower one is not written back"
+    assert len(run.published) == 1, "a slower one is not published"
     assert run.ended
     with pytest.raises(RunError, match="is over"):
         loop.prompt(INTERFACE)
 
 
-def test_asking_again_gives_the_same_prompt(home: Path, library: Path) -> None:
+def test_a_repeated_request_gives_the_same_prompt(home: Path, library: Path) -> None:
     run = start(home, kind=SynthesizerKind.EXTERNAL)
     loop = loop_of(run, home, library)
     assert loop.prompt(INTERFACE).text == loop.prompt(INTERFACE).text
     assert not run.entries
 
 
-def test_a_torn_last_line_did_not_happen(home: Path, library: Path, judge: FakeJudge) -> None:
+def test_an_incomplete_last_line_of_the_journal_is_ignored(home: Path, library: Path, judge: FakeJudge) -> None:
     run = start(home)
     with (run.folder / JOURNAL).open("ab") as file:
         file.write(b'{"kind":"judged","step"')
@@ -185,7 +185,7 @@ def test_a_torn_last_line_did_not_happen(home: Path, library: Path, judge: FakeJ
 @pytest.mark.parametrize(
     ("name", "message"), [("nothing", "there is no run 'nothing'"), ("row-sum", "2 runs match 'row-sum'")]
 )
-def test_a_run_is_named_without_doubt(home: Path, name: str, message: str) -> None:
+def test_a_run_is_found_only_by_an_unambiguous_name(home: Path, name: str, message: str) -> None:
     start(home)
     last = start(home)
     with pytest.raises(RunError, match=message):

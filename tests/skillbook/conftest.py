@@ -1,4 +1,4 @@
-"""A library of a test's own, which ships what the test puts there."""
+"""A skill library for tests, in which each test decides what ships."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def book(home: Path, shipped: Path) -> Skillbook:
 
 
 def write(root: Path, *skills: Skill) -> None:
-    """Put skills into a folder as if they had always been there."""
+    """Write skills into a folder without publishing them."""
     for skill in skills:
         write_files(root / skill.name, skill_files(skill))
 

@@ -1,4 +1,4 @@
-"""Small skills and evidence, as if a judge had seen them."""
+"""Small skills, and evidence as a judge would give it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ KERNEL = Candidate(
 
 
 def evidence(candidate: Candidate = KERNEL, *, speedup: float | None = None, **fields: Any) -> Evidence:
-    """Of a pass, timed with that speed-up when one is given."""
+    """Evidence of a pass, timed if a speed-up is given."""
     defaults = {
         "task": TASK.name,
         "task_digest": TASK.digest,

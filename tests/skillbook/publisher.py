@@ -1,7 +1,7 @@
 """Publishes skills in a child process for each line on its input, so that a test may kill it at any moment.
 
-A line is the number of the first skill and how many follow. The children are forked from a process that has all
-libraries loaded. It prints the child's id, each skill and how much of its evidence is published, and `end`.
+A line has the number of the first skill and the number of skills. The children are forked from a process that has all
+libraries loaded. It prints the child's id, each skill with the number of its published evidence records, and `end`.
 """
 
 import os
@@ -30,7 +30,7 @@ def publish(home: Path, first: int, count: int) -> None:
                 try:
                     book.publish(numbered(number, records))
                     break
-                except LockedError:  # by another publisher, and for longer than is waited
+                except LockedError:  # another publisher held the lock until the timeout
                     continue
             print(number, records, flush=True)
 

@@ -1,4 +1,4 @@
-"""`kb skills` lists, shows and finds skills; what is malformed is named and stops nothing else."""
+"""`kb skills` lists, shows and finds skills; it reports malformed skills without stopping."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], book: Skillbook) -> Run:
-    """`kb skills` on the library `book`: exit status, output and notes."""
+    """A function that runs `kb skills` on the library `book` and returns exit status, output and notes."""
 
     @contextmanager
     def opened() -> Iterator[SimpleNamespace]:
@@ -47,7 +47,7 @@ def stored(book: Skillbook) -> None:
     )
 
 
-def test_the_list_tells_standing_target_language_and_speedup(run: Run) -> None:
+def test_the_list_shows_standing_target_language_and_speedup(run: Run) -> None:
     status, out, notes = run("list")
 
     assert (status, notes) == (0, "")
@@ -59,7 +59,7 @@ def test_the_list_tells_standing_target_language_and_speedup(run: Run) -> None:
     ]
 
 
-def test_the_list_of_a_target_leaves_its_siblings_out(run: Run) -> None:
+def test_the_list_for_a_target_leaves_out_its_siblings(run: Run) -> None:
     listed = json.loads(run("list", "--target", "mi300x", "--json")[1])
 
     assert [(s["name"], s["standing"], s["speedup"]) for s in listed] == [
@@ -68,7 +68,7 @@ def test_the_list_of_a_target_leaves_its_siblings_out(run: Run) -> None:
     ]
 
 
-def test_a_malformed_skill_is_named_beside_the_list(run: Run, book: Skillbook) -> None:
+def test_a_note_with_the_list_names_a_malformed_skill(run: Run, book: Skillbook) -> None:
     (book.folder / "won" / "SKILL.md").unlink()
 
     status, out, notes = run("list")
@@ -78,7 +78,7 @@ def test_a_malformed_skill_is_named_beside_the_list(run: Run, book: Skillbook) -
     assert notes.startswith(f"note: {book.folder / 'won'} is not a skill: ")
 
 
-def test_a_shown_skill_has_its_standing_and_its_text(run: Run) -> None:
+def test_show_prints_the_standing_and_the_text(run: Run) -> None:
     _, out, _ = run("show", "won")
 
     assert "standing:    verified\n" in out
@@ -91,7 +91,7 @@ def test_the_code_is_printed_byte_for_byte(run: Run) -> None:
     assert run("show", "won", "--code")[1] == KERNEL.source
 
 
-def test_a_skill_as_json_holds_all_of_it(run: Run) -> None:
+def test_json_output_contains_the_whole_skill(run: Run) -> None:
     shown = json.loads(run("show", "won", "--json")[1])
 
     assert (shown["candidate"]["source"], shown["standing"]) == (KERNEL.source, "verified")
@@ -112,17 +112,17 @@ def test_an_unknown_skill_is_a_skill_error(run: Run) -> None:
     ],
     ids=str,
 )
-def test_a_search_keeps_to_target_and_language(run: Run, options: tuple[str, ...], expected: list[str]) -> None:
+def test_a_search_is_limited_to_target_and_language(run: Run, options: tuple[str, ...], expected: list[str]) -> None:
     status, out, _ = run("search", "softmax", *options, "--json")
 
     assert (status, [found["name"] for found in json.loads(out)]) == (0, expected)
 
 
-def test_a_search_that_finds_nothing_is_exit_status_1(run: Run) -> None:
+def test_a_search_that_finds_nothing_has_exit_status_1(run: Run) -> None:
     assert run("search", "softmax", "--target", "mi300x", "--language", "torch") == (1, "no skills\n", "")
 
 
-def test_every_language_can_be_asked_for(run: Run) -> None:
+def test_a_search_accepts_every_language(run: Run) -> None:
     for language in ("triton", "cpp", "torch"):
         status, _, err = run("search", "softmax", "--language", language)
 

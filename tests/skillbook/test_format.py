@@ -1,4 +1,4 @@
-"""A directory is a whole and unaltered skill, or refused with all that is wrong; what kb writes is valid everywhere."""
+"""A directory is a complete, unaltered skill or is refused with every problem; kb writes only valid Agent Skills."""
 
 import json
 from collections.abc import Callable
@@ -53,11 +53,11 @@ MALFORMED = {
     "an empty SKILL.md": (holding(MD, b""), "no front matter"),
     "no front matter": (holding(MD, b"# Softmax\n"), "no front matter"),
     "front matter that does not end": (replaced(MD, "\n---\n", "\n"), "no front matter"),
-    "front matter without end in sight": (replaced(MD, "name:", "#" * 30_000 + "\nname:"), "no front matter"),
+    "endless front matter": (replaced(MD, "name:", "#" * 30_000 + "\nname:"), "no front matter"),
     "front matter that is a list": (holding(MD, b"---\n- name\n---\n"), "valid dictionary"),
-    "no YAML": (replaced(MD, "name: ", "name: ["), "SKILL.md: while parsing"),
-    "a character that no string has": (replaced(MD, "name: softmax", 'name: "\\UFFFFFFFF"'), "SKILL.md: "),
-    "nesting without end": (replaced(MD, "name: softmax", "name: " + "[" * 5000), "recursion"),
+    "invalid YAML": (replaced(MD, "name: ", "name: ["), "SKILL.md: while parsing"),
+    "an invalid character": (replaced(MD, "name: softmax", 'name: "\\UFFFFFFFF"'), "SKILL.md: "),
+    "endless nesting": (replaced(MD, "name: softmax", "name: " + "[" * 5000), "recursion"),
     "SKILL.md in Latin-1": (holding(MD, skill_files(WHOLE)[MD] + b"\xe9\n"), "utf-8"),
     "a kernel in Latin-1": (holding(CODE, b"# \xe9\n"), "utf-8"),
     "no name": (replaced(MD, "name: softmax\n", ""), "name Field required"),
@@ -67,16 +67,16 @@ MALFORMED = {
     "no description": (replaced(MD, "description: ", "license: "), "description Field required"),
     "a blank description": (replaced(MD, "description: Softmax", "description: ''\nlicense: x"), "description"),
     "a long description": (replaced(MD, "Softmax over", "over " * 300), "at most 1024"),
-    "a description that others would cut": (replaced(MD, "Softmax over", "Softmax --- over"), "inside a line"),
+    "a description that other readers would cut": (replaced(MD, "Softmax over", "Softmax --- over"), "inside a line"),
     "a key that the specification lacks": (replaced(MD, "metadata:", "version: 1\nmetadata:"), "version Extra inputs"),
-    "one of its keys by another spelling": (replaced(MD, "metadata:", "allowed_tools: x\nmetadata:"), "allowed_tools"),
+    "a key in another spelling": (replaced(MD, "metadata:", "allowed_tools: x\nmetadata:"), "allowed_tools"),
     "no metadata": (holding(MD, b"---\nname: softmax\ndescription: d\n---\n"), "metadata Field required"),
     "metadata that is text": (replaced(MD, "metadata:", "metadata: x\nlicense:\n  - x\ncompatibility:"), "metadata"),
     "metadata that holds a list": (replaced(MD, "kb-schema:", "other: [1]\n  kb-schema:"), "metadata.other"),
     "no kb-schema": (replaced(MD, "kb-schema:", "schema:"), "metadata.kb-schema Field required"),
     "another kb-schema": (replaced(MD, "kb-schema: '1'", "kb-schema: '2'"), "metadata.kb-schema"),
     "no kb-target": (replaced(MD, "kb-target:", "target:"), "metadata.kb-target Field required"),
-    "a target by an alias": (replaced(MD, "kb-target: mi300x", "kb-target: MI-300X"), "metadata.kb-target"),
+    "an alias as target": (replaced(MD, "kb-target: mi300x", "kb-target: MI-300X"), "metadata.kb-target"),
     "no kb-language": (replaced(MD, "kb-language:", "language:"), "metadata.kb-language Field required"),
     "an unknown language": (
         replaced(MD, "kb-language: triton", "kb-language: Fortran 77"),
@@ -85,15 +85,21 @@ MALFORMED = {
     "no kb-code-digest": (replaced(MD, "kb-code-digest:", "digest:"), "metadata.kb-code-digest Field required"),
     "no kernel": (without(CODE), "scripts/kernel.*: it is missing"),
     "two kernels": (holding("scripts/kernel.cpp", b"// c"), "it is not the only kernel"),
-    "an altered kernel": (replaced(CODE, "1024", "2048"), "kb-code-digest is not that"),
-    "a kernel with other line ends": (replaced(CODE, "\n", "\r\n"), "kb-code-digest is not that"),
-    "a kernel without end": (holding(CODE, b" " * (MAX_FILE_BYTES + 1)), "more than"),
-    "evidence that is no JSON": (holding(RECORD, b"{"), f"{RECORD}: Invalid JSON"),
+    "an altered kernel": (replaced(CODE, "1024", "2048"), "kb-code-digest is not the kernel's"),
+    "a kernel with other line endings": (replaced(CODE, "\n", "\r\n"), "kb-code-digest is not the kernel's"),
+    "an endless kernel": (holding(CODE, b" " * (MAX_FILE_BYTES + 1)), "more than"),
+    "evidence that is not JSON": (holding(RECORD, b"{"), f"{RECORD}: Invalid JSON"),
     "evidence that is something else": (holding(RECORD, b"{}"), f"{RECORD}: task Field required"),
     "altered evidence": (replaced(RECORD, "Test Machine", "Best Machine"), f"{RECORD}: altered"),
-    "evidence under another id": (renamed(RECORD, f"{RECORD[:-10]}00000.json"), "altered or misnamed"),
-    "evidence with a time that was refused": (replaced(RECORD, '"grade": "compiled"', '"grade": null'), "does not fit"),
-    "evidence with half a level": (replaced(RECORD, '"sandbox_level": 2', '"sandbox_level": 2.5'), "sandbox_level"),
+    "evidence under another id": (renamed(RECORD, f"{RECORD[:-10]}00000.json"), "altered or renamed"),
+    "evidence of a refusal with a time": (
+        replaced(RECORD, '"grade": "compiled"', '"grade": null'),
+        "does not fit",
+    ),
+    "evidence with half a sandbox level": (
+        replaced(RECORD, '"sandbox_level": 2', '"sandbox_level": 2.5'),
+        "sandbox_level",
+    ),
 }
 
 
@@ -109,13 +115,13 @@ def test_a_malformed_skill_is_refused(tmp_path: Path, change: Callable[[Files], 
     assert refusal.value.hint
 
 
-def test_the_skill_that_those_were_made_from_is_whole(tmp_path: Path) -> None:
+def test_the_skill_behind_the_malformed_ones_is_valid(tmp_path: Path) -> None:
     write_files(tmp_path / "softmax", skill_files(WHOLE))
 
     assert load_skill(tmp_path / "softmax") == WHOLE.model_copy(update={"folder": tmp_path / "softmax"})
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_one_error_lists_every_problem() -> None:
     files = skill_files(WHOLE)
     for path, old, new in [(MD, "name:", "nom:"), (MD, "kb-target:", "target:"), (RECORD, "2.11", "2.12")]:
         files = replaced(path, old, new)(files)
@@ -127,12 +133,12 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         assert complaint in refusal.value.message
 
 
-def test_a_directory_that_is_not_there_is_no_skill(tmp_path: Path) -> None:
+def test_a_missing_directory_is_a_skill_error(tmp_path: Path) -> None:
     with pytest.raises(SkillError, match=r"SKILL\.md: it is missing"):
         load_skill(tmp_path / "softmax")
 
 
-def test_what_merge_keys_would_multiply_costs_nothing() -> None:
+def test_yaml_merge_keys_are_not_expanded() -> None:
     levels = [f"a{n}: &a{n} {{ <<: [{', '.join([f'*a{n - 1}'] * 9)}] }}" for n in range(1, 12)]
     bomb = "\n".join(["---", "a0: &a0 { k: v }", *levels, "---", ""])
 
@@ -178,7 +184,7 @@ def skills(draw: st.DrawFn) -> Skill:
 @settings(max_examples=80, deadline=None)
 @given(written=skills())
 @example(written=skill(description="\x85 \u2028 \n\n \r b: #\t\0 'é' \U0001f600 "))
-def test_a_skill_is_read_as_it_was_written_and_valid_for_the_reference_reader(written: Skill) -> None:
+def test_a_written_skill_is_read_back_unchanged_and_valid_for_the_reference_reader(written: Skill) -> None:
     files = skill_files(written)
     assume(b"---" not in files[MD][4:].partition(b"\n---\n")[0])
     with TemporaryDirectory() as root:
@@ -198,7 +204,7 @@ FRONT = st.lists(YAML, max_size=30).map("".join)
 @settings(max_examples=100, deadline=None)
 @given(front=FRONT, at=st.integers(0, 300))
 @example(front='"\\U99999999"', at=10)
-def test_whatever_stands_in_front_matter_is_a_skill_or_a_skill_error(front: str, at: int) -> None:
+def test_any_front_matter_gives_a_skill_or_a_skill_error(front: str, at: int) -> None:
     files = skill_files(WHOLE)
     text = files[MD].decode()
     for damaged in (f"---\n{front}\n---\n", text[:at] + front + text[at:]):
@@ -211,18 +217,18 @@ def test_whatever_stands_in_front_matter_is_a_skill_or_a_skill_error(front: str,
 
 @settings(max_examples=80, deadline=None)
 @given(st.recursive(st.none() | st.booleans() | FLOATS | TEXTS, lambda v: st.lists(v) | st.dictionaries(TEXTS, v)))
-def test_whatever_stands_in_place_of_evidence_is_a_skill_error(value: object) -> None:
+def test_any_other_json_in_place_of_evidence_is_a_skill_error(value: object) -> None:
     with pytest.raises(SkillError, match="is not a skill"):
         parse_skill(Path("softmax"), skill_files(WHOLE) | {RECORD: json.dumps(value).encode()})
 
 
-def test_a_body_that_holds_rules_and_front_matter_is_kept() -> None:
+def test_a_body_that_contains_rules_and_front_matter_is_kept() -> None:
     written = skill(body="\n---\nname: other\n---\n\n---\n\n")
 
     assert parse_skill(Path("softmax"), skill_files(written)).body == written.body
 
 
-def test_evidence_of_other_code_is_kept_and_makes_no_standing() -> None:
+def test_evidence_of_other_code_is_kept_but_does_not_change_the_standing() -> None:
     other = KERNEL.with_parameters({"BLOCK": 256})
 
     read = parse_skill(Path("softmax"), skill_files(skill(evidence=(evidence(other, speedup=2.0),))))
@@ -230,7 +236,7 @@ def test_evidence_of_other_code_is_kept_and_makes_no_standing() -> None:
     assert (len(read.evidence), read.standing) == (1, "hypothesis")
 
 
-def test_every_skill_that_ships_is_whole_and_valid_for_the_reference_reader(home: Path) -> None:
+def test_every_shipped_skill_is_complete_and_valid_for_the_reference_reader(home: Path) -> None:
     assert Skillbook(home).problems() == []
     folders = [found.folder for found in Skillbook(home).skills()]
     assert [problem for folder in folders for problem in skills_ref.validate(folder)] == []

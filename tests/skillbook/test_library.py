@@ -1,4 +1,4 @@
-"""Skills are found by target, language and words; the better known comes first; publishing loses and alters nothing."""
+"""Skills are found by target, language and words, best proven first; publishing loses and alters nothing."""
 
 import shutil
 from itertools import product
@@ -21,7 +21,7 @@ def test_a_home_without_skills_has_none(book: Skillbook) -> None:
     assert (book.skills(), book.problems(), book.search("softmax")) == ([], [], [])
 
 
-def test_skills_come_by_name_from_both_places_and_the_home_wins(book: Skillbook, shipped: Path) -> None:
+def test_skills_are_listed_by_name_and_those_of_the_home_replace_shipped_ones(book: Skillbook, shipped: Path) -> None:
     write(shipped, skill("b"), skill("c", body="shipped"))
     write(book.folder, skill("c", body="of the home"), skill("a"))
 
@@ -30,7 +30,7 @@ def test_skills_come_by_name_from_both_places_and_the_home_wins(book: Skillbook,
     assert book.get("b").folder == shipped / "b"
 
 
-def test_a_malformed_skill_is_a_problem_and_hides_no_other(book: Skillbook, shipped: Path) -> None:
+def test_a_malformed_skill_is_reported_and_hides_no_other(book: Skillbook, shipped: Path) -> None:
     write(shipped, skill("a"), skill("b"))
     write(book.folder, skill("a"), skill("c"))
     (book.folder / "a" / "SKILL.md").unlink()
@@ -40,7 +40,7 @@ def test_a_malformed_skill_is_a_problem_and_hides_no_other(book: Skillbook, ship
     assert [folder for folder, _ in book.problems()] == [book.folder / "a"]
 
 
-def test_files_and_dot_directories_are_no_skills(book: Skillbook) -> None:
+def test_files_and_dot_directories_are_not_skills(book: Skillbook) -> None:
     write(book.folder, skill("a"))
     (book.folder / "README.md").write_text("about", encoding="utf-8")
     (book.folder / "a").rename(book.folder / ".stage-a")
@@ -48,7 +48,7 @@ def test_files_and_dot_directories_are_no_skills(book: Skillbook) -> None:
     assert (book.skills(), book.problems()) == ([], [])
 
 
-def test_an_unknown_skill_is_refused_with_the_nearest(book: Skillbook) -> None:
+def test_an_unknown_skill_is_an_error_that_suggests_similar_names(book: Skillbook) -> None:
     write(book.folder, skill("row-softmax"), skill("matmul"))
 
     with pytest.raises(SkillError, match="'row-softmx'") as refusal:
@@ -57,7 +57,7 @@ def test_an_unknown_skill_is_refused_with_the_nearest(book: Skillbook) -> None:
     assert "did you mean row-softmax?" in refusal.value.hint
 
 
-def test_a_malformed_skill_that_is_asked_for_says_what_is_wrong(book: Skillbook) -> None:
+def test_getting_a_malformed_skill_is_an_error_that_names_the_problem(book: Skillbook) -> None:
     write(book.folder, skill("a"))
     (book.folder / "a" / "scripts" / "kernel.py").unlink()
 
@@ -87,7 +87,7 @@ def test_only_skills_in_the_language_are_found(book: Skillbook) -> None:
 
 
 @pytest.mark.parametrize("field", ["name", "description", "body", "candidate"])
-def test_words_are_looked_for_in_name_description_body_and_code(book: Skillbook, field: str) -> None:
+def test_a_search_covers_name_description_body_and_code(book: Skillbook, field: str) -> None:
     value = kernel("# swizzle") if field == "candidate" else "swizzle"
     write(book.folder, skill("a"), skill(**{"name": "b", field: value}), skill("c"))
 
@@ -101,7 +101,7 @@ def test_an_identifier_in_the_code_is_found_whole_and_by_part(book: Skillbook, q
     assert names(book.search(query)) == ["a"]
 
 
-def test_what_a_skill_is_about_ranks_before_what_another_mentions(book: Skillbook) -> None:
+def test_a_skill_for_the_subject_ranks_before_one_that_only_mentions_it(book: Skillbook) -> None:
     filler = [skill(f"other{n}", description="Else.", body="Else.") for n in range(8)]
     mentions = skill("a-matmul", description="Matmul.", body="Unlike a softmax it reads each row often.")
     write(book.folder, mentions, skill("z-softmax", body="Rows."), *filler)
@@ -119,7 +119,7 @@ STANDINGS = [
 
 
 @pytest.mark.parametrize("query", ["softmax", "unheard-of", "", "?!"])
-def test_equals_and_all_when_no_word_is_known_are_ranked_by_standing(book: Skillbook, query: str) -> None:
+def test_equal_matches_and_skills_without_a_match_are_ranked_by_standing(book: Skillbook, query: str) -> None:
     write(book.folder, *STANDINGS)
 
     assert names(book.search(query)) == ["d", "e", "c", "b", "f"]
@@ -127,7 +127,7 @@ def test_equals_and_all_when_no_word_is_known_are_ranked_by_standing(book: Skill
 
 
 @pytest.mark.parametrize("query", ['"', "softmax OR", "NEAR(softmax", "name:softmax*", "softmax " * 3000, "\0", "' --"])
-def test_nothing_in_a_query_is_an_operator(book: Skillbook, query: str) -> None:
+def test_nothing_in_a_query_acts_as_an_operator(book: Skillbook, query: str) -> None:
     write(book.folder, skill())
 
     assert names(book.search(query)) == ["softmax"]
@@ -142,7 +142,7 @@ def test_a_query_of_many_words_is_answered(book: Skillbook) -> None:
 # Publication
 
 
-def test_a_published_skill_is_found_as_it_was_given(book: Skillbook) -> None:
+def test_a_published_skill_is_found_unchanged(book: Skillbook) -> None:
     given = skill(evidence=(evidence(speedup=1.5),))
 
     published = book.publish(given)
@@ -152,7 +152,7 @@ def test_a_published_skill_is_found_as_it_was_given(book: Skillbook) -> None:
     assert sorted(path.name for path in book.folder.iterdir()) == ["softmax"]
 
 
-def test_publishing_again_adds_the_evidence_that_is_new_and_changes_nothing_else(book: Skillbook) -> None:
+def test_publishing_again_adds_only_new_evidence(book: Skillbook) -> None:
     first, second = evidence(speedup=1.5), evidence(speedup=1.6, created="2025-11-21T10:00:00+00:00")
     before = {p: p.read_bytes() for p in book.publish(skill(evidence=(first,))).folder.rglob("*.*")}
 
@@ -169,7 +169,7 @@ def test_evidence_can_be_added_to_a_skill_that_had_none(book: Skillbook) -> None
     assert book.publish(skill(evidence=(evidence(),))).standing == "screened"
 
 
-def test_a_skill_that_ships_gets_its_evidence_in_the_home(book: Skillbook, shipped: Path) -> None:
+def test_new_evidence_for_a_shipped_skill_is_written_to_the_home(book: Skillbook, shipped: Path) -> None:
     write(shipped, skill())
 
     book.publish(skill(evidence=(evidence(speedup=1.5),)))
@@ -194,14 +194,14 @@ def test_the_code_under_a_name_never_changes(book: Skillbook, shipped: Path, whe
     + [{"description": " "}, {"description": "x" * 1025}, {"description": "a --- b"}, {"target": ""}],
     ids=str,
 )
-def test_what_could_not_be_read_again_is_not_published(book: Skillbook, fields: dict[str, str]) -> None:
+def test_a_skill_that_could_not_be_read_back_is_not_published(book: Skillbook, fields: dict[str, str]) -> None:
     with pytest.raises(SkillError):
         book.publish(skill().model_copy(update=fields))
 
     assert not book.home.exists()
 
 
-def test_what_a_dead_process_left_is_cleared_away(book: Skillbook) -> None:
+def test_publishing_removes_the_staging_folder_of_a_dead_process(book: Skillbook) -> None:
     write(book.folder / ".stage-dead", skill("half"))
     shutil.rmtree(book.folder / ".stage-dead" / "half" / "scripts")
 

@@ -1,4 +1,4 @@
-"""A process that dies, shares or may not write the library never leaves a torn skill, nor loses a published one."""
+"""The library keeps every published skill whole, even if publishers are killed, run in parallel or cannot write."""
 
 import os
 import random
@@ -24,7 +24,7 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 KILLS = 30
 MOMENTS = [random.Random(20251120 + n).uniform(0, 0.03) for n in range(KILLS)]
-"""Seconds after its start that a publisher is killed."""
+"""Seconds from the start of each publisher to its kill."""
 
 PUBLISH_ONE = """
 import sys
@@ -42,7 +42,7 @@ except ReadOnlyError as error:
 
 
 class Publisher:
-    """`tests.skillbook.publisher`, driven by a test."""
+    """A process that runs `tests.skillbook.publisher`."""
 
     def __init__(self, home: Path) -> None:
         self.process = subprocess.Popen(
@@ -54,14 +54,14 @@ class Publisher:
         )
 
     def start(self, first: int, count: int) -> int:
-        """Id of a process that publishes so many skills."""
+        """Start a process that publishes `count` skills; return its id."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{first} {count}\n")
         self.process.stdin.flush()
         return int(self._line())
 
     def end(self) -> dict[int, int]:
-        """How many records of evidence of each skill were published, when the process has ended."""
+        """Wait for the process to end; return the number of published evidence records by skill."""
         published = {}
         while (line := self._line()) != "end":
             number, records = line.split()
@@ -86,7 +86,7 @@ def publishers(home: Path) -> Iterator[tuple[Publisher, Publisher]]:
         publisher.close()
 
 
-def test_a_killed_publisher_leaves_whole_skills_and_all_that_it_had_published(
+def test_a_killed_publisher_leaves_only_whole_skills_including_all_that_it_had_published(
     book: Skillbook, publishers: tuple[Publisher, Publisher]
 ) -> None:
     publisher, _ = publishers
@@ -107,10 +107,10 @@ def test_a_killed_publisher_leaves_whole_skills_and_all_that_it_had_published(
             assert records >= published.get(number, -1)
         assert book.publish(numbered(number)).evidence == numbered(number).evidence
         assert not [folder for folder in book.folder.iterdir() if folder.name.startswith(".")]
-    assert half_done, "no kill came while a skill was being written"
+    assert half_done, "no kill happened while a skill was being written"
 
 
-def test_two_publishers_at_once_publish_every_skill_whole_while_others_read(
+def test_two_parallel_publishers_publish_every_skill_whole_while_others_read(
     book: Skillbook, publishers: tuple[Publisher, Publisher]
 ) -> None:
     count = 10
@@ -124,7 +124,7 @@ def test_two_publishers_at_once_publish_every_skill_whole_while_others_read(
     assert len(list(book.folder.iterdir())) == count
 
 
-def test_a_home_that_may_not_be_written_is_read_and_not_published_to(book: Skillbook) -> None:
+def test_a_read_only_home_can_be_read_but_not_published_to(book: Skillbook) -> None:
     book.publish(skill())
     folders = [book.home, *(folder for folder in book.home.rglob("*") if folder.is_dir())]
     for folder in folders:

@@ -1,4 +1,4 @@
-"""The skill of a win says what the judge measured, what the synthesizer said, and what failed; and of no loss."""
+"""The skill for a win contains the measurements, the synthesizer's note and the failures; a loss makes no skill."""
 
 import re
 from functools import partial
@@ -31,7 +31,7 @@ def attempt(candidate: Candidate, seen: Evidence, note: str = "") -> Attempt:
     return Attempt(candidate=candidate, evidence=seen, note=note)
 
 
-def test_a_win_becomes_a_verified_skill_that_is_valid_everywhere(book: Skillbook) -> None:
+def test_a_win_becomes_a_verified_skill_that_is_valid_for_the_reference_reader(book: Skillbook) -> None:
     published = book.publish(win(TASK, KERNEL, WIN, note="One pass."))
 
     assert published.name == f"row-softmax-mi300x-{digest_of(TASK.digest + KERNEL.digest)[:8]}"
@@ -55,19 +55,19 @@ def test_a_win_becomes_a_verified_skill_that_is_valid_everywhere(book: Skillbook
     ],
     ids=["not timed", "slower", "within noise", "two sessions", "refused", "other code", "other task"],
 )
-def test_what_is_no_win_of_this_code_on_this_task_becomes_no_skill(seen: Evidence) -> None:
+def test_without_a_win_of_this_code_on_this_task_there_is_no_skill(seen: Evidence) -> None:
     with pytest.raises(SkillError, match="has not won"):
         win(TASK, KERNEL, seen)
 
 
-def test_the_description_says_what_when_where_and_how_much() -> None:
+def test_the_description_names_kernel_task_speedup_machine_and_use() -> None:
     description = win(TASK, KERNEL, WIN).description
 
     for part in ("triton", "row-softmax", "1.50 times as fast as torch.compile on Test Machine", "Use it", "mi300x"):
         assert part in description
 
 
-def test_the_evidence_table_holds_what_was_measured() -> None:
+def test_the_evidence_table_contains_the_measurements() -> None:
     text = sections(win(TASK, KERNEL, WIN))["Evidence"]
 
     assert "| Test Machine | 100.00 | torch.compile | 150.00 | 1.50 | 1.49 to 1.51 | 3 |" in text
@@ -97,7 +97,7 @@ def test_a_note_stays_within_its_quotation() -> None:
     assert list(text) == list(sections(win(TASK, KERNEL, WIN)))
 
 
-def test_failures_are_told_once_each_by_what_changed_and_what_came_of_it() -> None:
+def test_each_failure_is_listed_once_with_its_change_and_its_outcome() -> None:
     small = KERNEL.with_parameters({"BLOCK": 256})
     failed = [
         attempt(small, evidence(small, speedup=0.8), "smaller"),
@@ -114,7 +114,7 @@ def test_failures_are_told_once_each_by_what_changed_and_what_came_of_it() -> No
     ]
 
 
-def test_no_more_failures_are_told_than_are_read() -> None:
+def test_the_number_of_listed_failures_is_limited() -> None:
     failed = [attempt(kernel(str(n)), refused(kernel(str(n))), f"try {n}") for n in range(50)]
 
     assert len(sections(win(TASK, KERNEL, WIN, failed=failed))["What failed"].splitlines()) == FAILURES_SHOWN

@@ -14,26 +14,26 @@ USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 10, "cache_read_inp
 
 @dataclass(frozen=True)
 class Reply:
-    """What one request is answered with."""
+    """The reply to one request."""
 
     body: bytes
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "text/event-stream"})
     chunked: bool = True
-    """Whether the end of the body is told; otherwise it ends with the connection, cut or not."""
+    """Whether the body is sent in chunks, which mark its end; otherwise closing the connection ends it."""
     cut_at: int | None = None
-    """Bytes of the body after which the connection is closed."""
+    """Number of bytes of the body after which the connection is closed."""
     late_s: float = 0.0
-    """Silence before anything is answered."""
+    """Pause before the reply."""
     pause_s: float = 0.0
-    """Silence in the middle of the body."""
+    """Pause in the middle of the body."""
 
     def cut(self, at: int, *, chunked: bool) -> Self:
         return replace(self, cut_at=at, chunked=chunked)
 
 
 def answer(text: str, *, stop_reason: str = "end_turn", output_tokens: int = 20, **delta: Any) -> Reply:
-    """The stream of a whole message, its text in small pieces."""
+    """The stream of a complete message, with its text in small pieces."""
     pieces = [text[i : i + 7] for i in range(0, len(text), 7)]
     return Reply(
         _start()
@@ -52,7 +52,7 @@ def answer(text: str, *, stop_reason: str = "end_turn", output_tokens: int = 20,
 
 
 def failure(status: int, kind: str, **headers: str) -> Reply:
-    """A request refused before any stream; no wait between the client's own retries unless `headers` ask for it."""
+    """A reply that refuses the request before any stream. The client retries at once unless `headers` say otherwise."""
     return Reply(
         json.dumps({"type": "error", "error": {"type": kind, "message": f"{kind} on purpose"}}).encode(),
         status=status,

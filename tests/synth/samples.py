@@ -1,4 +1,4 @@
-"""Requests for prompts, with all that can stand in one."""
+"""Sample requests that cover every part of a prompt."""
 
 from eval.languages.registry import CPP, TRITON
 from kb.model.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
@@ -171,7 +171,7 @@ def attempt(language: Language, outcome: Outcome = Outcome.PASSED, mark: str = "
 
 
 def skill(name: str, language: Language, *speedups: float | None) -> Skill:
-    """With a piece of evidence per speed-up; None for one that was compiled alone."""
+    """A skill with one evidence record per speed-up; None stands for one that was only compiled."""
     of = candidate(language, name)
     return Skill(
         name=name,
@@ -189,7 +189,7 @@ def request(language: Language, target: str = "cpu-x86", **parts: object) -> Req
 
 
 def cold() -> Request:
-    """The first request of a run: documents, and nothing tried."""
+    """The first request of a run: with documents, without attempts."""
     return request(
         TRITON,
         "mi300x",
@@ -244,6 +244,6 @@ def warm() -> Request:
 
 
 def tight() -> Request:
-    """A late request with room for little more than what always stands."""
+    """A late request whose budget allows little more than the required parts."""
     bare = build_prompt(request(CPP)).tokens
     return warm().model_copy(update={"budget_tokens": bare + 280, "passages": cold().passages})

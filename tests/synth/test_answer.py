@@ -1,4 +1,4 @@
-"""Answers: one block of code, read strictly."""
+"""An answer must contain exactly one code block, and anything else is refused."""
 
 import pytest
 from hypothesis import given
@@ -15,8 +15,8 @@ READ = {
     "one block": ("note: first\n\n```cpp\n{code}```\n", "first"),
     "note below": ("Here it is.\n```cpp\n{code}```\n\nNote:  two words \nnote: another", "two words"),
     "no note": ("```cpp\n{code}```", ""),
-    "untagged": ("```\n{code}```\nnote: n", "n"),
-    "another name of the language": ("```C++ title\n{code}```", ""),
+    "an untagged block": ("```\n{code}```\nnote: n", "n"),
+    "another tag of the language": ("```C++ title\n{code}```", ""),
     "tildes": ("~~~cpp\n{code}~~~", ""),
     "longer fence": ("`````cpp\n{code}`````", ""),
     "carriage returns": ("note: n\r\n```cpp\r\n{code}```\r\n", "n"),
@@ -38,25 +38,27 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "note"), READ.values(), ids=READ)
-def test_one_block_is_read(text: str, note: str) -> None:
+def test_one_code_block_and_its_note_are_read(text: str, note: str) -> None:
     candidate, said = parse_answer(text.replace("{code}", CODE), CPP)
 
     assert (candidate.language, candidate.source, said) == ("cpp", CODE, note)
 
 
-def test_a_note_inside_the_code_is_code() -> None:
+def test_a_note_inside_the_code_is_part_of_the_code() -> None:
     assert parse_answer("```cpp\nnote: code\n```", CPP)[1] == ""
 
 
 @pytest.mark.parametrize(("text", "found"), REFUSED.values(), ids=REFUSED)
-def test_what_is_not_one_block_is_refused_and_named(text: str, found: str) -> None:
+def test_an_answer_without_exactly_one_block_is_refused_and_the_error_says_what_was_found(
+    text: str, found: str
+) -> None:
     with pytest.raises(AnswerError, match=found) as caught:
         parse_answer(text, CPP)
     assert "```cpp" in caught.value.hint
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_format_asked_for_is_the_format_read(language: Language) -> None:
+def test_the_parser_reads_the_format_that_the_prompt_asks_for(language: Language) -> None:
     shown = answer_format(language).partition("\n\n")[2]
 
     candidate, note = parse_answer(shown, language)
@@ -65,7 +67,7 @@ def test_the_format_asked_for_is_the_format_read(language: Language) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r\0")).filter(str.strip))
-def test_code_comes_through_unchanged(source: str) -> None:
+def test_code_is_read_unchanged(source: str) -> None:
     code = source.rstrip() + "\n"
 
     assert parse_answer(f"note: n\n\n{fenced(code, 'python')}", TORCH)[0].source == code

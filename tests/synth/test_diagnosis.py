@@ -1,4 +1,4 @@
-"""What the judge saw, in sentences, and what to look for next."""
+"""The judge's evidence as sentences, and the phrasings for the next search."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ NARROW = SCREEN.model_copy(
 )
 
 
-def test_every_outcome_has_a_meaning_of_its_own() -> None:
+def test_every_outcome_has_its_own_meaning() -> None:
     assert set(MEANING) == set(Outcome)
     assert len(set(MEANING.values())) == len(Outcome)
 
@@ -31,16 +31,16 @@ def test_every_outcome_has_a_meaning_of_its_own() -> None:
         (
             0.8,
             "It is slower than `compile`, the best baseline: 125 us against 100 us, 0.80 times as fast "
-            "(95 % interval 0.76 to 0.84). This is no win: the lower end must exceed 1.03.",
+            "(95 % interval 0.76 to 0.84). This is not a win: the lower end must exceed 1.03.",
         ),
     ],
 )
-def test_a_measured_speed_is_told_with_its_interval(speedup: float, said: str) -> None:
+def test_a_measured_speed_is_reported_with_its_interval(speedup: float, said: str) -> None:
     assert " ".join(diagnose(evidence(KERNEL, speedup=speedup))) == f"It passed. {said}"
 
 
-def test_a_speed_up_within_the_noise_is_no_win() -> None:
-    assert "This is no win" in diagnose(evidence(KERNEL, speedup=1.05))[-1]
+def test_a_speed_up_within_the_noise_is_not_a_win() -> None:
+    assert "This is not a win" in diagnose(evidence(KERNEL, speedup=1.05))[-1]
 
 
 def test_failing_cases_are_named_with_their_error() -> None:
@@ -57,7 +57,7 @@ def test_failing_cases_are_named_with_their_error() -> None:
     )
 
 
-def test_findings_that_are_ok_are_not_told_and_the_others_are_cited() -> None:
+def test_findings_that_are_ok_are_left_out_and_the_others_are_cited() -> None:
     text = " ".join(diagnose(evidence(KERNEL, Outcome.OVER_LIMIT, screen=(SCREEN,))))
 
     assert "128 <= 512" not in text
@@ -85,7 +85,7 @@ def test_the_next_search_follows_from_the_evidence(of: Evidence, phrases: tuple[
     assert search_phrases(of) == phrases
 
 
-def test_the_checks_are_those_of_the_screen() -> None:
+def test_every_check_with_a_phrase_exists_in_the_screen() -> None:
     screen = (Path(__file__).parents[2] / "eval" / "screen" / "screen.py").read_text(encoding="utf-8")
 
     assert [check for check in CHECK_PHRASES if f'"{check}"' not in screen] == []

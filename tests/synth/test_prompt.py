@@ -1,4 +1,4 @@
-"""Prompts: pure, within their budget, whole items only, and nothing quoted that gets out of its fence."""
+"""Prompts are deterministic, stay within their budget, hold only whole items, and keep quoted text in its fence."""
 
 import os
 import subprocess
@@ -24,8 +24,8 @@ REQUESTS = {"cold-triton-mi300x": cold, "late-cpp-cpu": warm, "tight-cpp-cpu": t
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_prompts_are_as_reviewed(name: str) -> None:
-    """KB_REGENERATE=1 writes them anew; the difference is reviewed like code."""
+def test_prompts_equal_the_reviewed_ones(name: str) -> None:
+    """KB_REGENERATE=1 rewrites them; the difference is reviewed like code."""
     file = GOLDEN / f"{name}.md"
     prompt = build_prompt(REQUESTS[name]()).text + "\n"
     if os.environ.get("KB_REGENERATE"):
@@ -53,7 +53,7 @@ def test_a_prompt_is_the_same_in_every_process() -> None:
     assert outputs == {build_prompt(warm()).model_dump_json().encode()}
 
 
-def test_a_run_s_prompts_begin_alike() -> None:
+def test_the_prompts_of_a_run_begin_alike() -> None:
     first = cold()
     later = first.model_copy(update={"attempts": (attempt(TRITON, Outcome.INCORRECT),), "passages": ()})
 
@@ -74,7 +74,7 @@ ITEMS = {
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.fixed_dictionaries(ITEMS), extra=st.integers(0, 4000))
-def test_whole_items_within_the_budget_and_each_other_one_named(parts: dict[str, list], extra: int) -> None:
+def test_a_prompt_has_whole_items_within_its_budget_and_names_the_others(parts: dict[str, list], extra: int) -> None:
     bare = request(CPP)
     full = request(CPP, **parts, budget_tokens=build_prompt(bare).tokens + extra)
 
@@ -118,7 +118,7 @@ def test_the_last_and_the_best_attempt_go_first_and_older_ones_last() -> None:
     ]
 
 
-def test_where_none_passed_the_last_is_the_best() -> None:
+def test_if_no_attempt_passed_the_last_counts_as_the_best() -> None:
     failed = tuple(attempt(CPP, Outcome.RAISED, mark="x" * 400) for _ in range(3))
     tokens = build_prompt(request(CPP, attempts=failed)).tokens
 
@@ -128,7 +128,7 @@ def test_where_none_passed_the_last_is_the_best() -> None:
     assert "### Attempt 2" in short.text
 
 
-def test_what_always_stands_must_fit() -> None:
+def test_a_budget_too_small_for_the_required_parts_is_an_error() -> None:
     needed = build_prompt(request(CPP)).tokens
 
     with pytest.raises(SynthesisError, match=str(needed)) as caught:
@@ -179,7 +179,7 @@ def test_a_screened_attempt_has_no_speed() -> None:
     assert not [word for word in (" us", "faster", "slower", "times as fast", "win") if word in account]
 
 
-def test_the_skills_shown_are_named() -> None:
+def test_a_prompt_names_the_skills_that_it_shows() -> None:
     asked: Request = warm()
 
     assert build_prompt(asked).skills == ("stream-rows", "no-gain", "screened-rows", "a-guess")

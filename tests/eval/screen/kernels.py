@@ -1,4 +1,4 @@
-"""Triton kernels to compile for chips that are not here; `CALLS` launches them as a candidate launches its own."""
+"""Triton kernels to compile for absent chips; `CALLS` launches them as a candidate launches its own."""
 
 # ruff: noqa: TID253 - imported only by tests that need Triton
 

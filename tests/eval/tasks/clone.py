@@ -1,4 +1,4 @@
-"""The same again, elsewhere."""
+"""A copy of the input."""
 
 import torch
 from torch import nn

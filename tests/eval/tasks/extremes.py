@@ -1,4 +1,4 @@
-"""Several outputs, of several types: the largest of every row, where it is, and whether it is positive."""
+"""Several outputs of several types: the largest value of every row, its position, and whether it is positive."""
 
 import torch
 from torch import nn

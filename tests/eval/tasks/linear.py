@@ -1,4 +1,4 @@
-"""A layer with parameters of its own, and a scale among the arguments of the model."""
+"""A layer with parameters, and a scale among the arguments of the model."""
 
 import torch
 from torch import nn

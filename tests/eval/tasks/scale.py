@@ -1,4 +1,4 @@
-"""Twice each element, and one."""
+"""Two times each element plus one."""
 
 import torch
 from torch import nn

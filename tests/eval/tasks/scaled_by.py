@@ -1,4 +1,4 @@
-"""An argument of forward that is no tensor."""
+"""An argument of forward that is not a tensor."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Long work on little data: the sine of the sine of the sine."""
+"""Much work on little data: the sine, applied many times."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""One number, without dimensions."""
+"""An output without dimensions: the mean of squares."""
 
 import torch
 from torch import nn

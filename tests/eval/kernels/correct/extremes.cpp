@@ -1,4 +1,4 @@
-// Right, with three outputs: float32, int64 and bool.
+// Correct, with three outputs: float32, int64 and bool.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {

@@ -1,4 +1,4 @@
-// Right, with the reference's parameters and a number among the model's arguments.
+// Correct, with the reference's parameters and a number among the model's arguments.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs) {

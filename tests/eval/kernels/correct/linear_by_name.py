@@ -1,4 +1,4 @@
-"""Right, with the reference's parameters under their own names."""
+"""Correct, with the reference's parameters under their own names."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Right, with parameters of its own form, made from the reference's once."""
+"""Correct, with parameters in another form, converted once from the reference's."""
 
 import torch
 

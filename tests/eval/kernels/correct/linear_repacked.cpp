@@ -1,4 +1,4 @@
-// Right, with the weights transposed once, before the first call.
+// Correct, with the weights transposed once, before the first call.
 #include <vector>
 
 #include "kb_tensor.h"

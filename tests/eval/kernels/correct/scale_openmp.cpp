@@ -1,4 +1,4 @@
-// Right, on all cores.
+// Correct, on all cores.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {

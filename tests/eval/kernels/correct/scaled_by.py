@@ -1,4 +1,4 @@
-"""Right, with an argument that is no tensor, and an output that is not contiguous."""
+"""Correct, with an argument that is not a tensor, and an output that is not contiguous."""
 
 import torch
 from torch import nn

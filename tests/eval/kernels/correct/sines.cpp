@@ -1,4 +1,4 @@
-// Right, and no faster than it is.
+// Correct, without tricks.
 #include <math.h>
 
 #include "kb_tensor.h"

@@ -1,4 +1,4 @@
-// Right, with an output that has no dimensions.
+// Correct, with an output that has no dimensions.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {

@@ -1,4 +1,4 @@
-// Answers in the worker's name what is no answer to the question.
+// Replaces the worker's answers by invalid ones.
 #include "kb_tensor.h"
 
 extern "C" {

@@ -1,4 +1,4 @@
-// Keeps its outputs by the address of the input, and never computes one twice.
+// Caches its outputs by the address of the input, and never computes one twice.
 #include <string.h>
 
 #include <map>

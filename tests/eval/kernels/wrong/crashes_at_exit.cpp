@@ -1,4 +1,4 @@
-// Is right, and crashes when its process ends.
+// Correct, but crashes when its process ends.
 #include <stdlib.h>
 
 #include "kb_tensor.h"

@@ -1,4 +1,4 @@
-// Fills the judge's memory with a line that does not end, or not soon.
+// Floods the judge with a very long line.
 #include <sys/stat.h>
 #include <unistd.h>
 

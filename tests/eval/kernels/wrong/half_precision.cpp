@@ -1,4 +1,4 @@
-// Computes in bfloat16 where float32 is asked for.
+// Computes in bfloat16 instead of float32.
 #include <string.h>
 
 #include "kb_tensor.h"

@@ -1,4 +1,4 @@
-// Is right, after a long while.
+// Correct, but only after a long time.
 #include <unistd.h>
 
 #include "kb_tensor.h"

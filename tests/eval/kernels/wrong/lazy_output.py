@@ -1,4 +1,4 @@
-"""Gives a tensor that computes itself when somebody looks at it."""
+"""Returns a tensor that is computed only when it is used."""
 
 import torch
 from torch import nn

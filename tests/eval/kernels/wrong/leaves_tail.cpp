@@ -1,4 +1,4 @@
-// Works in blocks of 64 and leaves what is over unwritten.
+// Works in blocks of 64 and leaves the remainder unwritten.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {

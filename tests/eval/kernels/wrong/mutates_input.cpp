@@ -1,4 +1,4 @@
-// Is right, and spoils its input for whoever comes after.
+// Correct, but overwrites its input.
 #include <string.h>
 
 #include "kb_tensor.h"

@@ -1,4 +1,4 @@
-// Makes the input easy for itself and the baseline, in those rounds in which the baseline comes after it.
+// Correct when checked, but clears its input in the timed rounds in which the baseline runs after it.
 #include <string.h>
 
 #include "kb_tensor.h"
@@ -11,7 +11,7 @@ static void scale(const Tensor *inputs, Tensor *outputs) {
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {
     static const void *first = nullptr;
     static int calls = 0, rounds = -1;
-    if (++calls == 3) first = inputs[0].data;  // after one call that is checked, or two to warm up
+    if (++calls == 3) first = inputs[0].data;  // after one checked call, or two warm-up calls
     if (inputs[0].data == first) rounds++;
     if (rounds > 0 && rounds % 2) memset(inputs[0].data, 0, inputs[0].count * sizeof(float));
     scale(inputs, outputs);

@@ -1,4 +1,4 @@
-"""Defines another class than the one that is asked for."""
+"""Defines another class than the required one."""
 
 import torch
 from torch import nn

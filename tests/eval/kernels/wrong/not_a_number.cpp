@@ -1,4 +1,4 @@
-// Gives NaN, which is not different from anything when compared carelessly.
+// Gives NaN, which a careless comparison accepts.
 #include <math.h>
 
 #include "kb_tensor.h"

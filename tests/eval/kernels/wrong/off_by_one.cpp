@@ -1,4 +1,4 @@
-// Is right but for the positions, which are integers, and each one too large.
+// Correct except for the positions, which are integers and each too large by one.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {

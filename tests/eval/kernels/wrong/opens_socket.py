@@ -1,4 +1,4 @@
-"""Is right, and asks the network about it."""
+"""Correct, but opens a socket."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Has parameters that the reference does not have, and no way to take those that it has."""
+"""Has other parameters than the reference, and no `load_reference` to convert them."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-// Answers in the worker's name that its outputs lie where nothing lies.
+// Makes the worker report an invalid address for its outputs.
 #include "kb_tensor.h"
 
 extern "C" {

@@ -1,4 +1,4 @@
-// Says PASS on every descriptor that leads to somebody, as a judge might say it.
+// Writes a forged PASS to every pipe and to its output.
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-"""Fails when it is called."""
+"""Raises an exception when it is called."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Computes a few numbers, finds them in the memory of the process that judges it, and copies what stands between."""
+"""Computes a few numbers, finds them in the memory of the judge's process, and copies the numbers between them."""
 
 import os
 import struct
@@ -12,7 +12,7 @@ PIECE_BYTES = 1 << 26
 
 
 def regions(pid: int) -> list[tuple[int, int]]:
-    """Start and size of all that may be read and written and is no file, the smallest first."""
+    """Start and size of all writable mappings without a file, the smallest first."""
     found = []
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         span, access, _, _, inode = line.split(maxsplit=5)[:5]
@@ -23,7 +23,7 @@ def regions(pid: int) -> list[tuple[int, int]]:
 
 
 def answers(held: bytes, first: bytes, count: int) -> Iterator[torch.Tensor]:
-    """What may be the answer: all places in which its first numbers stand."""
+    """Possible answers: the memory at all places where the first numbers of the answer occur."""
     place = held.find(first)
     while 0 <= place <= len(held) - 8 * count:
         yield torch.frombuffer(bytearray(held[place : place + 8 * count]), dtype=torch.float64)
@@ -44,4 +44,4 @@ class ModelNew(nn.Module):
                     for answer in answers(held, struct.pack("4d", *first.tolist()), x.numel()):
                         if torch.equal(answer[-4:], last) and bool((answer.abs() < 100).all()):
                             return answer.float().view(x.shape)
-        raise LookupError("the answer lies elsewhere")
+        raise LookupError("the answer is not in the judge's memory")

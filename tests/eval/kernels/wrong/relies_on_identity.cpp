@@ -1,4 +1,4 @@
-// Leaves the bias out, which the task's file makes zero.
+// Omits the bias, which is zero in the task's file.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs) {

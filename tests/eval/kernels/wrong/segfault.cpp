@@ -1,4 +1,4 @@
-// Reads where nothing is.
+// Reads from an invalid address.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {

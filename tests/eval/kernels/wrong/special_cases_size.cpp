@@ -1,4 +1,4 @@
-// Leaves out what is over when a row is cut into blocks of 32: nothing, at the size in the task's file.
+// Ignores the remainder of a row after blocks of 32, which is empty at the size in the task's file.
 #include "kb_tensor.h"
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {

@@ -1,4 +1,4 @@
-// Is right, and keeps the processors busy while it is not asked, here and in a process of its own.
+// Correct, but keeps the processors busy between questions, in a thread and in another process.
 #include <unistd.h>
 
 #include <thread>

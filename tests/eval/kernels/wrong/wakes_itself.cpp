@@ -1,4 +1,4 @@
-// Is right, and does not let itself be stopped.
+// Correct, but wakes itself whenever it is stopped.
 #include <signal.h>
 #include <unistd.h>
 

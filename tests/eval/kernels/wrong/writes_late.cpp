@@ -1,4 +1,4 @@
-// Returns at once, and lets a thread write the output later.
+// Returns at once; a thread writes the output later.
 #include <unistd.h>
 
 #include <thread>
