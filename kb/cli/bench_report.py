@@ -41,11 +41,7 @@ def _show_system(measured: "Measured") -> None:
     p50, p95 = measured.seconds["p50"], measured.seconds["p95"]
     show_wrapped(f"{measured.system}  (search and packing: p50 {p50:.3f} s, p95 {p95:.3f} s)")
     rows = [
-        (
-            name,
-            _score(measured.scores[name]),
-            "{:.3f} to {:.3f}".format(*measured.intervals[name]) if name in NAMES else "",
-        )
+        (name, _score(measured.scores[name]), " to ".join(map(_score, measured.intervals.get(name, ()))))
         for name in (*NAMES, *FAULTS)
         if name in measured.scores
     ]
