@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+MAKEFLAGS += --jobs=2  # `lint` beside `wheel-check`
+
 .PHONY: demo test test-slow lint wheel-check docs clean
 
 demo: .venv/.ready  ## kb on real documents; DOCS=path adds a folder of your own
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
 
 test: lint wheel-check  ## what CI runs
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
+	$(BIN)/python -m pytest -m "not alone and not slow" --durations 10 -n 2 --dist loadfile
 
 test-slow: .venv/.ready-dev  ## what takes minutes: the whole corpus, when it lies beside the project
 	$(BIN)/python -m pytest -m slow
@@ -18,9 +21,10 @@ lint: .venv/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/lint-imports
 	$(BIN)/python tests/size_report.py
-	$(BIN)/cog --check docs/cli.md
+	$(BIN)/cog --check docs/cli.md CONTRIBUTING.md
 
 wheel-check: .venv/.ready-dev  ## the built wheel, without its heavy dependencies, still shows its help
 	rm -rf build/wheel build/clean
@@ -31,8 +35,8 @@ wheel-check: .venv/.ready-dev  ## the built wheel, without its heavy dependencie
 	build/clean/bin/kb --help > /dev/null
 	build/clean/bin/kb ingest --help > /dev/null
 
-docs: .venv/.ready-dev  ## write the command line reference anew
-	$(BIN)/cog -r docs/cli.md
+docs: .venv/.ready-dev  ## write the generated parts of the documentation anew
+	$(BIN)/cog -r docs/cli.md CONTRIBUTING.md
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -42,9 +46,9 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/.ready: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) -e '.[offline]'
+	$(INSTALL) -e '.[offline,plot]'
 	touch $@
 
 .venv/.ready-dev: .venv/.ready
-	$(INSTALL) -e '.[offline,dev]'
+	$(INSTALL) -e '.[offline,plot,dev]'
 	touch $@

@@ -19,7 +19,7 @@ from pathlib import Path
 import kb as knowledge
 from benchmarks.origin import origin
 from kb.bench.questions import Question, load_questions
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.passages import Status
 from kb.targets import Targets
 
@@ -62,7 +62,7 @@ def _rates(kb: KnowledgeBase, questions: Sequence[Question], moved: dict[str, li
 
 
 def _share(kb: KnowledgeBase, asked: Sequence[tuple[str | None, list[str]]]) -> float:
-    found = [kb.find(phrasings, target=target, limit=1).status is Status.INSUFFICIENT for target, phrasings in asked]
+    found = [kb.search(phrasings, target=target, limit=1).status is Status.INSUFFICIENT for target, phrasings in asked]
     return round(sum(found) / max(1, len(found)), 4)
 
 

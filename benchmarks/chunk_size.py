@@ -15,7 +15,7 @@ import ingest.chunk
 from benchmarks.origin import origin
 from kb.bench.questions import load_questions
 from kb.bench.retrieval import measure
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import NO_MODEL, Settings
 
 LENGTHS = (768, 1024, 1536, 2048)

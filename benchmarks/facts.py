@@ -18,9 +18,9 @@ from pathlib import Path
 
 import kb as knowledge
 from benchmarks.origin import origin
-from kb.errors import FactError
-from kb.facts.profile import FactStanding, conditions, judge_facts, same_value
-from kb.home.session import KnowledgeBase
+from kb.facts.profile import FactStanding, judge_facts, same_value
+from kb.facts.select import conditions
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.model.records import Form
 
@@ -62,7 +62,7 @@ def _score(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, FactStandin
     for fact in facts:
         by_quantity[fact.quantity].append(fact)
     asked, found, held, shown = Counter(), Counter(), Counter(), Counter()
-    profiles = {target: _profile(kb, target) for target in {entry["target"] for _, entry in gold}}
+    profiles = {target: kb.known_facts(target) for target in {entry["target"] for _, entry in gold}}
     for folder, entry in gold:
         matches = [f for f in by_quantity[entry["quantity"]] if _of_target(kb, entry, f) and _matches(entry, f)]
         for group in ("all", f"form {entry['form']}", f"target {folder}"):
@@ -79,13 +79,6 @@ def _score(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, FactStandin
         "recall of what holds": {group: round(held[group] / n, 3) for group, n in asked.items()},
         "recall of what kb facts shows": {group: round(shown[group] / n, 3) for group, n in asked.items()},
     }
-
-
-def _profile(kb: KnowledgeBase, target: str) -> list[Fact]:
-    try:
-        return kb.facts(target)
-    except FactError:
-        return []
 
 
 def _gold(half: str) -> Iterator[tuple[str, dict]]:

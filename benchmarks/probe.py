@@ -46,13 +46,14 @@ def beside_the_vendor(findings: dict) -> list[dict]:
     """Each reading that the vendor also states, with the ratio of measured to stated."""
     import tempfile
 
-    from kb.facts.measured import compare, stated_facts, target_of
-    from kb.home.knowledge import Knowledge
+    from kb.facts.measured import compare, target_of
+    from kb.home.knowledge_base import KnowledgeBase
+    from kb.home.probing import stated_facts
     from kb.model.measurement import Findings
     from kb.settings import Settings
 
     found = Findings.model_validate(findings)
-    with tempfile.TemporaryDirectory() as home, Knowledge(Settings(home=Path(home), embedding_model="none")) as kb:
+    with tempfile.TemporaryDirectory() as home, KnowledgeBase(Settings(home=Path(home), embedding_model="none")) as kb:
         compared = compare(found.readings, stated_facts(kb, target_of(kb.targets, found.device)))
     return [
         {

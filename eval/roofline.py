@@ -8,10 +8,10 @@ operations those of matrix products and convolutions, which torch counts: other 
 from collections.abc import Sequence
 
 from kb.errors import FactError
+from kb.facts.select import best, matching
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.kernels import Interface, TensorSpec
-from kb.model.records import Trust
 
 ELEMENT_BYTES = {"float64": 8, "int64": 8, "complex64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
                  "int16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
@@ -62,16 +62,15 @@ def roofline(
         operations: Of matrix units; 0 for none.
         dtype: Of the operands.
         facts: That hold of the target.
-        highest: Take the highest rate that is stated or measured; otherwise what was measured goes before.
+        highest: Take the highest rate that is stated or measured; otherwise what was measured goes before, and a fact
+            table before what kb read off other texts.
 
     Raises:
         FactError: no rate of memory is known; or operations are to be done and no dense rate for `dtype` is.
     """
-    ceilings = [
-        Ceiling(what="memory", amount=size_bytes, fact=_rate(facts, "hbm_bandwidth", {"per device"}, highest=highest))
-    ]
+    ceilings = [Ceiling(what="memory", amount=size_bytes, fact=_rate(facts, "hbm_bandwidth", highest=highest))]
     if operations:
-        peak = _rate(facts, "peak_flops", {dtype, "dense", "per device"}, highest=highest)
+        peak = _rate(facts, "peak_flops", dtype, "dense", highest=highest)
         ceilings.append(Ceiling(what="arithmetic", amount=operations, fact=peak))
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda ceiling: -ceiling.seconds)))
 
@@ -88,22 +87,12 @@ def task_roofline(interface: Interface, facts: Sequence[Fact], *, highest: bool 
     )
 
 
-def _rate(facts: Sequence[Fact], quantity: str, wanted: set[str], *, highest: bool) -> Fact:
-    """The rate under these conditions: what is not said to be a part's is the device's; the highest of several."""
-    dtypes = {phrase for phrase in wanted if phrase.startswith("float8")}
-    fitting = [
-        fact
-        for fact in facts
-        if fact.quantity == quantity
-        and fact.amount
-        and not any(p.startswith("per ") and p != "per device" for p in fact.conditions)
-        and (wanted - dtypes - {"per device"}) <= fact.conditions
-        and (not dtypes or any(p.startswith("float8") for p in fact.conditions))
-    ]
-    measured = [fact for fact in fitting if fact.trust is Trust.MEASURED]
-    chosen = fitting if highest else measured or fitting
+def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> Fact:
+    """The rate of the whole device under these conditions; the highest of several."""
+    fitting = [fact for fact in matching(facts, quantity, "per device", *wanted) if fact.amount]
+    chosen = fitting if highest else best(fitting)
     if not chosen:
-        named = ", ".join(sorted(wanted - {"per device"}))
+        named = ", ".join(sorted(wanted))
         raise FactError(
             f"no document states {quantity}{f' for {named}' if named else ''}",
             hint="ingest a document that does, or run `kb probe` on such a machine",

@@ -1,11 +1,11 @@
 """Read tasks from files. Nothing is executed here."""
 
 import ast
-import re
 from pathlib import Path
 
 from kb.errors import KbError, TaskError
 from kb.model.kernels import Task
+from kb.storage import slug
 
 TASK_NAMES = ("Model", "get_inputs", "get_init_inputs")
 MAX_SOURCE_BYTES = 1 << 20
@@ -28,8 +28,7 @@ def load_task(path: Path) -> Task:
             f"{path} is not a task: it does not define {' and '.join(missing)}",
             hint="a task defines class Model and the functions get_inputs and get_init_inputs, as in KernelBench",
         )
-    name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
-    return Task(name=name or "task", source=source)
+    return Task(name=slug(path.stem) or "task", source=source)
 
 
 def read_source(path: Path, error_type: type[KbError]) -> str:

@@ -1,1 +1,1 @@
-"""From files to the catalog: read, chunk, find facts, embed, store."""
+"""Bring files into the catalog: read, chunk, find facts, embed, store."""

@@ -1,7 +1,7 @@
-"""The one form that all readers produce: normalised Markdown text and the blocks it consists of.
+"""The one form that all readers produce: normalised Markdown text and its blocks.
 
 A reader calls the builder's methods in document order. The builder writes the text, so every block's span is exact,
-and remembers for each line of the text which line of the file it came from.
+and records for each line of the text its line in the file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,14 +21,14 @@ class BlockKind(StrEnum):
     CODE = "code"
     TABLE = "table"
     FURNITURE = "furniture"
-    """Running headers, page numbers: kept, never searched."""
+    """Running headers and page numbers: kept, but never searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     text: str
     rows: int = 1
-    """Rows it spans."""
+    """Number of rows that the cell spans."""
     columns: int = 1
 
 
@@ -36,7 +36,7 @@ class Cell:
 class Row:
     cells: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
-    """Of each cell in the text."""
+    """Span of each cell in the text."""
     start: int
     end: int
 
@@ -106,9 +106,9 @@ class DocumentBuilder:
 
     @contextmanager
     def labelled(self, label: str, line: int) -> Iterator[None]:
-        """A section for what one tab, card or signature holds; what follows belongs to the outer section again.
+        """Open a section for the content of a tab, card or signature; later text belongs to the outer section again.
 
-        What is too long for a title stands below it in full.
+        A label that is too long for a title is repeated in full below it.
         """
         outer = list(self._open)
         label = " ".join(label.split())
@@ -119,7 +119,7 @@ class DocumentBuilder:
         self._open = outer
 
     def text(self, text: str, line: int, *, depth: int = 0, marker: str = "") -> None:
-        """A paragraph whose lines follow one another in the file from `line` on; see `lines`."""
+        """Add a paragraph whose lines follow one another in the file from `line` on; see `lines`."""
         first = line + _blank_lines(text)
         self.lines(list(enumerate(map(str.strip, text.strip().split("\n")), first)), depth=depth, marker=marker)
 
@@ -127,9 +127,9 @@ class DocumentBuilder:
         self.text(text, line, depth=depth, marker=marker)
 
     def lines(self, numbered: Sequence[tuple[int, str]], *, depth: int = 0, marker: str = "") -> None:
-        """A paragraph of which each line comes with its own line in the file; the first is not blank.
+        """Add a paragraph, each line with its line number in the file; the first line is not blank.
 
-        `depth` counts the lists around it; with a `marker` it is an entry of the innermost.
+        `depth` is the number of lists around it; a `marker` makes it an entry of the innermost list.
         """
         if any(text for _, text in numbered):
             first = "  " * depth + marker + " " * bool(marker)
@@ -137,7 +137,7 @@ class DocumentBuilder:
             self._emit(BlockKind.ITEM if marker else BlockKind.TEXT, texts, [number for number, _ in numbered])
 
     def code(self, code: str, line: int, *, language: str = "", step: int = 1) -> None:
-        """`line` is that of the first line of `code`, blank or not; `step` is 0 where all lines have the same."""
+        """Add code; `line` is its first line, blank or not, and `step` is 0 if all its lines have the same number."""
         line += step * _blank_lines(code)
         lines = code.strip("\n").split("\n")
         if any(part.strip() for part in lines):
@@ -147,9 +147,9 @@ class DocumentBuilder:
     def table(
         self, rows: Sequence[Sequence[Cell]], *, header_rows: int, row_lines: Sequence[int], caption: str = ""
     ) -> None:
-        """A table of which the first `header_rows` rows are its header; `row_lines` has one line a row.
+        """Add a table whose first `header_rows` rows are its header; `row_lines` has one line number per row.
 
-        A cell that spans rows stands in each of them; one that spans columns of the header heads each of them.
+        A cell that spans rows is repeated in each row; a header cell that spans columns is repeated in each column.
         """
         grid = _grid(rows, header_rows)
         if not any(any(row) for row in grid):
@@ -176,7 +176,7 @@ class DocumentBuilder:
         )
 
     def furniture(self, text: str, line: int) -> None:
-        """What belongs to the page and not to the text; it is kept behind the text."""
+        """Add text that belongs to the page, not to the document; it is kept after the text."""
         if text.strip():
             self._furniture.append((line, " ".join(text.split())))
 
@@ -216,12 +216,12 @@ class DocumentBuilder:
 
 
 def _blank_lines(text: str) -> int:
-    """How many lines `text` begins with that say nothing."""
+    """Count the blank lines at the start of `text`."""
     return text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def _grid(rows: Sequence[Sequence[Cell]], header_rows: int) -> list[list[str]]:
-    """Cells at their places: spans filled in, every row equally long."""
+    """Place the cells: spans are filled in, and all rows have equal length."""
     placed: dict[tuple[int, int], str] = {}
     for r, row in enumerate(rows):
         c = 0
@@ -231,7 +231,7 @@ def _grid(rows: Sequence[Sequence[Cell]], header_rows: int) -> list[list[str]]:
             text = " ".join(cell.text.split())
             for dr in range(min(max(1, cell.rows), len(rows) - r)):
                 for dc in range(max(1, cell.columns)):
-                    # Across body columns a repeated text would only be noise; across header columns it is a name.
+                    # Repeated text is noise across columns of the body, but names each column of the header.
                     placed[r + dr, c + dc] = text if dc == 0 or r < header_rows else ""
             c += max(1, cell.columns)
     width = 1 + max((c for _, c in placed), default=-1)
@@ -243,7 +243,7 @@ def _pipe(cells: Sequence[str]) -> str:
 
 
 def _cell_spans(cells: Sequence[str], start: int) -> Iterator[tuple[int, int]]:
-    """Where `_pipe` puts each cell, if it begins at `start`."""
+    """Yield the span of each cell in a row that `_pipe` writes at `start`."""
     for cell in cells:
         start += 2
         end = start + len(_escaped(cell))

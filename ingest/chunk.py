@@ -1,4 +1,4 @@
-"""From a parsed document to chunks: leaves inside one section, small enough to be ranked and packed on their own."""
+"""Cut a parsed document into chunks: parts of one section, small enough to be ranked and packed separately."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from ingest.windows import Tokenizer, windows
 from kb.model.records import ChunkRecord, RowRecord
 
 CHUNK_CHARACTERS = 1536
-"""Longest chunk, table header included. Chosen on the development questions, see benchmarks/results/chunk-size.json."""
+"""Longest chunk, table header included. Tuned on the development questions: benchmarks/results/chunk-size.json."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+")
 _LINE = re.compile(r"\n")
@@ -27,20 +27,21 @@ class _Piece:
     end: int
     lead: str = ""
     statement: str = ""
-    """Of a fact's row, what is searched: the source cell says nothing about the chip and would drown the rest."""
+    """Searched text of a fact's row: without the source cell, which says nothing about the chip and hides the rest."""
     rows: tuple[RowRecord, ...] = ()
 
 
 def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) -> tuple[ChunkRecord, ...]:
     """Cut `document` into chunks, in document order.
 
-    Neighbouring blocks of one section share a chunk while they fit. A table or code block that fits is whole; a longer
-    table is cut between rows, each part with caption and header as its lead, longer code between lines, longer prose
-    between sentences. A table row or code line is never cut, however long. Each row of a fact table is a chunk.
+    Neighbouring blocks of one section share a chunk while they fit. A table or code block that fits stays whole. A
+    longer table is cut between rows, and each part has caption and header as its lead; longer code is cut between
+    lines, longer prose between sentences. A table row or code line is never cut, however long. Each row of a fact table
+    is a chunk.
 
     Args:
-        title: Of the document; begins each breadcrumb.
-        tokenizer: Of the embedding model, for the windows that are embedded; None when nothing is.
+        title: Title of the document; begins each breadcrumb.
+        tokenizer: Tokenizer of the embedding model, which limits the windows; None if nothing is embedded.
     """
     with_children = {s.parent for s in document.sections}
     records: list[ChunkRecord] = []
@@ -97,12 +98,12 @@ def _pieces(text: str, block: Block) -> Iterator[_Piece]:
 
 
 def _table_lead(text: str, block: Block) -> str:
-    """Caption and header."""
+    """Return the caption and header of a table."""
     return text[block.start : block.table.rows[0].start].rstrip() if block.table and block.table.rows else ""
 
 
 def _table_pieces(lead: str, table: Table) -> Iterator[_Piece]:
-    """Groups of rows that fit together with caption and header; a row at least."""
+    """Group the rows that fit together with caption and header; at least one row per group."""
     group: list[RowRecord] = []
     for row in _rows(table):
         if group and len(lead) + row.end - group[0].start > CHUNK_CHARACTERS:
@@ -113,7 +114,7 @@ def _table_pieces(lead: str, table: Table) -> Iterator[_Piece]:
 
 
 def _rows(table: Table) -> tuple[RowRecord, ...]:
-    """Each row of a table with what is searched of it."""
+    """Return each row of a table with its searched text."""
     found = []
     for row in table.rows:
         header = table.header or ("",) * len(row.cells)
@@ -125,7 +126,7 @@ def _rows(table: Table) -> tuple[RowRecord, ...]:
 
 
 def _merge(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Neighbours together while they fit; a part of a table stays alone with its lead."""
+    """Group neighbours while they fit together; a part of a table stays alone with its lead."""
     group: list[_Piece] = []
     for piece in pieces:
         if group and (piece.lead or group[-1].lead or piece.end - group[0].start > CHUNK_CHARACTERS):
@@ -139,9 +140,9 @@ def _merge(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
 def _cut(
     text: str, start: int, end: int, patterns: Sequence[re.Pattern[str]], *, hard: bool
 ) -> Iterator[tuple[int, int]]:
-    """Spans that fit and cover `text[start:end]`, each up to the last match of the first pattern that has one.
+    """Yield spans that fit and cover `text[start:end]`, each up to the last match of the first pattern that matches.
 
-    Where none matches, a `hard` cut falls anywhere; otherwise the span runs on to the next match.
+    If no pattern matches, a `hard` cut may fall anywhere; otherwise the span runs to the next match.
     """
     while end - start > CHUNK_CHARACTERS:
         limit = start + CHUNK_CHARACTERS

@@ -1,4 +1,4 @@
-"""The words of a file, to compare them with those that were stored of it."""
+"""The words of a file, for comparison with the words stored from it."""
 
 import re
 from pathlib import Path
@@ -9,16 +9,16 @@ _WORD = re.compile(r"[A-Za-z0-9_.]{3,}")
 
 
 def file_words(path: Path, content: bytes, *, kind: str) -> set[str]:
-    """The distinct words of a file of format `kind`.
+    """Return the distinct words of a file of format `kind`.
 
-    Of a PDF those of its text layer, of HTML those outside tags, scripts and styles. Of any other file all it holds: to
-    lack words of its markup (directives, link targets) is no loss.
+    A PDF gives the words of its text layer, HTML the words outside tags, scripts and styles. Any other file gives all
+    its words, those of its markup (directives, link targets) included: if these were not stored, nothing is lost.
     """
     return words(_readable(path, content, kind))
 
 
 def words(text: str) -> set[str]:
-    """Without the full stops round them: a sentence's end is no part of its last word."""
+    """Return the distinct words without full stops around them: the end of a sentence is not part of its last word."""
     return {word for found in _WORD.findall(text) if len(word := found.strip("._")) > 2}
 
 

@@ -1,4 +1,4 @@
-"""Facts from tables whose header says that they hold facts; nothing is guessed from any other table."""
+"""Read facts from tables whose header marks them as fact tables; nothing is guessed from any other table."""
 
 import math
 import re
@@ -17,19 +17,19 @@ _SHAPE = re.compile(r"\d+(?:x\d+)+")
 
 
 def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], list[str]]:
-    """The facts of `document` and, in words, each row that was refused and why."""
+    """Return the facts of `document`, and a message for each refused row that gives the reason."""
     found: list[FactRecord] = []
     refused: list[str] = []
     for block, row in _fact_rows(document):
         fields = dict(zip(HEADER, row.cells, strict=True))
         number = _number(fields["value"])
         if empty := [name for name, value in fields.items() if not value and name not in MAY_BE_EMPTY]:
-            refused.append(f"fact refused, no {empty[0]}: {' | '.join(row.cells)}")
+            refused.append(f"fact refused (no {empty[0]}): {' | '.join(row.cells)}")
         elif mismatch := _mismatch(fields["quantity"], fields["unit"]):
-            refused.append(f"fact refused, {mismatch}: {' | '.join(row.cells)}")
+            refused.append(f"fact refused ({mismatch}): {' | '.join(row.cells)}")
         elif number is None and not _SHAPE.fullmatch(fields["value"]):
             refused.append(
-                f"fact refused, {fields['value']!r} is neither a number nor a shape: {' | '.join(row.cells)}"
+                f"fact refused ({fields['value']!r} is neither a number nor a shape): {' | '.join(row.cells)}"
             )
         else:
             quantity, value, unit, condition, source = row.cells
@@ -40,7 +40,7 @@ def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], l
 
 
 def _mismatch(quantity: str, unit: str) -> str:
-    """In words, why no value of a known quantity can be in `unit`; empty where one can."""
+    """Say why a known quantity cannot be counted in `unit`; empty if it can."""
     known, counted = quantities().by_name.get(quantity), unit_of(unit)
     if known is None or counted is None or known.counts(counted):
         return ""
@@ -59,6 +59,6 @@ def _fact_rows(document: ParsedDocument) -> Iterator[tuple[Block, Row]]:
 
 
 def _number(text: str) -> float | None:
-    """None where `text` is none, or is one that no machine holds."""
+    """Return None if `text` is not a number, or is too large for a float."""
     number = float(text) if _NUMBER.fullmatch(text) else math.inf
     return number if math.isfinite(number) else None

@@ -1,4 +1,4 @@
-"""Under which licence a document stands, as the licence file nearest above it says."""
+"""Find the licence of a document in the nearest licence file above it."""
 
 import re
 from functools import cache
@@ -21,14 +21,14 @@ _TELLING = {
     "LGPL": r"GNU LESSER GENERAL PUBLIC LICENSE",
     "MPL-2.0": r"Mozilla Public License",
 }
-"""What gives each licence away (identifiers of spdx.org; of GPL and LGPL without the version)."""
+"""Text that identifies each licence (named as on spdx.org; GPL and LGPL without the version)."""
 
 
 def licence_near(path: Path, root: Path) -> str:
-    """Identifiers of the licences in the nearest folder, from that of `path` up to `root`, that states one.
+    """Return the licences that the nearest folder states, searching from the folder of `path` up to `root`.
 
-    `LICENSE.name` beside a folder `name` speaks of that folder alone. A licence that is not recognised is given as the
-    name of its file. Empty when nothing is stated.
+    `LICENSE.name` beside a folder `name` applies only to that folder. A licence that is not recognised is returned as
+    the name of its file. Empty when no folder states a licence.
     """
     inner = path
     for folder in path.parents:

@@ -1,4 +1,4 @@
-"""One ingest: compare files with the catalog, read what changed, embed, store a document at a time."""
+"""One ingest: compare files with the catalog, read what changed, embed it, store one document at a time."""
 
 import os
 import time
@@ -26,24 +26,24 @@ from kb.model.records import Trust
 from kb.targets import Targets
 
 READER_VERSION = "8"
-"""Raised when readers, chunking or fact extraction change what they produce: then every file is read again."""
+"""Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
 
 BATCH_WINDOWS = 512
-"""Texts embedded together, over several documents, so that short ones share a batch."""
+"""Number of texts embedded together, across documents, so that short documents share a batch."""
 
 Progress = Callable[[FileReport, int, int], None]
-"""Called with each file's report once it is final (stored, where it was to be stored), the number done and in all."""
+"""Called with each final report (after the file is stored, if it is stored), the number done and the total."""
 
 
 @dataclass(slots=True)
 class Ingest:
-    """The work of one `kb ingest`. The caller holds the write lock unless it is a dry run."""
+    """The work of one `kb ingest`. The caller holds the write lock, except in a dry run."""
 
     catalog: Catalog
     targets: Targets
     embedder: Embedder | None
     trust: Trust | None = None
-    """None: what each document had, `vendor` for a new one."""
+    """None keeps the trust of a stored document, and is `vendor` for a new one."""
     hidden: bool = False
     unknown: bool = False
     """Also read files of unknown formats, as plain text."""
@@ -54,10 +54,10 @@ class Ingest:
     _total: int = 0
 
     def run(self, paths: Iterable[Path], *, target: str | None = None) -> IngestReport:
-        """Bring the catalog in line with `paths`, all files of one or more files and folders.
+        """Update the catalog to match all files in `paths`, which are files and folders.
 
         Raises:
-            SourceError: a path cannot be used, or there is nothing to read; nothing was done then.
+            SourceError: a path cannot be used, or there is nothing to read; nothing was changed.
         """
         began = time.monotonic()
         named = self.targets.get(target).name if target else None
@@ -86,7 +86,7 @@ class Ingest:
     def _changed(
         self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
     ) -> Iterator[tuple[DocumentRecord, FileReport]]:
-        """What has to be stored; the other files are reported."""
+        """Yield the documents to store; report the other files."""
         wanted = list(self._wanted(candidates, stored, named))
         with closing(read_all((c.path, c.root) for c, _, _ in wanted)) as files:
             for (candidate, target, trust), file in zip(wanted, files, strict=True):
@@ -106,7 +106,7 @@ class Ingest:
     def _wanted(
         self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
     ) -> Iterator[tuple[ScannedFile, str, Trust]]:
-        """Each file that has to be read, with its target and the trust in it."""
+        """Yield each file to read, with its target and trust."""
         for candidate in candidates:
             before = stored.get(candidate.source)
             if candidate.skip:
@@ -120,7 +120,7 @@ class Ingest:
                 yield candidate, target, trust
 
     def _is_current(self, candidate: ScannedFile, before: DocumentState, target: str) -> bool:
-        """Whether the stored document is what would be made of the file now; a new stamp alone is recorded."""
+        """Whether the stored document still matches the file; if only the stamp is new, record it."""
         if (before.pipeline, before.target) != (self.pipeline, target):
             return False
         includes = stamped_includes(before.stamp)
@@ -131,7 +131,7 @@ class Ingest:
             if includes or file_digest(candidate.path) != before.sha256:
                 return False
         except OSError:
-            return False  # who reads it says why
+            return False  # reading the file reports the error
         if not self.dry_run:
             self.catalog.moved(candidate.source, stamp=mark)
         return True
@@ -163,7 +163,7 @@ class Ingest:
         )
 
     def _store(self, changed: Iterable[tuple[DocumentRecord, FileReport]]) -> None:
-        """Embed in batches over several documents; store each in a transaction of its own."""
+        """Embed in batches across documents; store each document in its own transaction."""
         pending: list[tuple[DocumentRecord, FileReport]] = []
         windows = 0
         for document, report in changed:
@@ -184,7 +184,7 @@ class Ingest:
             self._report(report)
 
     def _embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
-        """Vectors of those texts that have none yet."""
+        """Return vectors for the texts that have none yet."""
         if self.embedder is None or not texts:
             return {}
         missing = sorted(self.catalog.missing_vectors(self.embedder.fingerprint, texts))
@@ -197,7 +197,7 @@ class Ingest:
     def _gone(
         self, paths: Sequence[Path], candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]
     ) -> list[DocumentState]:
-        """Stored documents below the ingested folders whose file is no longer there, or no longer read."""
+        """Return stored documents below the ingested folders whose file no longer exists or is no longer read."""
         present = {c.source for c in candidates if not c.skip}
         prefixes = tuple(f"{source_of(p)}/" for p in paths if p.is_dir())
         return (
@@ -215,7 +215,7 @@ class Ingest:
             self.catalog.drop_unused_vectors()
 
     def _target_of(self, candidate: ScannedFile, before: DocumentState | None) -> str:
-        """The target that the folders name, or that the file had; failing both, one named like the ingested folder."""
+        """Return the target that the folders name, else the stored one, else one named like the ingested folder."""
         if found := self.targets.of_path(candidate.folders):
             return found
         if before:

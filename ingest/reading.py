@@ -1,4 +1,4 @@
-"""Reading files in processes of their own, ahead of who wants them: a file that hangs or swells harms itself alone."""
+"""Read files ahead in separate processes: a file that hangs or needs too much memory fails alone."""
 
 import json
 import os
@@ -21,35 +21,35 @@ from kb.errors import DocumentError
 
 @dataclass(frozen=True, slots=True)
 class ReaderLimits:
-    """Of one file."""
+    """Limits for reading one file."""
 
     size_bytes: int = 256 << 20
     seconds: float = 300
-    """The slowest manual known, 387 pages of tables, took 26 s, 81 s while the machine was busy."""
+    """The slowest known manual, 387 pages of tables, took 26 s, and 81 s on a busy machine."""
     memory_bytes: int = 3 << 30
-    """Address space of the process that reads it."""
+    """Address space of the process that reads the file."""
 
 
 AHEAD = 16
-"""Files read before they are asked for."""
+"""Number of files that are read before they are needed."""
 
 DOCUMENTS = TypeAdapter(ParsedDocument)
-"""Documents cross between processes as JSON: nothing that a parser of strange files sends is unpickled."""
+"""Documents pass between processes as JSON: output from a parser of untrusted files is never unpickled."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
     sha256: str
-    """Of the bytes that were read."""
+    """Digest of the bytes that were read."""
     stamp: str
-    """See ingest.scan.stamp. Of the file it is taken before it is read: a change meanwhile is noticed next time."""
+    """See ingest.scan.stamp. The file is stamped before it is read, so that the next ingest notices a later change."""
     document: ParsedDocument
 
 
 def read_all(
     files: Iterable[tuple[Path, Path]], limits: ReaderLimits = ReaderLimits()
 ) -> Generator[ReadFile | DocumentError, None, None]:
-    """Read each (path, root) and give what came of it, in the same order. Close it to end the processes early."""
+    """Read each (path, root) and yield the results in order. Close the generator to end the processes early."""
     count = max(1, (os.cpu_count() or 1) - 1)
     idle: SimpleQueue[_Process] = SimpleQueue()
     processes = [_Process(limits) for _ in range(count)]
@@ -76,14 +76,14 @@ def read_all(
             for future in waiting:
                 future.cancel()
             for process in processes:
-                process.kill()  # a thread may wait for its answer
+                process.kill()  # a thread may be waiting for its answer
             threads.shutdown()
             for process in processes:
                 process.end()
 
 
 class _Process:
-    """A process that reads one file after another; started when it is first needed, and again when it died."""
+    """A process that reads one file after another. It starts when first needed, and again after it died."""
 
     def __init__(self, limits: ReaderLimits) -> None:
         self._limits = limits
@@ -100,7 +100,7 @@ class _Process:
             if kind == "error":
                 return DocumentError(words[0], hint=words[1])
             document = DOCUMENTS.validate_json(process.stdout.readline())
-        except (BrokenPipeError, ValueError):  # it died before or within its answer
+        except (BrokenPipeError, ValueError):  # it died before or during its answer
             return self._death(process, path, time.monotonic() - began)
         return ReadFile(words[0], json.dumps([before, *(seen(Path(i)) for i in document.includes)]), document)
 
@@ -123,9 +123,9 @@ class _Process:
 
     def _death(self, process: subprocess.Popen[bytes], path: Path, seconds: float) -> DocumentError:
         self._process = None
-        process.kill()  # should it live, and have said nonsense
+        process.kill()  # it may still run, after an invalid answer
         code = process.wait()
         process.communicate()
         most = self._limits.seconds
-        reason = f"took more than {most:g} s to read" if seconds >= most else f"broke its reader (status {code})"
+        reason = f"took more than {most:g} s to read" if seconds >= most else f"crashed its reader (status {code})"
         return DocumentError(f"{path} {reason}", hint="please report it with the document")

@@ -1,7 +1,7 @@
-"""The process that reads, started and asked by ingest.reading; its arguments are those of `main`.
+"""The process that reads files for ingest.reading, which starts it with the arguments of `main`.
 
-A question is a line of JSON: path and root. The answer is a line too, and after `document` the document as a second.
-Imports little: it starts with each ingest.
+A request is one line of JSON: path and root. The answer is one line too; after `document`, a second line holds the
+document. This module imports little because it is started for each ingest.
 """
 
 import faulthandler
@@ -18,16 +18,16 @@ from kb.errors import DocumentError
 
 
 def main(seconds: float, memory_bytes: int, size_bytes: int) -> None:
-    """Answer until the other side is gone.
+    """Answer requests until the input ends.
 
     Args:
-        seconds: Most for one file; then the process ends with exit status 1.
-        memory_bytes: Most of address space.
-        size_bytes: Most of one file.
+        seconds: Time limit for one file; after it the process ends with exit status 1.
+        memory_bytes: Limit of the address space.
+        size_bytes: Largest size of one file.
     """
     _limit_memory(memory_bytes)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not stand among the answers
+    os.dup2(2, 1)  # what a library prints must not mix with the answers
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         for question in sys.stdin.buffer:
             path, root = json.loads(question)
@@ -40,7 +40,7 @@ def _answer(answers: BinaryIO, path: Path, root: Path, most_bytes: int) -> None:
     document = b""
     try:
         if (size := path.stat().st_size) > most_bytes:
-            raise DocumentError(f"{path} has {size:,} bytes; kb reads files of up to {most_bytes:,}", hint="split it")
+            raise DocumentError(f"{path} has {size:,} bytes; kb reads at most {most_bytes:,}", hint="split the file")
         content = path.read_bytes()
         document = json.dumps(read(path, content, root=root), default=_fields).encode() + b"\n"
         head = ["document", hashlib.sha256(content).hexdigest()]
@@ -49,15 +49,15 @@ def _answer(answers: BinaryIO, path: Path, root: Path, most_bytes: int) -> None:
     except OSError as error:
         head = ["error", f"{path} cannot be read: {error.strerror}", "check the file and its permissions"]
     except MemoryError:
-        head = ["error", f"{path} takes more memory to read than one file may", "split the file"]
-    except Exception as error:  # noqa: BLE001 - a fault of a parser costs this file alone
+        head = ["error", f"{path} needs more memory to read than kb allows for one file", "split the file"]
+    except Exception as error:  # noqa: BLE001 - a fault in a parser must fail only this file
         head = ["error", f"{path}: {type(error).__name__}: {error}", "please report it with the document"]
     answers.write(json.dumps(head).encode() + b"\n" + document)
     answers.flush()
 
 
 def _fields(record: object) -> dict[str, object]:
-    """Of a dataclass with slots."""
+    """Return the fields of a dataclass with slots."""
     return {name: getattr(record, name) for name in type(record).__slots__}  # type: ignore[attr-defined]
 
 
@@ -67,7 +67,7 @@ def _limit_memory(most_bytes: int) -> None:
 
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         limit = most_bytes if hard == resource.RLIM_INFINITY else min(hard, most_bytes)
-        with suppress(OSError, ValueError):  # macOS takes no such limit
+        with suppress(OSError, ValueError):  # macOS refuses this limit
             resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 

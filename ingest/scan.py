@@ -1,4 +1,4 @@
-"""Which files an ingest is about, and which it leaves out and why."""
+"""Find the files to ingest, and say which are skipped and why."""
 
 import hashlib
 import json
@@ -13,18 +13,18 @@ from ingest.readers import FORMATS, format_of
 from kb.errors import SourceError
 
 SHEETS = Path(str(files("kb"))).resolve() / "hardware_docs"
-"""What ships with kb. Known by its place in the package, wherever that is installed."""
+"""Folder of the sheets that ship with kb. A sheet is known by its path below it, wherever kb is installed."""
 SHEET = "sheet:/"
-"""What the sources of these files begin with."""
+"""Prefix of the sources of these sheets."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
     path: Path
     root: Path
-    """The folder the user named, or the file's folder; nothing outside it is read."""
+    """The folder that the user named, or the folder of the named file; nothing outside it is read."""
     skip: str = ""
-    """Why it is not read; empty when it is."""
+    """Why the file is not read; empty if it is read."""
 
     @property
     def source(self) -> str:
@@ -32,7 +32,7 @@ class ScannedFile:
 
     @property
     def shown(self) -> str:
-        """Path from the root's own name downwards."""
+        """Path that begins with the name of the root."""
         top = SHEETS if self.path.is_relative_to(SHEETS) else self.root
         return self.path.relative_to(top.parent).as_posix().encode(errors="replace").decode()
 
@@ -42,26 +42,26 @@ class ScannedFile:
 
 
 def source_of(path: Path) -> str:
-    """How the catalog knows a file; of a folder, what the sources of all files in it begin with, less a slash."""
+    """Return a file's name in the catalog; for a folder, the common prefix of its files without the last slash."""
     if path.is_relative_to(SHEETS):
         return "/".join(("sheet:", *path.relative_to(SHEETS).parts))
     return path.as_posix()
 
 
 def file_of(source: str) -> Path:
-    """The file that the catalog knows as `source`."""
+    """Return the file that the catalog knows as `source`."""
     return SHEETS / source.removeprefix(SHEET) if source.startswith(SHEET) else Path(source)
 
 
 def scan(path: Path, *, hidden: bool, unknown: bool = False) -> list[ScannedFile]:
-    """The file `path`, or every file below the folder `path`, in order of their names.
+    """Return the file `path`, or every file below the folder `path`, sorted by name.
 
     Args:
-        hidden: Also read what lies in folders, or has a name, that begins with a dot.
+        hidden: Also read files and folders whose name begins with a dot.
         unknown: Also read files of unknown formats.
 
     Raises:
-        SourceError: there is no such file or folder, or it cannot be listed.
+        SourceError: `path` does not exist, or cannot be listed.
     """
     path = path.expanduser().absolute()
     try:
@@ -77,7 +77,7 @@ def scan(path: Path, *, hidden: bool, unknown: bool = False) -> list[ScannedFile
 
 
 def nothing_to_read(paths: Sequence[Path], found: Sequence[ScannedFile]) -> SourceError:
-    """What to say when none of the files below `paths` is a document that kb reads."""
+    """Return the error for `paths` without any document that kb reads."""
     kinds = ", ".join(sorted({c.path.suffix or c.path.name for c in found}))
     return SourceError(
         f"{', '.join(map(str, paths))} " + (f"holds no document that kb reads (only {kinds})" if found else "is empty"),
@@ -91,15 +91,15 @@ def file_digest(path: Path) -> str:
 
 
 def stamp(path: Path, includes: tuple[str, ...]) -> str:
-    """Size and time of change of a file and of all it includes: equal stamps mean nothing to read.
+    """Return size and modification time of a file and of all its includes: equal stamps mean nothing to read.
 
-    Of a file that is not there the path alone, so that it is noticed when it comes.
+    A missing file is stamped with its path alone, so that the next ingest notices when it appears.
     """
     return json.dumps([seen(p) for p in (path, *map(Path, includes))])
 
 
 def seen(path: Path) -> tuple[str | int, ...]:
-    """What a stamp says of one file as it is now."""
+    """Return the part of a stamp for one file in its present state."""
     return str(path), *_size_and_time(path)
 
 
@@ -138,5 +138,6 @@ def _skip(path: Path, root: Path, *, hidden: bool, unknown: bool) -> str:
     if path.name.upper().startswith((*LICENCE_NAMES, "NOTICE")):
         return "a licence, not a manual"
     if format_of(path) is None and not unknown:
-        return f"format {path.suffix.lower() or 'without suffix'} is not read (--unknown reads it as plain text)"
+        kind = f"{path.suffix.lower()} files" if path.suffix else "files without suffix"
+        return f"{kind} are not read (--unknown reads them as plain text)"
     return ""

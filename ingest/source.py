@@ -1,4 +1,4 @@
-"""A file to read, and its text whatever encoding it has."""
+"""A file to read, and its text decoded from any encoding."""
 
 import codecs
 import re
@@ -18,9 +18,9 @@ _BYTE_ORDER_MARKS = (
 _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
 _DATA_URI = re.compile(r"(?P<markdown>\]\(|\]:[ \t]*)?data:[\w.+/-]*(?:;[\w=.+-]+)*;base64,(?P<payload>[\w+/=%-]*)")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{401,}={0,2}")
-"""Begins only where a run begins: no character is looked at twice."""
+"""Matches only from the start of a run, so that no character is scanned twice."""
 MOST_NULS, MOST_NUL_SHARE = 8, 0.01
-"""A file with more NUL bytes than both is no text."""
+"""A file with more NUL bytes than both limits is not text."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The file's text with line ends as `\\n`, without a byte order mark and base64 data.
+        """The file's text with line ends as `\\n`, without byte order mark and base64 data.
 
         Raises:
-            DocumentError: it is no text.
+            DocumentError: the file is not text.
         """
         text = self._decoded().replace("\r\n", "\n").replace("\r", "\n")
         return without_data(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
@@ -53,20 +53,20 @@ class Source:
             line = self.content.count(b"\n", 0, error.start) + 1
             place = f"byte 0x{self.content[error.start]:02x} in line {line} is not UTF-8"
             if _MULTIBYTE.search(self.content):
-                self.warnings.append(f"{place}: replaced")
+                self.warnings.append(f"{place}: invalid bytes are replaced")
                 return self.content.decode(errors="replace")
             self.warnings.append(f"{place}: the file is read as Windows-1252")
             return self.content.decode("cp1252", errors="replace")
 
 
 def without_data(text: str) -> str:
-    """`text` with a note where base64 data stood: a `data:` URI or an unbroken run of more than 400 characters."""
+    """Replace base64 data by a note: each `data:` URI and each unbroken run of more than 400 characters."""
     return _BASE64.sub(lambda found: _note(found.group()), _DATA_URI.sub(_uri_note, text))
 
 
 def _uri_note(found: re.Match[str]) -> str:
     note = _note(found["payload"])
-    # Angle brackets, since a Markdown image whose address has blanks would be none.
+    # Markdown accepts blanks in the address of an image only inside angle brackets.
     return f"{found['markdown']}<{note}>" if found["markdown"] else note
 
 

@@ -1,4 +1,4 @@
-"""What is embedded of a chunk: its text below its breadcrumb, in as many windows as the embedding model needs."""
+"""Texts to embed for a chunk: its text in as many windows as the embedding model needs, each with a breadcrumb."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import Protocol
 
 BREADCRUMB_SHARE = 0.2
-"""Most of the model's length that the breadcrumb may take; a longer one is trimmed in the middle."""
+"""Largest share of the model's length for the breadcrumb; a longer one is trimmed."""
 
 
 class Tokenizer(Protocol):
-    """The part of an embedder that says what fits."""
+    """The part of an embedder that counts tokens."""
 
     @property
     def max_tokens(self) -> int: ...
@@ -19,7 +19,7 @@ class Tokenizer(Protocol):
 
 
 def windows(trail: Sequence[str], text: str, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Texts of at most `tokenizer.max_tokens` tokens that together hold all of `text`.
+    """Return texts of at most `tokenizer.max_tokens` tokens that together hold all of `text`.
 
     Args:
         trail: Title and headings, outermost first; each window begins with them.
@@ -35,18 +35,18 @@ def _fitting(breadcrumb: str, text: str, tokenizer: Tokenizer) -> Iterator[str]:
     if excess <= 0 or len(spans) < 2:
         yield window
         return
-    # Windows of equal length: a short rest would be a vector of its own that speaks of little.
+    # Windows have equal length: a short last window would give a vector that says little.
     room = max(1, len(spans) - excess)
     length = math.ceil(len(spans) / math.ceil(len(spans) / room))
     cuts = [0, *(spans[i][0] for i in range(length, len(spans), length)), len(text)]
     for start, end in pairwise(cuts):
-        # Some tokenizers need more tokens for a part than it had within the whole: then it is cut again.
+        # Some tokenizers need more tokens for a part alone than within the whole: such a part is cut again.
         if part := text[start:end].strip():
             yield from _fitting(breadcrumb, part, tokenizer)
 
 
 def _breadcrumb(trail: Sequence[str], tokenizer: Tokenizer) -> str:
-    """Title and headings; when too long, those in the middle go first, then the front of what is left."""
+    """Join title and headings; if too long, drop headings from the middle, then cut the front of the rest."""
     parts = list(dict.fromkeys(trail))
     limit = int(tokenizer.max_tokens * BREADCRUMB_SHARE)
     while len(parts) > 2 and len(tokenizer.token_spans(" > ".join(parts))) > limit:

@@ -24,6 +24,12 @@ KbError
     └── CorruptError         the catalog is damaged
 """
 
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+NEAREST = 3
+"""How many known names a hint suggests."""
+
 
 class KbError(Exception):
     """A failure a user can act on: `message` says what, where and the value; `hint` says what to do."""
@@ -95,3 +101,19 @@ class SchemaError(StoreError): ...
 
 
 class CorruptError(StoreError): ...
+
+
+def nearest(name: str, known: Mapping[str, str] | Iterable[str], *, cutoff: float = 0.6) -> list[str]:
+    """The known names that are spelt most like `name`, nearest first.
+
+    Args:
+        known: The names; or how each may be spelt, and its name.
+        cutoff: Least similarity, as difflib counts it.
+    """
+    names = known if isinstance(known, Mapping) else {name: name for name in known}
+    return list(dict.fromkeys(names[near] for near in difflib.get_close_matches(name, names, NEAREST, cutoff)))
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """How a hint begins that suggests these names; empty when there are none."""
+    return f"did you mean {', '.join(names)}? " if names else ""

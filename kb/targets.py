@@ -1,10 +1,6 @@
 """The lineage of chips and families: which documents may speak for which chip."""
 
-import difflib
-import json
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
@@ -13,8 +9,9 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from kb.errors import TargetError
+from kb.errors import TargetError, did_you_mean, nearest
 from kb.model.target import Isa, Target
+from kb.storage import write_whole
 
 ROOT = "any"
 
@@ -95,12 +92,10 @@ class Targets:
         """
         if target := self.find(name):
             return target
-        near = difflib.get_close_matches(_plain(name), self._resolve, n=3, cutoff=0.5)
-        known = ", ".join(dict.fromkeys(self._resolve[n] for n in near))
+        suggested = did_you_mean(nearest(_plain(name), self._resolve, cutoff=0.5))
         raise TargetError(
             f"unknown target {name!r}",
-            hint=(f"did you mean {known}? " if known else "")
-            + f"`kb targets list` shows all, `kb targets add {name}` adds one",
+            hint=f"{suggested}`kb targets list` shows all, `kb targets add {name}` adds one",
         )
 
     def lineage(self, name: str) -> tuple[str, ...]:
@@ -189,26 +184,17 @@ class Targets:
         return type(self)([*self, target], own_file=self._own_file)
 
     def save(self, name: str) -> None:
-        """Add `name` to the home's targets.toml, whole or not at all."""
+        """Add `name` to the home's targets.toml, whole or not at all; what stands there stays as it is written."""
+        import tomlkit
+
         target = self._by_name[name]
-        before = self._own_file.read_text(encoding="utf-8") if self._own_file.is_file() else ""
-        fields = {"parent": target.parent, "aliases": target.aliases}
-        entry = "\n".join([f"[{_toml(name)}]", *(f"{k} = {_toml(v)}" for k, v in fields.items()), ""])
-        self._own_file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._own_file.parent, delete=False) as staged:
-            staged.write(f"{before}\n{entry}".lstrip())
-            staged.flush()
-            os.fsync(staged.fileno())
-        Path(staged.name).replace(self._own_file)
+        own = tomlkit.parse(self._own_file.read_text(encoding="utf-8") if self._own_file.is_file() else "")
+        own.add(name, tomlkit.item({"parent": target.parent, "aliases": list(target.aliases)}))
+        write_whole(self._own_file, tomlkit.dumps(own))
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _toml(value: object) -> str:
-    """Strings and lists of strings: as in JSON, but without surrogate pairs and with DEL escaped."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _parse(text: str) -> list[Target]:

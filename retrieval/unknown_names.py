@@ -4,14 +4,13 @@ Scores separate answerable from unanswerable questions badly (AUC .65 to .77 on 
 none of the 195 answerable questions names an identifier or acronym that its documents lack.
 """
 
-import difflib
 import re
 from collections.abc import Collection
 
 from kb.catalog import Catalog
 from kb.catalog.words import is_identifier
+from kb.errors import nearest
 
-NEAREST = 3
 ALIKE = 0.75
 """Minimum similarity (difflib's ratio) of a suggested name."""
 
@@ -36,7 +35,7 @@ def nearest_names(catalog: Catalog, name: str, *, targets: Collection[str]) -> l
     """Names in the documents of `targets` with a similar spelling to `name`, nearest first."""
     alike = catalog.names(name[:SAME_LETTERS], targets=targets)
     spelt = {known.lower(): known for known in sorted(alike) if abs(len(known) - len(name)) <= len(name) / 3}
-    return [spelt[near] for near in difflib.get_close_matches(name.lower(), spelt, n=NEAREST, cutoff=ALIKE)]
+    return nearest(name.lower(), spelt, cutoff=ALIKE)
 
 
 def _names(question: str) -> list[str]:

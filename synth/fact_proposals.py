@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from kb.facts.quantities import SHAPE, quantities
 from kb.model.base import Frozen
 from kb.model.units import unit_of
-from synth.anthropic import AnthropicSynthesizer
+from synth.chat import ChatModel
 
 PIECE_CHARACTERS = 24_000
 """Of a document in one question: a long answer would be cut."""
@@ -34,7 +34,7 @@ class ProposedFact(Frozen):
     quote: str
 
 
-def propose_facts(model: AnthropicSynthesizer, text: str, *, target: str) -> Iterator[tuple[ProposedFact, int]]:
+def propose_facts(model: ChatModel, text: str, *, target: str) -> Iterator[tuple[ProposedFact, int]]:
     """Facts with the place of their quote in `text`, each checked: the quote stands there and holds the value.
 
     Args:
@@ -45,7 +45,7 @@ def propose_facts(model: AnthropicSynthesizer, text: str, *, target: str) -> Ite
     """
     rules = RULES + ", ".join(f"{q.name} ({q.unit})" for q in quantities().by_name.values())
     for start, piece in _pieces(text):
-        answer = model.answer(rules, f"Chip of the manual: {target}\n<manual>\n{piece}\n</manual>")
+        answer = model.answer(rules, f"Chip of the manual: {target}\n<manual>\n{piece}\n</manual>").text
         for proposal in _read(answer.splitlines()):
             if (at := piece.find(proposal.quote)) >= 0:
                 yield proposal, start + at

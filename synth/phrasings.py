@@ -2,7 +2,7 @@
 
 import re
 
-from synth.anthropic import AnthropicSynthesizer
+from synth.chat import ChatModel
 
 MOST = 3
 LONGEST = 200
@@ -16,12 +16,12 @@ Write these two lines and nothing else. Do not answer the question. Do not inven
 _MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
 
 
-def ask_for_phrasings(model: AnthropicSynthesizer, question: str, *, target: str | None) -> list[str]:
+def ask_for_phrasings(model: ChatModel, question: str, *, target: str | None) -> list[str]:
     """What a model would search for besides `question`, at most MOST phrasings.
 
     Raises:
         ModelError: the model gave no answer.
     """
-    answer = model.answer(RULES, f"Chip: {target or 'any'}\nQuestion: {question}")
+    answer = model.answer(RULES, f"Chip: {target or 'any'}\nQuestion: {question}").text
     lines = (_MARK.sub("", line).strip()[:LONGEST] for line in answer.splitlines())
     return [line for line in dict.fromkeys(lines) if line and line != question][:MOST]

@@ -12,8 +12,9 @@ import pytest
 
 from ingest import reading
 from ingest.reading import ReaderLimits, ReadFile
+from ingest.scan import SHEETS
 from kb.errors import DocumentError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
@@ -53,7 +54,7 @@ class HashEmbedder:
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loopback alone, and without a proxy."""
+    """Loopback alone, without a proxy, and without certificates, which take each client long to load."""
     connect = socket.socket.connect
 
     def loopback(self: socket.socket, address: tuple[str, int] | str) -> None:
@@ -63,18 +64,28 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", loopback)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
 
 
 class KeptReader(reading._Process):
-    """A process that reads, kept from ingest to ingest: to start one takes longer than most tests have to read."""
+    """A process that reads, kept from ingest to ingest: to start one takes longer than most tests have to read.
+
+    It reads each sheet that ships with kb once.
+    """
 
     def __init__(self) -> None:
         super().__init__(ReaderLimits())
         self._one_at_a_time = Lock()
+        self._sheets: dict[Path, ReadFile | DocumentError] = {}
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
         with self._one_at_a_time:
-            return super().read(path, root)
+            if path in self._sheets:
+                return self._sheets[path]
+            read = super().read(path, root)
+            if path.is_relative_to(SHEETS):
+                self._sheets[path] = read
+            return read
 
     def kill(self) -> None:
         pass

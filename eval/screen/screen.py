@@ -8,18 +8,22 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from eval.fault import Fault
-from eval.screen.occupancy import REGISTER_BYTES, ComputeUnit, Needs, occupancy
+from eval.screen.amd import AMD
+from eval.screen.nvidia import NVIDIA
+from eval.screen.occupancy import ComputeUnit, Needs, occupancy
+from eval.screen.vendor import Key, Usage, Vendor
+from kb.facts.select import one_value
 from kb.model.base import Frozen
 from kb.model.evidence import Finding, KernelScreen, Outcome
 from kb.model.fact import Fact
-from kb.model.records import Form, Trust
+from kb.model.records import Trust
 from kb.model.target import Isa
 
 MAX_ASSEMBLY_BYTES = 1 << 25
@@ -28,8 +32,6 @@ MAX_KINDS = 100
 
 Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
-Key = tuple[str, ...]
-"""A quantity, then phrases that its condition must hold."""
 
 
 class Record(Frozen):
@@ -52,36 +54,8 @@ class Record(Frozen):
     """Name of the file."""
 
 
-class Usage(NamedTuple):
-    """What a kernel uses, as its assembly states it."""
-
-    vector_registers: int
-    """Per lane."""
-    scalar_registers: int
-    """Per wavefront; 0 where they are not taken from a pool."""
-    spills: int
-    """Vector registers per lane."""
-    scratchpad_bytes: int
-    """Per workgroup, besides what is asked for at launch or again."""
-
-
-class Vendor(NamedTuple):
-    """How a vendor's compiler writes, and which facts hold for the vendor's chips."""
-
-    usage: Callable[[str, str], Usage | None]
-    """Of a kernel, from the assembly and its name."""
-    instruction: re.Pattern[str]
-    """The name of the instruction on a line of assembly is the first group."""
-    matrix: re.Pattern[str]
-    memory: re.Pattern[str]
-    load_bytes: Callable[[str], int]
-    """Bytes per lane that an instruction loads from global memory; 0 for one that does not."""
-    scratchpad: Key
-    registers: Key
-    compute_unit: Mapping[str, Key]
-    """Facts that occupancy needs, by field of eval.screen.occupancy.ComputeUnit."""
-    occupancy_per_simd: bool
-    """Count wavefronts per SIMD unit; per compute unit otherwise."""
+VENDORS = {"hip": AMD, "cuda": NVIDIA}
+"""By what Triton calls the backend."""
 
 
 def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequence[Fact]) -> KernelScreen:
@@ -136,30 +110,6 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequ
     )
 
 
-def fact_value(facts: Sequence[Fact], quantity: str, *phrases: str) -> tuple[float, Fact] | None:
-    """A fact and its value, in bytes or pieces; None where none is stated, or several that differ.
-
-    What was measured goes before what is stated, and a fact table before what kb read off other texts.
-
-    Args:
-        phrases: What the condition must hold between its commas, word for word: `per workgroup` alone does not match
-            `per compute unit`, nor `opt-in` match `without opt-in`.
-    """
-    found = [
-        (fact.amount, fact)
-        for fact in facts
-        if fact.quantity == quantity and fact.amount is not None and fact.conditions >= set(phrases)
-    ]
-    best = min(map(_rank, found), default=None)
-    found = [pair for pair in found if _rank(pair) == best]
-    return found[0] if len({value for value, _ in found}) == 1 else None
-
-
-def _rank(found: tuple[float, Fact]) -> tuple[bool, bool]:
-    _, fact = found
-    return fact.trust is not Trust.MEASURED, fact.form is not Form.STATED
-
-
 def _read(path: Path) -> str:
     """The text of a file, in whose place the worker may have put anything."""
     try:
@@ -182,7 +132,7 @@ def _kept(instructions: Counter[str], wanted: re.Pattern[str]) -> dict[str, int]
 
 def _limit(check: str, amount: int, unit: str, facts: Sequence[Fact], key: Key) -> Finding:
     """Whether an amount keeps to what a fact allows."""
-    if (limit := fact_value(facts, *key)) is None:
+    if (limit := one_value(facts, *key)) is None:
         return _unknown(check, key)
     most, fact = limit
     message = f"{check} {amount:,}{unit} {'>' if amount > most else '<='} {most:,.0f}{unit}"
@@ -197,13 +147,12 @@ def _unknown(check: str, *keys: Key) -> Finding:
 
 
 def _spills(usage: Usage) -> Finding:
-    if usage.spills:
-        return Finding(check="spills", state="warn", message=f"{usage.spills:,} registers spilled per lane")
-    return Finding(check="spills", state="ok", message="no spills")
+    message = f"{usage.spills:,} registers spilled per lane" if usage.spills else "no spills"
+    return Finding(check="spills", state="warn" if usage.spills else "ok", message=message)
 
 
 def _occupancy(needs: Needs, lanes: int, vendor: Vendor, facts: Sequence[Fact]) -> tuple[int | None, Finding]:
-    found = {name: fact_value(facts, *key) for name, key in vendor.compute_unit.items()}
+    found = {name: one_value(facts, *key) for name, key in vendor.compute_unit.items()}
     known = {name: value for name, value in found.items() if value is not None}
     if missing := [key for name, key in vendor.compute_unit.items() if name not in known]:
         return None, _unknown("occupancy", *missing)
@@ -222,10 +171,10 @@ def _occupancy(needs: Needs, lanes: int, vendor: Vendor, facts: Sequence[Fact]) 
 def _loads(memory: Mapping[str, int], vendor: Vendor, facts: Sequence[Fact]) -> list[Finding]:
     """No finding where lanes load nothing from global memory, or whole tiles are copied."""
     widest = max(map(vendor.load_bytes, memory), default=0)
-    if not widest or any(name.startswith(_TILE_COPIES) for name in memory):
+    if not widest or any(name.startswith(vendor.tile_copies) for name in memory):
         return []
     key = ("global_access_width", "widest load")
-    if (documented := fact_value(facts, *key)) is None:
+    if (documented := one_value(facts, *key)) is None:
         return [_unknown("global loads", key)]
     most, fact = documented
     state = "warn" if widest < most else "ok"
@@ -246,75 +195,3 @@ def _autotuning(kernel: Record) -> list[Finding]:
         return []
     message = f"compiled in the first of {kernel.configurations} configurations; the others were not looked at"
     return [Finding(check="autotuning", state="warn", message=message)]
-
-
-def _amd_usage(text: str, kernel: str) -> Usage | None:
-    """From the metadata, which states architected and accumulation registers as one sum."""
-    names = ("vgpr_count", "sgpr_count", "vgpr_spill_count", "group_segment_fixed_size")
-    stated = [re.search(rf"^[ -]+\.{name}: +(\d{{1,9}})$", text, re.M) for name in names]
-    numbers = [int(m[1]) for m in stated if m]
-    return Usage(*numbers) if len(numbers) == len(names) else None
-
-
-def _nvidia_usage(text: str, kernel: str) -> Usage | None:
-    """From cuobjdump's account. Spills are the stack frame in registers, as in Triton's own `n_spills` (driver.c)."""
-    m = re.search(rf"Function {kernel}:\s+REG:(\d{{1,9}}) STACK:(\d{{1,9}}) ", text)
-    return Usage(int(m[1]), 0, int(m[2]) // REGISTER_BYTES, 0) if m else None
-
-
-_AMD_LOAD = re.compile(r"(?:global|buffer|flat)_load_(?:lds_)?(?:[su]?(byte|short|dword)(?:x(\d))?|[bui](\d{1,3}))")
-_AMD_BYTES = {"byte": 1, "short": 2, "dword": 4}
-
-
-def _amd_load_bytes(instruction: str) -> int:
-    if (m := _AMD_LOAD.match(instruction)) is None:
-        return 0
-    return _AMD_BYTES[m[1]] * int(m[2] or 1) if m[1] else int(m[3]) // 8
-
-
-_TILE_COPIES = ("UTMALDG", "UBLKCP")
-
-
-def _nvidia_load_bytes(instruction: str) -> int:
-    name, *parts = instruction.split(".")
-    if name not in ("LDG", "LDGSTS"):
-        return 0
-    bits = [int(m[1]) for part in parts if (m := re.fullmatch(r"[SU]?(8|16|32|64|128|256)", part))]
-    return bits[0] // 8 if bits else REGISTER_BYTES
-
-
-_COMPUTE_UNIT: dict[str, Key] = {
-    "simd_units": ("simd_units", "per compute unit"),
-    "max_wavefronts": ("max_wavefronts", "per compute unit"),
-    "vgpr_file_size": ("vgpr_file_size", "per compute unit"),
-    "vgpr_granule": ("vgpr_granule", "allocation"),
-    "lds_size": ("lds_size", "per compute unit"),
-    "lds_granule": ("lds_granule", "per workgroup"),
-}
-VENDORS = {
-    "hip": Vendor(
-        usage=_amd_usage,
-        instruction=re.compile(r"^[ \t]+([a-z]\w+)", re.M | re.A),
-        matrix=re.compile(r"v_(?:mfma|smfmac|wmma|swmmac)\w*"),
-        memory=re.compile(r"(?:global|buffer|flat|scratch)_(?:load|store|atomic)\w*|ds_(?:read|write|load|store)\w*"),
-        load_bytes=_amd_load_bytes,
-        scratchpad=("lds_size", "per workgroup"),
-        registers=("vgprs_max", "per lane", "architected plus accumulation"),
-        compute_unit=_COMPUTE_UNIT
-        | {"sgpr_file_size": ("sgpr_file_size", "per compute unit"), "sgpr_granule": ("sgpr_granule", "allocation")},
-        occupancy_per_simd=True,
-    ),
-    "cuda": Vendor(
-        usage=_nvidia_usage,
-        instruction=re.compile(r"^[ \t]+/\*[0-9a-f]{4,8}\*/ +(?:@!?\w+ +)?([A-Z][\w.]+)", re.M | re.A),
-        matrix=re.compile(r"[A-Z]*MMA(?:\..*)?"),
-        memory=re.compile(r"(?:(?:LD|ST)(?:[GSL]|SM|TM)?|LDGSTS|UTMA(?:LDG|STG)|UBLKCP|ATOM[GS]?|REDG?)(?:\..*)?"),
-        load_bytes=_nvidia_load_bytes,
-        scratchpad=("lds_size", "per workgroup", "opt-in"),
-        registers=("vgprs_max", "per thread"),
-        compute_unit=_COMPUTE_UNIT
-        | {"lds_reserved": ("lds_reserved", "per workgroup"), "max_workgroups": ("max_workgroups", "per compute unit")},
-        occupancy_per_simd=False,
-    ),
-}
-"""By what Triton calls the backend."""

@@ -213,6 +213,8 @@ class WorkerProcess:
 
     def _comes_to(self, states: int) -> bool:
         """Whether the process reaches one of these os.waitid states within STOP_S."""
+        if sys.platform != "linux":
+            return False
         deadline = time.monotonic() + STOP_S
         while os.waitid(os.P_PID, self.pid, states | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > deadline:
@@ -319,6 +321,8 @@ def _locked(folder: Path) -> int:
 
 def _new_memory() -> int:
     """Anonymous memory to share with a worker, sealed so that neither side can shrink it."""
+    if sys.platform != "linux":
+        raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
     memory = os.memfd_create("kb-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
     return memory

@@ -105,6 +105,8 @@ def confine(limits: SandboxLimits) -> None:
 
 
 def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
+    if sys.platform != "linux":
+        raise OSError("only Linux has Landlock")
     abi = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
     handled = sum(access for since, access in ACCESS_BY_ABI.items() if abi >= since)
     network, scoped = (3 if abi >= 4 else 0), (3 if abi >= 6 else 0)

@@ -1,4 +1,4 @@
-"""Facts that documents state outside fact tables: read off tables and sentences, each with the words it rests on."""
+"""Facts that documents state outside fact tables: read from tables and sentences, each with the words it rests on."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,10 +14,10 @@ from kb.model.records import Form
 
 
 def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> Iterator[FactRecord]:
-    """The facts that tables and sentences of `document` state in the words of kb/facts/quantities.toml.
+    """Yield the facts that tables and sentences of `document` state in the words of kb/facts/quantities.toml.
 
     Args:
-        subjects: For the target of the document, of which its numbers are where it names no other.
+        subjects: Made for the document's target, which owns the numbers where the text names no other.
     """
     outline = _Outline(document, title, subjects)
     for block in document.blocks:
@@ -33,7 +33,7 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
 def _found(
     document: str, block: Block, headings: Sequence[str], around: Around, subjects: Subjects
 ) -> Iterator[tuple[FoundFact, Form, int]]:
-    """What one block states, in which form, and from where in the document its spans count."""
+    """Yield the facts of one block, each with its form and the offset of its span in the document."""
     text = document[block.start : block.end]
     if block.table:
         for found in table_facts(block.table, headings=headings, subjects=subjects):
@@ -52,7 +52,7 @@ def _found(
 
 
 class _Outline:
-    """What stands around each block: headings, the paragraph that introduces a list, the entries above an entry."""
+    """The context of each block: headings, the paragraph that introduces a list, the parents of a list entry."""
 
     def __init__(self, document: ParsedDocument, title: str, subjects: Subjects) -> None:
         self._document = document
@@ -62,13 +62,13 @@ class _Outline:
         self._owners = {s: subjects.of_headings(h) for s, h in self._headings.items()}
         self._section: int | None = None
         self._above: list[tuple[int, str]] = []
-        """Indentation and text of what introduces the next block; a paragraph stands above all entries."""
+        """Indentation and text of blocks that introduce the next one; a paragraph introduces entries of any depth."""
 
     def headings(self, block: Block) -> Sequence[str]:
         return self._headings[block.section]
 
     def around(self, block: Block) -> Around:
-        """To be asked of each block in turn."""
+        """Return the context of `block`; call this for every block, in document order."""
         text = plain(self._document.text[block.start : block.end])
         indent = -1 if block.kind is BlockKind.TEXT else len(text) - len(text.lstrip())
         if block.section != self._section:

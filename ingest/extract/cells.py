@@ -1,4 +1,4 @@
-"""Facts from cells of tables, and from what stands behind a colon: a value whose labels say what it is."""
+"""Facts from table cells and from text behind a colon: values whose labels name the quantity."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from itertools import product
 
 from ingest.extract.labels import Label, conditions, share
 from ingest.extract.subjects import Subjects
-from ingest.extract.values import Value, before_per, values
+from ingest.extract.values import Value, follows_per, values
 from kb.facts.quantities import SHAPE, Quantity
 from kb.model.units import PIECES, Unit
 
@@ -15,14 +15,14 @@ _CELL_REST = re.compile(
     r"[^\w/]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w]*",
     re.IGNORECASE,
 )
-"""What may stand in a cell beside its value."""
+"""Text that a cell may hold beside its value."""
 _ASIDE = re.compile(r"\(([^()]{0,40}\bper\s[^()]{0,40})\)")
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[*`_\[\]]")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFact:
-    """A fact as a text says it, before it has a place in a document."""
+    """A fact as a text states it, before it has a place in a document."""
 
     target: str
     quantity: str
@@ -30,31 +30,31 @@ class FoundFact:
     unit: str
     conditions: tuple[str, ...]
     start: int
-    """Span of the value within what was read."""
+    """Start of the value's span in the text that was read."""
     end: int
     sure: bool = True
-    """Whether all that the text says of it was understood."""
+    """Whether everything that the text says about the value was understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What stands around a cell, a sentence or a list entry."""
+    """The context of a cell, a sentence or a list entry."""
 
     targets: tuple[str, ...]
-    """Of which it speaks where it names none itself."""
+    """Targets that own its values unless it names others."""
     texts: tuple[str, ...]
-    """The entries above it in a list, what introduces it, captions and headings; the nearest first."""
+    """Parents of a list entry, introducing text, captions and headings; nearest first."""
     named: bool = True
-    """Whether the targets are named there, or are those of the document."""
+    """Whether the context names the targets; otherwise they are those of the document."""
 
 
 def cell_facts(
     text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
 ) -> Iterator[FoundFact]:
-    """The facts of one cell, or of what stands behind a colon.
+    """Yield the facts of one cell, or of the text behind a colon.
 
     Args:
-        labels: What it is called, the nearest first. Where they name no quantity, the nearest text around may.
+        labels: Labels of the value, nearest first. If they name no quantity, the nearest text around may name it.
     """
     names = list(dict.fromkeys(n for text in labels for n in (subjects.without_names(text), text) if n.strip()))
     plain_names = [text for text in labels if not subjects.named(text)]
@@ -72,25 +72,25 @@ def cell_facts(
 
 
 def pieces(text: str) -> list[str]:
-    """A cell without its asides, and those that say another share: `304 (38 per XCD)`."""
+    """Return a cell without its asides, then each aside that states another share: `304 (38 per XCD)`."""
     return [_ASIDE.sub(" ", text), *(aside for aside in _ASIDE.findall(text) if share([aside]))]
 
 
 def only_value(text: str) -> Value | None:
-    """The value of a cell that holds one and little else."""
-    found = [value for value in values(text) if not before_per(text, value)]
+    """Return the value of a cell that holds one value and little else."""
+    found = [value for value in values(text) if not follows_per(text, value)]
     if len(found) != 1 or not _CELL_REST.fullmatch(text[: found[0].start] + " " + text[found[0].end :]):
         return None
     return found[0]
 
 
 def begins_with_value(text: str) -> bool:
-    """Whether a cell gives a value, whatever stands behind it; `32-bit registers` is none."""
+    """Whether a cell begins with a value; `32-bit registers` does not."""
     return any(not text[: value.start].strip() and not value.unit.startswith("bit") for value in values(text))
 
 
 def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str], bool] | None:
-    """What the labels call the value, its number and unit, and whether they say nothing else."""
+    """Return the quantity that the labels name, the value's number and unit, and whether they say nothing else."""
     for text in labels:
         written, counted = ("", None) if value.unit else _unit((text, *labels))
         found = [
@@ -107,17 +107,17 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
 
 
 def _by_unit(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str], bool] | None:
-    """What is called by its unit alone, under labels that name nothing else: `INT8 | 624 TOPS`. It may be measured."""
+    """Recognise a value by its unit alone (`INT8 | 624 TOPS`); such a value is not sure, since it may be measured."""
     others = {q.unit for text in labels for q in Label(text).quantities} - {SHAPE, *PIECES}
     called = _quantity(value, [f"{text} {value.unit}" for text in labels]) if value.unit and not others else None
     return (*called[:2], False) if called else None
 
 
 def _unit(labels: Sequence[str]) -> tuple[str, Unit | None]:
-    """The first that the labels name."""
+    """Return the first unit that the labels name."""
     return next((unit for text in labels if (unit := Label(text).unit)[1]), ("", None))
 
 
 def plain(text: str) -> str:
-    """Without markup, each character of which becomes a blank, so that places stay."""
+    """Replace each character of markup by a blank, so that positions stay."""
     return _MARKUP.sub(lambda match: " " * len(match.group()), text).replace("\\|", " |")

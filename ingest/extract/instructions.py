@@ -1,4 +1,4 @@
-"""Shapes of matrix instructions, which their names spell out: `v_mfma_f32_32x32x8_f16`, `wgmma...m64n{N}k16...f16`.
+"""Read the shapes of matrix instructions from their names: `v_mfma_f32_32x32x8_f16`, `wgmma...m64n{N}k16...f16`.
 
 The forms are those of the LLVM 22 User Guide for AMDGPU Backend and of the PTX ISA 9.0, Matrix Multiply-Accumulate.
 """
@@ -30,13 +30,13 @@ _TYPES = {
     "e5m2": "float8",
 }
 _TYPE = re.compile(r"(?<![a-z0-9])(?:tf32|bf16|f16|f64|[su]8|e4m3|e5m2)(?![0-9])")
-"""Of operands; f32 alone is that of the accumulator."""
-_REACH = 80
-"""Characters around a shape in which its type is named."""
+"""Types of operands; f32 alone is the type of the accumulator."""
+_LONGEST_NAME = 80
+"""Characters of an instruction's name that are kept as a condition."""
 
 
 def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects) -> Iterator[FoundFact]:
-    """One fact for each shape and operand type that instructions in `text` name; spans are in `text`."""
+    """Yield one fact for each shape and operand type that instructions in `text` name; spans are in `text`."""
     seen: set[tuple[str, str]] = set()
     for match in (*_MFMA.finditer(text), *_MMA.finditer(text)):
         for shape, dtype in _spelt(match, text):
@@ -49,7 +49,7 @@ def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects
             density = "sparse" if sparse else "dense"
             named = subjects.most_specific(n.target for n in subjects.named(line)) or around
             for target in () if UNKNOWN in named else named:
-                conditions = (dtype, density, "matrix", match.group().rstrip(".").split()[0][:_REACH])
+                conditions = (dtype, density, "matrix", match.group().rstrip(".").split()[0][:_LONGEST_NAME])
                 yield FoundFact(target, "matrix_shape", shape, SHAPE, conditions, start, start + len(line))
 
 

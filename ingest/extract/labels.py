@@ -1,4 +1,4 @@
-"""What a label says: the quantity, its unit, and what the value depends on."""
+"""Read a label: its quantity, its unit, and the conditions of its value."""
 
 import re
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from kb.model.units import WRITTEN, Unit, unit_of
 
 _UNIT = re.compile(rf"(?<![A-Za-z])(?:{WRITTEN})(?![A-Za-z])")
 _NO_UNIT = re.compile(r"(?<![(\[])\b[BbW]\b(?![)\]])|(?<![A-Za-z\d])\d+[ -]?bits?\b")
-"""A letter is no unit by itself unless it stands in brackets, and `32-bit` says of which kind something is."""
+"""Not units: a single letter outside brackets, and `32-bit`, which says what kind of thing something is."""
 _SHARE = re.compile(r"(?:\bper|/|\beach|\bevery)[\s-]*(?P<number>\d+\s+)?(?:active\s+)?$", re.IGNORECASE)
 _EACH = re.compile(r"(?<=s)(?:\s+of\s+[\d.,]+\s*\w+$|\s*,?\s*(?:with\s+)?each\s+\w)")
-"""Behind several of which each has what follows: `16 banks of 4 KB`, `132 SMs, each of which has`."""
+"""Text behind several things that each have the value: `16 banks of 4 KB`, `132 SMs, each of which has`."""
 _SUBJECT = re.compile(r"(?:^|[.,;:]\s)\W*(?:(?:the|an?|one|a single|all|both)\s+)(?:[\w-]+\s+){0,2}$", re.IGNORECASE)
 _TOTAL = re.compile(
     r"\b(?:in\s+total|total\s+(?:on-chip|of\s+[\d.,]+)|aggregate|distributed\s+among|across\s+all)\b", re.IGNORECASE
@@ -22,7 +22,7 @@ _HAS = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z]{2,}")
 MOST_OTHER_WORDS = 2
-"""That a label may hold besides its quantity and what quantities.toml lets pass, to be understood at all."""
+"""A label with more words besides its quantity and the filler words of quantities.toml is not understood at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Label:
 
     @property
     def unit(self) -> tuple[str, Unit | None]:
-        """The last unit that it names, as written and as kb understands it."""
+        """The last unit that the label names, as written and as kb understands it."""
         found = [m.group() for m in _UNIT.finditer(_NO_UNIT.sub(" ", self.text))]
         return (found[-1], unit_of(found[-1])) if found else ("", None)
 
     def meanings(self) -> list[tuple[Quantity, bool, bool]]:
-        """What it calls by their names, whether it says nothing else, and whether its word often means other things."""
+        """Return each named quantity, whether the label says no more, and whether the word often means other things."""
         known = quantities()
         found: dict[Quantity, tuple[bool, bool]] = {}
         for mention in known.names.mentions(self.text):
@@ -57,9 +57,9 @@ class Label:
 
 
 def conditions(quantity: Quantity, texts: Sequence[str]) -> list[list[str]]:
-    """The conditions that `texts` name, the nearest text first; several lists where they name several data types.
+    """Return the conditions that `texts` name, nearest first; several lists if they name several data types.
 
-    Empty where the quantity needs a data type and none is named.
+    Empty if the quantity needs a data type and none is named.
     """
     known = quantities().conditions
     fixed: list[str] = []
@@ -76,7 +76,7 @@ def conditions(quantity: Quantity, texts: Sequence[str]) -> list[list[str]]:
 
 
 def as_share(text: str) -> str:
-    """What stands above a list: `SM:` says that each entry is one of an SM."""
+    """Read the text above a list as a share: `SM:` says that each entry is per SM."""
     for mention in quantities().conditions["per"].mentions(text):
         if not _WORD.search(text[: mention.start] + text[mention.end :]) and not text[: mention.end].endswith("s"):
             return f"per {mention.means}"
@@ -91,7 +91,7 @@ def _first(vocabulary: Vocabulary, texts: Sequence[str], *, all_of_them: bool = 
 
 
 def share(texts: Sequence[str]) -> str:
-    """`per X` as the nearest text says it; empty where none does."""
+    """Return `per X` as the nearest text states it; empty if none does."""
     for text in texts:
         for mention in quantities().conditions["per"].mentions(text):
             if before := _SHARE.search(text[: mention.start]):

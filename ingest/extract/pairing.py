@@ -1,40 +1,40 @@
-"""Which number of a sentence is a value of which quantity that the sentence names."""
+"""Pair the numbers of a sentence with the quantities that it names."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ingest.extract.values import Value, before_per, same_kind, values
+from ingest.extract.values import Value, follows_per, same_kind, values
 from kb.facts.quantities import Mention, Quantity, quantities
 
 _BESIDE = re.compile(
     r"[\s,-]*(?:(?!(?:of|for|in|per|and|or|with|to|by|the|an?|from|on|as|is|are|at)\b)[\w/-]+\s+|\([^()]{1,12}\)\s*){0,4}",
     re.IGNORECASE,
 )
-"""Between a count and what it counts: only adjectives."""
+"""Text between a count and what it counts: only adjectives."""
 _OF = re.compile(
     r"\s*\)?\s*(?:wide|of|for|worth of|in)?\s*(?:the|each|its|an?)?\s*(?:[\w/-]+\s+){0,3}\(?", re.IGNORECASE
 )
-"""Between a measured value and what it measures."""
+"""Text between a value with a unit and the quantity behind it."""
 _IS = re.compile(
     r"""[\s"'`)*]*(?:\([^()]{0,40}\))?[\s"'`)*]*(?:per\s\w+(?:\s\w+)?)?\s*(?:size|count|number|capacity|width|bandwidth|rate|frequency|speed|limit|file|memory)?s?\s*
     (?:(?:is|are|was|of|=|:|has|have|at|to|up|a|an|the|with|total|about|most|maximum|limited|can|be|store|stores|contains?|around|approximately|theoretical|peak|running|fixed|sized|set|ranges?|from|between|\d+\s+to|process(?:es)?|operates?|for|on|of|in|as|each|大小|容量|为|是|：|（|,|-|—|–|\()\s*){0,6}""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Between what is measured and its value."""
+"""Text between a quantity and the value behind it."""
 _NO_COUNT = re.compile(r"[\s-]?(?:deep|way|stages?|cycles?|times|entry|entries|years?|percent|%)\b", re.IGNORECASE)
-"""Behind a number of something that has no name here."""
+"""Text behind a number that counts something other than a known quantity."""
 _HAS = re.compile(r"\b(?:has|have|with|contains?|stores?|supports?|can)\b", re.IGNORECASE)
 _AT = re.compile(r"(?:@|\bat|\brun|\bup\sto|^\W*)\s*$", re.IGNORECASE)
-"""Before a rate of clocks that nothing else is said of."""
+"""Text before a clock rate whose quantity is not named."""
 _ANOTHER_CLAUSE = re.compile(r"[;:]|\.\s")
 _ASIDE = re.compile(r"[^()]{0,20}\((?:or|about|i\.e\.|up to|and|,|\s)*")
-"""Between a value and the same in other words: `3.2 TB/s (1.6 TB/s per GCD)`."""
+"""Text between a value and its restatement: `3.2 TB/s (1.6 TB/s per GCD)`."""
 _CHOICE = re.compile(r"\s*,?\s*or\s+")
 _OR = re.compile(r"\s*(?:,|or|and|/|\s)+\s*")
 _LOOSE = 60
 _APART = 20
-"""Characters by which a word counts as farther away that often means something else, or stands apart."""
+"""Characters added to the distance of a word that often means something else, or that is not adjacent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class Pair:
 
 
 def pairs(sentence: str, nameless: str) -> Iterator[Pair]:
-    """Each value with the quantity that it is one of, in order.
+    """Yield each value with its quantity, in order.
 
     Args:
-        nameless: The sentence with blanks in place of the chips that it names.
+        nameless: The sentence with blanks in place of the names of chips.
     """
     known = quantities()
     found = [v for v in values(sentence) if not _NO_COUNT.match(sentence, v.end)]
-    found = [v for v in found if not before_per(sentence, v)]
+    found = [v for v in found if not follows_per(sentence, v)]
     units = [replace(m, start=v.start, end=v.end) for v in found for m in known.names.mentions(v.unit)]
     mentions = [(m, known.by_name[m.means]) for m in (*known.names.mentions(sentence), *units)]
     last: Pair | None = None
@@ -81,14 +81,14 @@ def pairs(sentence: str, nameless: str) -> Iterator[Pair]:
 
 
 def _is_choice(sentence: str, value: Value, found: Sequence[Value]) -> bool:
-    """Whether it is one of two that the sentence leaves open: `7 MB or 8 MB`, `7 or 8 MB`."""
+    """Whether the value is one of two alternatives: `7 MB or 8 MB`, `7 or 8 MB`."""
     alike = [v for v in found if v.counts is None or same_kind(v, value)]
     joints = [sentence[min(value.end, v.end) : max(value.start, v.start)] for v in alike]
     return any(_CHOICE.fullmatch(joint) for joint in joints)
 
 
 def _nearest(value: Value, beside: Sequence[tuple[int, Mention, Quantity]]) -> Pair | None:
-    """None where two quantities are equally near."""
+    """Return the nearest quantity as a pair; None if two are equally near."""
     ranked = sorted((gap + _LOOSE * m.loose, q.name, m.loose, q) for gap, m, q in beside)
     if not ranked or any(gap == ranked[0][0] and name != ranked[0][1] for gap, name, _, _ in ranked):
         return None
@@ -98,12 +98,12 @@ def _nearest(value: Value, beside: Sequence[tuple[int, Mention, Quantity]]) -> P
 def _same_clause(
     sentence: str, value: Value, fitting: Sequence[tuple[Mention, Quantity]], found: Sequence[Value]
 ) -> list[tuple[int, Mention, Quantity]]:
-    """The words of its clause that no other number of its kind is nearer to. A bare number stands beside its word."""
+    """Return the words in the value's clause that have no nearer number of their kind; none for a bare number."""
     if not value.unit:
         return []
     near = []
     for mention, quantity in fitting:
-        if quantity.unit == "bit":  # many things have a width
+        if quantity.unit == "bit":  # a width in bits may belong to many things
             continue
         gap = _between(value, mention)
         rivals = [_between(other, mention) for other in found if other is not value and other.read_as(quantity)]
@@ -118,8 +118,8 @@ def _between(value: Value, mention: Mention) -> int:
 
 
 def _gap(sentence: str, value: Value, mention: Mention, quantity: Quantity, found: Sequence[Value]) -> int | None:
-    """Characters between the two; None where they do not stand side by side."""
-    if value.start <= mention.start < value.end:  # the unit is its name
+    """Count the characters between value and word; None if they are not adjacent."""
+    if value.start <= mention.start < value.end:  # the unit names the quantity
         return 0 if quantity.unit == "FLOP/s" or _AT.search(sentence[: value.start]) else None
     before = mention.end <= value.start
     low, high = (mention.end, value.start) if before else (value.end, mention.start)
@@ -129,13 +129,13 @@ def _gap(sentence: str, value: Value, mention: Mention, quantity: Quantity, foun
     if low > high or rivals or (before and counted and _HAS.search(between)):
         return None
     if counted and mention.loose and (before or not sentence[: mention.end].endswith("s")):
-        return None  # `lane 25` is no count
+        return None  # `lane 25` is an index
     rule = _IS if before else _BESIDE if counted else _OF
     return len(between) + before if rule.fullmatch(between) else None
 
 
 def _goes_on(sentence: str, last: Pair, value: Value) -> bool:
-    """Whether a value is one more of the same: in brackets, or enumerated where several can be true."""
+    """Whether a value is of the same quantity as the last: in brackets, or listed where several values can be true."""
     if not value.unit or not value.read_as(last.quantity):
         return False
     between = sentence[last.value.end : value.start]

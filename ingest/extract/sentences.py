@@ -1,4 +1,4 @@
-"""Facts from sentences and list entries: a number beside the name of what it counts."""
+"""Facts from sentences and list entries: a number beside the name of its quantity."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,35 +16,35 @@ _ENTRY = re.compile(
     r"\s*(?:[-*•+]|\d+[.)])?\s*(?P<label>[^:=.;]{2,60}?)\s*[:=]\s*(?P<rest>[^.;]{1,40}|[^;]*\d\.\d[^.;]{0,30})\.?\s*",
     re.DOTALL,
 )
-"""`Registers per thread: 255`: the label of a table and its cell."""
+"""`Registers per thread: 255` is read like the label of a table and its cell."""
 _THOUGHT = re.compile(
     r"""\b(?:suppose|assum\w+|would|let(?:'s|’s)|imagine|measured|achiev\w+|observ\w+|benchmark\w*|
     consum\w+|tun\w+|spill\w*|matrix\s+of|batch|tile\s+of|speedup|experiment\w*|th(?:is|e)\s+kernel)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words of sentences that tell of a program, a measurement or a thought, not of the hardware."""
+"""Words of sentences about a program, a measurement or an assumption, not about the hardware."""
 _VAGUE = re.compile(
     r"""\b(?:e\.g|example|i\.e|say|if|could|should|we|our|you|your|not|never|less\s+than|more\s+than|fewer|rounds?|
     half(?!.precision)|requir\w+(?!.{0,60}align)|utiliz\w+|allocat\w+|reserv\w+|configur\w+|instead|previous\w*|
     earlier|sav\w+|overhead|problem|only\s+need\w*|traffic|transfer\w*|roughly|faster|slower)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words of sentences that may tell of such, where they name no chip."""
+"""Words of sentences that may be about these if they name no chip."""
 _COMPARED = re.compile(
     r"\b(?:than|unlike|versus|vs\.?|compared\s+(?:to|with)|instead\s+of)\s+(?:\w+\s+){0,4}$",
     re.IGNORECASE,
 )
-"""Before the name of a chip that a sentence only compares with."""
+"""Text before the name of a chip that a sentence only compares with."""
 _REACH = 60
-"""Characters before a name in which that is said."""
+"""Number of characters before a name that are searched for such a comparison."""
 _ASIDE = re.compile(r"[\s*]*\(([^()]{2,40})\)")
 _ENUMERATED = re.compile(r"[\s,/&]*(?:(?:and|or)\s+)?(?:the\s+)?", re.IGNORECASE)
 MAX_SENTENCE = 600
-"""Characters; what is longer is no sentence."""
+"""Longest sentence, in characters; longer text is not read."""
 
 
 def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator[FoundFact]:
-    """The facts of a paragraph or list entry without markup; spans are in `text`."""
+    """Yield the facts of a paragraph or list entry without markup; spans are in `text`."""
     for start, end in _sentences(text):
         sentence = text[start:end]
         for found in stated(sentence, around=around, subjects=subjects):
@@ -54,7 +54,7 @@ def sentence_facts(text: str, *, around: Around, subjects: Subjects) -> Iterator
 
 
 def spec_lines(text: str, *, around: Around, subjects: Subjects) -> Iterator[FoundFact]:
-    """The facts of lines such as `Maximum warps per SM: 64` in a block of code; spans are in `text`."""
+    """Yield the facts of lines such as `Maximum warps per SM: 64` in a block of code; spans are in `text`."""
     start = 0
     for line in text.splitlines(keepends=True):
         entry = _ENTRY.fullmatch(line)
@@ -65,7 +65,7 @@ def spec_lines(text: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
 
 
 def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[FoundFact]:
-    """The facts of one sentence, all of which is their span."""
+    """Yield the facts of one sentence; their span is the whole sentence."""
     named = _named(sentence, around, subjects)
     if len(sentence) > MAX_SENTENCE or _THOUGHT.search(sentence) or (not named and _VAGUE.search(sentence)):
         return
@@ -84,7 +84,7 @@ def stated(sentence: str, *, around: Around, subjects: Subjects) -> Iterator[Fou
 
 
 def _labelled(entry: re.Match[str], names: tuple[str, ...], around: Around, subjects: Subjects) -> Iterator[FoundFact]:
-    """The facts of `label: value`, all of which is their span."""
+    """Yield the facts of `label: value`; their span is the whole entry."""
     owners = names or around.targets
     if UNKNOWN not in owners:
         whole = (0, len(entry.string))
@@ -92,7 +92,7 @@ def _labelled(entry: re.Match[str], names: tuple[str, ...], around: Around, subj
 
 
 def _named(sentence: str, around: Around, subjects: Subjects) -> list[Named]:
-    """What it speaks of, but for the family of the chip that a heading names; what it compares that with is marked."""
+    """Return the targets that a sentence names, without families of a chip named above; mark those only compared."""
     wider = subjects.families_of(around.targets) if around.named else frozenset()
     return [
         replace(n, compared=bool(_COMPARED.search(sentence[max(n.start - _REACH, 0) : n.start])))
@@ -102,9 +102,9 @@ def _named(sentence: str, around: Around, subjects: Subjects) -> list[Named]:
 
 
 def _owners(sentence: str, named: Sequence[Named], value: Value) -> tuple[str, ...]:
-    """The nearest name, and those that it is enumerated with; empty where the sentence names none.
+    """Return the nearest name and those listed with it; empty if the sentence names none.
 
-    What it compares with has the numbers behind that name, which are not read.
+    Numbers behind a name that is only compared belong to that chip and are not read.
     """
     named = [n for n in named if not n.compared or n.end <= value.start]
     if not named:
@@ -133,9 +133,9 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _clauses(sentence: str, value: Value) -> tuple[str, ...]:
-    """What stands in brackets behind a value, around it between commas, before it, and behind it.
+    """Return the text in brackets behind a value, around it between commas, before it, and behind it.
 
-    What stands beside an earlier value of its kind is said of that one.
+    Text beside an earlier value of the same kind is left out: it belongs to that value.
     """
     start = max(sentence.rfind(mark, 0, value.start) for mark in (",", ";", ":", "(", " and ")) + 1
     end = min((at for mark in (",", ";", "(", " and ") if (at := sentence.find(mark, value.end)) >= 0), default=-1)
@@ -148,5 +148,5 @@ def _clauses(sentence: str, value: Value) -> tuple[str, ...]:
 
 
 def _distance(start: int, end: int, value: Value) -> tuple[int, int]:
-    """What stands before a value is nearer than what stands behind it."""
+    """Return a sort key in which a name before a value is nearer than any name behind it."""
     return (0, value.start - end) if end <= value.start else (1, start - value.end)

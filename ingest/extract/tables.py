@@ -1,4 +1,4 @@
-"""Facts from tables: what a column and a row say of the number where they cross."""
+"""Facts from tables: column and row together say what a number means."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,16 +16,16 @@ _MEASURED = re.compile(
     r"baseline|duration|avg|average|mean|median|pct|percent\s+of\s+peak|elapsed|invocations)\b",
     re.IGNORECASE,
 )
-"""In headings and headers of tables that tell how programs ran."""
+"""Words in headings and headers of tables that report how programs ran."""
 _SET = re.compile(r"\b(?:config\w*|tuning|examples?)\b", re.IGNORECASE)
-"""In those of tables that may tell how programs were set."""
+"""Words in headings and headers of tables that may list settings of programs."""
 
 
 def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) -> Iterator[FoundFact]:
-    """The facts of one table; spans are in the document.
+    """Yield the facts of one table; spans are in the document.
 
     Args:
-        headings: Around the table, the outermost first.
+        headings: Headings above the table, outermost first.
     """
     header = tuple(map(plain, table.header))
     context = [plain(text) for text in (table.caption, *reversed(headings))]
@@ -49,7 +49,7 @@ def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) ->
 def _prose(
     text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
 ) -> Iterator[FoundFact]:
-    """What a cell says in words of what its label names: `2 cores`, `up to 560 TFLOPS of FP8 compute`."""
+    """Yield what a cell says in words about its label: `2 cores`, `up to 560 TFLOPS of FP8 compute`."""
     label = next((label for label in labels if Label(label).quantities), "")
     meant = {quantity.name for quantity in Label(label).quantities}
     for piece in pieces(text):
@@ -59,7 +59,7 @@ def _prose(
 
 
 class _Owners:
-    """Of which targets the cells of a table speak."""
+    """The targets that own the cells of a table."""
 
     def __init__(self, table: Table, header: Sequence[str], context: Sequence[str], subjects: Subjects) -> None:
         self._subjects = subjects
@@ -71,13 +71,13 @@ class _Owners:
         self._by_column = any(self._columns[1:])
         self._around = subjects.of_headings(reversed(context))
         self.named = self._by_row or self._by_column or bool(self._around)
-        """Whether the table, its caption or a heading says whose the numbers are."""
+        """Whether the table, its caption or a heading names the owners of the numbers."""
 
     def of_column(self, column: int) -> tuple[str, ...]:
         return self._columns[column] if column < len(self._columns) else ()
 
     def of(self, row: Row, column: int) -> tuple[str, ...]:
-        """Empty where the row or the column is one of a product that is no target."""
+        """Return the owners of a cell; empty if its row or column belongs to an unknown product."""
         by_row = self._rows[self._index[row.start]]
         is_product = self._by_row and (by_row or not Label(plain(row.cells[0])).quantities)
         if self._by_column and not is_product:
@@ -89,7 +89,7 @@ class _Owners:
         return _known(self._around or (self._subjects.own,))
 
     def _of_rows(self, rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-        """What the columns of names say of each row: the first if any product stands there, another if many do."""
+        """Return the targets of each row. The first column counts if it names any product, another if it names many."""
         named: list[list[str]] = [[] for _ in rows]
         for column in range(max(map(len, rows), default=0)):
             cells = [row[column] if column < len(row) else "" for row in rows]

@@ -1,4 +1,4 @@
-"""Numbers in texts, with the unit that stands beside them."""
+"""Numbers in a text, each with the unit beside it."""
 
 import math
 import re
@@ -27,7 +27,7 @@ _VALUE = re.compile(
     re.ASCII,
 )
 MOST_DIGITS = 20
-"""What is longer counts nothing."""
+"""A longer number is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Value:
     start: int
     end: int
     text: str
-    """In plain digits, or the shape with `x` between them."""
+    """The number in plain digits, or a shape with `x` between its numbers."""
     unit: str
-    """As written; empty for a bare number."""
+    """The unit as written; empty for a bare number."""
     rough: bool = False
-    """Whether it is said to be rounded: `~3 MB`."""
+    """Whether the text marks it as rounded: `~3 MB`."""
     prefix_alone: bool = False
-    """Whether it is one of bytes or of things: `768K`."""
+    """Whether it has a prefix but no unit, and so counts bytes or things: `768K`."""
 
     @property
     def is_shape(self) -> bool:
@@ -54,10 +54,10 @@ class Value:
         return unit_of(self.unit) if self.unit else None
 
     def read_as(self, quantity: Quantity, unit: Unit | None = None) -> tuple[str, str] | None:
-        """Number and unit as a value of `quantity`; None where it can be none.
+        """Return number and unit as a value of `quantity`; None if it cannot be one.
 
         Args:
-            unit: What a bare number counts, if something else says so.
+            unit: Unit of a bare number, if stated elsewhere.
         """
         if self.is_shape or quantity.unit == SHAPE:
             return (self.text, SHAPE) if self.is_shape and quantity.unit == SHAPE else None
@@ -68,7 +68,7 @@ class Value:
 
 
 def values(text: str) -> Iterator[Value]:
-    """All values of `text`, in order."""
+    """Yield all values in `text`, in order."""
     for match in _VALUE.finditer(text):
         if shape := match["shape"]:
             plain = re.sub(r"[\s-]?(?:[x×]|by)[\s-]?", "x", shape)
@@ -86,12 +86,12 @@ def values(text: str) -> Iterator[Value]:
 
 
 def same_kind(one: Value, other: Value) -> bool:
-    """Whether both count the same, in whatever prefix."""
+    """Whether both count the same kind of thing, with any prefixes."""
     return (one.counts and one.counts.kind) == (other.counts and other.counts.kind)
 
 
-def before_per(text: str, value: Value) -> bool:
-    """Whether a value says of how many something is a share: `per 2 CUs`."""
+def follows_per(text: str, value: Value) -> bool:
+    """Whether a value counts the things that share an amount: `per 2 CUs`."""
     return bool(re.search(r"\bper\s+$", text[: value.start], re.IGNORECASE))
 
 

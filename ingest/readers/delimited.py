@@ -1,4 +1,4 @@
-"""Tables of values in text: fields between commas, semicolons, tabs or bars, quoted where they hold one."""
+"""Delimited values: fields separated by commas, semicolons, tabs or bars, and quoted if they contain one."""
 
 import csv
 from collections import Counter
@@ -10,7 +10,7 @@ from ingest.source import Source
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 50
 _MOST_PADDING = 10
-"""Times the fields of the file that a table may have places."""
+"""Largest number of cells of a table for each field of the file."""
 
 
 def read(source: Source) -> ParsedDocument:
@@ -22,9 +22,9 @@ def read(source: Source) -> ParsedDocument:
         builder.warnings.append(f"kept as plain text: {error}")
         numbered = []
     rows = [row for _, row in numbered]
-    # One long row would make all others as long.
+    # One long row would pad all others to its length.
     if len(rows) * max(map(len, rows), default=0) > _MOST_PADDING * (sum(map(len, rows)) + _SAMPLE_LINES):
-        builder.warnings.append("kept as plain text: the rows are of very different length")
+        builder.warnings.append("kept as plain text: the rows have very different lengths")
         rows = []
     if rows:
         cells = [[Cell(field) for field in row] for row in rows]
@@ -36,7 +36,7 @@ def read(source: Source) -> ParsedDocument:
 
 
 def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that say something, each with the line it begins on, counted from 1.
+    """Yield the rows that are not blank, each with the line it begins on, counted from 1.
 
     Raises:
         csv.Error: a field is too long.
@@ -51,7 +51,7 @@ def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[s
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The one that gives the most rows of one length, and of these the longest."""
+    """Return the delimiter that gives the most rows of equal length; among equals, the longest rows."""
 
     def regularity(delimiter: str) -> tuple[int, int]:
         lengths = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter) if len(row) > 1)

@@ -1,4 +1,4 @@
-"""Directives and roles of Sphinx and MyST, by what a reader does with them."""
+"""Directives and roles of Sphinx and MyST, grouped by how a reader treats them."""
 
 import re
 from collections.abc import Collection
@@ -10,13 +10,13 @@ SILENT = frozenset(
     {"currentmodule", "date", "default-domain", "highlight", "index", "module", "py:currentmodule", "role"}
     | {"rst-class", "section-numbering", "sectnum", "tabularcolumns"}
 )
-"""They say nothing."""
+"""They show no text."""
 
 NAVIGATION = frozenset({"contents", "meta", "toctree"})
 
 WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "prompt", "sourcecode"})
 CODE = WITH_LANGUAGE | {"graphviz", "jinja", "literalinclude", "math", "mermaid", "parsed-literal", "testcode"}
-"""Their content is no markup."""
+"""Their content is not markup."""
 
 _LABELLED = frozenset(
     {"attribute", "card", "class", "data", "describe", "dropdown", "envvar", "exception", "function", "grid-item-card"}
@@ -28,35 +28,35 @@ ADMONITIONS = frozenset(
 )
 
 CHANGES = frozenset({"deprecated", "versionadded", "versionchanged"})
-"""Their argument, a version, says nothing without their name."""
+"""Their argument, a version, means nothing without their name."""
 
 CONDITIONS = frozenset({"container", "div", "grid", "ifconfig", "only"})
-"""Their argument is no text."""
+"""Their argument is not text."""
 
 PLAIN_ROLES = frozenset(
     {"abbr", "any", "cite", "dfn", "doc", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
 )
-"""Their text is no code."""
+"""Their text is not code."""
 
 
 def role_text(content: str) -> str:
-    """What a role shows of its content: the title of `title <target>`, the target without a sign that shortens it."""
+    """Return the text that a role shows: the title of `title <target>`, or the target without its prefix `~` or `!`."""
     titled = re.fullmatch(r"(.+?)\s*<[^<>]*>", content, re.DOTALL)
     return titled[1] if titled else content.lstrip("~!")
 
 
 def is_labelled(name: str) -> bool:
-    """Whether the directive's argument is the title of a section that its content is: tabs, cards, signatures."""
+    """Whether the directive is a section titled by its argument: tabs, cards, signatures."""
     return name in _LABELLED or ":" in name
 
 
 def is_generated(name: str) -> bool:
-    """Whether the directive's content is written by a program from source code that is not here."""
+    """Whether a program generates the directive's content from source code that is not available."""
     return name.startswith(("auto", "doxygen"))
 
 
 def with_stub_warning(document: ParsedDocument, generated: Collection[str]) -> ParsedDocument:
-    """`document`, warned of if it says no more than headings and `generated`, the names that a program fills in."""
+    """Add a warning to a `document` that holds only headings and `generated` names, which a program fills in."""
     said = [
         document.text[b.start : b.end]
         for b in document.blocks
@@ -64,4 +64,4 @@ def with_stub_warning(document: ParsedDocument, generated: Collection[str]) -> P
     ]
     if not said or not all(" ".join(text.split()).removeprefix("- ") in generated for text in said):
         return document
-    return replace(document, warnings=(*document.warnings, "stub: generated reference is not in the file"))
+    return replace(document, warnings=(*document.warnings, "stub: the generated reference is not in the file"))

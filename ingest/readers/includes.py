@@ -1,4 +1,4 @@
-"""Files that a document takes in, resolved as text before it is parsed and inside the root only."""
+"""Includes, resolved as text before a document is parsed; only files inside the root are read."""
 
 import os
 import re
@@ -17,29 +17,29 @@ _RST = re.compile(rf"^((?:[ \t]|[-*+][ \t]|\d+\.[ \t])*)\.\. {_NAMES}::[ \t]*(\S
 _MYST = re.compile(rf"^([ \t]*)(`{{3,}}|~{{3,}}|:{{3,}})\{{{_NAMES}\}}[ \t]*(\S.*)?$")
 _OPTION = re.compile(r"^[ \t]*:([\w-]+):[ \t]*(.*)$")
 _LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-"""Which Python and docutils take for ends of lines, and editors do not."""
+"""Python and docutils treat these as line ends, editors do not."""
 
 MAX_DEPTH = 8
 MAX_CHARACTERS = 3_000_000
-"""Of all that one document takes in, however often: docutils reads some 200,000 a second."""
+"""Limit for all text that one document includes, repeats counted: docutils reads some 200,000 a second."""
 
 
 class IncludeError(Exception):
-    """Why a file is not taken in."""
+    """The reason why a file is not included."""
 
 
 @dataclass(slots=True)
 class Expanded:
-    """Lines of a file with its includes in place; an included line has the number of the line that includes it."""
+    """Lines of a file with its includes in place; an included line has the number of its include directive."""
 
     root: Path
-    """Resolved; no file outside of it is read."""
+    """Resolved folder; no file outside it is read."""
     most_characters: int
-    """Of all that is taken in, however often."""
+    """Limit for all included text, repeats counted."""
     lines: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    """Included, or would be if they were there."""
+    """Files that are included, or would be if they existed."""
     warnings: list[str] = field(default_factory=list)
     characters: int = 0
 
@@ -48,10 +48,10 @@ class Expanded:
         self.numbers.append(number)
 
     def take(self, candidates: Iterable[Path], above: Sequence[Path]) -> tuple[Path, str]:
-        """The first of `candidates` that is a file, and its text; `above` are the files that include it.
+        """Return the first of `candidates` that is a file, and its text; `above` are the files that include it.
 
         Raises:
-            IncludeError: there is none inside the root, or it may not be taken in, or it is no text.
+            IncludeError: there is none inside the root, or it may not be included, or it is not text.
         """
         inside = [c for c in (Path(os.path.realpath(c)) for c in candidates) if c.is_relative_to(self.root)]
         found = next((c for c in inside if os.path.isfile(c)), None)  # noqa: PTH113 (a name may be too long)
@@ -61,34 +61,34 @@ class Expanded:
         if found in [path.resolve() for path in above]:
             raise IncludeError("includes itself")
         if len(above) > MAX_DEPTH or self.characters > self.most_characters:
-            raise IncludeError("is one include too many")
+            raise IncludeError("exceeds the limit of includes")
         self.files.append(str(found))
         try:
             return found, Source(found, self.root, found.read_bytes()).text
         except (DocumentError, OSError) as error:
-            raise IncludeError(f"can not be read: {error}") from error
+            raise IncludeError(f"cannot be read: {error}") from error
 
     def number(self, line: int) -> int:
-        """Line in the file of a line of the text with its includes in place."""
+        """Return the line in the file for a line of the expanded text."""
         return self.numbers[min(max(1, line), len(self.numbers)) - 1]
 
     def cite(self, document: ParsedDocument) -> ParsedDocument:
-        """`document`, made of these lines, with lines of the file."""
+        """Return `document`, which was parsed from these lines, with the line numbers of the file."""
         return replace(document, lines=tuple(map(self.number, document.lines)), includes=tuple(self.files))
 
 
 class _Directive(NamedTuple):
     lead: str
-    """What stands before it on its line."""
+    """Text before the directive on its line."""
     name: str
     argument: str
     options: dict[str, str]
     end: int
-    """The line after it."""
+    """Index of the line after the directive."""
 
     @property
     def file(self) -> str:
-        """The name of the file that it takes in; empty where it is none of a document."""
+        """Name of the included file; empty for a file that ships with docutils (`<name>`)."""
         name = self.options.get("file", "") if self.name == "csv-table" else self.argument
         return "" if name.startswith("<") else name
 
@@ -96,7 +96,7 @@ class _Directive(NamedTuple):
 class Syntax(NamedTuple):
     find: Callable[[Sequence[str], int], _Directive | None]
     write: Callable[[str, str, dict[str, str], list[str]], list[str]]
-    """Lines of a directive: its name, argument, options and content."""
+    """Return the lines of a directive with this name, argument, options and content."""
 
 
 def expand(source: Source, syntax: Syntax) -> Expanded:
@@ -106,7 +106,7 @@ def expand(source: Source, syntax: Syntax) -> Expanded:
 
 
 def _expand(text: str, files: tuple[Path, ...], lead: str, number: int | None, syntax: Syntax, out: Expanded) -> None:
-    """Add the lines of `text`, that of the last of `files`; `lead` stands before the first and indents the others."""
+    """Add the lines of `text`, read from the last of `files`; `lead` begins the first line and indents the others."""
     lines = _LINE_ENDS.sub(" ", text).split("\n")
     at = 0
     while at < len(lines):
@@ -193,14 +193,14 @@ def _blank(lead: str) -> str:
 
 
 def _candidates(name: str, path: Path, root: Path) -> Sequence[Path]:
-    """Where the file may lie: beside `path`; `/name` below the source root, some folder between `root` and `path`."""
+    """Return possible places of a file: beside `path`; for `/name`, each folder between `root` and `path`."""
     if not name.startswith("/"):
         return [path.parent / name]
     return [d / name.lstrip("/") for d in reversed(path.resolve().parents) if d.is_relative_to(root)]
 
 
 def _part(content: str, options: dict[str, str]) -> str:
-    """What the options of an include leave of `content`."""
+    """Return the part of `content` that the options of an include select."""
     lines = content.split("\n")
     if "start-line" in options or "end-line" in options:
         start, end = (_number(options.get(key, "")) for key in ("start-line", "end-line"))
@@ -218,7 +218,7 @@ def _part(content: str, options: dict[str, str]) -> str:
 
 
 def _range(lines: list[str], part: str) -> list[str]:
-    """Lines of a range such as `3`, `3-5`, `3-` or `-5`, counted from 1."""
+    """Return the lines of a range such as `3`, `3-5`, `3-` or `-5`, counted from 1."""
     first, dash, last = (piece.strip() for piece in part.partition("-"))
     start = _number(first) or 1
     return lines[max(0, start - 1) : (_number(last) if dash else start)]

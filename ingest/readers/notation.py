@@ -1,4 +1,4 @@
-"""How pictures, powers and indices are written, whatever the format they come from."""
+"""How pictures, powers and indices are written as text, for all formats."""
 
 import re
 from urllib.parse import unquote
@@ -8,7 +8,7 @@ _NO_POWERS = {"st", "nd", "rd", "th", "®", "©", "™", "*", "†", "‡"}
 
 
 def figure(description: str, path: str) -> str:
-    """What stands for a picture: its description, else the name of its file; nothing where it has neither."""
+    """Return the text for a picture: its description, else its file name; empty if it has neither."""
     file = unquote(path.partition("?")[0]).rpartition("/")[2]
     name = "" if path.startswith("data:") or file.startswith("[data left out") else file
     shown = name if description == path else " ".join(description.split()) or name
@@ -16,7 +16,7 @@ def figure(description: str, path: str) -> str:
 
 
 def script(sign: str, text: str) -> str:
-    """A power (`sign` is `^`) or an index (`_`): 2^16 is not 216. What only ends a word, as in 1st, is no power."""
+    """Write a power (`sign` is `^`) or an index (`_`): 2^16 is not 216. The ending of a word (1st) is not a power."""
     text = _SIGNS.get(text, text)
     if not text or text in _NO_POWERS:
         return text

@@ -3,9 +3,8 @@
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
-from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
-from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
 from ingest.builder import ParsedDocument
@@ -15,6 +14,8 @@ from kb.errors import DocumentError
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _FENCE = re.compile(r"`{3,}")
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+"""In JSON that was found valid, where a quotation mark stands nowhere else."""
 _FORMS = ("text/plain", "text/markdown", "text/html", "text/latex")
 """Of an output that comes in several, the first is kept."""
 _VERBATIM = ("text/plain", "text/latex")
@@ -22,8 +23,8 @@ _VERBATIM = ("text/plain", "text/latex")
 
 def read(source: Source) -> ParsedDocument:
     try:
-        notebook = _Decoder().decode(source.text)
-    except JSONDecodeError as error:
+        notebook = _read_json(source.text)
+    except json.JSONDecodeError as error:
         raise DocumentError(f"{source.path} is no JSON: {error}", hint="save the notebook again") from error
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise DocumentError(f"{source.path} has no cells", hint="save it as a notebook of format 4")
@@ -57,18 +58,25 @@ class _Text(str):
     at = 0
 
 
-class _Decoder(json.JSONDecoder):
-    def __init__(self) -> None:
-        super().__init__(strict=False)
-        self.parse_string = _positioned
-        self.scan_once = py_make_scanner(self)
+class _Members(list[tuple[str, object]]):
+    """An object of JSON with all its members, those of one name too, in the order of the file."""
 
 
-def _positioned(text: str, begin: int, strict: bool) -> tuple[_Text, int]:  # noqa: FBT001
-    value, end = scanstring(text, begin, strict)
-    found = _Text(value)
-    found.at = begin
-    return found, end
+def _read_json(text: str) -> object:
+    """What a text of JSON holds, with strings that know where they stand."""
+    value = json.loads(text, strict=False, object_pairs_hook=_Members)
+    return _placed(value, (found.start() for found in _STRING.finditer(text)))
+
+
+def _placed(value: object, places: Iterator[int]) -> object:
+    """`value`, whose strings begin at these places, one after the other."""
+    if isinstance(value, str):
+        text = _Text(value)
+        text.at = next(places)
+        return text
+    if isinstance(value, _Members):
+        return {_placed(name, places): _placed(member, places) for name, member in value}
+    return [_placed(one, places) for one in value] if isinstance(value, list) else value
 
 
 class _Page:

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs, underlined headings, and all that is laid out with blanks or lines as code."""
+"""Plain text: paragraphs and underlined headings; anything laid out with blanks or drawn lines is code."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from ingest.source import Source
 _RULE = re.compile(r"={3,}|-{3,}")
 _ITEM = re.compile(r"([-*+•]|\d{1,3}[.)])\s")
 _GAP = re.compile(r"[^\s.!?:] {2,}(?=\S)")
-"""Blanks between two words that no sentence ends before."""
+"""Several blanks between two words, but not after the end of a sentence."""
 _WIDE_GAP = re.compile(r"[^\s.!?:](?: {3,}|\t)(?=\S)")
 _DRAWN = re.compile("[\u2500-\u257f]|^\\||\\|$")
 _MOST_TITLE_CHARACTERS = 100
@@ -36,13 +36,13 @@ def read(source: Source) -> ParsedDocument:
 
 
 def _blocks(text: str) -> Iterator[list[tuple[int, str]]]:
-    """Runs of lines that are not blank, each with its number."""
+    """Yield runs of lines that are not blank, each line with its number."""
     numbered = enumerate((line.rstrip() for line in text.split("\n")), 1)
     return (list(lines) for has_text, lines in groupby(numbered, key=lambda line: bool(line[1])) if has_text)
 
 
 def _heading(block: list[tuple[int, str]]) -> tuple[int, str, list[tuple[int, str]]]:
-    """Line and title of the heading that `block` begins with, and its lines from the rule below the title on."""
+    """Return line and title of the heading at the start of `block`, and the lines from the rule below the title on."""
     overlined = len(block) > 2 and block[0][1] == block[2][1]
     title_at = 1 if overlined and _RULE.fullmatch(block[0][1]) else 0
     number, title = block[title_at]
@@ -53,7 +53,7 @@ def _heading(block: list[tuple[int, str]]) -> tuple[int, str, list[tuple[int, st
 
 
 def _is_laid_out(block: Sequence[tuple[int, str]]) -> bool:
-    """Whether the blanks in it mean something: lines are indented, drawn, or in columns."""
+    """Whether the blanks in a block mean something: lines are indented, drawn, or in columns."""
     lines = [line for _, line in block]
     may_hang = _ITEM.match(lines[0])
     if not may_hang and any(line[0].isspace() for line in lines):
@@ -62,7 +62,7 @@ def _is_laid_out(block: Sequence[tuple[int, str]]) -> bool:
 
 
 def _code(builder: DocumentBuilder, block: Sequence[tuple[int, str]]) -> None:
-    """Neighbouring drawings are one, with the blank lines between them."""
+    """Write neighbouring drawings as one block, with the blank lines between them."""
     if block:
         first = block[0][0]
         lines = [""] * (block[-1][0] - first + 1)

@@ -10,7 +10,7 @@ from kb.bench.questions import Question
 from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
 from kb.bench.systems import KB, RankedText, Response, System, is_sheet, other_systems, own_system
 from kb.errors import CitationError, SourceError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen
 from retrieval.fusion import Scores
 
@@ -152,7 +152,7 @@ def measure(
     report = Report(
         questions=len(questions),
         phrasings=phrasings,
-        model=kb.embedder.fingerprint if kb.embedder else None,
+        model=kb.models.embedder.fingerprint if kb.models.embedder else None,
         stored=kb.catalog.counts(),
         ceiling=round(share, 4),
         unreachable=tuple(unreachable),
@@ -165,7 +165,8 @@ def measure(
 def _missed(
     kb: KnowledgeBase, question: Question, hit: int | None, unreachable: Collection[str], *, phrasings: bool
 ) -> Missed:
-    lists = kb.retriever().candidates(asked_of(question, phrasings=phrasings), targets=scope_of(kb, question)).lists
+    asked = asked_of(question, phrasings=phrasings)
+    lists = kb.models.retriever().candidates(asked, targets=scope_of(kb, question)).lists
     lexical, dense = (_best_rank(kb, question, [pair[side] for pair in lists]) for side in (0, 1))
     if question.id in unreachable:
         cause = "no single stored passage answers it"

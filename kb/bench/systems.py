@@ -9,7 +9,8 @@ from itertools import takewhile
 from ingest.scan import SHEETS
 from kb.bench.scores import BUDGETS
 from kb.catalog.words import match_expression, query_words
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
+from kb.home.searching import find
 from kb.model.base import tokens_of
 from kb.model.passages import Hit, Passage, SearchResult
 from retrieval.fusion import Fused, Lists, fuse
@@ -56,19 +57,19 @@ def own_system(kb: KnowledgeBase) -> System:
 
 def other_systems(kb: KnowledgeBase) -> dict[str, System]:
     """The alternatives, by name. Reads all documents."""
-    ranked = kb.retriever()
+    ranked = kb.models.retriever()
     found: dict[str, System] = {
         "BM25 only": partial(_ranked, kb, replace(ranked, embedder=None)),
         f"BM25, {WINDOW_CHARACTERS}/{WINDOW_OVERLAP} windows": FixedWindows(kb),
     }
-    if kb.embedder:
+    if kb.models.embedder:
         found["dense only"] = partial(_ranked, kb, replace(ranked, fuse=partial(fuse, lexical_weight=0)))
         found["reciprocal rank fusion"] = partial(_ranked, kb, replace(ranked, fuse=reciprocal_rank_fusion))
     return found
 
 
 def _kb(kb: KnowledgeBase, phrasings: Sequence[str], target: str | None) -> Response:
-    found = _without_sheets(kb.find(phrasings, target=target, limit=2 * HITS))
+    found = _without_sheets(find(kb, phrasings, target=target, limit=2 * HITS))
     return Response([unit_of(hit, hit.shown) for hit in widen(found.hits, kb.catalog)[:HITS]], _packed(found))
 
 

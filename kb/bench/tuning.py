@@ -8,7 +8,7 @@ from kb.bench.questions import Question
 from kb.bench.retrieval import Progress, asked_of, rank_of, scope_of
 from kb.bench.scores import reciprocal_rank
 from kb.bench.systems import HITS, unit_of
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen
 from retrieval.fusion import fuse
 
@@ -51,7 +51,7 @@ def _best_weight(values: Sequence[Sequence[float]], indices: Iterable[int]) -> i
 
 
 def _by_weight(kb: KnowledgeBase, question: Question, *, phrasings: bool) -> list[float]:
-    retriever = kb.retriever()
+    retriever = kb.models.retriever()
     candidates = retriever.candidates(asked_of(question, phrasings=phrasings), targets=scope_of(kb, question))
     fusions = (partial(fuse, lexical_weight=weight) for weight in WEIGHTS)
     ranked = (replace(retriever, fuse=fusion).rank(candidates, limit=HITS) for fusion in fusions)

@@ -103,7 +103,7 @@ def remove_documents(
         if not yes:
             show_chosen(chosen)
             _ask(totals(chosen))
-        if kb.needs_index():
+        if kb.models.needs_index():
             notify("the vector index is made anew, which takes a while where there are many documents")
         removed = kb.documents.remove([d.source for d in chosen])
     if as_json:

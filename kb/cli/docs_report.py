@@ -1,42 +1,31 @@
 """How documents, their headings and their passages look in a terminal."""
 
-import shutil
 import sys
-import textwrap
-from collections.abc import Collection, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 
-from kb.cli.output import show
+from kb.cli.output import show, show_wrapped
+from kb.cli.table import show_table
 from kb.model.documents import Coverage, Document, Outline, PlacedPassage
 from kb.model.passages import Passage
 
 HEADINGS_SHOWN = 40
 NAMES_SHOWN = 6
 WARNINGS_SHOWN = 5
-LEAST_WIDTH = 20
-"""What is wrapped has so many columns even where the terminal has fewer."""
 
 
 def show_documents(documents: Sequence[Document]) -> None:
     if not documents:
         show("no documents (`kb ingest FOLDER` reads some)")
         return
-    rows = [(f"{d.passages:,}", d.edition, d.format, d.path + " *" * d.ships_with_kb) for d in documents]
-    header, *lines = _columns([("passages", "version", "format", "path"), *rows], right={0})
-    show(header)
-    for shared, group in groupby(zip(documents, lines, strict=True), key=lambda pair: _shared(pair[0])):
-        show(shared)
-        for _, line in group:
-            show(line)
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for d in documents:
+        row = (f"{d.passages:,}", d.edition, d.format, d.path + " *" * d.ships_with_kb)
+        groups.setdefault(f"{d.target}, {d.licence or 'licence not known'}, {d.trust}", []).append(row)
+    show_table(("passages", "version", "format", "path"), groups, cut_front={3})
     show()
     if any(d.ships_with_kb for d in documents):
         show("* ships with kb")
     show(f"{totals(documents)} of {_count(len({d.target for d in documents}), 'target')}")
-
-
-def _shared(document: Document) -> str:
-    """What stands above the documents that have it in common."""
-    return f"{document.target}, {document.licence or 'licence not known'}, {document.trust}"
 
 
 def totals(documents: Sequence[Document]) -> str:
@@ -73,16 +62,16 @@ def show_outline(outline: Outline, *, depth: int | None) -> None:
         f"{_count(holds.code_blocks, 'code block')}, {_count(holds.facts, 'fact')}",
     }
     for name, value in facts.items():
-        _show_wrapped(f"  {name + ':':<10}", value)
+        show_wrapped(value, f"  {name + ':':<10}")
     for warning in holds.warnings[:WARNINGS_SHOWN]:
-        _show_wrapped("  warning:  ", warning)
+        show_wrapped(warning, "  warning:  ")
     if len(holds.warnings) > WARNINGS_SHOWN:
         show(f"  and {len(holds.warnings) - WARNINGS_SHOWN} more warnings (--json has all)")
     show()
     _show_tree(outline, depth)
     if outline.passages:
         show()
-        show("\n".join(_columns([_brief(p) for p in outline.passages], cut_end=True)))
+        show_table((), [_brief(p) for p in outline.passages], cut={3})
 
 
 def _state(outline: Outline) -> str:
@@ -100,7 +89,7 @@ def _show_tree(outline: Outline, depth: int | None) -> None:
     shown = [s for s in outline.sections if len(s.trail) - top < depth]
     unit = "page" if outline.document.format == "pdf" else "line"
     rows = [(f"{s.line:,}", f"{s.passages:,}", "  " * (len(s.trail) - top) + s.trail[-1]) for s in shown]
-    show("\n".join(_columns([(unit, "passages", "heading"), *rows], right={0, 1}, cut_end=True)))
+    show_table((unit, "passages", "heading"), rows, cut={2})
     if deeper := len(outline.sections) - len(shown):
         show(f"{_count(deeper, 'heading')} below these (--depth {depth + 1}, --section HEADING)")
 
@@ -115,7 +104,7 @@ def _fitting(depths: Sequence[int]) -> int:
 def show_passage(placed: PlacedPassage, *, whole: bool) -> None:
     passage = placed.passage
     show(str(passage.citation))
-    _show_wrapped("", passage.trail)
+    show_wrapped(passage.trail)
     show(f"passage {placed.number} of {placed.of} ({passage.kind}, {passage.target}, {passage.trust})")
     if whole:
         for one in (*placed.before, passage, *placed.after):
@@ -127,9 +116,7 @@ def show_passage(placed: PlacedPassage, *, whole: bool) -> None:
     show("\n".join(part for part in (passage.lead, passage.text) if part))
     show()
     sides = (("before", placed.before), ("after", placed.after))
-    rows = [(name, p.citation.id, _lines(p), first_line(p)) for name, passages in sides for p in passages]
-    if rows:
-        show("\n".join(_columns(rows, cut_end=True)))
+    show_table((), [(name, *_brief(p)) for name, passages in sides for p in passages], cut={4})
 
 
 def show_coverage(found: Sequence[Coverage], *, limit: int, lacking: bool) -> None:
@@ -146,14 +133,11 @@ def show_coverage(found: Sequence[Coverage], *, limit: int, lacking: bool) -> No
         )
         for c in found[:limit]
     ]
-    top, *lines = _columns([header, *rows], right=range(len(header) - 1), gap=" ")
-    show(top)
-    for one, line in zip(found, lines, strict=False):
-        show(line)
-        if lacking and one.words_lacking:
-            words = " ".join(one.words_lacking)
-            show("  lacks " + textwrap.shorten(words, shutil.get_terminal_size().columns - 8, placeholder=" ..."))
+    show_table(header, rows, cut_front={10})
     show()
+    if lacks := [(c.path, " ".join(c.words_lacking)) for c in found[:limit] if lacking and c.words_lacking]:
+        show_table(("path", "words that it lacks"), lacks, cut={1}, cut_front={0})
+        show()
     if len(found) > limit:
         show(f"{len(found) - limit:,} more documents (--limit N, --json)")
     known = [c.words_kept for c in found if c.words_kept is not None]
@@ -184,32 +168,3 @@ def _count(number: int, noun: str) -> str:
 
 def _size(number: int) -> str:
     return f"{number:,}" if number < 10_000 else f"{number / 1000:,.0f}k"
-
-
-def _show_wrapped(head: str, text: str) -> None:
-    width = max(shutil.get_terminal_size().columns - len(head), LEAST_WIDTH)
-    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
-    show(head + f"\n{' ' * len(head)}".join(lines))
-
-
-def _columns(
-    rows: Sequence[Sequence[str]], *, right: Collection[int] = (), gap: str = "  ", cut_end: bool = False
-) -> list[str]:
-    """Columns as wide as their widest cell. On a terminal the last is cut to fit, in front or at its end."""
-    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
-    room = shutil.get_terminal_size().columns - sum(widths) - len(gap) * len(widths)
-    lines = []
-    for *cells, last in rows:
-        padded = [cell.rjust(widths[i]) if i in right else cell.ljust(widths[i]) for i, cell in enumerate(cells)]
-        lines.append(gap.join([*padded, _cut(last, room, end=cut_end) if sys.stdout.isatty() else last]))
-    return lines
-
-
-def _cut(text: str, room: int, *, end: bool) -> str:
-    """`text` or what fits of it: its beginning, else its end from a slash on."""
-    if len(text) <= room:
-        return text
-    if end:
-        return text[: max(0, room - 1)] + "…"
-    at = text.find("/", len(text) - room + 1)
-    return "…" + text[at if at >= 0 else len(text) - room + 1 :]

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, print_json, show
+from kb.cli.output import Json, print_json
 
-MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
+MARKS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,9 +32,9 @@ def doctor(
     if as_json:
         print_json(checks)
     else:
-        for check in checks:
-            show(f"{MARKS[check.state]}  {check.name:<12} {check.finding}")
-            if check.advice:
-                show(f"{'':<18} → {check.advice}")
+        from kb.cli.table import show_table
+
+        rows = [(MARKS[c.state], c.name, c.finding + f" → {c.advice}" * bool(c.advice)) for c in checks]
+        show_table((), rows, wrap={2})
     if any(check.state == "fail" for check in checks):
         raise typer.Exit(1)

@@ -1,21 +1,27 @@
 """How the judge's evidence reads on a terminal."""
 
-from kb.cli.output import show
+from typing import TYPE_CHECKING
+
+from kb.cli.output import show, show_wrapped
+from kb.cli.table import show_table
 from kb.model.evidence import MOST_OTHERS, Evidence, Grade, KernelScreen, Timing
 
-MARKS = {"ok": "ok  ", "over": "OVER", "warn": "warn", "unknown": "?   "}
+if TYPE_CHECKING:
+    from eval.roofline import Roofline
+
+MARKS = {"ok": "ok", "over": "OVER", "warn": "warn", "unknown": "?"}
 
 
 def show_evidence(evidence: Evidence) -> None:
-    show(headline(evidence))
+    show_wrapped(headline(evidence))
     if evidence.cases:
         worst = max((c.error_ratio or 0.0 for c in evidence.cases), default=0.0)
         where = "" if evidence.timing or not evidence.screen else " in Triton's interpreter"
-        show(f"  right in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of what is allowed")
+        show_wrapped(f"right in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of what is allowed", "  ")
     if evidence.timing:
         _show_timing(evidence.timing)
     if evidence.passed and evidence.detail:
-        show(f"  {evidence.detail}")
+        show_wrapped(evidence.detail, "  ")
     for screen in evidence.screen:
         _show_screen(screen)
     if not evidence.passed and evidence.log:
@@ -23,7 +29,7 @@ def show_evidence(evidence: Evidence) -> None:
         for line in evidence.log.splitlines()[-10:]:
             show(f"    {line}")
     versions = "; ".join(f"{name} {value}" for name, value in evidence.environment.items())
-    show(f"  sandbox level {evidence.sandbox_level}; {versions}")
+    show_wrapped(f"sandbox level {evidence.sandbox_level}; {versions}", "  ")
 
 
 def headline(evidence: Evidence) -> str:
@@ -41,23 +47,30 @@ def headline(evidence: Evidence) -> str:
 def _show_timing(timing: Timing) -> None:
     others = ", ".join(f"{name} {us:,.0f} us" for name, us in timing.baselines_us.items())
     show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} beside it {timing.baseline_us:,.1f} us")
-    show(f"  baselines tried: {others}")
-    for session in timing.sessions:
-        show(
-            f"  session of {len(session.candidate_us)} rounds in a fresh process: {session.speedup:.2f}x"
-            f" (95 %: {session.low:.2f} to {session.high:.2f}); others took {session.others:.0%} of the machine"
-        )
+    show_wrapped(f"baselines tried: {others}", "  ")
+    show("  sessions, each in a fresh process:")
+    rows = [
+        (str(len(s.candidate_us)), f"{s.speedup:.2f}x", f"{s.low:.2f} to {s.high:.2f}", f"{s.others:.0%}")
+        for s in timing.sessions
+    ]
+    show_table(("rounds", "speed-up", "95 % interval", "of the machine taken by others"), rows, wrap={3}, indent=4)
 
 
 def _show_screen(screen: KernelScreen) -> None:
     occupancy = "unknown" if screen.occupancy is None else str(screen.occupancy)
-    show(
-        f"  kernel {screen.kernel} for {screen.isa}: {screen.num_warps} warps, {screen.registers} registers,"
-        f" {screen.spills} spilled, {screen.scratchpad_bytes:,} B scratchpad, occupancy {occupancy}"
+    show_wrapped(
+        f"kernel {screen.kernel} for {screen.isa}: {screen.num_warps} warps, {screen.registers} registers,"
+        f" {screen.spills} spilled, {screen.scratchpad_bytes:,} B scratchpad, occupancy {occupancy}",
+        "  ",
     )
     for name, found in (("matrix", screen.matrix_instructions), ("memory", screen.memory_instructions)):
         if found:
-            show(f"    {name}: {', '.join(f'{count} {instruction}' for instruction, count in found.items())}")
-    for finding in screen.findings:
-        cited = f"  [kb cite {finding.citation}]" if finding.citation else ""
-        show(f"    {MARKS[finding.state]} {finding.message}{cited}")
+            show_wrapped(", ".join(f"{count} {instruction}" for instruction, count in found.items()), f"    {name}: ")
+    rows = [(MARKS[f.state], f.message, f"[kb cite {f.citation}]" if f.citation else "") for f in screen.findings]
+    show_table((), rows, wrap={1}, indent=4)
+
+
+def show_roofline(found: "Roofline") -> None:
+    """The bounds of a task's time, the longest first."""
+    rows = [(c.what, *str(c).split(": ", 1), c.fact.citation.id, c.fact.citation.place) for c in found.ceilings]
+    show_table(("bound", "time", "what it takes", "id", "stated in"), rows, wrap={2}, cut_front={4})

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from kb.cli.output import Json, open_kb, open_knowledge, print_json, show
+from kb.cli.output import Json, open_kb, print_json, show
 from kb.errors import FactError
 
 TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
@@ -62,18 +62,13 @@ def show_target(
             "--all shows every condition, in the units of the documents", hint="leave the other options out"
         )
     from kb.cli.facts_table import show_facts, show_standings
-    from kb.facts.book import in_unit
 
-    with open_knowledge() as kb:
+    with open_kb() as kb:
         own = kb.targets.get(target).name
-        if everything:
-            kb.ensure_sheets(target)
-            standings = kb.factbook.all_of(target, quantity) if quantity else kb.factbook.standings(target)
-        else:
-            facts = kb.facts(target, quantity, *phrases)
-            facts = [in_unit(fact, unit) for fact in facts] if unit else facts
+        standings = kb.standings(target, quantity) if everything else []
+        facts = [] if everything else kb.facts(target, quantity, *phrases, unit=unit)
     if as_json:
-        print_json(standings if everything else facts)
+        print_json(standings or facts)
     elif everything:
         show_standings(standings, own=own)
     else:
@@ -92,10 +87,8 @@ def conflicts(
 
     Example: kb facts conflicts mi355x
     """
-    with open_knowledge() as kb:
-        if target:
-            kb.ensure_sheets(target)
-        found = kb.factbook.conflicts(target)
+    with open_kb() as kb:
+        found = kb.conflicts(target)
     if as_json:
         print_json(found)
     else:
@@ -132,11 +125,12 @@ def reopen(key: FactId) -> None:
 
 
 def _decide(key: str, verdict: str | None, reason: str) -> None:
+    from kb.cli.facts_table import amount
     from kb.facts.profile import Verdict
 
-    with open_knowledge() as kb:
+    with open_kb() as kb:
         fact = kb.factbook.decide(key, Verdict(verdict) if verdict else None, reason=reason)
-    show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {fact.value} {fact.unit} {fact.citation}")
+    show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {amount(fact)} {fact.citation}")
 
 
 @app.command()
@@ -156,8 +150,10 @@ def propose(
     if as_json:
         print_json(found)
     else:
+        from kb.cli.facts_table import amount
+
         for fact in found:
-            show(f"{fact.target} {fact.quantity} = {fact.value} {fact.unit} {fact.condition}  {fact.citation}")
+            show(f"{fact.target} {fact.quantity} = {amount(fact)} {fact.condition}  {fact.citation}")
         show(f"{len(found)} facts proposed")
 
 
@@ -167,11 +163,9 @@ def diff(first: TargetName, second: TargetName, as_json: Json = False) -> None:
 
     Example: kb facts diff mi300x mi355x
     """
-    with open_knowledge() as kb:
+    with open_kb() as kb:
         names = [kb.targets.get(target).name for target in (first, second)]
-        for name in names:
-            kb.ensure_sheets(name)
-        found = kb.factbook.differences(*names)
+        found = kb.differences(*names)
     if as_json:
         print_json(found)
     else:

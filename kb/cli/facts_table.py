@@ -1,56 +1,61 @@
 """How facts look in a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
+from kb.cli.output import show, show_wrapped
+from kb.cli.table import Rows, show_table
 from kb.facts.book import Conflict, Difference
 from kb.facts.profile import FactStanding, StandingFact
+from kb.facts.quantities import quantities
 from kb.model.fact import Fact
+from kb.model.records import Trust
 
 SHOWN_UNSURE = 3
-"""Of the statements that nothing confirms, how many stand beside those that a conflict is about."""
+"""How many statements that nothing confirms stand beside those that a conflict is about."""
+
+
+def amount(fact: Fact) -> str:
+    """The value with its unit; a count and a shape have none."""
+    return fact.value if fact.unit in ("", "1", "shape") else f"{fact.value} {fact.unit}"
 
 
 def show_facts(facts: Sequence[Fact], *, own: str) -> None:
-    """`own`: the target asked for; a column names those of which the others are inherited."""
-    columns: dict[str, list[str]] = {
-        "quantity": [fact.quantity for fact in facts],
-        "value": [fact.value for fact in facts],
-        "unit": [fact.unit for fact in facts],
-        "condition": [fact.condition for fact in facts],
-        "class": [fact.trust for fact in facts],
-        "inherited from": [_not(own, fact) for fact in facts] if any(fact.target != own for fact in facts) else [],
-        "id": [fact.citation.id for fact in facts],
-    }
-    shown = {name: cells for name, cells in columns.items() if cells}
-    _table(tuple(shown), zip(*shown.values(), strict=True))
+    """Show what holds of the target `own`, inherited facts too."""
+    rows = [(f.quantity, amount(f), _marked(f.condition, f, own), f.citation.id) for f in facts]
+    show_table(("quantity", "value", "condition", "id"), _grouped(rows), wrap={2})
+    show()
+    for ancestor in dict.fromkeys(fact.target for fact in facts if fact.target != own):
+        show(f"[{ancestor}]: inherited from {ancestor}")
     for source in dict.fromkeys(fact.citation.path for fact in facts):
-        _line(f"stated in {source}")
-    _line("`kb cite ID` opens the place, `--json` has each source")
+        show(f"stated in {source}")
+    show("`kb cite ID` opens the place, `--json` has each source")
 
 
 def show_standings(standings: Sequence[StandingFact], *, own: str) -> None:
-    """Each quantity with all that is said of it, also of the ancestors of `own`, and how it stands."""
-    by_quantity: dict[str, list[StandingFact]] = {}
-    for standing in standings:
-        by_quantity.setdefault(standing.fact.quantity, []).append(standing)
-    for quantity, sides in by_quantity.items():
-        _line(quantity)
-        _show_sides(sides, own=own)
+    """Show all that is said of each quantity, also of the ancestors of `own`, and how it stands."""
+    ordered = sorted(standings, key=lambda standing: _place(standing.fact.quantity))
+    by_quantity = groupby(ordered, key=lambda standing: standing.fact.quantity)
+    _show_sides({quantity: _sides(list(sides), own=own) for quantity, sides in by_quantity})
 
 
 def show_conflicts(found: Sequence[Conflict]) -> None:
-    """Each with what is said, and how it stands."""
+    """Show what is said in each conflict, and how it stands."""
+    groups: dict[str, Rows] = {}
     for conflict in found:
-        _line(f"{conflict.target} {conflict.quantity}: {_state(conflict)}")
         unsure = [side for side in conflict.sides if side.standing is FactStanding.UNCONFIRMED]
-        _show_sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
-        if more := _show_sides(unsure, own=conflict.target, at_most=SHOWN_UNSURE):
-            _line(f"  {more} more not confirmed: `kb facts {conflict.target} {conflict.quantity} --all`")
-    _line("")
+        doubtful = _sides(unsure, own=conflict.target)
+        heading = f"{conflict.target} {conflict.quantity}: {_state(conflict)}"
+        if (more := len(doubtful) - SHOWN_UNSURE) > 0:
+            heading += f" ({more} more not confirmed: `kb facts {conflict.target} {conflict.quantity} --all`)"
+        sure = _sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
+        groups[heading] = [*sure, *doubtful[:SHOWN_UNSURE]]
+    _show_sides(groups)
+    show()
     count = sum(conflict.is_open for conflict in found)
-    _line(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
+    show(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
     if count:
-        _line(
+        show_wrapped(
             "`kb facts accept ID` lets one hold, `kb facts reject ID` keeps one out, `kb facts reopen ID` takes it back"
         )
 
@@ -61,57 +66,45 @@ def _state(conflict: Conflict) -> str:
     return "settled" if any(side.standing is FactStanding.HOLDS for side in conflict.sides) else "not confirmed"
 
 
-def _show_sides(sides: Sequence[StandingFact], *, own: str, at_most: int | None = None) -> int:
-    """What several documents say stands once, with the first of them. Returns how many statements were left out."""
+def _show_sides(groups: Mapping[str, Rows]) -> None:
+    """Show rows of `_sides`; `+2` behind a place says that two more statements are the same."""
+    show_table(("value", "condition", "standing", "id", "stated in"), groups, wrap={1, 2}, cut_front={4})
+
+
+def _sides(sides: Iterable[StandingFact], *, own: str) -> list[tuple[str, ...]]:
+    """What several documents say is one row, with the first of them."""
     said: dict[tuple[str, str, str], list[Fact]] = {}
     for side in sides:
-        said.setdefault((_said(side.fact), _standing(side), _not(own, side.fact)), []).append(side.fact)
-    shown = list(said.items())[:at_most]
-    for (words, standing, of), facts in shown:
-        about = "; ".join(filter(None, (standing, facts[0].trust, of and f"of {of}")))
-        others = f" and {len(facts) - 1} more" if len(facts) > 1 else ""
-        _line(f"  {words}  [{about}]")
-        _line(f"    {facts[0].citation.id}  {facts[0].citation.place}{others}")
-    return len(said) - len(shown)
+        fact = side.fact
+        standing = f"{side.standing}: {side.why}" if side.why else side.standing.value
+        said.setdefault((amount(fact), fact.condition, _marked(standing, fact, own)), []).append(fact)
+    return [
+        (*words, facts[0].citation.id, facts[0].citation.place + f" +{len(facts) - 1}" * (len(facts) > 1))
+        for words, facts in said.items()
+    ]
 
 
 def show_differences(found: Sequence[Difference], names: Sequence[str]) -> None:
-    _table(
-        ("quantity", "condition", *names),
-        [(d.quantity, d.condition, _values(d.first), _values(d.second)) for d in found],
-    )
+    rows = [(d.quantity, d.condition, _values(d.first), _values(d.second)) for d in found]
+    show_table(("quantity", "condition", *names), _grouped(rows), wrap={1, 2, 3})
 
 
 def _values(facts: Sequence[Fact]) -> str:
-    return ", ".join(dict.fromkeys(f"{fact.value} {fact.unit}" for fact in facts)) or "-"
+    return ", ".join(dict.fromkeys(map(amount, facts))) or "-"
 
 
-def _said(fact: Fact) -> str:
-    return " ".join(part for part in (fact.value, fact.unit, f"({fact.condition})" if fact.condition else "") if part)
+def _grouped(rows: Sequence[tuple[str, ...]]) -> Rows | Mapping[str, Rows]:
+    """Rows that begin with a quantity, below the name of its group if there are several groups."""
+    ordered = sorted(rows, key=lambda row: _place(row[0]))
+    groups = {name: list(of) for name, of in groupby(ordered, key=lambda row: quantities().group_of(row[0]))}
+    return groups if len(groups) > 1 else ordered
 
 
-def _standing(standing: StandingFact) -> str:
-    return f"{standing.standing}: {standing.why}" if standing.why else standing.standing
+def _place(quantity: str) -> tuple[int, str]:
+    return quantities().groups.index(quantities().group_of(quantity)), quantity
 
 
-def _not(own: str, fact: Fact) -> str:
-    return "" if fact.target == own else fact.target
-
-
-def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold", no_wrap=name in ("quantity", "id"))
-    for row in rows:
-        table.add_row(*row)
-    Console(markup=False, highlight=False).print(table)
-    _line("")
-
-
-def _line(text: str) -> None:
-    from kb.cli.output import show
-
-    show(text)
+def _marked(text: str, fact: Fact, own: str) -> str:
+    """`text` with the target that the fact is of and who says it, where that is not `own` and its vendor."""
+    marks = [fact.target] * (fact.target != own) + [fact.trust.value] * (fact.trust is not Trust.VENDOR)
+    return " ".join(filter(None, (text, f"[{', '.join(marks)}]" if marks else "")))

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Collection, Sequence
 
 from kb.catalog.words import query_words
-from kb.cli.output import show
+from kb.cli.output import screen_width, show, show_wrapped
 from kb.model.passages import Context, Hit, Passage, SearchResult, Status
 
 LINES_SHOWN = 4
@@ -13,13 +13,10 @@ INDENT = "   "
 
 
 def show_hits(result: SearchResult, question: str, *, why: bool) -> None:
-    from rich.console import Console
-
-    width = Console().width
     _show_notes(result.status, result.notes)
     words = query_words(question)
     for rank, hit in enumerate(result.hits, 1):
-        _show_hit(rank, hit, words, why=why, width=width)
+        _show_hit(rank, hit, words, why=why)
 
 
 def show_context(context: Context) -> None:
@@ -32,19 +29,21 @@ def show_context(context: Context) -> None:
 
 def _show_notes(status: Status, notes: Sequence[str]) -> None:
     for note in notes:
-        show(f"{'note' if status is Status.OK else status}: {note}")
+        show_wrapped(f"{'note' if status is Status.OK else status}: {note}")
 
 
-def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool, width: int) -> None:
+def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool) -> None:
     passage = hit.passage
     label = f" [{', '.join((passage.target, *passage.marks))}]"
-    show(textwrap.shorten(f"{rank:>2} {passage.trail}", width - len(label), placeholder=" ...") + label)
+    title = f"{rank} {passage.trail}"
+    if width := screen_width():
+        title = textwrap.shorten(title, width - len(label), placeholder=" ...")
+    show(title + label)
     for line in excerpt(hit, words):
-        for part in textwrap.wrap(line.strip(), width - len(INDENT)) or [""]:
-            show(INDENT + part)
+        show_wrapped(line, INDENT)
     show(f"{INDENT}{passage.citation.id}  {passage.citation.place}")
     if hit.also_in:
-        show(f"{INDENT}the same in {', '.join(c.place for c in hit.also_in)}")
+        show_wrapped(f"the same in {', '.join(c.place for c in hit.also_in)}", INDENT)
     if why:
         scores = [
             f"{name} {z:+.2f}" for name, z in (("lexical", hit.why.lexical), ("dense", hit.why.dense)) if z is not None

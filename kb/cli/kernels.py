@@ -50,8 +50,8 @@ def verify(
     from kb.cli.evidence_report import show_evidence
 
     loaded, handed_in = load_task(task), load_candidate(candidate)
-    with open_kb() as kb, kb.judge(loaded, target) as judge:
-        evidence = judge.verify(handed_in)
+    with open_kb() as kb:
+        evidence = kb.verify(loaded, handed_in, target)
     if as_json:
         print_json(evidence)
     else:
@@ -69,20 +69,18 @@ def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
 
     Exit status: 0 when the rates that it needs are known, 1 when one is not.
     """
-    from eval.roofline import task_roofline
     from eval.task import load_task
 
     loaded = load_task(task)
     with open_kb() as kb:
-        facts = kb.facts(target)
-        with kb.judge(loaded, target) as judge:
-            found = task_roofline(judge.interface, facts)
+        found = kb.roofline(loaded, target)
     if as_json:
         print_json(found)
         return
+    from kb.cli.evidence_report import show_roofline
+
     show(f"{loaded.name} on {target}: at best {found.seconds * 1e6:,.1f} us")
-    for ceiling in found.ceilings:
-        show(f"  {ceiling.what}: {ceiling}  {ceiling.fact.citation}  [kb cite {ceiling.fact.citation.id}]")
+    show_roofline(found)
 
 
 def prompt(
@@ -95,16 +93,12 @@ def prompt(
 
     Example: kb prompt examples/softmax.py --target mi300x
     """
-    from eval.languages.registry import language_named
     from eval.task import load_task
-    from kb.runs.journal import SynthesizerKind
 
-    loaded, chosen = load_task(task), language_named(language).name if language else None
+    loaded = load_task(task)
     with open_kb() as kb:
-        plan = kb.plan(loaded, target, language=chosen, synthesizer=SynthesizerKind.EXTERNAL, evaluations=evaluations)
-        with kb.judge(loaded, target) as judge:
-            run = kb.start_run(plan)
-            asked = kb.loop(run).prompt(judge.interface)
+        plan = kb.plan(loaded, target, language=language, synthesizer="external", evaluations=evaluations)
+        run, asked = kb.prompt(plan)
     if as_json:
         print_json({"run": run.id, "prompt": asked.text, "tokens": asked.tokens, "left_out": asked.left_out})
         return
@@ -130,34 +124,27 @@ def submit(
 
     Exit status: 0 when the kernel passed, 1 when it was refused.
     """
-    from eval.languages.registry import language_named, load_candidate
+    from eval.languages.registry import load_candidate
     from eval.task import read_source
     from kb.cli.evidence_report import show_evidence
     from kb.errors import CandidateError
-    from synth.prompts.answer import parse_answer
 
     with open_kb() as kb:
         going = kb.runs.get(run)
-        if answer.suffix in (".md", ".txt"):
-            candidate, said = parse_answer(read_source(answer, CandidateError), language_named(going.plan.language))
-        else:
-            candidate, said = load_candidate(answer), ""
-        with kb.judge(going.plan.task, going.plan.target) as judge:
-            loop = kb.loop(going)
-            before = going.published
-            evidence = loop.submit(candidate, judge, note=note or said)
-            if not as_json:
-                show_evidence(evidence)
-            for name in going.published[len(before) :]:
-                notify(f"skill written: {name}")
-            asked = None if going.ended else loop.prompt(judge.interface)
+        whole = answer.suffix in (".md", ".txt")
+        given = read_source(answer, CandidateError) if whole else load_candidate(answer)
+        done = kb.submit(
+            going, given, note=note, tell=None if as_json else lambda step, attempt: show_evidence(attempt.evidence)
+        )
+    for name in done.published:
+        notify(f"skill written: {name}")
     if as_json:
-        following = asked.text if asked else None
-        print_json({"evidence": evidence, "published": going.published, "prompt": following, "ended": going.ended})
+        following = done.prompt and done.prompt.text
+        print_json({"evidence": done.evidence, "published": going.published, "prompt": following, "ended": done.ended})
     else:
         show()
-        show(asked.text if asked else f"The run is over: {going.ended}.")
-    if not evidence.passed:
+        show(done.prompt.text if done.prompt else f"The run is over: {done.ended}.")
+    if not done.evidence.passed:
         raise typer.Exit(1)
 
 
@@ -186,18 +173,16 @@ def optimize(
 
     Exit status: 0 when a candidate passed, 1 when none did.
     """
-    from eval.languages.registry import language_named
     from eval.task import load_task
     from kb.cli.run_report import finish, tell
-    from kb.runs.journal import SynthesizerKind
 
-    loaded, chosen = load_task(task), language_named(language).name if language else None
+    loaded = load_task(task)
     with open_kb() as kb:
         plan = kb.plan(
             loaded,
             target,
-            language=chosen,
-            synthesizer=SynthesizerKind.named(synthesizer),
+            synthesizer=synthesizer,
+            language=language,
             evaluations=evaluations,
             seed=seed,
             control=control,

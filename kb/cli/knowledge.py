@@ -1,13 +1,17 @@
 """`kb ingest`, `search`, `context`, `cite`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, open_knowledge, print_json, show
+from kb.cli.output import Json, Target, notify, open_kb, print_json, progress_bar, show
 from kb.errors import SourceError
 from kb.model.records import Trust
+
+if TYPE_CHECKING:
+    from kb.home.knowledge_base import KnowledgeBase
+    from kb.model.documents import FileReport
 
 Also = Annotated[
     list[str] | None,
@@ -47,15 +51,19 @@ def ingest(
 
     Exit status: 0 when every document was read, 1 when one failed or nothing could be done.
     """
-    from kb.cli.ingest_report import progress_bar, show_report
+    with open_kb() as kb, progress_bar("reading", quiet=as_json) as bar:
 
-    with open_knowledge() as kb, progress_bar(quiet=as_json) as progress:
+        def advance(file: "FileReport", done: int, total: int) -> None:
+            bar(done, total, file.path.rpartition("/")[2][-32:].rjust(32))
+
         report = kb.ingest(
-            paths, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=progress
+            paths, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=advance
         )
     if as_json:
         print_json(report)
     else:
+        from kb.cli.ingest_report import show_report
+
         show_report(report)
     if failed := report.count("failed"):
         raise SourceError(
@@ -80,8 +88,8 @@ def search(
 
     Exit status: 0 when something was found, 1 when the documents in scope do not say.
     """
-    asked = [query, *(also or []), *(_other_words(query, target) if expand else [])]
-    with open_knowledge() as kb:
+    with open_kb() as kb:
+        asked = _asked(kb, query, also, target, expand=expand)
         result = kb.search(asked, target=target, compare=compare)
     if budget is not None:
         result = result.within(budget)
@@ -110,8 +118,8 @@ def context(
 
     Exit status: 0 when something was found, 1 when the documents in scope do not say.
     """
-    asked = [query, *(also or []), *(_other_words(query, target) if expand else [])]
-    with open_knowledge() as kb:
+    with open_kb() as kb:
+        asked = _asked(kb, query, also, target, expand=expand)
         packed = kb.context(asked, target=target, compare=compare, budget_tokens=budget)
     if as_json:
         print_json(packed)
@@ -123,13 +131,12 @@ def context(
         raise typer.Exit(1)
 
 
-def _other_words(query: str, target: str | None) -> list[str]:
-    """How a model words the question; it is shown."""
-    with open_kb() as kb:
-        found = kb.phrasings(query, target=target)
-    for phrasing in found:
+def _asked(kb: "KnowledgeBase", query: str, also: list[str] | None, target: str | None, *, expand: bool) -> list[str]:
+    """All phrasings to search for; those of a model are shown."""
+    others = kb.phrasings(query, target=target) if expand else []
+    for phrasing in others:
         notify(f"also searched for: {phrasing}")
-    return found
+    return [query, *(also or []), *others]
 
 
 def cite(
@@ -144,7 +151,7 @@ def cite(
 
     Exit status: 0 when the citation holds, 1 when the id is unknown or the stored text was altered.
     """
-    with open_knowledge() as kb:
+    with open_kb() as kb:
         place = kb.cite(citation_id)
     if as_json:
         print_json(place)

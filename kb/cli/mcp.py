@@ -1,14 +1,11 @@
 """`kb mcp` and `kb mcp install`."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from kb.cli.output import notify, show
-
-if TYPE_CHECKING:
-    from kb.home.knowledge import Knowledge
+from kb.cli.output import notify, open_kb, show
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -26,7 +23,7 @@ def mcp(context: typer.Context) -> None:
 
     if sys.stdin.isatty():
         notify("this speaks to a program, not to a person; `kb mcp install HOST` has a host start it")
-    serve(_open)
+    serve(open_kb)
 
 
 @app.command()
@@ -55,10 +52,3 @@ def install(
     show(f"kb is {'now' if changed else 'already'} in {file.path}")
     if changed:
         show(f"start {host} anew to use it")
-
-
-def _open() -> "Knowledge":
-    from kb.home.knowledge import Knowledge
-    from kb.settings import Settings
-
-    return Knowledge(Settings.load(), notify=notify)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_knowledge, print_json, progress_bar, show
+from kb.cli.output import Json, Target, notify, open_kb, print_json, progress_bar, show, show_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,42 +28,30 @@ def probe(
 
     Example: kb probe --dry-run
     """
-    from eval.probe.prober import device_here
-    from eval.probe.prober import probe as measure
-    from kb.facts.measured import compare, stated_facts, store, target_of
-
-    with open_knowledge() as kb:
-        isa = kb.targets.isa(target) if target else None
-        cpu = isa is not None and isa.is_cpu
-        device = device_here(cpu=cpu)
-        name = kb.targets.get(target).name if target else target_of(kb.targets, device)
-        with progress_bar("measuring", quiet=as_json) as progress:
-            findings = measure(progress, cpu=cpu)
-        compared = compare(findings.readings, stated_facts(kb, name))
-        sheet = None if dry_run else store(kb, findings, name)
-    for reason in findings.missing:
+    with open_kb() as kb, progress_bar("measuring", quiet=as_json) as progress:
+        report = kb.probe(target, dry_run=dry_run, progress=progress)
+    for reason in report.missing:
         notify(f"not measured: {reason}")
     if as_json:
-        found = {"target": name, "device": device, "date": findings.date, "missing": findings.missing}
-        print_json(found | {"compared": compared, "sheet": sheet and str(sheet)})
+        print_json(report)
         return
-    show(f"{device.name} as {name}; {', '.join(device.software)}")
-    _show_table(compared)
-    show(f"stored in {sheet}" if sheet else "stored nothing, as asked")
+    show_wrapped(f"{report.device.name} as {report.target}; {', '.join(report.device.software)}")
+    _show_compared(report.compared)
+    show(f"stored in {report.sheet}" if report.sheet else "stored nothing, as asked")
 
 
-def _show_table(compared: "Sequence[Comparison]") -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _show_compared(compared: "Sequence[Comparison]") -> None:
+    from kb.cli.table import show_table
 
-    table = Table(box=None, pad_edge=False)
-    for column in ("quantity", "condition", "measured", "stated", "ratio", ""):
-        table.add_column(column, overflow="fold", justify="right" if column == "ratio" else "left")
-    for c in compared:
-        ratio = f"{c.ratio:.2f}" if c.ratio is not None else ""
-        table.add_row(c.reading.quantity, c.reading.condition, c.measured, c.beside, ratio, "!" if c.differs else "")
-    console = Console(markup=False, highlight=False)
-    console.print(table)
-    console.print()
+    rows = [
+        (c.reading.quantity, c.reading.condition, c.measured, c.beside, _ratio(c), "!" if c.differs else "")
+        for c in compared
+    ]
+    show_table(("quantity", "condition", "measured", "stated", "ratio", ""), rows, wrap={1})
+    show()
     if any(c.differs for c in compared):
-        console.print("! more than 10 % from what the vendor states; `--json` says where it is stated")
+        show("! more than 10 % from what the vendor states; `--json` says where it is stated")
+
+
+def _ratio(compared: "Comparison") -> str:
+    return "" if compared.ratio is None else f"{compared.ratio:.2f}"

@@ -7,7 +7,8 @@ from pathlib import Path
 import typer
 
 from kb.cli.evidence_report import headline
-from kb.cli.output import notify, print_json, show
+from kb.cli.output import notify, print_json, show, show_wrapped
+from kb.cli.table import show_table
 from kb.errors import RunError
 from kb.model.protocols import Attempt
 from kb.runs.journal import Run, SynthesizerKind
@@ -25,27 +26,30 @@ def tell(run: Run, *, quiet: bool) -> Tell:
 
 def finish(run: Run, *, as_json: bool) -> None:
     """Outcome and plot of a run that stopped. Raises Exit with status 1 when nothing passed."""
-    plot = run.folder / "progress.png"
+    written = "journal and plot"
     try:
-        draw([run], plot)
+        draw([run], run.folder / "progress.png")
     except RunError as error:
+        written = "journal"
         notify(error.message)
     if as_json:
         print_json(summary(run))
     else:
         _show_outcome(run)
-        show(f"journal and plot: {run.folder}")
+        show(f"{written}: {run.folder}")
     if run.best is None:
         raise typer.Exit(1)
 
 
 def show_runs(runs: Sequence[Run]) -> None:
-    for run in runs:
-        best = f"{run.best.evidence.speedup:.2f}x" if run.best and run.best.evidence.speedup else "-"
-        state = run.ended or "not over"
-        show(f"{run.id}  {run.plan.synthesizer}  {len(run.attempts)} judged  best {best}  {state}")
+    rows = [(r.id, r.plan.synthesizer, str(len(r.attempts)), _best(r), r.ended or "not over") for r in runs]
+    show_table(("run", "by", "judged", "best", "state"), rows, wrap={4})
     if not runs:
         show("no runs yet; `kb optimize` starts one")
+
+
+def _best(run: Run) -> str:
+    return f"{run.best.evidence.speedup:.2f}x" if run.best and run.best.evidence.speedup else "-"
 
 
 def show_journal(run: Run) -> None:
@@ -55,23 +59,23 @@ def show_journal(run: Run) -> None:
 
 def _show_table(run: Run) -> None:
     plan = run.plan
-    show(
+    show_wrapped(
         f"run {run.id}: {plan.task.name} for {plan.target} in {plan.language}, by {plan.synthesizer}"
         f"{' (control: no skill with evidence)' if plan.control else ''}"
     )
     if plan.synthesizer is SynthesizerKind.TUNE:
-        show(f"({NOTICE})")
+        show_wrapped(f"({NOTICE})")
     for step, attempt in enumerate(run.attempts, start=1):
         _show_attempt(step, attempt)
 
 
 def _show_attempt(step: int, attempt: Attempt) -> None:
-    show(f"{step:3}  {_verdict(attempt)}  {attempt.note}")
+    show_wrapped(attempt.note, f"{step:3}  {_verdict(attempt)}  ")
 
 
 def _show_outcome(run: Run) -> None:
     if run.best:
-        show(f"best: {run.attempts.index(run.best) + 1}, {headline(run.best.evidence)}")
+        show_wrapped(f"best: {run.attempts.index(run.best) + 1}, {headline(run.best.evidence)}")
     for name in run.published:
         show(f"skill written: {name}  (`kb skills show {name}`)")
     if run.usage:
@@ -85,9 +89,9 @@ def _show_outcome(run: Run) -> None:
 def show_curves(runs: Sequence[Run]) -> None:
     """Speed-up of the best so far after each candidate, a line per run."""
     show("best so far, after each candidate:")
-    for run in runs:
-        curve = accumulate((attempt.evidence.speedup or 0.0 for attempt in run.attempts), max)
-        show(f"  {run.id:<56} {'  '.join(f'{speedup:5.2f}x' if speedup else '    -' for speedup in curve)}")
+    curves = [accumulate((attempt.evidence.speedup or 0.0 for attempt in run.attempts), max) for run in runs]
+    shown = ["  ".join(f"{speedup:5.2f}x" if speedup else "     -" for speedup in curve) for curve in curves]
+    show_table((), list(zip((run.id for run in runs), shown, strict=True)), wrap={1}, indent=2)
 
 
 def summary(run: Run) -> dict[str, object]:
@@ -111,11 +115,15 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     """Speed-up of each judged candidate, and of the best so far, as a PNG.
 
     Raises:
-        RunError: it cannot be written.
+        RunError: matplotlib is not installed, or the file cannot be written.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
+    except ImportError as error:
+        raise RunError(
+            "no plot is drawn: matplotlib is not installed", hint="`pip install 'kb-hardware[plot]'` brings it"
+        ) from error
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     for run in runs:
@@ -139,6 +147,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
 def _verdict(attempt: Attempt) -> str:
     evidence = attempt.evidence
     if evidence.timing is None:
-        return f"{evidence.outcome:<24}"
+        return f"{evidence.outcome:<36}"
     timing = evidence.timing
-    return f"{timing.speedup:5.2f}x ({timing.low:.2f} to {timing.high:.2f})  {timing.candidate_us:10,.1f} us"
+    interval = f"({timing.low:.2f} to {timing.high:.2f})"
+    return f"{timing.speedup:5.2f}x {interval:<15} {timing.candidate_us:10,.1f} us"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, show
+from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_wrapped
 
 if TYPE_CHECKING:
     from kb.model.skill import Skill
@@ -51,7 +51,7 @@ def show_skill(
         print(skill.candidate.source, end="")
     else:
         for key, value in _summary(skill).items():
-            show(f"{key + ':':<13}{_figure(value) if key == 'speedup' else value}")
+            show_wrapped(_figure(value) if key == "speedup" else str(value), f"{key + ':':<13}")
         for record in skill.evidence:
             show(f"{'evidence:':<13}{record.id[:12]} {record.target} {record.outcome} {_figure(record.speedup)}")
         show()
@@ -102,15 +102,11 @@ def _show_skills(skills: Sequence["Skill"], *, as_json: bool) -> None:
     if not summaries:
         show("no skills")
         return
-    from rich.console import Console
-    from rich.table import Table
+    from kb.cli.table import show_table
 
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "standing", "target", "language", "speed-up"):
-        table.add_column(column, overflow="fold", no_wrap=column != "name")
-    for skill in summaries:
-        table.add_row(*(skill[key] for key in ("name", "standing", "target", "language")), _figure(skill["speedup"]))
-    Console(markup=False, highlight=False).print(table)
+    keys = ("name", "standing", "target", "language")
+    rows = [(*(skill[key] for key in keys), _figure(skill["speedup"])) for skill in summaries]
+    show_table((*keys, "speed-up"), rows, wrap={0})
 
 
 def _figure(speedup: float | None) -> str:

@@ -1,10 +1,14 @@
 """`kb targets list | show | add`."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kb.cli.output import Json, open_kb, print_json, show
+
+if TYPE_CHECKING:
+    from kb.model.target import Target
 
 app = typer.Typer(help="The chips and families that kb knows.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -21,14 +25,15 @@ def list_targets(as_json: Json = False) -> None:
         print_json([t.model_dump() | {"documents": counts.get(t.name, 0)} for t in known])
         return
 
-    def branch(parent: str | None, depth: int) -> None:
+    from kb.cli.table import show_table
+
+    def branch(parent: str | None, depth: int) -> Iterator[tuple[str, ...]]:
         for target in known:
             if target.parent == parent:
-                documents = f"  {n} document(s)" if (n := counts.get(target.name)) else ""
-                show(f"{'  ' * depth + target.name:<24}{target.title}{documents}")
-                branch(target.name, depth + 1)
+                yield "  " * depth + target.name, _title(target), str(counts.get(target.name, ""))
+                yield from branch(target.name, depth + 1)
 
-    branch(None, 0)
+    show_table(("target", "title", "documents"), list(branch(None, 0)), wrap={1})
 
 
 @app.command("show")
@@ -47,11 +52,15 @@ def show_target(
     if as_json:
         print_json(target.model_dump() | {"lineage": lineage, "descendants": descendants, "documents": documents})
         return
-    show(f"{target.name}: {target.title}" if target.title else target.name)
+    show(f"{target.name}: {_title(target)}" if target.title else target.name)
     show(f"lineage:     {' → '.join(lineage)}")
     show(f"descendants: {', '.join(descendants) or 'none'}")
     show(f"aliases:     {', '.join(target.aliases) or 'none'}")
-    show(f"documents:   {', '.join(f'{t} {n}' for t, n in documents.items()) or 'none'} (in scope)")
+    show(f"documents:   {', '.join(f'{n} of {t}' for t, n in documents.items()) or 'none in scope'}")
+
+
+def _title(target: "Target") -> str:
+    return target.title if target.parent else "every target"
 
 
 @app.command("add")

@@ -1,23 +1,14 @@
 """The facts of one home: what holds of a target, what contradicts it, and what a person decided about it."""
 
-import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
-from kb.errors import CitationError, FactError
-from kb.facts.profile import (
-    FactStanding,
-    StandingFact,
-    Verdict,
-    canonical,
-    conditions,
-    judge_facts,
-    profile_of,
-    same_value,
-)  # fmt: skip
+from kb.errors import CitationError, FactError, did_you_mean, nearest
+from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
 from kb.facts.quantities import quantities
+from kb.facts.select import answers, conditions
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.units import unit_of
@@ -102,7 +93,7 @@ class FactBook:
         chosen = [s for s in profile if s.fact.quantity in names]
         if not chosen:
             raise self._no_such(target, spelling, names, profile)
-        if fitting := [s for s in chosen if conditions(s.fact) >= set(map(canonical, wanted))]:
+        if fitting := [s for s in chosen if answers(s.fact, wanted)]:
             return fitting
         known = sorted({s.fact.condition or "no condition" for s in chosen})
         raise FactError(
@@ -121,11 +112,8 @@ class FactBook:
             return FactError(message, hint=f"it is stated of {', '.join(siblings)}, whose value is not {own}'s")
         known = sorted({s.fact.quantity for s in profile})
         wanted = "_".join(spelling.lower().split())
-        near = difflib.get_close_matches(wanted, known, n=3) or [
-            name for name in known if any(part in name for part in wanted.split("_"))
-        ]
-        hint = f"did you mean {', '.join(near[:SUGGESTIONS])}?" if near else f"known: {', '.join(known)}"
-        return FactError(message, hint=hint)
+        near = nearest(wanted, known) or [name for name in known if any(part in name for part in wanted.split("_"))]
+        return FactError(message, hint=did_you_mean(near[:SUGGESTIONS]).rstrip() or f"known: {', '.join(known)}")
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """Where documents contradict each other: first what is open, then what a rule settles or nothing confirms.

@@ -1,27 +1,18 @@
 """What a probe found: whose it is, the sheet that keeps it, and where it disagrees with what the vendor states."""
 
 import math
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import computed_field
 
-from kb.catalog import storage_errors
-from kb.errors import FactError, StoreError, TargetError
-from kb.facts.quantities import quantities
+from kb.errors import TargetError
+from kb.facts.select import best, compatible, conditions
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.measurement import Findings, Measurement, ProbedDevice
-from kb.model.records import Form, Trust
 from kb.model.target import CPU, Isa
 from kb.targets import Targets
-
-if TYPE_CHECKING:
-    from kb.home.knowledge import Knowledge
 
 TOLERANCE = 0.1
 """Share by which measured and stated may differ before it is marked."""
@@ -97,14 +88,6 @@ def _gpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
     return found
 
 
-def stated_facts(kb: "Knowledge", target: str) -> list[Fact]:
-    """What the vendor says of a target and its ancestors."""
-    try:
-        return [fact for fact in kb.facts(target) if fact.trust is Trust.VENDOR]
-    except FactError:
-        return []
-
-
 def compare(readings: Sequence[Measurement], stated: Sequence[Fact]) -> list[Comparison]:
     """Each reading beside the stated fact that is nearest to it among those of compatible conditions.
 
@@ -118,55 +101,15 @@ def compare(readings: Sequence[Measurement], stated: Sequence[Fact]) -> list[Com
 
 
 def _is_detail(reading: Measurement, readings: Iterable[Measurement]) -> bool:
-    phrases = set(reading.condition.split(", "))
     return any(
-        other.quantity == reading.quantity and other.condition and set(other.condition.split(", ")) < phrases
+        other.quantity == reading.quantity and other.condition and conditions(other) < conditions(reading)
         for other in readings
     )
 
 
 def _nearest(reading: Measurement, stated: Iterable[Fact]) -> Fact | None:
-    fitting = [f for f in stated if f.quantity == reading.quantity and f.amount and _compatible(reading, f)]
-    fitting = [f for f in fitting if f.form is Form.STATED] or fitting
+    fitting = best([fact for fact in stated if fact.amount and compatible(reading, fact)])
     return min(fitting, key=lambda f: abs(math.log(reading.amount / (f.amount or 1))), default=None)
-
-
-def _compatible(reading: Measurement, fact: Fact) -> bool:
-    """Whether nothing that both say of dtype, density, engine or share excludes the other."""
-    quantity = quantities().by_name.get(fact.quantity)
-    for kind, vocabulary in quantities().conditions.items():
-        ours, theirs = ({m.means for m in vocabulary.mentions(text)} for text in (reading.condition, fact.condition))
-        if kind == "per" and not theirs and quantity:
-            theirs = {quantity.per}
-        if ours and theirs and not ours & theirs:
-            return False
-    return True
-
-
-def store(kb: "Knowledge", findings: Findings, target: str) -> Path:
-    """Keep what was found as a sheet of measured facts in the home, in place of what the device had there.
-
-    Raises:
-        StoreError: the home cannot be written, or the sheet cannot be read back.
-    """
-    slug = re.sub(r"[^a-z0-9]+", "-", findings.device.name.lower()).strip("-")
-    file = kb.settings.home / "measured" / target / f"{slug}.md"
-    with storage_errors(kb.settings.home):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        _replace(file, sheet(findings, target))
-    report = kb.ingest([file], target=target, trust=Trust.MEASURED)
-    if failed := [f.reason for f in report.files if f.outcome == "failed"]:
-        raise StoreError(f"{file} cannot be read back: {failed[0]}", hint="probe again")
-    return file
-
-
-def _replace(file: Path, text: str) -> None:
-    """Whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, delete=False) as staged:
-        staged.write(text)
-        staged.flush()
-        os.fsync(staged.fileno())
-    Path(staged.name).replace(file)
 
 
 def sheet(findings: Findings, target: str) -> str:

@@ -6,11 +6,15 @@ profile until a person decides.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 from kb.facts.quantities import quantities
+from kb.facts.select import comparable, conditions
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 from kb.model.records import Form, Trust
@@ -73,46 +77,38 @@ def judge_facts(
     return [standing for group in groups.values() for standing in _judge(group, ranks)]
 
 
+@dataclass(frozen=True)
 class _Ranks:
-    def __init__(self, verdicts: Mapping[str, Verdict], lineage: Sequence[str], families: Collection[str]) -> None:
-        self.verdicts = verdicts
-        self.families = families
-        self.lineage = lineage
+    """Which fact is sure, and which of two goes before; the fields are the arguments of `judge_facts`."""
+
+    verdicts: Mapping[str, Verdict]
+    lineage: Sequence[str]
+    families: Collection[str]
 
     def verdict(self, fact: Fact) -> Verdict | None:
         return self.verdicts.get(fact.citation.id)
 
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` goes before `b`, in words; empty where none says so."""
-        rules: list[tuple[str, bool, bool]] = [
-            ("accepted", self._accepted(a), self._accepted(b)),
-            ("said of a nearer target", *self._nearer(a, b)),
-            ("a fact table goes before what kb read off a text", a.form is Form.STATED, b.form is Form.STATED),
-            ("a table goes before running text", a.form is Form.TABLE, b.form is Form.TABLE),
-            ("the vendor goes before the community", a.trust is Trust.VENDOR, b.trust is Trust.VENDOR),
-            ("it says more of its condition", conditions(a) > conditions(b), conditions(b) > conditions(a)),
-            ("a newer version of the document", *self._newer(a, b)),
+        are_editions = a.citation.path.rsplit("/", 1)[-1] == b.citation.path.rsplit("/", 1)[-1]
+        scores: list[tuple[str, Callable[[Fact], Any]]] = [
+            ("accepted", lambda f: self.verdict(f) is Verdict.ACCEPTED),
+            ("said of a nearer target", lambda f: -self.lineage.index(f.target)),
+            ("a fact table goes before what kb read off a text", lambda f: f.form is Form.STATED),
+            ("a table goes before running text", lambda f: f.form is Form.TABLE),
+            ("the vendor goes before the community", lambda f: f.trust is Trust.VENDOR),
+            ("it says more of its condition", conditions),
+            ("a newer version of the document", lambda f: _release(f.version) if are_editions else []),
         ]
-        decided = next(((rule, ours) for rule, ours, theirs in rules if ours != theirs), ("", False))
-        return decided[0] if decided[1] else ""
-
-    def _accepted(self, fact: Fact) -> bool:
-        return self.verdict(fact) is Verdict.ACCEPTED
-
-    def _nearer(self, a: Fact, b: Fact) -> tuple[bool, bool]:
-        mine, theirs = self.lineage.index(a.target), self.lineage.index(b.target)
-        return mine < theirs, theirs < mine
-
-    def _newer(self, a: Fact, b: Fact) -> tuple[bool, bool]:
-        """Of two editions of one document, told by the file's name."""
-        if a.citation.path.rsplit("/", 1)[-1] != b.citation.path.rsplit("/", 1)[-1]:
-            return False, False
-        mine, theirs = _release(a.version), _release(b.version)
-        return mine > theirs, theirs > mine
+        for rule, score in scores:
+            ours, theirs = score(a), score(b)
+            if ours > theirs or ours < theirs:
+                return rule if ours > theirs else ""
+        return ""
 
     def is_sure(self, fact: Fact) -> bool:
         """Whether it holds without a second document."""
-        if fact.form is Form.STATED or self._accepted(fact):
+        if fact.form is Form.STATED or self.verdict(fact) is Verdict.ACCEPTED:
             return True
         if fact.form is not Form.TABLE:
             return False
@@ -125,44 +121,86 @@ def _release(version: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|[^\d.]+", version)]
 
 
-def _judge(group: Sequence[Fact], ranks: _Ranks) -> Iterable[StandingFact]:
+@dataclass(eq=False)
+class _Side:
+    """A fact beside the others of its quantity, `stated`: those that are not rejected, measured or ambiguous."""
+
+    fact: Fact
+    stated: "list[_Side]"
+    ranks: _Ranks
+
+    @cached_property
+    def agreeing(self) -> "list[_Side]":
+        others = (o for o in self.stated if o is not self and comparable(self.fact, o.fact))
+        return [o for o in others if same_value(self.fact, o.fact)]
+
+    @cached_property
+    def denying(self) -> "list[_Side]":
+        others = () if _many(self.fact) else (o for o in self.stated if comparable(self.fact, o.fact))
+        return [o for o in others if not same_value(self.fact, o.fact)]
+
+    @cached_property
+    def is_confirmed(self) -> bool:
+        """Whether it holds by itself, or a table says the same: another document's, or for running text any.
+
+        Of a family only a fact table will do, and of the rest no second text: facts that were judged one by one were
+        right too rarely with less (counts in benchmarks/README.md).
+        """
+        if self.ranks.is_sure(self.fact):
+            return True
+        if self.fact.target in self.ranks.families:
+            return any(o.fact.form is Form.STATED for o in self.agreeing)
+        own = self.fact.citation.sha256 if self.fact.form is Form.TABLE else ""
+        return any(o.fact.form in (Form.STATED, Form.TABLE) and o.fact.citation.sha256 != own for o in self.agreeing)
+
+    @cached_property
+    def rivals(self) -> "list[_Side]":
+        """Those that deny it and are confirmed, where neither of the two means a third."""
+        return [o for o in self.denying if o.is_confirmed and not _means_more(self, o) and not _means_more(o, self)]
+
+    @cached_property
+    def better(self) -> "list[_Side]":
+        return [o for o in self.rivals if self.ranks.before(o.fact, self.fact)]
+
+    def standing(self) -> StandingFact:
+        if not self.is_confirmed:
+            return StandingFact(fact=self.fact, standing=FactStanding.UNCONFIRMED, against=_facts(self.denying))
+        why = self.ranks.before(self.better[0].fact, self.fact) if self.better else ""
+        equal = (o for o in self.rivals if not o.better and not self.ranks.before(self.fact, o.fact))
+        against = self.better or list(equal)
+        standing = FactStanding.GIVES_WAY if self.better else FactStanding.CONFLICT if against else FactStanding.HOLDS
+        others = [o for o in self.agreeing if o.fact.citation.sha256 != self.fact.citation.sha256]
+        return StandingFact(
+            fact=self.fact, standing=standing, why=why, against=_facts(against), confirmed_by=_facts(others)
+        )
+
+
+def _judge(group: Sequence[Fact], ranks: _Ranks) -> list[StandingFact]:
     """The standing of facts about one quantity."""
-    left = [f for f in group if ranks.verdict(f) is not Verdict.REJECTED and f.trust is not Trust.MEASURED]
-    ambiguous = _ambiguous([f for f in left if ranks.verdict(f) is None])
-    counted = [f for f in left if f.citation.id not in ambiguous]
-    agreeing: dict[str, list[Fact]] = defaultdict(list)
-    denying: dict[str, list[Fact]] = defaultdict(list)
-    for a, b in combinations(counted, 2):
-        if comparable(a, b) and (same_value(a, b) or not _many(a)):
-            into = agreeing if same_value(a, b) else denying
-            into[a.citation.id].append(b)
-            into[b.citation.id].append(a)
-    held = {f.citation.id for f in counted if _confirmed(f, agreeing[f.citation.id], ranks)}
-    denied = {
-        f.citation.id: [o for o in denying[f.citation.id] if o.citation.id in held and not _explained(f, o, agreeing)]
-        for f in counted
-    }
-    better = {f.citation.id: [other for other in denied[f.citation.id] if ranks.before(other, f)] for f in counted}
+    ambiguous = _ambiguous([f for f in group if ranks.verdict(f) is None and f.trust is not Trust.MEASURED])
+    stated: list[_Side] = []
+    found: list[StandingFact | _Side] = []
     for fact in group:
-        key = fact.citation.id
-        confirmed = tuple(o for o in agreeing[key] if o.citation.sha256 != fact.citation.sha256)
         if ranks.verdict(fact) is Verdict.REJECTED:
-            yield StandingFact(fact=fact, standing=FactStanding.REJECTED, why="rejected")
+            found.append(StandingFact(fact=fact, standing=FactStanding.REJECTED, why="rejected"))
         elif fact.trust is Trust.MEASURED:
-            yield StandingFact(fact=fact, standing=FactStanding.HOLDS, why="measured")
-        elif key in ambiguous:
-            yield StandingFact(fact=fact, standing=FactStanding.AMBIGUOUS)
-        elif key not in held:
-            yield StandingFact(fact=fact, standing=FactStanding.UNCONFIRMED, against=tuple(denying[key]))
-        elif better[key]:
-            why = ranks.before(better[key][0], fact)
-            yield StandingFact(
-                fact=fact, standing=FactStanding.GIVES_WAY, why=why, against=tuple(better[key]), confirmed_by=confirmed
-            )
+            found.append(StandingFact(fact=fact, standing=FactStanding.HOLDS, why="measured"))
+        elif fact.citation.id in ambiguous:
+            found.append(StandingFact(fact=fact, standing=FactStanding.AMBIGUOUS))
         else:
-            equal = tuple(o for o in denied[key] if not better[o.citation.id] and not ranks.before(fact, o))
-            standing = FactStanding.CONFLICT if equal else FactStanding.HOLDS
-            yield StandingFact(fact=fact, standing=standing, against=equal, confirmed_by=confirmed)
+            stated.append(_Side(fact, stated, ranks))
+            found.append(stated[-1])
+    return [entry.standing() if isinstance(entry, _Side) else entry for entry in found]
+
+
+def _means_more(vague: _Side, special: _Side) -> bool:
+    """Whether the first says less of its condition, and agrees with a third that says more of it."""
+    said = conditions(vague.fact)
+    return said < conditions(special.fact) and any(said < conditions(o.fact) for o in vague.agreeing)
+
+
+def _facts(sides: Iterable[_Side]) -> tuple[Fact, ...]:
+    return tuple(side.fact for side in sides)
 
 
 def _many(fact: Fact) -> bool:
@@ -172,11 +210,9 @@ def _many(fact: Fact) -> bool:
 
 def _ambiguous(group: Sequence[Fact]) -> set[str]:
     """Facts whose own section gives another value under the very same condition."""
-    if not group or _many(group[0]):
-        return set()
     places: dict[tuple[object, ...], list[Fact]] = defaultdict(list)
     for fact in group:
-        if fact.form is not Form.STATED:
+        if fact.form is not Form.STATED and not _many(fact):
             place = (fact.citation.sha256, fact.citation.section, fact.form, fact.target, fact.conditions)
             places[place].append(fact)
     return {
@@ -185,75 +221,6 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
         if any(not same_value(a, b) for a, b in combinations(facts, 2))
         for fact in facts
     }
-
-
-def _confirmed(fact: Fact, agreeing: Sequence[Fact], ranks: _Ranks) -> bool:
-    """Whether it holds by itself, or a table says the same: another document's, or for running text any.
-
-    Of a family only a fact table will do, and of the rest no second text: facts that were judged one by one were right
-    too rarely with less (counts in benchmarks/README.md).
-    """
-    if ranks.is_sure(fact):
-        return True
-    if fact.target in ranks.families:
-        return any(other.form is Form.STATED for other in agreeing)
-    return any(
-        other.form in (Form.STATED, Form.TABLE)
-        and (fact.form is not Form.TABLE or other.citation.sha256 != fact.citation.sha256)
-        for other in agreeing
-    )
-
-
-def _explained(vague: Fact, special: Fact, agreeing: Mapping[str, Sequence[Fact]]) -> bool:
-    """Whether one of the two says less of its condition and agrees with a third that says more: it means that one."""
-    for less, more in ((vague, special), (special, vague)):
-        if conditions(less) < conditions(more) and any(
-            conditions(less) < conditions(third) for third in agreeing[less.citation.id]
-        ):
-            return True
-    return False
-
-
-def conditions(fact: Fact) -> frozenset[str]:
-    """Of a fact, in the words of kb/facts/quantities.toml where it has them."""
-    known = quantities().by_name.get(fact.quantity)
-    own = set(map(canonical, fact.conditions))
-    if known and known.per and not any(phrase.startswith("per ") for phrase in own):
-        own.add(f"per {known.per}")
-    return frozenset(own)
-
-
-def canonical(phrase: str) -> str:
-    """A phrase of a condition as kb/facts/quantities.toml writes it."""
-    return _SPELT.get(phrase, phrase)
-
-
-_SPELT = {
-    "whole device": "per device",
-    "per XCD": "per die",
-    "per SM": "per compute unit",
-    "per thread": "per lane",
-    "float8_e4m3fn": "float8",
-    "float8_e4m3fnuz": "float8",
-    "float8_e5m2": "float8",
-}
-"""How sheets write what a document's words are reduced to."""
-
-
-def comparable(a: Fact, b: Fact) -> bool:
-    """Whether both speak of the same thing: under one condition, or one says less of it than the other."""
-    if a.quantity != b.quantity:
-        return False
-    mine, theirs = conditions(a), conditions(b)
-    if not (mine <= theirs or theirs <= mine):
-        return False
-    return not any(bool(_kind(mine, k)) != bool(_kind(theirs, k)) for k in ("dtype", "per"))
-
-
-def _kind(phrases: frozenset[str], kind: str) -> frozenset[str]:
-    if kind == "per":
-        return frozenset(p for p in phrases if p.startswith("per "))
-    return frozenset(p for p in phrases if p in quantities().spelt[kind])
 
 
 def same_value(a: Fact, b: Fact) -> bool:

@@ -18,6 +18,7 @@ class Quantity(Frozen):
     """A row of kb/facts/quantities.toml, which says what the fields mean."""
 
     name: str
+    group: str
     unit: str
     names: tuple[str, ...]
     loose: tuple[str, ...] = ()
@@ -97,6 +98,8 @@ class Quantities:
     """The content of kb/facts/quantities.toml."""
 
     by_name: Mapping[str, Quantity]
+    groups: tuple[str, ...]
+    """In the order in which they are shown; the last is of every quantity that is not listed."""
     names: Vocabulary
     conditions: Mapping[str, Vocabulary]
     """`dtype`, `density`, `engine`, `direction`, `per`."""
@@ -104,6 +107,9 @@ class Quantities:
     """How kb itself writes the conditions of each kind."""
     filler: frozenset[str]
     """Words of labels that mean nothing more special."""
+
+    def group_of(self, name: str) -> str:
+        return self.by_name[name].group if name in self.by_name else self.groups[-1]
 
     def find(self, spelling: str) -> tuple[Quantity, ...]:
         """The quantities that are called so, by their own name or a vendor's."""
@@ -120,6 +126,7 @@ def quantities() -> Quantities:
     by_name = {name: Quantity(name=name, **fields) for name, fields in table["quantity"].items()}
     return Quantities(
         by_name,
+        tuple(table["groups"]),
         Vocabulary({q.name: q.names for q in by_name.values()}, {q.name: q.loose for q in by_name.values()}),
         {kind: Vocabulary(words) for kind, words in table["condition"].items()},
         {kind: frozenset(words) for kind, words in table["condition"].items()},

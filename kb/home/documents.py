@@ -1,6 +1,5 @@
 """The documents of a home: what is stored, its outline, its removal, what was kept of each file."""
 
-import difflib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,12 +7,13 @@ from pathlib import Path
 from ingest.coverage import file_words, words
 from ingest.scan import file_digest, file_of
 from kb.catalog import Catalog, write_lock
-from kb.errors import CitationError, DocumentError
+from kb.errors import CitationError, DocumentError, did_you_mean, nearest
 from kb.model.documents import Coverage, Document, Outline, PlacedPassage, Section
+from kb.model.passages import CitedPlace
 from kb.targets import Targets
 
+CITED_LINES_AROUND = 3
 NAMES_SHOWN = 6
-SUGGESTIONS = 3
 
 
 class Documents:
@@ -120,6 +120,29 @@ class Documents:
             of=len(ids),
             before=tuple(passages[: at - first]),
             after=tuple(passages[at - first + 1 :]),
+        )
+
+    def cite(self, citation_id: str) -> CitedPlace:
+        """The place a citation names, as the document stood when it was read.
+
+        Raises:
+            CitationError: the id is unknown, or the stored text is not what was cited.
+        """
+        key, _, nth = citation_id.partition(".")
+        row = self._catalog.row(key)
+        if nth and row is None:
+            raise CitationError(f"{key} is no row of a table, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
+        stated = row or self._catalog.fact(key) or self._catalog.passage(key)
+        source, lines = self._catalog.source_lines(key, around=CITED_LINES_AROUND)
+        file = file_of(source)
+        digest = _digest(file)
+        return CitedPlace(
+            citation=stated.citation,
+            file=str(file),
+            lines=tuple(lines),
+            cell=row.cell(nth) if row and nth else "",
+            file_exists=digest is not None,
+            file_same=digest == stated.citation.sha256,
         )
 
     def removable(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
@@ -233,9 +256,8 @@ def _spellings(name: str) -> tuple[str, str]:
 def _unknown(name: str, documents: Sequence[Document]) -> DocumentError:
     parts = name.strip("/").count("/") + 1
     ends = {"/".join(d.path.split("/")[-parts:]): d.path for d in documents}
-    near = [ends[end] for end in difflib.get_close_matches(name, ends, n=SUGGESTIONS)]
-    hint = f"did you mean {', '.join(near)}? " if near else ""
-    return DocumentError(f"no document is called {name!r}", hint=f"{hint}`kb docs list` shows all")
+    hint = f"{did_you_mean(nearest(name, ends))}`kb docs list` shows all"
+    return DocumentError(f"no document is called {name!r}", hint=hint)
 
 
 def _subtrees(heading: str, sections: Sequence[Section]) -> list[int]:
@@ -254,11 +276,11 @@ def _subtrees(heading: str, sections: Sequence[Section]) -> list[int]:
 
 
 def _unknown_section(heading: str, sections: Sequence[Section], document: Document) -> DocumentError:
-    titles = {s.trail[-1].casefold(): s.trail[-1] for s in sections}
-    near = [titles[t] for t in difflib.get_close_matches(heading.casefold(), titles, n=SUGGESTIONS)]
-    hint = f"did you mean {', '.join(map(repr, near))}? " if near else ""
+    titles = {s.trail[-1].casefold(): repr(s.trail[-1]) for s in sections}
+    suggested = did_you_mean(nearest(heading.casefold(), titles))
     return DocumentError(
-        f"{document.path} has no section {heading!r}", hint=f"{hint}`kb docs show {document.path}` shows its headings"
+        f"{document.path} has no section {heading!r}",
+        hint=f"{suggested}`kb docs show {document.path}` shows its headings",
     )
 
 

@@ -2,23 +2,23 @@
 
 import json
 import os
-import re
-import shlex
 import shutil
 import sys
-import tempfile
-import tomllib
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, MutableMapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import InlineTable
+
 from kb.errors import SettingsError
+from kb.storage import write_whole
 
 Host = Literal["claude-code", "codex", "cursor"]
 NAME = "kb"
-_CODEX_TABLE = re.compile(rf"^\[mcp_servers\.{NAME}(\..*)?\].*\n((?![ \t]*[\[#]).*\n?)*", re.MULTILINE)
-"""The table of kb and those below it, up to the next table or comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class ConfigFile(ABC):
             SettingsError: the file cannot be read or written, or is not what it should be; it is as it was then.
         """
         try:
-            before = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+            before = self.path.read_bytes().decode() if self.path.exists() else ""
             after = self.with_entry(before, entry)
             if after != before:
-                _write(self.path.resolve(), after)  # not in place of a link
+                write_whole(self.path, after)
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"{self.path} cannot be changed: {error}", hint=self._by_hand()) from error
         return after != before
@@ -91,33 +91,23 @@ class JsonFile(ConfigFile):
 
 
 class CodexFile(ConfigFile):
-    """TOML, which the standard library reads and does not write: kb's table is changed as text, and then read back."""
-
     def with_entry(self, before: str, entry: ServerEntry) -> str:
-        config = self._parse(before)
-        servers = config.setdefault("mcp_servers", {})
-        if isinstance(servers, dict) and servers.get(NAME) == asdict(entry):
-            return before
-        kept = _CODEX_TABLE.sub("", before).rstrip()
-        after = f"{kept}\n\n{_table(entry)}".lstrip()
-        expected = {**config, "mcp_servers": {**servers, NAME: asdict(entry)}} if isinstance(servers, dict) else None
         try:
-            understood = tomllib.loads(after) == expected
-        except tomllib.TOMLDecodeError:
-            understood = False
-        if not understood:
-            words = ["codex", "mcp", "add", NAME, "--env", *(f"{k}={v}" for k, v in entry.env.items()), "--"]
-            raise SettingsError(
-                f"{self.path} is written in a way that kb does not change",
-                hint=f"`{shlex.join([*words, entry.command, *entry.args])}` does; nothing was written",
-            )
-        return after
-
-    def _parse(self, text: str) -> dict[str, Any]:
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise SettingsError(f"{self.path} is not valid TOML: {error}", hint=self._by_hand()) from error
+            config = tomlkit.parse(before)
+            servers = config.get("mcp_servers", {})
+            held = servers.get(NAME, {}) if isinstance(servers, MutableMapping) else None
+        except TOMLKitError as error:
+            raise SettingsError(f"{self.path} cannot be read as TOML: {error}", hint=self._by_hand()) from error
+        if not isinstance(held, MutableMapping):
+            raise SettingsError(f"{self.path} holds no tables of `mcp_servers`", hint=self._by_hand())
+        wanted = {**asdict(entry), "env": tomlkit.inline_table() | entry.env}
+        if NAME in servers:
+            _make_equal(held, wanted)
+        elif isinstance(servers, InlineTable):
+            servers[NAME] = wanted
+        else:  # at the end of the file: next to its siblings it would take the comment above the table after them
+            config.append("mcp_servers", tomlkit.table(is_super_table=True).append(NAME, wanted))
+        return tomlkit.dumps(config)
 
 
 def config_file(host: Host) -> ConfigFile:
@@ -129,27 +119,12 @@ def config_file(host: Host) -> ConfigFile:
     return CodexFile(Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml")
 
 
-def _table(entry: ServerEntry) -> str:
-    env = ", ".join(f"{name} = {_quoted(value)}" for name, value in entry.env.items())
-    args = ", ".join(map(_quoted, entry.args))
-    return f"[mcp_servers.{NAME}]\ncommand = {_quoted(entry.command)}\nargs = [{args}]\nenv = {{ {env} }}\n"
-
-
-def _quoted(text: str) -> str:
-    """As in JSON, but for DEL and without surrogate pairs."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all, with the permissions that the file had."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as staged:
-        staged.write(text)
-        staged.flush()
-        os.fsync(staged.fileno())
-    try:
-        Path(staged.name).chmod(path.stat().st_mode if path.exists() else 0o644)
-        Path(staged.name).replace(path)
-    except OSError:
-        Path(staged.name).unlink(missing_ok=True)
-        raise
+def _make_equal(table: MutableMapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Change what differs, one key at a time: the comments between them stay."""
+    for key in table.keys() - wanted.keys():
+        del table[key]
+    for key, value in wanted.items():
+        if isinstance(held := table.get(key), MutableMapping) and isinstance(value, Mapping):
+            _make_equal(held, value)
+        elif held != value:
+            table[key] = value

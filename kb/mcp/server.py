@@ -21,7 +21,7 @@ from kb.targets import Targets
 from kb.views import answers
 
 if TYPE_CHECKING:
-    from kb.home.knowledge import Knowledge
+    from kb.home.knowledge_base import KnowledgeBase
 
 MAX_TOKENS = 8000
 MIN_TOKENS = 500
@@ -97,12 +97,12 @@ class Home:
     SQLite's connections stay in one thread, so all is done in one; meanwhile the host still hears from the server.
     """
 
-    def __init__(self, open_kb: "Callable[[], Knowledge]") -> None:
+    def __init__(self, open_kb: "Callable[[], KnowledgeBase]") -> None:
         self._open = open_kb
-        self._kb: Knowledge | None = None
+        self._kb: KnowledgeBase | None = None
         self._thread = ThreadPoolExecutor(max_workers=1)
 
-    async def ask(self, question: "Callable[[Knowledge], answers.Answer]") -> CallToolResult:
+    async def ask(self, question: "Callable[[KnowledgeBase], answers.Answer]") -> CallToolResult:
         """The answer as structured content and, word for word, as text.
 
         Raises:
@@ -116,7 +116,7 @@ class Home:
         text = TextContent(type="text", text=answer.model_dump_json())
         return CallToolResult(content=[text], structured_content=answer.model_dump(mode="json"))
 
-    def _answer(self, question: "Callable[[Knowledge], answers.Answer]") -> answers.Answer:
+    def _answer(self, question: "Callable[[KnowledgeBase], answers.Answer]") -> answers.Answer:
         if self._kb is None:
             self._kb = self._open()
         self._kb.targets = Targets.load(self._kb.settings.home)  # an ingest may have added some since
@@ -200,7 +200,7 @@ def server(home: Home) -> MCPServer[Any]:
     return served
 
 
-def serve(open_kb: "Callable[[], Knowledge]") -> None:
+def serve(open_kb: "Callable[[], KnowledgeBase]") -> None:
     """Speak the protocol on standard input and output until the host closes them."""
     home = Home(open_kb)
     try:

@@ -20,11 +20,12 @@ from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError
 
 from kb.catalog import storage_errors
-from kb.errors import RunError
+from kb.errors import CandidateError, RunError
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
-from kb.model.kernels import LanguageName, Task
+from kb.model.kernels import Candidate, LanguageName, Task
 from kb.model.protocols import Attempt, Proposal
+from kb.storage import sync_folders, write_synced, write_whole
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
 NAME_CHARACTERS = 100
@@ -173,6 +174,29 @@ class Run:
         finally:
             lock.release()
 
+    def must_be_open(self) -> None:
+        """Raises RunError if the run is over."""
+        if self.ended:
+            raise RunError(f"run {self.id} is over: {self.ended}", hint="start another run")
+
+    def must_be_by_hand(self) -> None:
+        """Raises RunError if the run is over or not driven by hand."""
+        self.must_be_open()
+        if self.plan.synthesizer is not SynthesizerKind.EXTERNAL:
+            raise RunError(
+                f"run {self.id} is driven by {self.plan.synthesizer}, not by hand",
+                hint="`kb runs resume` continues it",
+            )
+
+    def must_take(self, candidate: Candidate) -> None:
+        """Raises RunError as `must_be_by_hand` does, and CandidateError if its language is not the run's."""
+        self.must_be_by_hand()
+        if candidate.language != self.plan.language:
+            raise CandidateError(
+                f"this candidate is in {candidate.language}, the run is in {self.plan.language}",
+                hint=f"submit a {self.plan.language} kernel, or start a run with --language {candidate.language}",
+            )
+
     def append(self, entry: JournalEntry) -> None:
         """Append an entry to the journal and sync it to disk."""
         with storage_errors(self.folder), (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
@@ -186,8 +210,7 @@ class Run:
         """Write a prompt or a candidate beside the journal for people to read; kb never reads it."""
         path = self.folder / name
         with storage_errors(self.folder):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            write_whole(path, text)
         return path
 
 
@@ -239,9 +262,11 @@ class Runs:
             self._folder.mkdir(parents=True, exist_ok=True)
             staged = Path(tempfile.mkdtemp(prefix=".new-", dir=self._folder))
             try:
-                (staged / HEADER).write_text(plan.model_dump_json(indent=1), encoding="utf-8")
-                (staged / JOURNAL).touch()
+                write_synced(staged / HEADER, plan.model_dump_json(indent=1).encode())
+                write_synced(staged / JOURNAL, b"")
+                sync_folders(staged)
                 staged.rename(self._folder / name)
+                sync_folders(self._folder)
             except OSError:
                 shutil.rmtree(staged, ignore_errors=True)
                 raise

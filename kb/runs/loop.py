@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kb.errors import CandidateError, RunError
+from kb.errors import RunError
 from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
 from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.model.skill import Skill, SkillStanding
-from kb.runs.journal import JournalEntry, Run, SynthesizerKind
+from kb.runs.journal import JournalEntry, Run
 from kb.skillbook.library import Skillbook, skill_of_win
 from synth.prompts.diagnosis import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
@@ -34,10 +34,6 @@ Brief = Callable[[Sequence[str]], tuple[list[Fact], list[Passage]]]
 
 def say_nothing(step: int, attempt: Attempt) -> None:
     """The `Tell` that does nothing."""
-
-
-def tell_nobody(run: Run) -> Tell:
-    return say_nothing
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class Loop:
         """
         deadline = time.monotonic() + minutes * 60 if minutes is not None else None
         with self.run.held():
-            self._must_be_open()
+            self.run.must_be_open()
             try:
                 reason = self._search(synthesizer, judge, deadline)
             finally:
@@ -92,7 +88,7 @@ class Loop:
             SynthesisError: the prompt does not fit its budget.
         """
         with self.run.held():
-            self._must_be_answered_by_hand()
+            self._must_want_an_answer()
             prompt = build_prompt(self.request(interface))
             self.run.write(f"prompts/{self.run.step:03d}.md", prompt.text)
         return prompt
@@ -107,14 +103,9 @@ class Loop:
             CandidateError: it is in another language than the run.
             JudgeError: the judge is at fault.
         """
-        plan = self.run.plan
-        if candidate.language != plan.language:
-            raise CandidateError(
-                f"this candidate is in {candidate.language}, the run is in {plan.language}",
-                hint=f"submit a {plan.language} kernel, or start a run with --language {candidate.language}",
-            )
+        self.run.must_take(candidate)
         with self.run.held():
-            self._must_be_answered_by_hand()
+            self._must_want_an_answer()
             self._write_back(judge.interface)
             for step, attempt in enumerate(self.run.attempts, start=1):
                 if attempt.candidate.digest == candidate.digest:
@@ -124,7 +115,7 @@ class Loop:
                     )
             evidence = self._judge(Proposal(candidate=candidate, note=note), judge)
             self._write_back(judge.interface)
-            if self.run.step > plan.evaluations:
+            if self.run.step > self.run.plan.evaluations:
                 self._end(SPENT)
         return evidence
 
@@ -148,20 +139,11 @@ class Loop:
             seed=plan.seed,
         )
 
-    def _must_be_open(self) -> None:
-        if self.run.ended:
-            raise RunError(f"run {self.run.id} is over: {self.run.ended}", hint="start another run")
-
-    def _must_be_answered_by_hand(self) -> None:
-        self._must_be_open()
-        if self.run.plan.synthesizer is not SynthesizerKind.EXTERNAL:
-            raise RunError(
-                f"run {self.run.id} is driven by {self.run.plan.synthesizer}, not by hand",
-                hint="`kb runs resume` continues it",
-            )
+    def _must_want_an_answer(self) -> None:
+        self.run.must_be_by_hand()
         if self.run.step > self.run.plan.evaluations:
             self._end(SPENT)
-            self._must_be_open()
+            self.run.must_be_open()
 
     def _judge(self, proposal: Proposal, judge: Judge) -> Evidence:
         """Judge a proposal and record the verdict; an identical earlier candidate's verdict is reused."""

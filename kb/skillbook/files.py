@@ -15,6 +15,7 @@ from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, LanguageName
 from kb.model.skill import Skill
+from kb.storage import slug
 
 MAX_FILE_BYTES = 2**22
 
@@ -154,11 +155,6 @@ def skill_files(skill: Skill) -> dict[str, bytes]:
         name = f"{slug(f'{record.created[:10]}-{record.target}')}-{record.id[:12]}"
         texts[f"evidence/{name}.json"] = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
     return {path: text.encode(errors="replace") for path, text in texts.items()}
-
-
-def slug(text: str) -> str:
-    """`text` as part of the name of a skill or file."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def one_line(text: str, limit: int) -> str:

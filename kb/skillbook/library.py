@@ -1,10 +1,7 @@
 """The library of skills that ship with kb or belong to a home: search, publication, and the skill for a win."""
 
-import difflib
-import os
 import shutil
 import sqlite3
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -13,12 +10,13 @@ from pathlib import Path
 
 from kb.catalog import storage_errors, write_lock
 from kb.catalog.words import identifier_words, match_expression, query_words
-from kb.errors import SkillError
+from kb.errors import SkillError, did_you_mean, nearest
 from kb.model.evidence import Evidence, Timing
 from kb.model.kernels import Candidate, Interface, Task, digest_of
 from kb.model.protocols import Attempt
 from kb.model.skill import Skill, SkillStanding
-from kb.skillbook.files import load_skill, one_line, parse_skill, skill_files, slug
+from kb.skillbook.files import load_skill, one_line, parse_skill, skill_files
+from kb.storage import slug, sync_folders, write_synced
 
 SHIPPED = Path(__file__).parents[1] / "skills"
 ANY = "any"
@@ -67,9 +65,10 @@ class Skillbook:
         for folder, error in self.problems():
             if folder.name == name:
                 raise error
-        near = difflib.get_close_matches(name, known, n=3)
-        hint = f"did you mean {', '.join(near)}? " if near else ""
-        raise SkillError(f"unknown skill {name!r}", hint=f"{hint}`kb skills list` shows all skills")
+        raise SkillError(
+            f"unknown skill {name!r}",
+            hint=f"{did_you_mean(nearest(name, list(known)))}`kb skills list` shows all skills",
+        )
 
     def search(self, query: str, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The skills that pass the filters of `skills` and share a word with `query`, best first.
@@ -118,20 +117,17 @@ class Skillbook:
             staged = Path(stage) / folder.name
             for path, content in files.items():
                 (staged / path).parent.mkdir(parents=True, exist_ok=True)
-                with (staged / path).open("wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
+                write_synced(staged / path, content)
             if folder.exists():
                 (folder / "evidence").mkdir(exist_ok=True)
                 for path in files:
                     if path.startswith("evidence/") and not (folder / path).exists():
                         (staged / path).rename(folder / path)
-                _sync(folder / "evidence", folder)
+                sync_folders(folder / "evidence", folder)
             else:
-                _sync(*{(staged / path).parent for path in files})
+                sync_folders(*{(staged / path).parent for path in files})
                 staged.rename(folder)
-        _sync(self.folder, self.home)
+        sync_folders(self.folder, self.home)
 
     def _read(self) -> Iterator[tuple[Path, Skill | SkillError]]:
         for root in (self.shipped, self.folder):
@@ -143,16 +139,6 @@ class Skillbook:
                         yield folder, load_skill(folder)
                     except SkillError as error:
                         yield folder, error
-
-
-def _sync(*folders: Path) -> None:
-    """Make the names in `folders` survive a power failure; Windows cannot do that."""
-    for folder in folders if sys.platform != "win32" else ():
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _scores(skills: Sequence[Skill], query: str) -> dict[int, float]:

@@ -9,7 +9,7 @@ from kb.model.passages import Hit, Status
 from kb.model.records import Trust
 
 if TYPE_CHECKING:  # a caller has it open; loading it takes longer than all else here
-    from kb.home.knowledge import Knowledge
+    from kb.home.knowledge_base import KnowledgeBase
     from kb.model.fact import Fact
     from kb.model.passages import CitedPlace
 
@@ -110,7 +110,7 @@ class KnownTargets(Answer):
 
 
 def search(
-    kb: "Knowledge",
+    kb: "KnowledgeBase",
     phrasings: Sequence[str],
     *,
     target: str | None,
@@ -118,7 +118,7 @@ def search(
     seen: Collection[str],
     max_tokens: int,
 ) -> FoundPassages:
-    """The best passages that are not in `seen`. Raises what `Knowledge.search` raises."""
+    """The best passages that are not in `seen`. Raises what `KnowledgeBase.search` raises."""
     result = kb.search(phrasings, target=target, limit=limit + len(seen))
     hits = [hit for hit in result.hits if hit.passage.citation.id not in seen][:limit]
     notes = result.notes
@@ -145,7 +145,7 @@ def search(
     return _fitting(lambda cut: first(1, cut=cut), len(passages[0].text), max_tokens)
 
 
-def read(kb: "Knowledge", citation_id: str, *, around: int, offset: int, max_tokens: int) -> CitedText:
+def read(kb: "KnowledgeBase", citation_id: str, *, around: int, offset: int, max_tokens: int) -> CitedText:
     """The cited lines from character `offset` on, with `around` more on both sides. Raises what `cite` raises."""
     key = citation_id.partition(".")[0]
     with kb.catalog.snapshot():
@@ -178,8 +178,8 @@ def read(kb: "Knowledge", citation_id: str, *, around: int, offset: int, max_tok
     return _fitting(part, max(0, len(text) - offset), max_tokens)
 
 
-def facts(kb: "Knowledge", target: str, quantity: str | None, *, max_tokens: int) -> StatedFacts:
-    """What is stated of a target. Raises what `Knowledge.facts` raises."""
+def facts(kb: "KnowledgeBase", target: str, quantity: str | None, *, max_tokens: int) -> StatedFacts:
+    """What is stated of a target. Raises what `KnowledgeBase.facts` raises."""
     known = kb.facts(target, quantity)
     stated = [_fact(fact) for fact in known]
     notes = (NOT_THE_VENDOR,) if any(fact.trust is Trust.COMMUNITY for fact in stated) else ()
@@ -194,7 +194,7 @@ def facts(kb: "Knowledge", target: str, quantity: str | None, *, max_tokens: int
     return _fitting(first, len(stated), max_tokens)
 
 
-def targets(kb: "Knowledge", *, max_tokens: int) -> KnownTargets:
+def targets(kb: "KnowledgeBase", *, max_tokens: int) -> KnownTargets:
     """All targets, those with documents of their own first."""
     counts = kb.catalog.count_by_target()
     known = [
@@ -236,7 +236,7 @@ def _fact(fact: "Fact") -> StatedFact:
     return StatedFact(id=fact.citation.id, **fact.model_dump(include=shown))
 
 
-def _stated(kb: "Knowledge", key: str, place: "CitedPlace") -> str:
+def _stated(kb: "KnowledgeBase", key: str, place: "CitedPlace") -> str:
     if place.cell:
         return place.cell
     if row := kb.catalog.row(key):

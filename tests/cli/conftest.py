@@ -4,15 +4,19 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eval.judge.driver import LocalJudge
 from kb.catalog import Catalog
 from kb.cli import main
+from kb.model.fact import Fact
+from kb.model.kernels import Task
+from kb.model.target import Isa
 
 CONFINED = Path(__file__).with_name("confined.py")
 
@@ -90,6 +94,31 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Outcome(int(ended.value.code or 0), *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge judges in this process, which has torch, for tests of what is asked of it and told of its verdicts."""
+    from eval.judge.task_judge import TaskJudge
+
+    def start(self: LocalJudge, task: Task, *, target: str, isa: Isa, facts: Sequence[Fact], cache: Path) -> None:
+        self.here = TaskJudge(task, target, isa, [*facts], call_s=60.0)
+        self.interface = self.here.interface
+
+    monkeypatch.setattr(LocalJudge, "__init__", start)
+    monkeypatch.setattr(LocalJudge, "verify", lambda self, candidate: self.here.verify(candidate))
+    monkeypatch.setattr(LocalJudge, "close", lambda self: None)
+
+
+@pytest.fixture
+def on_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`kb` as on a terminal of 80 columns."""
+
+    def show(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        return run(*arguments)
+
+    return show
 
 
 @pytest.fixture

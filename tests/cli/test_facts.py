@@ -1,5 +1,6 @@
 """`kb facts`: what holds of a target on a screen and as JSON, what does not, and what a person decides about it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -58,20 +59,45 @@ def test_show_may_be_left_out(run: Run, facts: Path, arguments: list[str]) -> No
     assert (short.status, short.err) == (0, "")
 
 
-def test_the_text_names_each_value_its_unit_its_class_its_id_and_where_it_is_stated(run: Run, facts: Path) -> None:
+def test_the_text_names_each_value_with_its_unit_its_condition_its_id_and_where_it_is_stated(
+    run: Run, facts: Path
+) -> None:
     outcome = run("facts", "mi210", "lds_size")
 
     [row] = [line for line in outcome.out.splitlines() if line.startswith("lds_size")]
-    assert row.split() == ["lds_size", "65", "KiB", "per", "compute", "unit", "vendor", id_of(run, "lds_size", "65")]
+    assert row.split() == ["lds_size", "65", "KiB", "per", "compute", "unit", id_of(run, "lds_size", "65")]
     assert "stated in manuals/mi210/sheet.md" in outcome.out
 
 
 def test_an_inherited_value_is_marked(run: Run, facts: Path) -> None:
     shown = run("facts", "mi210", "wavefront_size").out
 
-    assert "inherited from" in shown
-    assert "cdna2" in shown
+    assert "[cdna2]" in next(line for line in shown.splitlines() if line.startswith("wavefront_size"))
+    assert "[cdna2]: inherited from cdna2" in shown
     assert "inherited from" not in run("facts", "cdna2").out
+
+
+def test_a_class_is_shown_only_where_it_is_not_the_vendors(run: Run, facts: Path) -> None:
+    note = facts / "mi210" / "blog.md"
+    note.write_text(f"# Blog\n\n{FACT_HEADER}| power_max | 301 | W |  | blog |\n", encoding="utf-8")
+    run("ingest", note, "--target", "mi210", "--trust", "community")
+
+    rows = run("facts", "mi210").out.splitlines()
+
+    assert [line for line in rows if "vendor" in line] == []
+    assert [line.split()[:4] for line in rows if "[community]" in line] == [["power_max", "301", "W", "[community]"]]
+
+
+def test_facts_stand_in_groups_and_a_count_has_no_unit(run: Run, facts: Path) -> None:
+    run("facts", "accept", id_of(run, "lds_banks", "34"))
+
+    lines = run("facts", "mi210").out.splitlines()
+
+    # A blank line stands before each heading.
+    assert [lines[i + 1] for i, line in enumerate(lines) if not line][:-1] == ["execution", "memory", "rates"]
+    assert next(line for line in lines if line.startswith("lds_banks")).split()[:2] == ["lds_banks", "34"]
+    assert not re.search(r"^lds_banks +34 1 ", "\n".join(lines), re.MULTILINE)
+    assert "memory" not in run("facts", "mi210", "lds_size").out.splitlines()
 
 
 def test_json_holds_each_fact_with_its_citation_its_quote_and_its_class(run: Run, facts: Path) -> None:

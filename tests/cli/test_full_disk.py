@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from kb.errors import StoreError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import FileReport
 from kb.settings import Settings
+from kb.storage import STAGED
 from tests.cli.conftest import Run, documents, forget_sheets
 from tests.conftest import HashEmbedder
 
@@ -88,7 +89,7 @@ def test_a_disk_without_a_byte_left_is_called_full(run: Run, on_small_disk: Path
     assert [m for m in refusals if "no space left" not in m] == []
     filler.unlink()
     assert documents(on_small_disk) == before
-    assert sorted(p.name for p in on_small_disk.iterdir() if p.name.startswith("tmp")) == []
+    assert sorted(p.name for p in on_small_disk.iterdir() if p.name.startswith(STAGED)) == []
 
 
 def test_a_search_goes_without_the_sheets_for_which_there_is_no_space(run: Run, on_small_disk: Path) -> None:

@@ -71,6 +71,11 @@ def task(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.fixture
+def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval.judge.driver.subprocess.Popen", lambda *given, **named: pytest.fail("a judge started"))
+
+
 def written(folder: Path, name: str, text: str) -> Path:
     (folder / name).write_text(text)
     return folder / name
@@ -100,6 +105,7 @@ def test_a_candidate_of_no_language_is_refused(run: Run, task: Path) -> None:
     assert ".cpp" in hint
 
 
+@pytest.mark.usefixtures("judge_here")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -107,12 +113,16 @@ def test_a_candidate_of_no_language_is_refused(run: Run, task: Path) -> None:
         (("--synthesizer", "oracle"), "unknown synthesizer 'oracle'"),
         (("--target", "mi9000"), "unknown target 'mi9000'"),
         (("--synthesizer", "anthropic"), "no model is named"),
+        (("--language", "cpp"), "kernels for mi300x are not written in cpp"),
+        (("--synthesizer", "external"), "this run is answered by hand"),
     ],
 )
+@pytest.mark.usefixtures("no_judge")
 def test_an_unknown_choice_is_refused(run: Run, task: Path, options: tuple[str, ...], message: str) -> None:
     assert message in run("optimize", task, "--target", "mi300x", *options).refusal[0]
 
 
+@pytest.mark.usefixtures("no_judge")
 def test_nobody_is_asked_about_a_target_that_no_document_speaks_of(run: Run, task: Path, home: Path) -> None:
     message, hint = run("prompt", task, "--target", "a100").refusal
     assert "no document speaks of a100" in message
@@ -138,6 +148,7 @@ def test_a_run_that_is_not_there_is_refused(run: Run, task: Path) -> None:
 
 
 @needs_linux
+@pytest.mark.usefixtures("judge_here")
 @needs_compiler
 def test_a_candidate_with_a_syntax_error_is_refused_with_the_compilers_words(run: Run, task: Path) -> None:
     done = run(
@@ -150,6 +161,7 @@ def test_a_candidate_with_a_syntax_error_is_refused_with_the_compilers_words(run
 
 @needs_linux
 @needs_compiler
+@pytest.mark.alone
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"])
 def test_a_right_candidate_is_timed_and_the_status_says_so(
     run: Run, task: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool
@@ -165,6 +177,7 @@ def test_a_right_candidate_is_timed_and_the_status_says_so(
 
 
 @needs_linux
+@pytest.mark.usefixtures("judge_here")
 def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_told(run: Run, task: Path, home: Path) -> None:
     done = run("verify", task, written(task.parent, "kernel.py", SCREENED), "--target", "mi300x")
     assert done.status == 0, done
@@ -177,6 +190,7 @@ def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_told(run: Run, ta
 
 
 @needs_linux
+@pytest.mark.usefixtures("judge_here")
 def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home: Path) -> None:
     asked = run("prompt", task, "--target", "mi300x", "--evaluations", "2")
     assert asked.status == 0, asked
@@ -200,6 +214,7 @@ def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home:
 
 
 @needs_linux
+@pytest.mark.usefixtures("judge_here")
 def test_a_refused_key_ends_the_run_in_one_line_and_it_can_go_on(
     run: Run, task: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

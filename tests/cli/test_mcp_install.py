@@ -19,7 +19,7 @@ BROKEN = {"claude-code": "{ // comment\n}", "cursor": '{"mcpServers": [', "codex
 UNLIKE = {
     "claude-code": '{"mcpServers": ["kb"]}',
     "cursor": '["kb"]',
-    "codex": 'mcp_servers = { other = { command = "other" } }\n',
+    "codex": "mcp_servers = 3\n",
 }
 
 
@@ -89,25 +89,63 @@ def test_the_entry_of_another_home_is_replaced(
     assert "other" in servers(project / name)
 
 
-def test_what_codex_itself_wrote_is_replaced_with_its_subtables_and_comments_stay(run: Run, project: Path) -> None:
-    own = '[mcp_servers.kb]\ncommand = "old"\n\n[mcp_servers.kb.env]\nKB_HOME = "/old"\n\n'
-    file = given(project / HOSTS["codex"], own + OTHERS["codex"].removeprefix('model = "some"  # why\n\n'))
+OF_A_USER = """\
+model = "some"  # why
+
+# seldom used
+[mcp_servers.other]
+command   =  'other'
+
+[mcp_servers.other.env]
+A = "b"
+
+# the last
+[tui]
+theme = "x"
+"""
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "",
+        '[mcp_servers.kb]\ncommand = "old"\n\n[mcp_servers.kb.env]\nKB_HOME = "/old"\n\n',
+        '[mcp_servers.kb]\ncommand = "old"\nargs = ["old"]\nenv = {}\n# slow\nstartup_timeout_sec = 2\n',
+        'mcp_servers.kb.command = "old"  # dotted\n',
+    ],
+    ids=["none", "as Codex writes it", "with a setting", "dotted"],
+)
+@pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_codex_keeps_the_comments_and_the_form_of_all_else(run: Run, project: Path, own: str, ends: str) -> None:
+    file = given(project / HOSTS["codex"], "")
+    model, _, tables = OF_A_USER.partition("\n\n")
+    file.write_bytes(f"{model}\n{own}\n{tables}".replace("\n", ends).encode())
+    before = servers(file)
 
     assert run("mcp", "install", "codex").status == 0
 
-    text = file.read_text(encoding="utf-8")
+    text = file.read_bytes().decode()
+    assert model + ends in text
+    assert tables.replace("\n", ends) in text
+    assert [line for line in own.splitlines() if line.startswith("#") and line not in text] == []
     assert "old" not in text
-    assert text.startswith('[mcp_servers.other]\ncommand = "other"\n\n# the last\n[tui]\ntheme = "x"\n')
+    after = servers(file)
+    assert sorted(after.pop("kb")) == ["args", "command", "env"]
+    assert after == {name: entry for name, entry in before.items() if name != "kb"}
 
 
-def test_a_setting_of_the_old_entry_never_ends_up_in_another_table(run: Run, project: Path) -> None:
-    text = 'model = "some"\n\n[mcp_servers.kb]\ncommand = "old"\n# slow\nstartup_timeout_sec = 20\n'
+@pytest.mark.parametrize(
+    "text", ['mcp_servers = { other = { command = "other" } }  # why\n', 'mcp_servers = { kb = { command = "old" } }\n']
+)
+def test_codex_servers_on_one_line_stay_on_one_line(run: Run, project: Path, text: str) -> None:
     file = given(project / HOSTS["codex"], text)
+    before = servers(file)
 
-    _, hint = run("mcp", "install", "codex").refusal
+    assert run("mcp", "install", "codex").status == 0
 
-    assert "codex mcp add kb --env KB_HOME=" in hint
-    assert file.read_text(encoding="utf-8") == text
+    assert file.read_text(encoding="utf-8").count("\n") == 1
+    assert servers(file)["kb"]["args"] == ["mcp"]
+    assert {**servers(file), "kb": before.get("kb")} == {"kb": None, **before}
 
 
 @pytest.mark.parametrize(("host", "name"), HOSTS.items())

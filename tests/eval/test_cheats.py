@@ -140,7 +140,11 @@ def parameters(cheats: Sequence[Cheat]) -> list[object]:
 
 
 def _marks(cheat: Cheat) -> list[pytest.MarkDecorator]:
-    return [needs_sandbox] * (cheat.guard is Guard.SANDBOX) + [needs_compiler] * cheat.file.endswith(".cpp")
+    return [
+        *[needs_sandbox] * (cheat.guard is Guard.SANDBOX),
+        *[needs_compiler] * cheat.file.endswith(".cpp"),
+        *[pytest.mark.alone] * cheat.timed,
+    ]
 
 
 @pytest.mark.parametrize("cheat", parameters(CHEATS))
@@ -163,13 +167,17 @@ def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Cheat, monkeypatch: py
     assert verdict.outcome is Outcome.PASSED, verdict
 
 
-@pytest.mark.parametrize("file", [pytest.param(f, marks=[needs_compiler] * f.endswith(".cpp")) for f in HONEST])
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(f, marks=[needs_compiler] * f.endswith(".cpp") + [pytest.mark.alone] * (f in TIMED)) for f in HONEST],
+)
 def test_an_honest_kernel_passes(file: str) -> None:
     verdict = judge(CORRECT / file, HONEST[file], timed=file in TIMED)
 
     assert verdict.outcome is Outcome.PASSED, verdict
 
 
+@pytest.mark.alone
 @needs_compiler
 def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_time() -> None:
     timing = judge(WRONG / "slow_to_answer.cpp", "scale", timed=True).timing
@@ -192,6 +200,7 @@ def test_working_ahead_of_a_question_gains_nothing(monkeypatch: pytest.MonkeyPat
     assert free_us < 0.5 * paused_us
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("guards", "busy"), [(ALL_GUARDS, False), (ALL_GUARDS - {Guard.PAUSE}, True)])
 @needs_compiler
 @needs_sandbox
@@ -208,6 +217,7 @@ def test_a_worker_uses_no_processor_time_between_questions(guards: frozenset[Gua
     assert all((used > 0.05) == busy for used in used_s.values()), used_s
 
 
+@pytest.mark.alone
 @needs_compiler
 def test_a_worker_that_cannot_be_stopped_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "STOP_S", 1.0)

@@ -21,7 +21,7 @@ from kb.model.kernels import Candidate, Task
 from kb.model.target import Isa
 from tests.eval.judging import WRONG, candidate, is_alive, needs_compiler, needs_linux, task
 
-pytestmark = needs_linux
+pytestmark = [needs_linux, pytest.mark.alone]
 
 HERE_ISA = Isa("cpu", os.uname().machine)
 TRITON = Candidate(language="triton", source="import triton")

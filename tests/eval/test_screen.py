@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,19 @@ from hypothesis import strategies as st
 
 from eval.fault import Fault
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
-from eval.screen.screen import MAX_ASSEMBLY_BYTES, VENDORS, fact_value, screen_kernel
+from eval.screen.screen import MAX_ASSEMBLY_BYTES, VENDORS, screen_kernel
 from ingest.facts import facts as facts_in
 from ingest.readers import read
 from ingest.scan import SHEETS
+from kb.facts.select import one_value
 from kb.model.evidence import Finding, KernelScreen
 from kb.model.fact import Fact
 from kb.model.passages import Citation
-from kb.model.records import Form, Trust
+from kb.model.target import Isa
 
 SYNTHETIC = Path(__file__).parent / "screen"
-TARGETS = {"hip gfx942 64": "mi300x", "hip gfx950 64": "mi355x", "cuda 90 32": "h200"}
-AMD, NVIDIA = "hip gfx942 64", "cuda 90 32"
+AMD, CDNA4, NVIDIA, BLACKWELL = map(Isa.parse, ("hip gfx942 64", "hip gfx950 64", "cuda 90 32", "cuda 100 32"))
+TARGETS = {AMD: "mi300x", CDNA4: "mi355x", NVIDIA: "h200"}
 RECORD = {
     "kernel": "tiny",
     "num_warps": 4,
@@ -36,7 +38,7 @@ RECORD = {
     "launches": 1,
     "assembly": "tiny.amdgcn",
 }
-Screen = Callable[[str, str], tuple[KernelScreen, str]]
+Screen = Callable[[Isa, str], tuple[KernelScreen, str]]
 
 
 def fact(quantity: str, value: str, unit: str, condition: str) -> Fact:
@@ -48,7 +50,7 @@ def fact(quantity: str, value: str, unit: str, condition: str) -> Fact:
 
 
 @cache
-def facts_of(isa: str) -> list[Fact]:
+def facts_of(isa: Isa) -> list[Fact]:
     """Those of the sheet that ships for the chip; none where none ships. A citation's id is quantity and condition."""
     if isa not in TARGETS:
         return []
@@ -68,12 +70,12 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
     from eval.languages.cross_compile import compile_kernels
     from tests.eval.screen.kernels import CALLS
 
-    known: dict[tuple[str, str], tuple[KernelScreen, str]] = {}
+    known: dict[tuple[Isa, str], tuple[KernelScreen, str]] = {}
 
-    def screen(isa: str, name: str) -> tuple[KernelScreen, str]:
+    def screen(isa: Isa, name: str) -> tuple[KernelScreen, str]:
         if (isa, name) not in known:
             folder = tmp_path_factory.mktemp("compiled")
-            [record] = compile_kernels(isa, CALLS[name], folder)
+            [record] = compile_kernels(asdict(isa), CALLS[name], folder)
             known[isa, name] = (
                 screen_kernel(record, folder, isa, facts_of(isa)),
                 (folder / record["assembly"]).read_text(),
@@ -86,9 +88,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
         yield screen
 
 
-@pytest.mark.parametrize("isa", TARGETS)
+@pytest.mark.parametrize("isa", TARGETS, ids=str)
 @pytest.mark.parametrize("name", ["add", "softmax"])
-def test_a_plain_kernel_passes_every_check(compiled: Screen, isa: str, name: str) -> None:
+def test_a_plain_kernel_passes_every_check(compiled: Screen, isa: Isa, name: str) -> None:
     screen, _ = compiled(isa, name)
 
     assert {f.state for f in screen.findings} == {"ok"}
@@ -101,13 +103,14 @@ def test_a_plain_kernel_passes_every_check(compiled: Screen, isa: str, name: str
 @pytest.mark.parametrize(
     ("isa", "instruction"),
     [
-        ("hip gfx942 64", "v_mfma_f32_32x32x8_f16"),
-        ("hip gfx950 64", "v_mfma_f32_32x32x16_f16"),
-        ("cuda 90 32", "HGMMA.64x128x16.F32"),
-        ("cuda 100 32", "UTCHMMA"),
+        (AMD, "v_mfma_f32_32x32x8_f16"),
+        (CDNA4, "v_mfma_f32_32x32x16_f16"),
+        (NVIDIA, "HGMMA.64x128x16.F32"),
+        (BLACKWELL, "UTCHMMA"),
     ],
+    ids=str,
 )
-def test_a_matmul_runs_on_the_matrix_units(compiled: Screen, isa: str, instruction: str) -> None:
+def test_a_matmul_runs_on_the_matrix_units(compiled: Screen, isa: Isa, instruction: str) -> None:
     screen, _ = compiled(isa, "matmul")
 
     assert list(screen.matrix_instructions) == [instruction]
@@ -119,8 +122,8 @@ def test_a_matmul_runs_on_the_matrix_units(compiled: Screen, isa: str, instructi
 
 
 def test_a_kernel_over_the_scratchpad_is_over_by_the_cited_fact_of_its_own_chip(compiled: Screen) -> None:
-    over, _ = compiled("hip gfx942 64", "deep matmul")
-    fits, _ = compiled("hip gfx950 64", "deep matmul")
+    over, _ = compiled(AMD, "deep matmul")
+    fits, _ = compiled(CDNA4, "deep matmul")
 
     assert over.scratchpad_bytes == 98304
     assert finding(over, "scratchpad") == Finding(
@@ -132,8 +135,8 @@ def test_a_kernel_over_the_scratchpad_is_over_by_the_cited_fact_of_its_own_chip(
     assert finding(fits, "scratchpad").state == "ok"
 
 
-@pytest.mark.parametrize("isa", [AMD, NVIDIA])
-def test_spills_warn(compiled: Screen, isa: str) -> None:
+@pytest.mark.parametrize("isa", [AMD, NVIDIA], ids=str)
+def test_spills_warn(compiled: Screen, isa: Isa) -> None:
     screen, _ = compiled(isa, "wide matmul")
 
     assert screen.spills > 0
@@ -141,8 +144,8 @@ def test_spills_warn(compiled: Screen, isa: str) -> None:
     assert any(name.startswith(("scratch_", "STL")) for name in screen.memory_instructions)
 
 
-@pytest.mark.parametrize("isa", TARGETS)
-def test_loads_that_are_all_narrow_warn(compiled: Screen, isa: str) -> None:
+@pytest.mark.parametrize("isa", TARGETS, ids=str)
+def test_loads_that_are_all_narrow_warn(compiled: Screen, isa: Isa) -> None:
     found = finding(compiled(isa, "narrow add")[0], "global loads")
 
     assert (found.state, found.message) == ("warn", "widest global load 2 B of 16 B per lane")
@@ -150,7 +153,7 @@ def test_loads_that_are_all_narrow_warn(compiled: Screen, isa: str) -> None:
 
 
 def test_of_a_chip_without_documents_nothing_is_known_but_what_was_compiled(compiled: Screen) -> None:
-    screen, _ = compiled("cuda 100 32", "matmul")
+    screen, _ = compiled(BLACKWELL, "matmul")
 
     assert screen.registers > 0
     assert screen.occupancy is None
@@ -159,9 +162,9 @@ def test_of_a_chip_without_documents_nothing_is_known_but_what_was_compiled(comp
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("isa", ["hip gfx942 64", "hip gfx950 64"])
+@pytest.mark.parametrize("isa", [AMD, CDNA4], ids=str)
 @pytest.mark.parametrize("name", ["add", "softmax", "small matmul", "matmul", "wide matmul"])
-def test_occupancy_is_what_the_compiler_says_of_the_registers(compiled: Screen, isa: str, name: str) -> None:
+def test_occupancy_is_what_the_compiler_says_of_the_registers(compiled: Screen, isa: Isa, name: str) -> None:
     """LLVM does not know the scratchpad, which is asked for at launch, and does not count whole workgroups."""
     screen, text = compiled(isa, name)
     stated = re.search(r"^; Occupancy: (\d+)$", text, re.M)
@@ -175,19 +178,18 @@ def test_occupancy_is_what_the_compiler_says_of_the_registers(compiled: Screen, 
 
 
 @cache
-def compute_unit(isa: str) -> ComputeUnit:
-    backend, _, lanes = isa.split()
-    found = {name: fact_value(facts_of(isa), *key) for name, key in VENDORS[backend].compute_unit.items()}
-    return ComputeUnit(int(lanes), **{name: int(value[0]) for name, value in found.items() if value is not None})
+def compute_unit(isa: Isa) -> ComputeUnit:
+    found = {name: one_value(facts_of(isa), *key) for name, key in VENDORS[isa.backend].compute_unit.items()}
+    return ComputeUnit(isa.lanes or 1, **{name: int(value[0]) for name, value in found.items() if value is not None})
 
 
 NEEDS = st.builds(Needs, st.integers(1, 16), st.integers(1, 512), st.integers(0, 102), st.integers(0, 70_000))
 
 
-@pytest.mark.parametrize("isa", TARGETS)
+@pytest.mark.parametrize("isa", TARGETS, ids=str)
 @given(needs=NEEDS, more=NEEDS)
 def test_who_takes_more_never_fits_more_often_and_nothing_exceeds_the_slots(
-    isa: str, needs: Needs, more: Needs
+    isa: Isa, needs: Needs, more: Needs
 ) -> None:
     unit = compute_unit(isa)
     greater = Needs(needs.wavefronts, *(a + b for a, b in zip(needs[1:], more[1:], strict=True)))
@@ -224,11 +226,11 @@ def test_many_scalar_registers_cost_a_wavefront() -> None:
     assert occupancy(Needs(1, 8, 97, 0), compute_unit(AMD)) == (28, "sgpr_file_size")
 
 
-@pytest.mark.parametrize("isa", [AMD, NVIDIA])
-def test_without_any_one_of_its_facts_occupancy_is_unknown(isa: str) -> None:
-    for quantity, *phrases in VENDORS[isa.split()[0]].compute_unit.values():
+@pytest.mark.parametrize("isa", [AMD, NVIDIA], ids=str)
+def test_without_any_one_of_its_facts_occupancy_is_unknown(isa: Isa) -> None:
+    for quantity, *phrases in VENDORS[isa.backend].compute_unit.values():
         known = facts_of(isa)
-        missing = fact_value(known, quantity, *phrases)
+        missing = one_value(known, quantity, *phrases)
         assert missing is not None
         screen = screened(isa, [f for f in known if f != missing[1]])
 
@@ -237,9 +239,9 @@ def test_without_any_one_of_its_facts_occupancy_is_unknown(isa: str) -> None:
         assert quantity in finding(screen, "occupancy").message
 
 
-def screened(isa: str, facts: list[Fact], **changes: Any) -> KernelScreen:
+def screened(isa: Isa, facts: list[Fact], **changes: Any) -> KernelScreen:
     """Of the synthetic assembly."""
-    assembly = "tiny.amdgcn" if isa.startswith("hip") else "tiny.sass"
+    assembly = "tiny.amdgcn" if isa.backend == "hip" else "tiny.sass"
     return screen_kernel({**RECORD, "assembly": assembly, **changes}, SYNTHETIC, isa, facts)
 
 
@@ -329,29 +331,6 @@ def test_that_other_configurations_were_not_looked_at_is_said() -> None:
     assert (found.state, "first of 12" in found.message) == ("warn", True)
 
 
-def test_a_fact_counts_only_under_the_very_condition() -> None:
-    facts = [
-        fact("lds_size", "228", "KiB", "per compute unit"),
-        fact("lds_size", "48", "KiB", "per workgroup, without opt-in"),
-        fact("lds_size", "1", "furlong", "per workgroup, opt-in"),
-        fact("matrix_shape", "64x256x16", "MxNxK", "float16"),
-    ]
-
-    assert fact_value(facts, "lds_size", "per compute unit") == (228 * 1024, facts[0])
-    assert fact_value(facts, "lds_size", "per workgroup") == (48 * 1024, facts[1])
-    assert fact_value(facts, "lds_size", "per workgroup", "opt-in") is None
-    assert fact_value(facts, "matrix_shape") is None
-    assert fact_value(facts, "l2_size") is None
-
-
-def test_documents_that_agree_in_other_units_are_one_and_that_differ_are_none() -> None:
-    kib, byte = fact("lds_size", "64", "KiB", "per workgroup"), fact("lds_size", "65536", "byte", "per workgroup")
-    other = fact("lds_size", "64000", "byte", "per workgroup")
-
-    assert fact_value([kib, byte], "lds_size", "per workgroup") == (65536, kib)
-    assert fact_value([kib, byte, other], "lds_size", "per workgroup") is None
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -373,9 +352,9 @@ def test_a_record_that_no_compiler_wrote_is_refused(changes: dict[str, Any]) -> 
     assert fault.value.outcome == "forged"
 
 
-@pytest.mark.parametrize("isa", [AMD, NVIDIA])
+@pytest.mark.parametrize("isa", [AMD, NVIDIA], ids=str)
 @pytest.mark.parametrize("text", ["", "    .vgpr_count:     many\n", "Function tiny:\n  REG:9"])
-def test_assembly_that_does_not_say_what_the_kernel_uses_is_refused(tmp_path: Path, isa: str, text: str) -> None:
+def test_assembly_that_does_not_say_what_the_kernel_uses_is_refused(tmp_path: Path, isa: Isa, text: str) -> None:
     (tmp_path / "tiny.amdgcn").write_text(text)
 
     with pytest.raises(Fault, match="does not say"):
@@ -400,14 +379,3 @@ def test_what_is_no_assembly_is_not_read(tmp_path: Path, make: Callable[[Path], 
         screen_kernel(RECORD, tmp_path, AMD, [])
 
     assert fault.value.outcome == "forged"
-
-
-def test_a_measured_limit_goes_before_a_stated_one_and_a_fact_table_before_other_texts() -> None:
-    stated = fact("lds_size", "64", "KiB", "per workgroup")
-    measured = stated.model_copy(update={"value": "63", "number": 63.0, "trust": Trust.MEASURED})
-    read_off = stated.model_copy(update={"value": "65", "number": 65.0, "form": Form.TABLE})
-    key = ("lds_size", "per workgroup")
-
-    assert fact_value([stated, measured, read_off], *key) == (63 * 1024, measured)
-    assert fact_value([stated, read_off], *key) == (64 * 1024, stated)
-    assert fact_value([read_off], *key) == (65 * 1024, read_off)

@@ -12,7 +12,7 @@ TIMES = st.floats(min_value=0.01, max_value=1e7)
 ROUNDS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=30)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(ROUNDS)
 def test_the_speed_up_lies_in_its_interval(rounds: list[tuple[float, float, float]]) -> None:
     session = session_of(*zip(*rounds, strict=True))
@@ -20,7 +20,7 @@ def test_the_speed_up_lies_in_its_interval(rounds: list[tuple[float, float, floa
     assert 0 < session.low <= session.speedup <= session.high
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(ROUNDS)
 def test_the_same_times_give_the_same_session(rounds: list[tuple[float, float, float]]) -> None:
     random.seed()
@@ -28,7 +28,7 @@ def test_the_same_times_give_the_same_session(rounds: list[tuple[float, float, f
     assert session_of(*zip(*rounds, strict=True)) == session_of(*zip(*rounds, strict=True))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(ROUNDS, st.sampled_from([0.5, 2.0, 4.0]))
 def test_the_unit_of_time_does_not_matter(rounds: list[tuple[float, float, float]], unit: float) -> None:
     baseline, candidate, inside = zip(*rounds, strict=True)

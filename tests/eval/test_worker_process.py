@@ -21,7 +21,7 @@ from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
 from tests.eval.judging import is_alive, needs_linux
 
-pytestmark = needs_linux
+pytestmark = [needs_linux, pytest.mark.alone]
 
 HOSTILE_WORKER = """#!{python} -I
 import json, sys

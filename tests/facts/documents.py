@@ -1,4 +1,4 @@
-"""What the tests of facts share: facts read off a Markdown text, and facts made by hand."""
+"""Shared by the tests of facts: facts read from a Markdown text, and facts made by hand."""
 
 from itertools import count
 from pathlib import Path
@@ -24,7 +24,7 @@ _numbers = count()
 
 
 class Said(NamedTuple):
-    """What a fact says, without where."""
+    """The content of a fact, without its place."""
 
     target: str
     quantity: str
@@ -38,7 +38,7 @@ def parse(text: str) -> ParsedDocument:
 
 
 def records(text: str, *, target: str = "mi300x", title: str = "Guide") -> list[FactRecord]:
-    """The facts that kb reads off a Markdown document of `target`."""
+    """Return the facts that kb reads from a Markdown document of `target`."""
     return list(extracted(parse(text), title=title, subjects=Subjects(TARGETS, target)))
 
 
@@ -47,7 +47,7 @@ def said(text: str, *, target: str = "mi300x", title: str = "Guide") -> set[Said
 
 
 def table(*rows: str) -> str:
-    """A Markdown table of lines whose cells stand between bars."""
+    """Return a Markdown table; each row is given as cells separated by bars."""
     header, *others = (f"| {row} |" for row in rows)
     return "\n".join([header, "|---" * (rows[0].count("|") + 1) + "|", *others]) + "\n"
 
@@ -68,7 +68,7 @@ def fact(
     key: str = "",
     quote: str = "",
 ) -> Fact:
-    """One of its own id and, if none is given, words; facts of one section of a document are one table."""
+    """Return a fact with its own id and, by default, its own words; facts in one section share a table."""
     number = next(_numbers)
     citation = Citation(
         id=key or f"{number:012x}",

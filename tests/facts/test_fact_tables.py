@@ -1,4 +1,4 @@
-"""Fact tables: a value in a unit that its quantity is not counted in is refused; so is a table that lost its header."""
+"""Fact tables: a value in a unit of another kind is refused, and so is a table that lost its header."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ import pytest
 from ingest.facts import facts
 from kb.errors import FactError
 from kb.facts.quantities import SHAPE, Quantity, quantities
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.records import Trust
 from kb.model.units import PIECES, unit_of
 from tests.facts.documents import FACT_HEADER, parse, records
 
 UNITS = ["KiB", "TB/s", "B/clock", "TFLOPS", "FLOP/clock", "GHz", "W", "1", "lane", "bit"]
 KIN = [{"byte", "bit"}, {*PIECES, "bit"}]
-"""Kinds of which one may stand for another: a width of 512 bit is one of 64 byte, and a bare number may be bits."""
+"""Kinds that may replace each other: a width of 512 bit is 64 byte, and a bare number may count bits."""
 
 
 def row(quantity: str, unit: str) -> str:
@@ -36,7 +36,7 @@ def test_a_unit_of_another_kind_is_refused_with_both_names_and_the_other_rows_ar
 
 
 @pytest.mark.parametrize("quantity", quantities().by_name.values(), ids=lambda q: q.name)
-def test_the_unit_of_a_quantity_and_a_unit_that_kb_does_not_know_are_kept(quantity: Quantity) -> None:
+def test_a_value_in_the_unit_of_its_quantity_or_in_an_unknown_unit_is_kept(quantity: Quantity) -> None:
     for unit in (quantity.unit, "MxNxK"):
         plain = row(quantity.name, unit)
         if quantity.unit == SHAPE:
@@ -51,11 +51,11 @@ def test_the_unit_of_a_quantity_and_a_unit_that_kb_does_not_know_are_kept(quanti
 
 LOST = {
     "no header": "|  |  |  |  |  |\n|---|---|---|---|---|\n" + row("lds_size", "KiB"),
-    "the first row in its place": row("l2_size", "MiB") + "|---|---|---|---|---|\n" + row("lds_size", "KiB"),
-    "a column lost": FACT_HEADER.replace(" condition |", "").replace("|---", "", 1)
+    "the first row as header": row("l2_size", "MiB") + "|---|---|---|---|---|\n" + row("lds_size", "KiB"),
+    "a lost column": FACT_HEADER.replace(" condition |", "").replace("|---", "", 1)
     + "| lds_size | 65 | KiB | guide |\n",
     "no line below the header": FACT_HEADER.splitlines()[0] + "\n" + row("lds_size", "KiB"),
-    "a column renamed": FACT_HEADER.replace("unit", "in") + row("lds_size", "KiB"),
+    "a renamed column": FACT_HEADER.replace("unit", "in") + row("lds_size", "KiB"),
 }
 
 
@@ -64,12 +64,12 @@ def test_a_fact_table_that_lost_its_header_states_nothing(text: str) -> None:
     assert facts(parse(f"# A\n\n{text}"), target="mi300x") == ([], [])
 
 
-@pytest.mark.parametrize("name", ["no header", "the first row in its place", "no line below the header"])
-def test_nor_is_anything_read_off_its_rows(name: str) -> None:
+@pytest.mark.parametrize("name", ["no header", "the first row as header", "no line below the header"])
+def test_nothing_is_extracted_from_a_fact_table_that_lost_its_header(name: str) -> None:
     assert records(f"# A\n\n{LOST[name]}") == []
 
 
-def test_what_an_ingest_refuses_it_says_and_does_not_tell_later(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_an_ingest_reports_a_refused_fact_and_never_gives_it_later(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "mi210").mkdir()
     (tmp_path / "mi210" / "sheet.md").write_text(
         f"# A\n\n{FACT_HEADER}{row('lds_size', 'GHz')}{row('l2_size', 'MiB')}", encoding="utf-8"
@@ -84,7 +84,7 @@ def test_what_an_ingest_refuses_it_says_and_does_not_tell_later(kb: KnowledgeBas
         kb.facts("mi210", "lds_size")
 
 
-def test_a_document_with_a_fact_table_states_nothing_besides(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_document_with_a_fact_table_gives_no_other_facts(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "mi210").mkdir()
     (tmp_path / "mi210" / "sheet.md").write_text(
         f"# A\n\nThe L3 cache is 7 MB.\n\n{FACT_HEADER}{row('l2_size', 'MiB')}", encoding="utf-8"
@@ -94,7 +94,7 @@ def test_a_document_with_a_fact_table_states_nothing_besides(kb: KnowledgeBase, 
     assert [s.fact.quantity for s in kb.factbook.standings("mi210")] == ["l2_size"]
 
 
-def test_an_untrusted_document_states_no_fact(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_an_untrusted_document_gives_no_facts(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "mi210").mkdir()
     (tmp_path / "mi210" / "sheet.md").write_text(f"# A\n\n{FACT_HEADER}{row('l2_size', 'MiB')}", encoding="utf-8")
     (tmp_path / "mi210" / "words.md").write_text("# A\n\nThe L2 cache is 7 MB.\n", encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 from kb.errors import CitationError, FactError, TargetError
 from kb.facts.book import in_unit
 from kb.facts.profile import FactStanding, Verdict
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

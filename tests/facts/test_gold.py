@@ -1,6 +1,6 @@
-"""Real manuals: the share of facts found in them by reading that kb finds too does not fall.
+"""Real manuals: the share of gold facts (found by reading) that kb also finds must not fall.
 
-Of the half of the targets that the reading was tuned on; the other half is for benchmarks/facts.py alone.
+Only for targets on which the extraction was tuned; the other half is reserved for benchmarks/facts.py.
 """
 
 import json
@@ -15,7 +15,8 @@ from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
 from kb.catalog import FactRecord
-from kb.facts.profile import conditions, same_value
+from kb.facts.profile import same_value
+from kb.facts.select import conditions
 from kb.model.fact import Fact
 from kb.model.records import Form
 from tests.conftest import CORPUS, needs_corpus
@@ -23,11 +24,11 @@ from tests.facts.documents import TARGETS, fact
 
 GOLD = Path(__file__).with_name("gold")
 FOUND = {"mi300x": 0.8, "hopper": 0.82, "google-tpu": 0.8}
-"""Share of the gold facts of each folder that are found in the document they are of, 2026-11-22."""
+"""Share of the gold facts of each folder that kb finds in their document, 2026-11-22."""
 SURE = {"mi300x": 0.36, "hopper": 0.51, "google-tpu": 0.51}
-"""Share that is found in a table whose labels are understood whole."""
+"""Share that kb finds in tables whose labels are fully understood."""
 RIGHT = {"mi300x": 0.93, "hopper": 0.89, "google-tpu": 0.87}
-"""Share of the values read off the lines of gold facts, for their target and quantity, that were read there too."""
+"""Share of the values that kb reads from lines of gold facts, for their target and quantity, that are gold facts."""
 SLACK = 0.03
 
 every_folder = pytest.mark.parametrize("folder", FOUND)
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.slow
 
 @cache
 def gold(folder: str) -> list[tuple[dict[str, str], Fact]]:
-    """What was found by reading: place, and what it says."""
+    """Return the gold facts of a folder: place and content."""
     entries = [json.loads(line) for line in (GOLD / f"{folder}.jsonl").read_text(encoding="utf-8").splitlines()]
     return [
         (e, fact(e["value"], e["unit"], ", ".join(e["condition"]), quantity=e["quantity"],
@@ -47,7 +48,7 @@ def gold(folder: str) -> list[tuple[dict[str, str], Fact]]:
 
 @cache
 def found(folder: str) -> dict[str, list[tuple[Fact, range]]]:
-    """What kb reads off each document that a gold fact is of: with the lines that it cites."""
+    """Return the facts that kb reads from each document with gold facts, and the lines they cite."""
     facts = defaultdict(list)
     for path in sorted({entry["path"] for entry, _ in gold(folder)}):
         for record, lines in _read(CORPUS / path):
@@ -70,7 +71,7 @@ def _read(file: Path) -> Iterator[tuple[FactRecord, range]]:
 
 
 def says(stated: Fact, wanted: Fact) -> bool:
-    """The same value of the same target, under all conditions of the gold fact."""
+    """Whether both state the same value of the same target, under all conditions of the gold fact."""
     return (
         (stated.target, stated.quantity) == (wanted.target, wanted.quantity)
         and same_value(stated, wanted)
@@ -88,19 +89,19 @@ def share(folder: str, *forms: Form) -> float:
 
 @needs_corpus
 @every_folder
-def test_what_was_found_by_reading_is_found(folder: str) -> None:
+def test_gold_facts_are_found(folder: str) -> None:
     assert share(folder, *Form) >= FOUND[folder] - SLACK
 
 
 @needs_corpus
 @every_folder
-def test_what_is_found_in_tables_needs_no_second_document(folder: str) -> None:
+def test_gold_facts_in_tables_need_no_second_document(folder: str) -> None:
     assert share(folder, Form.TABLE) >= SURE[folder] - SLACK
 
 
 @needs_corpus
 @every_folder
-def test_what_is_read_off_a_line_of_a_gold_fact_is_what_was_read_there(folder: str) -> None:
+def test_values_read_from_the_line_of_a_gold_fact_are_gold_facts(folder: str) -> None:
     agree = [
         any(same_value(stated, other) for other in at_line(folder, entry))
         for entry, wanted in gold(folder)
@@ -118,7 +119,7 @@ def at_line(folder: str, place: dict[str, str]) -> list[Fact]:
 
 @needs_corpus
 @every_folder
-def test_a_value_of_a_gold_row_is_given_to_the_target_it_was_given_to(folder: str) -> None:
+def test_the_value_of_a_gold_row_is_given_to_the_gold_target(folder: str) -> None:
     strays = [
         (entry["path"], entry["line"], wanted.quantity, wanted.target)
         for entry, wanted in gold(folder)
@@ -129,7 +130,7 @@ def test_a_value_of_a_gold_row_is_given_to_the_target_it_was_given_to(folder: st
 
 
 def owners_of(folder: str, entry: dict[str, str], wanted: Fact) -> set[str]:
-    """Whom the value of a gold fact is given to, read off a table row of one line."""
+    """Return the targets that get the value of a gold fact when kb reads its one-line table row."""
     return {
         stated.target
         for stated, lines in found(folder)[entry["path"]]

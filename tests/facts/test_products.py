@@ -1,4 +1,4 @@
-"""Tables of products: each product has the facts of its own row or column, strangers none."""
+"""Tables of products: each product gets the facts of its own row or column, and unknown products get none."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ def size(target: str, value: str) -> Said:
 
 @pytest.mark.parametrize("other", ["H100 PCIe", "H100 NVL", "RTX 7777", "MI999X", "M1 Max", "M2 Ultra", "Xeon", "B77"])
 @pytest.mark.parametrize("known", ["H100", "A100"])
-def test_a_product_that_kb_does_not_know_gives_its_values_to_no_other(known: str, other: str) -> None:
+def test_values_of_an_unknown_product_are_given_to_no_other(known: str, other: str) -> None:
     rows = table("Chip | L2 cache", f"{known} | 3 MB", f"{other} | 7 MB")
     columns = table(f"Cache | {known} | {other}", "L2 cache | 3 MB | 7 MB")
 
@@ -21,7 +21,7 @@ def test_a_product_that_kb_does_not_know_gives_its_values_to_no_other(known: str
 
 
 @pytest.mark.parametrize("header", ["Compute capability", "SM version", "CC"])
-def test_compute_capabilities_are_the_targets_they_belong_to(header: str) -> None:
+def test_compute_capabilities_name_their_targets(header: str) -> None:
     stated = {
         Said("a100", "lds_size", "165", "KB", "per compute unit"),
         Said("hopper", "lds_size", "229", "KB", "per compute unit"),
@@ -33,7 +33,7 @@ def test_compute_capabilities_are_the_targets_they_belong_to(header: str) -> Non
     assert said(columns, target="hopper") == said(rows, target="hopper") == stated
 
 
-def test_a_number_that_looks_like_a_capability_is_none_in_another_table() -> None:
+def test_a_number_that_looks_like_a_capability_names_no_target_in_other_tables() -> None:
     assert said(table("Release | L2 cache", "9.0 | 3 MB"), target="nvidia") <= {size("nvidia", "3")}
 
 
@@ -46,7 +46,7 @@ def test_a_number_that_looks_like_a_capability_is_none_in_another_table() -> Non
     ],
     ids=["rows", "columns", "a column of a known row"],
 )
-def test_a_table_of_strangers_alone_gives_nothing_to_the_target_of_the_document(text: str) -> None:
+def test_a_table_of_unknown_products_gives_no_facts_to_the_target_of_the_document(text: str) -> None:
     assert said(text) == set()
 
 
@@ -55,7 +55,7 @@ TWELVE = {
     "MI325X": "mi325x", "MI350X": "mi350x", "MI355X": "mi355x", "A100": "a100", "H100": "h100", "H200": "h200",
     "B200": "b200",
 }  # fmt: skip
-STRANGERS = ["MI999X", "RTX 7777", "H100 PCIe", "GTX 9", "Radeon"]
+UNKNOWN = ["MI999X", "RTX 7777", "H100 PCIe", "GTX 9", "Radeon"]
 
 
 def test_a_table_of_twelve_products_gives_facts_of_twelve_targets() -> None:
@@ -69,8 +69,10 @@ def test_a_table_of_twelve_products_gives_facts_of_twelve_targets() -> None:
 
 
 @PROPERTY
-@given(st.permutations([*TWELVE, *STRANGERS]), st.lists(st.integers(2, 9999), min_size=17, max_size=17, unique=True))
-def test_in_any_order_and_among_strangers_each_product_has_its_own_value(names: list[str], values: list[int]) -> None:
+@given(st.permutations([*TWELVE, *UNKNOWN]), st.lists(st.integers(2, 9999), min_size=17, max_size=17, unique=True))
+def test_each_product_gets_its_own_value_in_any_order_and_among_unknown_products(
+    names: list[str], values: list[int]
+) -> None:
     own = {name: str(value) for name, value in zip(names, values, strict=True)}
     stated = {size(target, own[name]) for name, target in TWELVE.items()}
 

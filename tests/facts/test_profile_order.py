@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.facts.profile import FactStanding, StandingFact, Verdict, comparable, judge_facts, profile_of, same_value
+from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
+from kb.facts.select import comparable
 from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from tests.facts.documents import PROPERTY, fact

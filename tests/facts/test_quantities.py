@@ -24,41 +24,43 @@ DIGITS_OF_A_NAME = re.compile(
     r"\b[sv]?[LI]\d[CDI]?\b|\b(?:HBM|L?P?DDR|GDDR)\d+[eX]?|\b32-?b(?:it)?\b|\bGen\d\b|\blevel.\d\b|\b(?:FP|INT)\d+"
     r"|NeuronLink-v\d|-?C2C|\bPCIe \d\.0"
 )
-"""Digits that tell a thing's name, not how much of it there is: L1, HBM3e, 32-bit."""
+"""Digits that belong to a name, not to an amount: L1, HBM3e, 32-bit."""
 
+OF_ONE_SHARE = {"vgprs_max", "lds_granule"}
+"""Quantities whose share no document has to say: there is but one."""
 every_quantity = pytest.mark.parametrize("quantity", ALL, ids=lambda q: q.name)
 
 
 def kind(quantity: Quantity) -> str:
-    """Of what a number is, so far as its unit tells."""
+    """Return what a number counts, as far as its unit tells."""
     return "1" if quantity.unit in PIECES else quantity.unit
 
 
 @every_quantity
-def test_the_unit_of_a_quantity_is_a_kind_of_its_own_or_a_shape(quantity: Quantity) -> None:
+def test_the_unit_of_a_quantity_is_a_base_unit_or_a_shape(quantity: Quantity) -> None:
     unit = unit_of(quantity.unit)
 
     assert quantity.unit == SHAPE or unit == (quantity.unit, 1.0) or (quantity.unit == "bit" and unit)
 
 
 @every_quantity
-def test_what_a_quantity_needs_and_may_say_is_a_kind_of_condition(quantity: Quantity) -> None:
+def test_needed_and_optional_conditions_are_different_known_kinds(quantity: Quantity) -> None:
     assert {*quantity.needs, *quantity.may} <= set(TABLE["condition"])
     assert not set(quantity.needs) & set(quantity.may)
 
 
 @every_quantity
-def test_what_a_quantity_is_a_share_of_is_a_word_of_kb(quantity: Quantity) -> None:
+def test_the_part_that_a_quantity_is_per_is_a_known_word(quantity: Quantity) -> None:
     assert not quantity.per or quantity.per in quantities().spelt["per"]
-    assert not quantity.per or "per" in quantity.needs
+    assert not quantity.per or "per" in quantity.needs or quantity.name in OF_ONE_SHARE
 
 
 @every_quantity
-def test_no_value_stands_in_a_name(quantity: Quantity) -> None:
+def test_no_name_contains_a_value(quantity: Quantity) -> None:
     assert [name for name in quantity.names if re.search(r"\d", DIGITS_OF_A_NAME.sub("", name))] == []
 
 
-def test_a_name_means_one_quantity_of_each_unit() -> None:
+def test_a_name_means_one_quantity_per_unit() -> None:
     meanings = defaultdict(set)
     for quantity in ALL:
         for name in quantity.names:
@@ -84,7 +86,7 @@ def test_a_word_of_a_condition_has_one_meaning(of: str) -> None:
 
 
 @every_quantity
-def test_a_quantity_is_found_by_its_own_name_and_by_each_of_a_vendor(quantity: Quantity) -> None:
+def test_a_quantity_is_found_by_its_own_name_and_by_each_vendor_name(quantity: Quantity) -> None:
     for spelling in (quantity.name, quantity.name.upper(), quantity.name.replace("_", " "), *quantity.names):
         assert quantity in quantities().find(spelling), spelling
 
@@ -125,7 +127,7 @@ VOCABULARY = Vocabulary(
         ("", []),
     ],
 )
-def test_the_longest_word_is_found_in_one_and_many_with_and_without_hyphens_and_an_acronym_in_its_case(
+def test_the_longest_name_is_found_in_singular_or_plural_and_any_hyphenation_and_acronyms_keep_their_case(
     text: str, means: list[str]
 ) -> None:
     assert [mention.means for mention in VOCABULARY.mentions(text)] == means
@@ -136,7 +138,7 @@ SPELLINGS = st.sampled_from([(q, name) for q in ALL for name in q.names])
 
 @every_quantity
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("the ", " is"), ("(", ")"), ("- ", ": 4"), ("1. ", ".")])
-def test_each_name_is_found_where_it_stands(quantity: Quantity, before: str, after: str) -> None:
+def test_each_name_is_found_at_its_position(quantity: Quantity, before: str, after: str) -> None:
     for name in quantity.names:
         found = [m for m in quantities().names.mentions(before + name + after) if m.means == quantity.name]
 
@@ -179,7 +181,7 @@ BY_NAME = quantities().by_name
         ("matrix_unit_shape", "65x66", "", False),
     ],
 )
-def test_a_quantity_holds_only_what_can_be_counted_in_its_unit(name: str, value: str, unit: str, holds: bool) -> None:
+def test_a_quantity_holds_only_values_that_fit_its_unit(name: str, value: str, unit: str, holds: bool) -> None:
     assert BY_NAME[name].holds(value, unit_of(unit)) is holds
 
 
@@ -192,3 +194,11 @@ def test_a_fact_of_a_sheet_is_in_a_unit_of_its_quantity(sheet: Path) -> None:
     for f in known:
         quantity, unit = BY_NAME[f.quantity], unit_of(f.unit)
         assert quantity.counts(unit) if unit else quantity.unit == SHAPE, f
+
+
+def test_every_quantity_stands_in_a_group_and_one_that_is_not_listed_in_the_last() -> None:
+    known = quantities()
+
+    assert {q.group for q in known.by_name.values()} == set(known.groups[:-1])
+    assert known.group_of("lds_size") == "memory"
+    assert known.group_of("named_barriers") == known.groups[-1] == "other"

@@ -1,4 +1,4 @@
-"""Facts from sentences and lists: what they state of the hardware, and nothing of programs, thoughts and others."""
+"""Facts from sentences and lists: only about the hardware, not about programs, assumptions or other products."""
 
 import pytest
 from hypothesis import given
@@ -100,7 +100,7 @@ GIVEN = {
     "The memory bandwidth of the GPU is 5.4 TB/s (0.7 TB/s per XCD).": {
         *one("hbm_bandwidth", "5.4", "TB/s", DEVICE), *one("hbm_bandwidth", "0.7", "TB/s", DIE),
     },
-    # Whose it is
+    # Owners
     "The MI300X has 301 CUs, unlike the H100 with 131 SMs.": one("compute_units", "301", condition=DEVICE),
     "The MI210, MI250 and MI300X have an L2 cache of 7 MB.": {*l2("mi210"), *l2("mi250"), *l2("mi300x")},
     "The L2 cache is 7 MB, larger than that of the MI250.": l2(),
@@ -108,7 +108,7 @@ GIVEN = {
     "# The MI250\n\nThe CDNA architecture has an L2 cache of 7 MB.": l2("mi250"),
     "The CDNA architecture has an L2 cache of 7 MB.": l2("cdna"),
     "CUDA programs see an L2 cache of 7 MB.": l2(),
-    # Entries below entries
+    # Nested entries
     "Each compute unit:\n\n- 65 KiB of LDS\n- 33 KB of L1 cache\n": {*lds(), *one("l1_size", "33", "KB", CU)},
     "- XCD:\n  - 7 MB of L2 cache\n": l2(condition=DIE),
     "- MI250:\n  - L2 cache: 7 MB\n- MI210:\n  - L2 cache: 8 MB\n": {*l2("mi250"), *l2("mi210", value="8")},
@@ -125,7 +125,7 @@ def test_a_sentence_gives_what_it_states(text: str, stated: set[Said]) -> None:
 
 
 NOTHING = [
-    # Thoughts
+    # Assumptions
     "Suppose the LDS is 65 KiB.",
     "We assume that the LDS is 65 KiB.",
     "If the LDS is 65 KiB, it is full.",
@@ -154,7 +154,7 @@ NOTHING = [
     "The RTX 7777 is another. Its L2 cache is 7 MB.",
     "# The RTX 7777\n\nThe L2 cache is 7 MB.",
     "# A\n\nThe RTX 7777 has:\n\n- an L2 cache of 7 MB\n",
-    # Not what it seems
+    # Misleading text
     "The L2 cache may be 7 MB or 8 MB.",
     "The LDS is 65.",
     "The LDS is 65 W.",
@@ -191,7 +191,7 @@ def test_nothing_is_guessed_from_a_sentence(text: str) -> None:
         "A matrix of halves fills 65 KiB of LDS.",
     ],
 )
-def test_what_a_kernel_uses_is_no_fact_of_the_hardware(text: str) -> None:
+def test_memory_that_a_kernel_uses_is_not_a_fact_of_the_hardware(text: str) -> None:
     assert said(text) == set()
 
 
@@ -200,7 +200,7 @@ def test_what_a_kernel_uses_is_no_fact_of_the_hardware(text: str) -> None:
     ["Measured HBM bandwidth: 4.1 TB/s", "HBM bandwidth (achieved): 4.1 TB/s", "LDS required: 65 KiB",
      "- Example LDS: 65 KiB"],
 )  # fmt: skip
-def test_an_entry_of_a_list_that_tells_of_a_measurement_or_a_program_gives_nothing(text: str) -> None:
+def test_a_list_entry_about_a_measurement_or_a_program_gives_nothing(text: str) -> None:
     assert said(text) == set()
 
 
@@ -209,31 +209,31 @@ def test_an_entry_of_a_list_that_tells_of_a_measurement_or_a_program_gives_nothi
     ["The LDS is not 65 KiB.", "There is never an L2 cache of 7 MB.", "The LDS is less than 65 KiB.",
      "Half of the LDS is 65 KiB.", "The compiler rounds LDS up to 65 KiB."],
 )  # fmt: skip
-def test_a_value_that_is_denied_or_only_near_is_none(text: str) -> None:
+def test_a_denied_or_approximate_value_gives_nothing(text: str) -> None:
     assert said(text) == set()
 
 
-def test_a_share_of_several_is_no_count_of_them() -> None:
+def test_a_share_of_several_things_is_not_a_count_of_them() -> None:
     assert said("The LDS is 65 KiB per 2 CUs.") == lds(condition="per 2 compute units")
 
 
 @pytest.mark.parametrize("adjective", ["active", "total", "independent", "onboard"])
-def test_an_adjective_may_stand_between_a_count_and_what_it_counts(adjective: str) -> None:
+def test_an_adjective_that_begins_like_a_preposition_may_stand_between_a_count_and_its_noun(adjective: str) -> None:
     assert said(f"The MI300X has 301 {adjective} compute units.") == one("compute_units", "301", condition=DEVICE)
 
 
-def test_an_adjective_that_begins_like_no_small_word_stands_there_already() -> None:
+def test_any_other_adjective_may_stand_between_a_count_and_its_noun() -> None:
     assert said("The MI300X has 301 powerful compute units.") == one("compute_units", "301", condition=DEVICE)
 
 
-def test_a_sentence_of_more_than_600_characters_is_none() -> None:
+def test_text_of_more_than_600_characters_is_not_a_sentence() -> None:
     padding = "and it is really big " * 30
 
     assert said("The L2 cache is 7 MB.") == l2()
     assert said(f"The L2 cache is 7 MB {padding}.") == set()
 
 
-def test_code_and_quoted_programs_give_no_facts_of_sizes() -> None:
+def test_a_sentence_in_a_code_block_gives_nothing() -> None:
     assert said("# A\n\n```\nThe L2 cache is 7 MB.\n```\n") == set()
 
 
@@ -247,7 +247,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("name", "stated"), SHAPES.items(), ids=list(SHAPES))
-def test_the_name_of_a_matrix_instruction_spells_its_shape(name: str, stated: tuple[str, str]) -> None:
+def test_the_name_of_a_matrix_instruction_gives_its_shape(name: str, stated: tuple[str, str]) -> None:
     code = f"# A\n\n```\n{name.strip('`')} v[0:3]\n```\n"
     row = f"# A\n\n| Instruction | Note |\n|---|---|\n| {name} | fast |\n"
 
@@ -257,7 +257,7 @@ def test_the_name_of_a_matrix_instruction_spells_its_shape(name: str, stated: tu
         }
 
 
-def test_a_matrix_instruction_below_the_heading_of_a_stranger_gives_nothing() -> None:
+def test_a_matrix_instruction_below_the_heading_of_an_unknown_product_gives_nothing() -> None:
     assert said("# RTX 7777\n\n```\nv_mfma_f32_32x32x9_f16\n```\n") == set()
 
 
@@ -278,13 +278,13 @@ def test_each_of_two_chips_in_neighbouring_sentences_has_its_own_value(
 @pytest.mark.parametrize(
     "text", ["64 KB of ſhared memory.", "Each CU has 4 SIMD unıts and ſix banks.", "The SMss are 9."]
 )
-def test_letters_that_are_only_like_others_are_read_past(text: str) -> None:
+def test_lookalike_letters_do_not_break_the_reading(text: str) -> None:
     assert {s.quantity for s in said(text)} <= {"hbm_size", "simd_units"}
 
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("word", ["than the MI300X and ", "5 KB of LDS, ", "LDS size is ", "(", "x: 5 ", "a-b "])
-def test_a_paragraph_without_end_is_read_in_time(word: str) -> None:
+def test_an_endless_paragraph_is_read_in_bounded_time(word: str) -> None:
     assert said(word * 20_000) == set()
 
 
@@ -295,5 +295,5 @@ WORDS = st.sampled_from([*TEXT.split(), "\n", "\n\n", "RTX 7777"])
 
 @PROPERTY
 @given(st.lists(WORDS, max_size=60))
-def test_no_text_stops_the_reading_and_each_fact_is_of_a_known_target(words: list[str]) -> None:
+def test_any_text_can_be_read_and_each_fact_has_a_known_target(words: list[str]) -> None:
     assert {fact.target for fact in said(" ".join(words))} <= {"mi300x", "mi250", "h100"}

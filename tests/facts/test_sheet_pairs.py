@@ -1,4 +1,4 @@
-"""For every quantity that two targets share with different values, each gives its own: over all pairs of sheets."""
+"""If two targets state different values of a quantity, each gives its own: checked for all pairs of sheets."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,9 +8,10 @@ import pytest
 
 from ingest.scan import SHEETS
 from kb.errors import FactError
-from kb.facts.profile import conditions, same_value
+from kb.facts.profile import same_value
 from kb.facts.quantities import quantities
-from kb.home.session import KnowledgeBase
+from kb.facts.select import conditions
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
@@ -39,7 +40,7 @@ Told = dict[str, dict[str, list[Fact]]]
 
 @pytest.fixture(scope="module")
 def stated(kb: KnowledgeBase) -> Stated:
-    """What each target gives, asked for all it knows."""
+    """Facts that each target gives when asked for all its facts."""
     found: dict[str, dict[Key, list[Fact]]] = {name: {} for name in NAMES}
     for name, facts in found.items():
         for fact in kb.facts(name):
@@ -49,7 +50,7 @@ def stated(kb: KnowledgeBase) -> Stated:
 
 @pytest.fixture(scope="module")
 def told(kb: KnowledgeBase, stated: Stated) -> Told:
-    """What each target gives, asked for one quantity at a time."""
+    """Facts that each target gives when asked for one quantity at a time."""
     return {
         name: {quantity: kb.facts(name, quantity) for quantity in {quantity for quantity, _ in stated[name]}}
         for name in NAMES
@@ -73,7 +74,7 @@ def test_each_of_two_targets_gives_its_own_value(stated: Stated, told: Told, a: 
 
 
 @every_pair
-def test_no_fact_of_a_target_is_told_of_another(kb: KnowledgeBase, told: Told, a: str, b: str) -> None:
+def test_no_fact_of_one_target_is_given_for_another(kb: KnowledgeBase, told: Told, a: str, b: str) -> None:
     for asked, other in ((a, b), (b, a)):
         lineage = kb.targets.lineage(asked)
         for fact in (f for facts in told[asked].values() for f in facts):
@@ -82,7 +83,9 @@ def test_no_fact_of_a_target_is_told_of_another(kb: KnowledgeBase, told: Told, a
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_only_other_targets_state_is_refused_by_name(kb: KnowledgeBase, stated: Stated, name: str) -> None:
+def test_a_quantity_that_only_other_targets_state_is_refused_by_name(
+    kb: KnowledgeBase, stated: Stated, name: str
+) -> None:
     own, everywhere = quantities_of(stated[name]), {q for facts in stated.values() for q in quantities_of(facts)}
 
     for quantity in sorted(everywhere - own)[NAMES.index(name) % 6 :: 6]:
@@ -96,7 +99,7 @@ def quantities_of(facts: dict[Key, list[Fact]]) -> set[str]:
 
 
 @pytest.mark.slow
-def test_who_asks_by_the_name_of_a_quantity_is_told_nothing_of_another(kb: KnowledgeBase, stated: Stated) -> None:
+def test_asking_for_one_quantity_gives_no_fact_of_another(kb: KnowledgeBase, stated: Stated) -> None:
     asked = {q for facts in stated.values() for q in quantities_of(facts)}
     called = {
         name.lower().replace(" ", "_").removesuffix("s") for q in quantities().by_name.values() for name in q.names

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.records import Form
 from tests.facts.documents import PROPERTY, parse, records, table
 
@@ -25,7 +25,7 @@ def written(value: int) -> st.SearchStrategy[str]:
 
 @st.composite
 def statements(draw: st.DrawFn) -> str:
-    """A piece of a document that states something."""
+    """A piece of a document that states facts."""
     chip, other, value, second = draw(CHIPS), draw(CHIPS), draw(SIZES), draw(SIZES)
     number = draw(written(value))
     return draw(
@@ -78,7 +78,7 @@ def test_a_fact_lies_inside_its_section(text: str) -> None:
 
 @PROPERTY
 @given(statements(), WORDS, WORDS)
-def test_what_stands_before_and_behind_moves_the_span_and_nothing_else(piece: str, before: str, after: str) -> None:
+def test_text_before_and_after_a_fact_changes_only_its_span(piece: str, before: str, after: str) -> None:
     around = f"# Head\n\n{before}\n\n# Middle\n\n{piece}\n\n# Foot\n\n{after}"
     alone = f"# Middle\n\n{piece}"
 
@@ -90,7 +90,7 @@ def test_what_stands_before_and_behind_moves_the_span_and_nothing_else(piece: st
     assert here == there
 
 
-def test_a_table_cites_the_cell_and_a_sentence_the_sentence() -> None:
+def test_a_fact_cites_its_cell_or_its_sentence() -> None:
     text = f"Before it. The LDS is 65 KiB. After it.\n\n{table('Chip | L2 cache', 'MI300X | **7 MB**')}"
     document = parse(text)
 
@@ -130,9 +130,7 @@ v_mfma_f32_33x34x8_f16
 """
 
 
-def test_the_citation_of_each_fact_opens_lines_of_the_file_that_hold_its_value(
-    kb: KnowledgeBase, tmp_path: Path
-) -> None:
+def test_each_citation_opens_lines_of_the_file_that_contain_the_value(kb: KnowledgeBase, tmp_path: Path) -> None:
     file = tmp_path / "mi300x" / "guide.md"
     file.parent.mkdir()
     file.write_text(GUIDE, encoding="utf-8")
@@ -153,7 +151,7 @@ def test_the_citation_of_each_fact_opens_lines_of_the_file_that_hold_its_value(
         assert place.file == str(file)
 
 
-def test_facts_at_one_place_have_ids_of_their_own(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_facts_at_one_place_have_different_ids(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "mi300x").mkdir()
     rows = table("Chip | Compute units", "MI300X and MI325X | 301 (39 per XCD)")
     (tmp_path / "mi300x" / "guide.md").write_text(f"# Guide\n\n{rows}", encoding="utf-8")

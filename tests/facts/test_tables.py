@@ -1,4 +1,4 @@
-"""Facts from tables: what a row and a column say together, of the products they name and of no other."""
+"""Facts from tables: what row and column say together, only about the products that they name."""
 
 import pytest
 
@@ -17,29 +17,29 @@ def peak(target: str, value: str, condition: str) -> Said:
 
 
 GIVEN = {
-    "a row a product": (
+    "one product per row": (
         table("Accelerator | HBM capacity | L2 cache", "MI300X | 11 GB | 3 MB", "MI250 | 12 GB | 5 MB"),
         {
             size("mi300x", "3"), size("mi250", "5"),
             size("mi300x", "11", quantity="hbm_size", unit="GB"), size("mi250", "12", quantity="hbm_size", unit="GB"),
         },
     ),
-    "a column a product": (
+    "one product per column": (
         table("Feature | MI250 | MI300X", "L2 cache | 3 MB | 5 MB", "CU count | 101 | 102"),
         {
             size("mi250", "3"), size("mi300x", "5"),
             Said("mi250", "compute_units", "101", "1", DEVICE), Said("mi300x", "compute_units", "102", "1", DEVICE),
         },
     ),
-    "no product: that of the document": (
+    "no product: the target of the document": (
         table("Property | Value", "LDS size | 65 KB", "Wavefront size | 66"),
         {Said("mi300x", "lds_size", "65", "KB", CU), Said("mi300x", "wavefront_size", "66")},
     ),
-    "no product: that of the heading": (
+    "no product: the target of the heading": (
         "## On the MI250\n\n" + table("Cache | Size", "L2 cache | 5 MB"),
         {size("mi250", "5")},
     ),
-    "the innermost heading that names one": (
+    "the innermost heading that names a product": (
         "# About the MI250\n\n## About the MI210\n\n### Caches\n\n" + table("Cache | Size", "L2 cache | 5 MB"),
         {size("mi210", "5")},
     ),
@@ -60,7 +60,7 @@ GIVEN = {
         table("Property | MI300X | MI250", "L2 cache (MB) | 3 | 5"),
         {size("mi300x", "3"), size("mi250", "5")},
     ),
-    "the unit of the cell before that of the header": (
+    "the unit of the cell wins over that of the header": (
         table("Chip | L2 cache (MB)", "MI300X | 3 | ", "MI250 | 5 KiB"),
         {size("mi300x", "3"), size("mi250", "5", unit="KiB")},
     ),
@@ -81,12 +81,12 @@ GIVEN = {
         table("Chip | L2 cache (MB per XCD)", "MI300X | 3"),
         {size("mi300x", "3", DIE)},
     ),
-    "a row a data type": (
+    "one data type per row": (
         "**Peak TFLOPS**\n\n" + table("Type | MI300X | MI250", "FP16 dense | 1001 | 301", "FP8 sparse | 2002 | -"),
         {peak("mi300x", "1001", "float16, dense"), peak("mi250", "301", "float16, dense"),
          peak("mi300x", "2002", "float8, sparse")},
     ),
-    "a column a data type": (
+    "one data type per column": (
         table("Chip | FP16 TFLOPS | FP64 TFLOPS", "MI300X | 1001 | 302"),
         {peak("mi300x", "1001", "float16"), peak("mi300x", "302", "float64")},
     ),
@@ -102,7 +102,7 @@ GIVEN = {
         table("Chip | L2 cache", "MI300X and MI325X | 3 MB"),
         {size("mi300x", "3"), size("mi325x", "3")},
     ),
-    "a family and its chip: the chip": (
+    "a family and its chip: only the chip": (
         table("Architecture | Target | L2 cache", "CDNA3 | gfx942 | 3 MB", "CDNA2 | gfx90a | 5 MB"),
         {size("gfx942", "3"), size("gfx90a", "5")},
     ),
@@ -126,7 +126,7 @@ GIVEN = {
         table("Type | MI300X", "INT8 | 2001 TOPS"),
         {Said("mi300x", "peak_flops", "2001", "TOPS", f"int8, {DEVICE}")},
     ),
-    "an aside of another thing": (
+    "an aside about another thing": (
         table("Spec | MI300X", "L2 cache | 4 MB (256 KB per channel)"),
         {size("mi300x", "4")},
     ),
@@ -134,7 +134,7 @@ GIVEN = {
         table("Spec | MI300X", "MXU size (bytes) | 129x130"),
         {Said("mi300x", "matrix_unit_shape", "129x130", "shape")},
     ),
-    "thousands of things": (
+    "a count with a prefix": (
         table("Part | MI300X", "32-bit registers per SM | 65K (66560)"),
         {Said("mi300x", "registers_per_compute_unit", "66560")},
     ),
@@ -159,8 +159,8 @@ def test_a_table_gives_what_its_labels_say(text: str, stated: set[Said]) -> None
 
 
 NOTHING = {
-    "a label with many words more": table("Chip | L2 cache prefetch window of streams", "MI300X | 3 MB"),
-    "a label of a part of it": table("Chip | LDS reserved by our small runtime", "MI300X | 3 KB"),
+    "a label with many other words": table("Chip | L2 cache prefetch window of streams", "MI300X | 3 MB"),
+    "a label about a part of the memory": table("Chip | LDS reserved by our small runtime", "MI300X | 3 KB"),
     "an unknown product in the heading": "## Of the RTX 7777\n\n" + table("Cache | Size", "L2 cache | 3 MB"),
     "a known and an unknown product in a row": table("Chip | L2 cache", "MI300X and RTX 7777 | 3 MB"),
     "measured header": table("Chip | Measured HBM bandwidth", "MI300X | 4.1 TB/s"),
@@ -170,12 +170,12 @@ NOTHING = {
     "a lost header whose first row took its place": table("MI300X | 64 KB | 5 MB", "MI250 | 65 KB | 6 MB"),
     "a unit of another kind": table("Property | Value", "LDS size | 65 GHz", "Clock | 4 MB"),
     "no unit where one is needed": table("Property | Value", "LDS size | 65", "HBM bandwidth | 5"),
-    "a half of what is counted one by one": table("Property | Value", "LDS banks | 32.5", "XCDs | 1"),
+    "a fraction of things that are counted": table("Property | Value", "LDS banks | 32.5", "XCDs | 1"),
     "several values in a cell": table("Chip | L2 cache", "MI300X | 3 MB or 5 MB"),
     "a range": table("Chip | L2 cache", "MI300X | 3-5 MB"),
     "dense and sparse in one cell": table("Chip | FP16 TFLOPS", "MI300X | 1001 / 2002"),
-    "a peak of no data type": table("Chip | Peak TFLOPS", "MI300X | 1001"),
-    "a size where a width is asked": table("Spec | MI300X", "Vector register width | 2 KB"),
+    "a peak without a data type": table("Chip | Peak TFLOPS", "MI300X | 1001"),
+    "a size where a width is expected": table("Spec | MI300X", "Vector register width | 2 KB"),
     "an unknown quantity": table("Chip | Supply voltage", "MI300X | 3 V"),
     "no value": table("Chip | L2 cache", "MI300X | - ", "MI250 | n/a", "MI210 | "),
 }
@@ -195,14 +195,14 @@ def test_nothing_is_guessed_from_a_table(text: str) -> None:
         ("L2 cache prefetch window", Form.SENTENCE),
     ],
 )
-def test_a_label_that_is_not_understood_whole_needs_another_document_to_confirm_it(label: str, form: Form) -> None:
+def test_a_label_that_is_not_fully_understood_needs_confirmation_by_another_document(label: str, form: Form) -> None:
     [found] = records(table(f"Chip | {label}", "MI300X | 3 MB"))
 
     assert (found.quantity, found.form) == ("l2_size", form)
 
 
 @pytest.mark.parametrize("before", ["301 (39 per XCD)", "39 per XCD"])
-def test_the_share_of_one_value_is_not_that_of_its_neighbour(before: str) -> None:
+def test_the_share_of_one_value_does_not_apply_to_its_neighbour(before: str) -> None:
     found = said(table("Chip | Compute units | L2 cache", f"MI300X | {before} | 3 MB"))
 
     assert {s for s in found if s.quantity == "l2_size"} == {size("mi300x", "3")}
@@ -212,20 +212,20 @@ UNSURE = {
     "words beside the value": table("Chip | L2 cache", "MI300X | 3 MB when enabled"),
     "a rough value": table("Chip | L2 cache", "MI300X | ~3 MB"),
     "another rough value": table("Chip | L2 cache", "MI300X | ≈3 MB"),
-    "how a program may have been set": "## Tuning the MI300X\n\n" + table("Cache | Size", "L2 cache | 3 MB"),
+    "possible settings of a program": "## Tuning the MI300X\n\n" + table("Cache | Size", "L2 cache | 3 MB"),
     "a word that often means something else": table("Chip | Memory", "MI300X | 3 MB"),
-    "no word of whose it is": table("Cache | Size", "L2 cache | 3 MB"),
+    "no named owner": table("Cache | Size", "L2 cache | 3 MB"),
 }
 
 
 @pytest.mark.parametrize("text", UNSURE.values(), ids=UNSURE.keys())
-def test_what_a_table_says_unclearly_needs_another_document_to_confirm_it(text: str) -> None:
+def test_an_unclear_value_needs_confirmation_by_another_document(text: str) -> None:
     [found] = records(text)
 
     assert (found.value, found.form) == ("3", Form.SENTENCE)
 
 
-def test_every_target_that_names_gives_is_one_that_kb_knows() -> None:
+def test_every_named_target_is_one_that_kb_knows() -> None:
     found = {s.target for text, _ in GIVEN.values() for s in said(text)}
 
     assert found <= {target.name for target in TARGETS}

@@ -1,4 +1,4 @@
-"""Units: what is written as one says what it counts and how many; what is none has no meaning at all."""
+"""Units: the text of a unit gives what it counts and its scale; any other text has no meaning."""
 
 import math
 import re
@@ -59,7 +59,7 @@ NONE = [
 
 
 @pytest.mark.parametrize(("unit", "text"), [(unit, text) for unit, texts in WRITTEN_AS.items() for text in texts])
-def test_a_unit_says_what_it_counts_and_how_many(unit: Unit, text: str) -> None:
+def test_a_unit_gives_what_it_counts_and_its_scale(unit: Unit, text: str) -> None:
     found = unit_of(text)
 
     assert found is not None
@@ -68,12 +68,12 @@ def test_a_unit_says_what_it_counts_and_how_many(unit: Unit, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NONE)
-def test_what_is_no_unit_has_no_meaning(text: str) -> None:
+def test_text_that_is_not_a_unit_has_no_meaning(text: str) -> None:
     assert unit_of(text) is None
 
 
 @pytest.mark.parametrize(("prefix", "binary"), [("K", "Ki"), ("M", "Mi")])
-def test_sizes_of_memories_on_a_chip_are_binary_however_they_are_printed(prefix: str, binary: str) -> None:
+def test_sizes_of_on_chip_memory_are_binary_in_either_spelling(prefix: str, binary: str) -> None:
     assert unit_of(f"{prefix}B") == unit_of(f"{binary}B")
 
 
@@ -108,7 +108,7 @@ RATES = st.sampled_from(["/s", "/sec", " per second", "/clock", "/clk", " per cy
 
 @PROPERTY
 @given(st.sampled_from(sorted(PREFIXES)), THINGS, RATES)
-def test_prefix_thing_and_rate_make_up_a_unit(prefix: str, thing: str, rate: str) -> None:
+def test_a_unit_consists_of_prefix_thing_and_rate(prefix: str, thing: str, rate: str) -> None:
     whole, bare = unit_of(prefix + thing + rate), unit_of(thing + rate)
 
     assert whole is not None
@@ -119,7 +119,7 @@ def test_prefix_thing_and_rate_make_up_a_unit(prefix: str, thing: str, rate: str
 
 @PROPERTY
 @given(st.sampled_from(sorted(PREFIXES)), st.sampled_from(["B", "bytes", "bits", "FLOPS"]), RATES, st.integers(1, 999))
-def test_what_is_found_in_a_text_as_a_unit_is_one(prefix: str, thing: str, rate: str, number: int) -> None:
+def test_a_unit_found_in_a_text_has_a_meaning(prefix: str, thing: str, rate: str, number: int) -> None:
     written = prefix + thing + ("" if thing == "FLOPS" else rate)
 
     found = re.search(WRITTEN, f"{number} {written}")
@@ -139,7 +139,7 @@ OF_A_KIND = [
 
 @PROPERTY
 @given(st.data(), st.sampled_from(OF_A_KIND), st.integers(1, 99_999))
-def test_a_value_is_the_same_when_it_comes_back_from_another_unit(
+def test_a_value_survives_conversion_to_another_unit_and_back(
     data: st.DataObject, units: list[str], number: int
 ) -> None:
     own, other = data.draw(st.sampled_from(units)), data.draw(st.sampled_from(units))
@@ -159,7 +159,7 @@ def test_a_value_is_the_same_when_it_comes_back_from_another_unit(
     [("KiB", "GHz"), ("KiB", "KiB/s"), ("GB/s", "B/clock"), ("KiB", "furlong"), ("shape", "KiB"),
      ("TFLOPS", "FLOP/clock"), ("lane", "byte")],
 )  # fmt: skip
-def test_a_unit_of_another_kind_is_refused_by_both_names(own: str, other: str) -> None:
+def test_conversion_to_another_kind_of_unit_is_refused_and_names_both(own: str, other: str) -> None:
     with pytest.raises(FactError) as refused:
         in_unit(fact("65", own), other)
 
@@ -168,6 +168,6 @@ def test_a_unit_of_another_kind_is_refused_by_both_names(own: str, other: str) -
     assert own in refused.value.hint
 
 
-def test_a_shape_has_no_amount_and_so_no_unit() -> None:
+def test_a_shape_cannot_be_converted_to_a_unit() -> None:
     with pytest.raises(FactError):
         in_unit(fact("128x129", "shape"), "KiB")

@@ -1,4 +1,4 @@
-"""What must hold of the chunks of every document with every tokenizer, checked one by one."""
+"""Rules for the chunks of every document with every tokenizer, one check for each."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,7 +10,7 @@ from kb.catalog import ChunkRecord
 
 
 class ByteTokenizer:
-    """A token a byte of UTF-8, blanks included: the worst that a byte-level tokenizer does to a text."""
+    """One token for each byte of UTF-8, blanks included: the worst case of a byte-level tokenizer."""
 
     def __init__(self, max_tokens: int) -> None:
         self.max_tokens = max_tokens
@@ -20,25 +20,25 @@ class ByteTokenizer:
 
 
 def check_windows(chunks: Sequence[ChunkRecord], tokenizer: Tokenizer) -> None:
-    """Every window fits the model, and together they hold what is searched and nothing else but breadcrumbs."""
+    """Every window fits the model; together the windows hold the searched text and, besides it, only breadcrumbs."""
     for chunk in chunks:
         assert all(len(tokenizer.token_spans(w)) <= tokenizer.max_tokens for w in chunk.windows), "a window is too long"
         bodies = [window.partition("\n")[2] for window in chunk.windows]
-        assert all(body.strip() for body in bodies), "a window holds its breadcrumb alone"
+        assert all(body.strip() for body in bodies), "a window holds only its breadcrumb"
         assert _dense("".join(bodies)) == _dense(chunk.body), "the windows lost or repeat text"
 
 
 def check_bodies(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> None:
-    """All of a chunk is searched, its lead included; of a fact, what it states, and not where that was found."""
+    """A chunk is searched whole, lead included; a fact is searched without its source."""
     tables = [b.table for b in document.blocks if b.table and is_fact_table(b.table)]
     facts = {row.start: " ".join(row.cells[:-1]).strip() for table in tables for row in table.rows}
     for chunk in chunks:
         whole = chunk.lead + document.text[chunk.start : chunk.end]
-        assert _dense(chunk.body) == _dense(facts.get(chunk.start, "") or whole), "something else is searched"
+        assert _dense(chunk.body) == _dense(facts.get(chunk.start, "") or whole), "other text is searched"
 
 
 def check_coverage(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> None:
-    """Every sign of the body below its headings stands in one chunk, or in the lead of the parts of its table."""
+    """Every character below the headings is in one chunk, or in the lead of the parts of its table."""
     assert all(document.text[c.start : c.end].strip() for c in chunks), "a chunk is empty"
     assert all(one.end <= other.start for one, other in pairwise(chunks)), "chunks overlap or are out of order"
     covered = bytearray(len(document.text))
@@ -54,7 +54,7 @@ def check_coverage(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> N
 
 
 def check_cuts(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> None:
-    """No cut falls inside a table row or a line of code, and none joins two sections."""
+    """No cut falls inside a table row or a line of code, and no chunk joins two sections."""
     for chunk in chunks:
         for block in (b for b in document.blocks if b.start < chunk.end and chunk.start < b.end):
             assert block.section == chunk.section, "a chunk reaches into another section"
@@ -68,7 +68,7 @@ def check_cuts(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> None:
 
 
 def check_size(document: ParsedDocument, chunks: Sequence[ChunkRecord], limit: int) -> None:
-    """Code and tables that fit are whole; only what may not be cut is longer; each fact is a chunk of its own."""
+    """Code and tables that fit are whole; only an uncut row or line may be longer; each fact is a separate chunk."""
     for block in document.blocks:
         if block.table and block.table.rows and is_fact_table(block.table):
             places = [(c.start, c.end) for c in chunks if _inside(c, block)]
@@ -88,7 +88,7 @@ def check_leads(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> None
     for chunk in chunks:
         parts = [b for b in document.blocks if b.table and _inside(chunk, b) and b.start < chunk.start]
         leads = [_lead(document, block).rstrip() for block in parts]
-        assert chunk.lead == (leads[0] if leads else ""), "a part of a table has another lead than its table"
+        assert chunk.lead == (leads[0] if leads else ""), "the lead of a part is not caption and header of its table"
 
 
 def _lead(document: ParsedDocument, block: Block) -> str:
@@ -100,7 +100,7 @@ def _inside(chunk: ChunkRecord, block: Block) -> bool:
 
 
 def _around(text: str, chunk: ChunkRecord) -> tuple[str, str]:
-    """What stands on the first line of a chunk before it, and on its last line after it."""
+    """Return the text before a chunk on its first line, and after it on its last line."""
     before = text[text.rfind("\n", 0, chunk.start) + 1 : chunk.start]
     after = text[chunk.end :].partition("\n")[0]
     return before, after
@@ -111,17 +111,17 @@ def _dense(text: str) -> str:
 
 
 def check_rows(document: ParsedDocument, chunks: Sequence[ChunkRecord]) -> None:
-    """Each row of a table, but for facts, stands in one chunk with all its cells at their places."""
+    """Each row of a table, except a fact table, is in one chunk, and all its cells have the right spans."""
     tables = [b.table for b in document.blocks if b.table and not is_fact_table(b.table)]
     rows = {row.start: (table, row) for table in tables for row in table.rows}
     stored = [(chunk, row) for chunk in chunks for row in chunk.rows]
-    assert sorted(row.start for _, row in stored) == sorted(rows), "rows are lost or told twice"
+    assert sorted(row.start for _, row in stored) == sorted(rows), "rows are lost or repeated"
     for chunk, record in stored:
         table, row = rows[record.start]
-        assert chunk.start <= record.start < record.end <= chunk.end, "a row outside its chunk"
+        assert chunk.start <= record.start < record.end <= chunk.end, "a row is outside its chunk"
         header = table.header or [""] * len(row.cells)
         filled = [(name, cell) for name, cell in zip(header, row.cells, strict=True) if cell]
         text = document.text[record.start : record.end]
         cells = [(name, text[start:end].replace("\\|", "|")) for name, start, end in record.cells]
-        assert cells == filled, "cells that are cited are not the cells of the table"
+        assert cells == filled, "the cited cells are not the cells of the table"
         assert all(cell in record.statement for _, cell in filled), "a cell is not searched"

@@ -1,4 +1,4 @@
-"""What the tests of ingest share: fixture files, random documents, and the files of the corpus."""
+"""Shared by the tests of ingest: fixture files, random documents, and the files of the corpus."""
 
 import random
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Case(NamedTuple):
 
 
 def cases(name: str) -> list[object]:
-    """Title, input and expected output stand between lines that hold a dot alone."""
+    """Read the cases of a fixture file: title, input and expected output, separated by lines with a single dot."""
     parts = f"\n{(FIXTURES / name).read_text(encoding='utf-8')}".split("\n.\n")
     triples = zip(parts[0::3], parts[1::3], parts[2::3], strict=False)
     found = [Case(title.strip(), source + "\n", expected) for title, source, expected in triples]
@@ -34,7 +34,7 @@ def cases(name: str) -> list[object]:
 
 
 def show(document: ParsedDocument) -> str:
-    """Line in the file, kind, section and text of each line of each block, then the warnings."""
+    """List line in the file, kind, section and text of each line of each block, then the warnings."""
     shown = []
     first = 0
     for block in document.blocks:
@@ -120,7 +120,7 @@ def corpus_files(*suffixes: str, below: str = "") -> list[Path]:
 
 
 def corpus_sample(*suffixes: str) -> list[Path]:
-    """Always the same files."""
+    """Return a random sample, always the same files."""
     files = corpus_files(*suffixes)
     return random.Random(0).sample(files, min(SAMPLE_FILES, len(files)))
 

@@ -1,9 +1,9 @@
-"""What the tests of a whole ingest share."""
+"""Helpers for the tests of a whole ingest."""
 
 import os
 from pathlib import Path
 
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import IngestReport
 
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 WIDTH, HEIGHT = 600, 800
 TEXT, BOLD, CODE, SIGNS = "F1", "F2", "F3", "F4"
-"""Helvetica, bold, Courier; and a font in which the letters A to E are signs of their own."""
+"""Helvetica, bold, Courier; and a font in which the letters A to E show other signs."""
 SIGN_CODES = {"A": "FB01", "B": "00660074", "C": "F0B7", "D": "E123", "E": "D835DC65"}
 
 
 def put(x: float, y: float, text: str, *, font: str = TEXT, size: float = 10) -> str:
-    """`y` is counted from the top."""
+    """Write text; `y` is counted from the top."""
     escaped = re.sub(r"([\\()])", r"\\\1", text).encode("cp1252", "replace").decode("latin-1")
     return f"BT /{font} {size} Tf {x} {HEIGHT - y} Td ({escaped}) Tj ET"
 
@@ -26,7 +26,7 @@ def rule(x0: float, y0: float, x1: float, y1: float) -> str:
 def table(
     rows: Sequence[Sequence[str]], *, y: float, widths: Sequence[float], heads: int = 1, frames: bool = False
 ) -> str:
-    """With ruling lines; the first `heads` rows are bold."""
+    """Draw a table with ruling lines; the first `heads` rows are bold."""
     xs = [72 + sum(widths[:i]) for i in range(len(widths) + 1)]
     ys = [y + 20 * i for i in range(len(rows) + 1)]
     drawn = [rule(xs[0], at, xs[-1], at) for at in ys] + [rule(at, ys[0], at, ys[-1]) for at in xs]
@@ -43,7 +43,7 @@ def image(x: float, y: float, width: float, height: float) -> str:
 
 
 def pdf(*pages: str, outline: Sequence[tuple[int, str, int, float]] = (), trailer: str = "", extra: str = "") -> bytes:
-    """`outline` has the depth, the title, the page from 1 on and the place on it of each entry."""
+    """Return a PDF; each entry of `outline` has depth, title, page (from 1) and position on the page."""
     cmap = "".join(f"<{ord(c):02x}> <{code}>\n" for c, code in SIGN_CODES.items())
     to_unicode = f"1 begincodespacerange <00> <ff> endcodespacerange {len(SIGN_CODES)} beginbfchar\n{cmap}endbfchar"
     fonts = {TEXT: "Helvetica", BOLD: "Helvetica-Bold", CODE: "Courier", SIGNS: "Helvetica"}

@@ -1,7 +1,7 @@
-"""How many cells of real tables stand under their header in their row.
+"""Check that the cells of real tables stand in their row and under their header.
 
-Each line of `tables.jsonl` is a table of the corpus, chosen from the raw file: `path`, `line` (of a PDF the page),
-`kind`, and `cells` with the text of the row's key cell, the header (stacked ones joined by ' / ', none where the table
+Each line of `tables.jsonl` is a table of the corpus, chosen from the raw file: `path`, `line` (for a PDF, the page),
+`kind`, and `cells` with the text of the row's key cell, the header (stacked ones joined by ' / ', empty if the table
 has none) and the value.
 """
 
@@ -19,9 +19,9 @@ from kb.errors import DocumentError
 GOLD = Path(__file__).with_name("tables.jsonl")
 MARKS = re.compile(r"[\s`*_\\~^()]")
 NEAR_LINES = 12
-"""A table may begin this many lines below the one that is named: its directive has options."""
+"""A table may begin this many lines below the given line, because its directive has options."""
 PHRASE_CHARACTERS = 6
-"""A value of this length may stand among other words; a shorter one is the whole cell."""
+"""A value of at least this length may stand among other words; a shorter one must be the whole cell."""
 
 
 class Cell(NamedTuple):
@@ -52,7 +52,7 @@ def gold_tables() -> list[Gold]:
 
 
 def faults(tables: Sequence[Gold], corpus: Path) -> Iterator[Fault]:
-    """The cells that are not found; each document is read once."""
+    """Yield the cells that are not found; each document is read once."""
     by_path = defaultdict(list)
     for table in tables:
         by_path[table.path].append(table)
@@ -87,19 +87,19 @@ def _near(document: ParsedDocument, table: Gold) -> list[Block]:
 
 
 def _console_fault(document: ParsedDocument, blocks: Sequence[Block], cell: Cell) -> str:
-    """Key and value share a line."""
+    """Return why no line holds both key and value; empty if one does."""
     lines = [line for block in blocks for line in document.text[block.start : block.end].split("\n")]
     return "" if any(cell.row in line and cell.value in line for line in lines) else "no line with key and value"
 
 
 def _table_fault(_: ParsedDocument, blocks: Sequence[Block], cell: Cell) -> str:
-    """The reason of the table in which most of it was found."""
+    """Return the reason from the table that matches best."""
     reasons = [_reason(block.table, cell) for block in blocks if block.table]
     return min(reasons, default=(0, "no table near the line"))[1]
 
 
 def _reason(table: Table, cell: Cell) -> tuple[int, str]:
-    """An empty reason where the cell is right; what has fewer stages to go comes first."""
+    """Return the number of stages not passed, and why; 0 and an empty reason if the cell is right."""
     rows = [row for row in table.rows if _plain(cell.row) in map(_plain, row.cells)]
     rows = rows or [row for row in table.rows if any(_says(text, cell.row) for text in row.cells)]
     if not rows:
@@ -114,7 +114,7 @@ def _reason(table: Table, cell: Cell) -> tuple[int, str]:
 def _columns(table: Table, column: str) -> Sequence[int]:
     if not column:
         return range(len(table.rows[0].cells))
-    # Where a document marks no header, its first row is what a reader takes for one.
+    # If a document marks no header, a reader takes the first row for one.
     headers = [_plain(header) for header in table.header or table.rows[0].cells]
     parts = [_plain(part) for part in column.split(" / ")]
     exact = [i for i, header in enumerate(headers) if header == "/".join(parts)]

@@ -1,4 +1,4 @@
-"""AsciiDoc: what becomes of each construct, of includes and of conditionals, and that nothing is lost."""
+"""AsciiDoc: what constructs, includes and conditionals become, and that no word is lost."""
 
 import re
 import time
@@ -79,13 +79,13 @@ def included(root: Path, text: str) -> ParsedDocument:
         ("\\include::part.adoc[]", "part.adoc"),
     ],
 )
-def test_an_include_brings_what_it_names(root: Path, directive: str, text: str) -> None:
+def test_an_include_adds_the_selected_part_of_its_file(root: Path, directive: str, text: str) -> None:
     document = included(root, f"{directive}\n")
 
     assert [document.text.partition("\n\nname:")[0], document.warnings] == [text, ()]
 
 
-def test_included_lines_cite_the_line_that_includes_them_and_the_file_is_listed(root: Path) -> None:
+def test_included_lines_cite_the_line_of_their_include_and_the_file_is_listed(root: Path) -> None:
     document = included(root, "Before.\n\ninclude::part.adoc[]\n\nAfter.\n")
 
     assert show(document).splitlines() == [
@@ -107,7 +107,7 @@ def test_included_lines_cite_the_line_that_includes_them_and_the_file_is_listed(
         (".", "is not a file inside the ingested folder"),
     ],
 )
-def test_what_can_not_be_included_leaves_its_name_and_a_warning(root: Path, target: str, reason: str) -> None:
+def test_a_refused_include_leaves_its_name_and_a_warning(root: Path, target: str, reason: str) -> None:
     document = included(root, f"include::{target}[]\n")
 
     assert document.text == target
@@ -209,7 +209,7 @@ MARKS = st.sampled_from(
 
 @PROPERTY
 @given(st.lists(st.one_of(MARKS, st.text(max_size=6), st.sampled_from(["\n", "\n\n", "  "])), max_size=40).map("".join))
-def test_every_text_can_be_read(text: str) -> None:
+def test_any_text_can_be_read(text: str) -> None:
     document = parse(text)
 
     assert len(document.lines) == 1 + document.text.count("\n")
@@ -243,11 +243,11 @@ def test_every_text_can_be_read(text: str) -> None:
         "|===\n.999+|a\n|b\n",
     ],
 )
-def test_no_text_takes_more_than_its_length(part: str) -> None:
-    start = time.perf_counter()
+def test_hostile_text_is_read_in_bounded_time(part: str) -> None:
+    start = time.process_time()
     parse(part * (HOSTILE_CHARACTERS // len(part)))
 
-    assert time.perf_counter() - start < HOSTILE_SECONDS
+    assert time.process_time() - start < HOSTILE_SECONDS
 
 
 # The corpus
@@ -305,7 +305,7 @@ def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words()
 
 @needs_corpus
 @pytest.mark.slow
-def test_rules_and_tables_of_a_manual_stand_where_it_has_them() -> None:
+def test_rules_and_tables_of_a_manual_cite_their_lines() -> None:
     document = read(V_SPEC, V_SPEC.read_bytes(), root=V_SPEC.parent)
     lines = dict(zip(document.text.split("\n"), document.lines, strict=False))
 

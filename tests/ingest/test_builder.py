@@ -1,4 +1,4 @@
-"""Whatever a reader calls in whatever order, spans, lines and sections of the document are exact."""
+"""Spans, lines and sections of a document are exact, whatever methods a reader calls in any order."""
 
 from itertools import combinations, pairwise
 
@@ -12,7 +12,7 @@ from tests.ingest.documents import OPERATIONS, PROPERTY, build, show
 
 @PROPERTY
 @given(OPERATIONS)
-def test_blocks_are_spans_of_the_text_in_order_and_apart(operations: list[tuple[object, ...]]) -> None:
+def test_blocks_are_ordered_spans_of_the_text_that_do_not_touch(operations: list[tuple[object, ...]]) -> None:
     document = build(operations)
 
     assert all(document.text[b.start : b.end].strip() for b in document.blocks)
@@ -22,7 +22,7 @@ def test_blocks_are_spans_of_the_text_in_order_and_apart(operations: list[tuple[
 
 @PROPERTY
 @given(OPERATIONS)
-def test_between_blocks_stands_nothing(operations: list[tuple[object, ...]]) -> None:
+def test_there_is_no_text_between_blocks(operations: list[tuple[object, ...]]) -> None:
     document = build(operations)
     edges = [0, *(edge for b in document.blocks for edge in (b.start, b.end)), len(document.text)]
 
@@ -72,7 +72,7 @@ def test_sections_nest(operations: list[tuple[object, ...]]) -> None:
 
 @PROPERTY
 @given(OPERATIONS)
-def test_a_block_stands_inside_its_section(operations: list[tuple[object, ...]]) -> None:
+def test_a_block_lies_inside_its_section(operations: list[tuple[object, ...]]) -> None:
     document = build(operations)
 
     for block in document.blocks:
@@ -94,7 +94,7 @@ def test_a_labelled_part_leaves_the_section_around_it_open(operations: list[tupl
 
 @PROPERTY
 @given(OPERATIONS)
-def test_nothing_that_a_reader_hands_over_is_lost(operations: list[tuple[object, ...]]) -> None:
+def test_no_word_that_a_reader_adds_is_lost(operations: list[tuple[object, ...]]) -> None:
     def words(name: str, *arguments: object) -> list[str]:
         if name == "labelled":
             return str(arguments[0]).split() + [w for inner in arguments[2] for w in words(*inner)]
@@ -116,8 +116,8 @@ def test_an_empty_document_has_one_empty_line() -> None:
 
 
 @pytest.mark.parametrize(("text", "line"), [("\nfirst\nsecond", 7), ("\n\n  first\n\nsecond", 6), ("first\n", 8)])
-def test_blank_lines_before_a_text_count(text: str, line: int) -> None:
-    """A reader drops what says nothing, an image for instance; the lines after it keep their numbers."""
+def test_blank_lines_before_a_text_count_as_lines(text: str, line: int) -> None:
+    """A reader may drop an image, for instance; the lines after it keep their numbers."""
     builder = DocumentBuilder()
 
     builder.text(text, line)
@@ -127,7 +127,7 @@ def test_blank_lines_before_a_text_count(text: str, line: int) -> None:
     assert document.lines[0] == 8
 
 
-def test_blank_lines_before_code_count() -> None:
+def test_blank_lines_before_code_count_as_lines() -> None:
     builder = DocumentBuilder()
 
     builder.code("\n\nint x;\n", 5)
@@ -135,7 +135,7 @@ def test_blank_lines_before_code_count() -> None:
     assert show(builder.build()).splitlines()[1] == "7 code §: int x;"
 
 
-def test_a_cell_that_spans_rows_stands_in_each_and_one_that_spans_header_columns_heads_each() -> None:
+def test_a_cell_that_spans_rows_or_columns_of_the_header_is_repeated_in_each() -> None:
     builder = DocumentBuilder()
     rows = [
         [Cell("Unit", rows=2), Cell("Size", columns=2)],

@@ -1,4 +1,4 @@
-"""Chunks of random documents: nothing is lost, nothing that belongs together is torn, every window fits its model."""
+"""Chunks of random documents: nothing is lost, no row or line is cut, every window fits its model."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ from tests.ingest.chunks import (
 from tests.ingest.documents import LINES, OPERATIONS, PROPERTY, build, trail
 
 LIMIT = 120
-"""Characters of a chunk: few, so that short random documents are cut in many places."""
+"""Longest chunk: short, so that short random documents are cut in many places."""
 
 LENGTHS = st.integers(16, 64)
 TOKENIZERS = st.one_of(st.builds(HashEmbedder, LENGTHS), st.builds(ByteTokenizer, LENGTHS))
@@ -44,7 +44,7 @@ def chunks_of(document: ParsedDocument) -> tuple[ChunkRecord, ...]:
 
 @PROPERTY
 @given(OPERATIONS, LINES, TOKENIZERS)
-def test_no_window_is_longer_than_the_model_takes_and_none_loses_text(
+def test_every_window_fits_the_model_and_no_text_is_lost(
     operations: list[tuple[object, ...]], title: str, tokenizer: Tokenizer
 ) -> None:
     document = build(operations)
@@ -54,7 +54,7 @@ def test_no_window_is_longer_than_the_model_takes_and_none_loses_text(
 
 @PROPERTY
 @given(OPERATIONS)
-def test_all_of_a_chunk_is_searched_and_of_a_fact_what_it_states(operations: list[tuple[object, ...]]) -> None:
+def test_a_chunk_is_searched_whole_but_a_fact_without_its_source(operations: list[tuple[object, ...]]) -> None:
     document = build(operations)
 
     check_bodies(document, chunks_of(document))
@@ -62,7 +62,7 @@ def test_all_of_a_chunk_is_searched_and_of_a_fact_what_it_states(operations: lis
 
 @PROPERTY
 @given(OPERATIONS)
-def test_every_sign_below_the_headings_is_in_one_chunk(operations: list[tuple[object, ...]]) -> None:
+def test_every_character_below_a_heading_is_in_one_chunk(operations: list[tuple[object, ...]]) -> None:
     document = build(operations)
 
     check_coverage(document, chunks_of(document))
@@ -78,7 +78,9 @@ def test_no_chunk_cuts_a_table_row_or_a_line_of_code_or_joins_sections(operation
 
 @PROPERTY
 @given(OPERATIONS)
-def test_what_fits_is_whole_and_only_what_may_not_be_cut_is_longer(operations: list[tuple[object, ...]]) -> None:
+def test_a_block_that_fits_stays_whole_and_only_a_row_or_line_may_be_longer(
+    operations: list[tuple[object, ...]],
+) -> None:
     document = build(operations)
 
     check_size(document, chunks_of(document), LIMIT)
@@ -94,7 +96,7 @@ def test_parts_of_a_table_carry_caption_and_header(operations: list[tuple[object
 
 @PROPERTY
 @given(OPERATIONS)
-def test_every_row_is_searched_and_its_cells_are_cited_where_they_stand(operations: list[tuple[object, ...]]) -> None:
+def test_every_row_is_searched_and_its_cells_keep_their_spans(operations: list[tuple[object, ...]]) -> None:
     document = build(operations)
 
     check_rows(document, chunks_of(document))
@@ -145,7 +147,7 @@ def test_a_heading_with_nothing_below_it_is_a_chunk() -> None:
 
 
 @pytest.mark.parametrize(("sizes", "parts"), [((10, 10), 1), ((20, 20), 2), ((2, 23), 2), ((23, 2), 2)])
-def test_prose_is_cut_between_sentences_while_they_fit(sizes: tuple[int, int], parts: int) -> None:
+def test_prose_that_does_not_fit_is_cut_between_sentences(sizes: tuple[int, int], parts: int) -> None:
     sentences = [("word " * size).strip() + "." for size in sizes]
     builder = DocumentBuilder()
     builder.text(" ".join(sentences), 1)
@@ -156,7 +158,7 @@ def test_prose_is_cut_between_sentences_while_they_fit(sizes: tuple[int, int], p
     assert texts == ([" ".join(sentences)] if parts == 1 else sentences)
 
 
-def test_a_breadcrumb_takes_a_fifth_at_most_and_keeps_its_end() -> None:
+def test_a_breadcrumb_takes_at_most_a_fifth_and_keeps_its_end() -> None:
     builder = DocumentBuilder()
     for level in range(1, 6):
         builder.heading(level, " ".join([f"level{level}"] * 10), level)
@@ -171,7 +173,7 @@ def test_a_breadcrumb_takes_a_fifth_at_most_and_keeps_its_end() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1])
 @pytest.mark.parametrize("names", [[f"column{i}" for i in range(40)], list(HEADER)], ids=["long", "of facts"])
-def test_the_header_of_a_table_is_not_lost_however_few_rows_it_has(names: list[str], rows: int) -> None:
+def test_the_header_of_a_table_with_one_row_or_none_is_kept(names: list[str], rows: int) -> None:
     builder = DocumentBuilder()
     cells = [[Cell(name) for name in names], *[[Cell("x")] * len(names)] * rows]
     builder.table(cells, header_rows=1, row_lines=range(1, 2 + rows))
@@ -182,7 +184,7 @@ def test_the_header_of_a_table_is_not_lost_however_few_rows_it_has(names: list[s
 
 
 @pytest.mark.parametrize("kind", ["text", "code", "item"])
-def test_a_chunk_of_one_kind_says_so_and_a_mixed_one_is_text(kind: str) -> None:
+def test_a_chunk_is_code_only_if_all_of_it_is_code(kind: str) -> None:
     builder = DocumentBuilder()
     getattr(builder, kind)("One.", 1)
     alone = chunks_of(builder.build())

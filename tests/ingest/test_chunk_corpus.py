@@ -1,4 +1,4 @@
-"""The real embedding model's tokenizer on real documents: every window fits, and no text is lost."""
+"""The tokenizer of the real embedding model on real documents: every window fits, and no text is lost."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ pytestmark = needs_corpus
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    """That of the default model; nothing is embedded, so nothing is compiled."""
+    """The tokenizer of the default model; nothing is embedded, so nothing is compiled."""
     try:
         return load_embedder(DEFAULT_MODEL, cache=Path("/nowhere"), on_compile=lambda name: None)
     except MissingModelError as error:
@@ -27,7 +27,7 @@ def tokenizer() -> Tokenizer:
 
 
 def check(document: ParsedDocument, tokenizer: Tokenizer) -> int:
-    """All of it; returns how many chunks there are."""
+    """Check every rule for chunks, and return the number of chunks."""
     title = document.sections[0].title if document.sections else "untitled"
     chunks = chunk(document, title=title, tokenizer=tokenizer)
     check_windows(chunks, tokenizer)

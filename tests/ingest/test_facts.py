@@ -1,4 +1,4 @@
-"""Facts: from tables that say that they hold facts, each with its unit, or refused with the reason."""
+"""Fact tables: each row is a fact with its unit, or is refused with the reason."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def of_rows(*rows: str) -> tuple[list[tuple[object, ...]], list[str]]:
         ("| tile | 16x16 | 1 | | guide |", None),
     ],
 )
-def test_a_complete_row_is_a_fact_as_it_is_written(row: str, number: float | None) -> None:
+def test_a_complete_row_is_a_fact_as_written(row: str, number: float | None) -> None:
     found, refused = of_rows(row)
 
     cells = [cell.strip() for cell in row.strip("|").split("|")]
@@ -58,7 +58,7 @@ def test_a_complete_row_is_a_fact_as_it_is_written(row: str, number: float | Non
         ("| lds_size | 1e999 | KiB | | guide |", "'1e999'"),
     ],
 )
-def test_an_incomplete_row_is_refused_with_the_reason_and_the_others_are_kept(row: str, reason: str) -> None:
+def test_an_invalid_row_is_refused_with_the_reason_and_the_others_are_kept(row: str, reason: str) -> None:
     found, refused = of_rows("| lds_banks | 32 | 1 | | guide |", row, "| lds_bank_width | 4 | byte | | guide |")
 
     assert [fact[0] for fact in found] == ["lds_banks", "lds_bank_width"]

@@ -1,4 +1,4 @@
-"""HTML: what becomes of each construct, where in the file it is said to stand, and that nothing of a page is lost."""
+"""HTML: what each construct becomes, which line it cites, and that no word of a page is lost."""
 
 import re
 import time
@@ -31,7 +31,7 @@ def test_html_becomes_blocks_with_their_lines(case: Case) -> None:
     assert show(parse(case.source)) == case.expected
 
 
-def test_a_piece_of_html_counts_lines_from_where_it_begins() -> None:
+def test_a_piece_of_html_counts_lines_from_its_first_line() -> None:
     builder = DocumentBuilder()
     builder.heading(1, "Head", 1)
     add_html(builder, "<div>\n<p>one</p>\n<table><tr><td>a<td>b</table>", 7)
@@ -39,7 +39,7 @@ def test_a_piece_of_html_counts_lines_from_where_it_begins() -> None:
     assert show(builder.build()).splitlines()[1:] == ["8 text §Head: one", "9 table §Head: | a | b |"]
 
 
-def test_html_can_be_told_on_one_line() -> None:
+def test_html_can_be_shown_on_one_line() -> None:
     assert flat_text("<b>one</b><br>2<sup>3</sup>\n<ul><li>x<li>y</ul>") == "one 2^3; x; y"
 
 
@@ -53,7 +53,7 @@ def test_html_can_be_told_on_one_line() -> None:
         ("Documentation", "Documentation"),
     ],
 )
-def test_a_title_loses_what_a_generator_appends(title: str, shown: str) -> None:
+def test_a_title_loses_the_suffix_of_its_generator(title: str, shown: str) -> None:
     assert parse(f"<title>{title}</title><p>Text.").sections[0].title == shown
 
 
@@ -83,7 +83,7 @@ def test_line_ends_of_every_system_count_the_same(ending: str) -> None:
         "<table><td colspan=9999999999>x<td rowspan=0 colspan=-1>y</table>",
     ],
 )
-def test_hostile_markup_is_read_in_little_time(markup: str) -> None:
+def test_hostile_markup_is_read_in_bounded_time(markup: str) -> None:
     begin = time.process_time()
     document = parse(markup)
 
@@ -92,7 +92,7 @@ def test_hostile_markup_is_read_in_little_time(markup: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ["div", "ul", "b", "table", "x-y"])
-def test_what_nests_too_deeply_is_an_error(tag: str) -> None:
+def test_markup_that_is_nested_too_deeply_is_an_error(tag: str) -> None:
     with pytest.raises(DocumentError):
         parse(f"<{tag}>" * 100_000)
 
@@ -104,7 +104,7 @@ SPECIAL = ["admonition", "admonition-title", "sd-tab-set", "sd-card", "sd-card-t
 
 @st.composite
 def pages(draw: st.DrawFn, tags: list[str]) -> str:
-    """Markup, mostly out of order, in which each word stands once."""
+    """Markup, mostly malformed, in which each word occurs once."""
     parts = []
     for number in range(draw(st.integers(0, 25))):
         tag = draw(st.sampled_from(tags))
@@ -121,12 +121,12 @@ def words_told(document: ParsedDocument) -> list[tuple[str, int]]:
 
 @PROPERTY
 @given(pages(FLOWING + GATHERED + SPECIAL))
-def test_no_word_is_lost_or_told_twice(page: str) -> None:
+def test_no_word_is_lost_or_repeated(page: str) -> None:
     assert sorted(word for word, _ in words_told(parse(page))) == sorted(re.findall(r"w\d+", page))
 
 
 @PROPERTY
-@given(pages([tag for tag in FLOWING if tag != "pre"]))  # a line of code may stand on two, round a tag
+@given(pages([tag for tag in FLOWING if tag != "pre"]))  # a tag may split a line of code over two lines
 def test_each_word_cites_its_line(page: str) -> None:
     lines = page.split("\n")
 
@@ -138,7 +138,7 @@ MARKS = re.findall(r"\S+", "< > <!-- --> </ <table> <tr> <td <pre> <svg> <math> 
 
 @PROPERTY
 @given(st.lists(st.one_of(st.sampled_from([*MARKS, '"', "\f", "\n"]), st.text(max_size=6)), max_size=40).map("".join))
-def test_every_text_can_be_read(text: str) -> None:
+def test_any_text_can_be_read(text: str) -> None:
     document = parse(text)
 
     assert len(document.lines) == 1 + document.text.count("\n")
@@ -146,7 +146,7 @@ def test_every_text_can_be_read(text: str) -> None:
 
 
 class _Visible(HTMLParser):
-    """What a page shows, with the tags taken out."""
+    """The visible text of a page, without tags."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class _Visible(HTMLParser):
 
 @needs_corpus
 @pytest.mark.slow
-def test_nearly_all_tokens_of_each_page_are_found_again() -> None:
+def test_nearly_all_words_of_each_page_are_kept() -> None:
     for path, document in read_corpus(corpus_files(".html", ".htm")):
         page = _Visible()
         page.feed(re.sub(r'<span class="linenos">.*?</span>', "", path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""`include` and `literalinclude`: read inside the folder only, and never dropped in silence."""
+"""`include` and `literalinclude`: only files inside the folder are read, and none is dropped silently."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.ingest.documents import show
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A source tree, and a secret beside it."""
+    """A source tree, with a secret file beside it."""
     root = tmp_path / "manuals"
     (root / "isa" / "parts").mkdir(parents=True)
     (root / "isa" / "parts" / "note.txt").write_text("Included *text*.\n\nMore.\n", encoding="utf-8")
@@ -45,7 +45,7 @@ def test_a_file_inside_the_folder_is_included(root: Path, name: str, text: str) 
     assert [Path(f).name for f in document.includes] == [Path(name).name]
 
 
-def test_included_text_cites_the_line_that_includes_it_and_what_follows_its_own(root: Path) -> None:
+def test_included_text_cites_the_line_of_its_include_and_later_text_its_own_line(root: Path) -> None:
     document = parse(root, "Before.\n\n.. include:: parts/note.txt\n\nAfter.\n")
 
     assert show(document).splitlines() == [
@@ -143,7 +143,7 @@ def test_a_literal_include_is_code(root: Path, directive: str, language: str) ->
     assert document.text == f"```{language}\nx = 1\ny = 2\n```\n\nAfter."
 
 
-def test_an_include_inside_a_directive_keeps_its_place(root: Path) -> None:
+def test_an_include_inside_a_directive_stays_inside_it(root: Path) -> None:
     document = parse(root, ".. tab-item:: Tab\n\n   .. include:: parts/note.txt\n\nAfter.\n")
 
     assert [s.title for s in document.sections] == ["Tab"]
@@ -183,7 +183,7 @@ def test_a_table_is_read_from_its_file(root: Path) -> None:
         assert [Path(f).name for f in document.includes] == ["sizes.csv"]
 
 
-def test_markdown_includes_as_restructured_text_does(root: Path) -> None:
+def test_includes_work_in_markdown_as_in_restructured_text(root: Path) -> None:
     (root / "part.md").write_text("# Part\n\nOne\ntwo.\n", encoding="utf-8")
     source = "Before.\n\n```{include} ../part.md\n```\n\n:::{literalinclude} kernel.py\n:lines: 2\n:::\n\nAfter.\n"
 
@@ -209,7 +209,7 @@ def test_markdown_reads_no_file_outside_the_folder(root: Path, name: str) -> Non
     assert "line 3" in document.warnings[0]
 
 
-def test_files_that_include_each_other_over_and_over_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_includes_that_multiply_are_cut_off(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingest.readers.includes.MAX_CHARACTERS", 10_000)
     for i in range(6):
         (root / f"{i}.txt").write_text(f".. include:: {i + 1}.txt\n\n" * 50, encoding="utf-8")
@@ -217,5 +217,5 @@ def test_files_that_include_each_other_over_and_over_end(root: Path, monkeypatch
 
     document = parse(root, ".. include:: 0.txt\n", "bomb.rst")
 
-    assert "one include too many" in document.warnings[0]
+    assert "exceeds the limit of includes" in document.warnings[0]
     assert len(document.text) < 20_000

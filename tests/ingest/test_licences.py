@@ -1,4 +1,4 @@
-"""The licence of a document is that of the nearest licence file above it, and never one outside the ingested folder."""
+"""The licence of a document is that of the nearest licence file above it, never one outside the ingested folder."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_the_nearest_licence_decides(tmp_path: Path) -> None:
     assert licence(tmp_path, {"LICENSE": MIT, "docs/COPYING": TEXTS["GPL"]}) == "GPL"
 
 
-def test_a_licence_with_a_folder_name_speaks_of_that_folder_alone(tmp_path: Path) -> None:
+def test_a_licence_file_named_after_a_folder_applies_only_to_that_folder(tmp_path: Path) -> None:
     files = {"LICENSE.docs": TEXTS["CC-BY-4.0"], "LICENSE.code": MIT}
 
     assert licence(tmp_path, files) == "CC-BY-4.0"
@@ -54,7 +54,7 @@ def test_several_licences_in_one_file_are_all_named(tmp_path: Path) -> None:
     assert licence(tmp_path, {"LICENSE.md": MIT + TEXTS["Apache-2.0"]}) == "Apache-2.0, MIT"
 
 
-def test_a_licence_that_is_not_recognised_is_named_by_its_file(tmp_path: Path) -> None:
+def test_a_licence_that_is_not_recognised_is_given_by_its_file_name(tmp_path: Path) -> None:
     assert licence(tmp_path, {"LICENSE.txt": "Ask us."}) == "LICENSE.txt"
 
 
@@ -64,7 +64,7 @@ def test_nothing_outside_the_ingested_folder_is_read(tmp_path: Path) -> None:
     assert licence(tmp_path / "docs", {}) == ""
 
 
-def test_a_licence_that_cannot_be_opened_or_leads_elsewhere_harms_nothing(
+def test_a_licence_file_that_cannot_be_read_or_is_a_link_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").write_text(MIT, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Markdown: what becomes of each construct, and where in the file it is said to stand."""
+"""Markdown: what each construct becomes, and which line of the file it cites."""
 
 import html
 import re
@@ -46,7 +46,7 @@ def test_markdown_becomes_blocks_with_their_lines(case: Case) -> None:
         ("", ("", "", "", "")),
     ],
 )
-def test_front_matter_is_taken_as_it_is_written(content: str, metadata: tuple[str, ...]) -> None:
+def test_front_matter_values_are_kept_as_written(content: str, metadata: tuple[str, ...]) -> None:
     document = parse(f"---\n{content}\n---\n\n# Head\n")
 
     assert tuple(document.metadata.get(k, "") for k in ("title", "version", "licence", "target")) == metadata
@@ -75,7 +75,7 @@ def test_line_ends_of_every_system_count_the_same(ending: str) -> None:
     assert show(document).splitlines()[1:] == ["3 text §Head: one", "4 text §Head: two", "6 text §Head: three"]
 
 
-def test_a_byte_order_mark_is_no_text() -> None:
+def test_a_byte_order_mark_is_not_text() -> None:
     assert parse("\ufeff# Head\n").sections[0].title == "Head"
 
 
@@ -88,7 +88,7 @@ MARKS = st.sampled_from(
 @given(
     st.lists(st.one_of(MARKS, st.text(max_size=6), st.sampled_from(["\n", "\n\n", "    "])), max_size=40).map("".join)
 )
-def test_every_text_can_be_read(text: str) -> None:
+def test_any_text_can_be_read(text: str) -> None:
     document = parse(text)
 
     assert len(document.lines) == 1 + document.text.count("\n")
@@ -116,7 +116,7 @@ NAMES = st.from_regex(r"[a-z]{4,8}", fullmatch=True)
 
 @PROPERTY
 @given(st.lists(st.tuples(st.sampled_from(CONSTRUCTS), NAMES, NAMES, NAMES), max_size=6))
-def test_no_word_is_lost_whatever_stands_around_it(parts: list[tuple[str, str, str, str]]) -> None:
+def test_no_word_is_lost_in_any_construct(parts: list[tuple[str, str, str, str]]) -> None:
     document = parse("\n\n".join(construct.format(*words) for construct, *words in parts))
 
     assert {word for _, *words in parts for word in words} <= set(WORD.findall(document.text))
@@ -131,8 +131,8 @@ def test_no_word_is_lost_whatever_stands_around_it(parts: list[tuple[str, str, s
         *("{% include path='a' ", "```{include} a\n", "> ", "- ", "\\f$ ", "`a``b```c", "[^a]: ", "$a "),
     ],
 )
-def test_hostile_text_is_read_in_time(hostile: str) -> None:
-    with suppress(DocumentError):  # It nests too deeply.
+def test_hostile_text_is_read_in_bounded_time(hostile: str) -> None:
+    with suppress(DocumentError):  # It is nested too deeply.
         assert "Before." in parse("Before.\n\n" + hostile * (20_000 // len(hostile))).text
 
 
@@ -148,9 +148,9 @@ def test_the_title_of_a_picture_is_text(picture: str, shown: str) -> None:
     assert parse(picture).text == shown
 
 
-def test_what_stands_too_deep_to_be_read_is_not_dropped_in_silence() -> None:
+def test_text_that_is_nested_too_deeply_is_an_error_and_not_dropped() -> None:
     assert "deep" in parse("> " * 90 + "deep").text
-    with pytest.raises(DocumentError, match="nests too deeply"):
+    with pytest.raises(DocumentError, match="nested too deeply"):
         parse("> " * 100 + "deep")
 
 
@@ -171,7 +171,7 @@ def test_words_of_real_documents_are_kept() -> None:
 @needs_corpus
 @pytest.mark.slow
 def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words() -> None:
-    """Not all can: Markdown may lay a code span or a link over two lines."""
+    """Not all lines can: a code span or a link may run over two lines."""
     faithful = total = 0
     for path, document in read_corpus(corpus_sample(".md", ".markdown")):
         source = path.read_text(encoding="utf-8-sig").split("\n")
@@ -184,7 +184,7 @@ def test_a_line_of_a_paragraph_cites_the_line_of_the_file_that_holds_its_words()
 
 
 def paragraph_lines(document: ParsedDocument) -> list[tuple[int, int, str]]:
-    """Each line of each paragraph with the line it cites and the line that is cited next."""
+    """Return each line of each paragraph with the line it cites and the line cited next."""
     found = []
     texts = document.text.split("\n")
     for block in document.blocks:

@@ -67,6 +67,21 @@ def test_cells_and_outputs_become_blocks_with_their_lines() -> None:
     ]
 
 
+def test_lines_hold_after_escaped_quotes_and_after_a_member_that_stands_twice() -> None:
+    content = r"""{"cells": [
+{"cell_type": "raw", "source": "first", "cell_type": "raw",
+ "source": "say \"hi\" \\"},
+{"cell_type": "raw", "source":
+ "next"}]}"""
+
+    document = read(Path("tiles.ipynb"), content.encode(), root=Path("/"))
+
+    assert [line for line in show(document).splitlines() if "```" not in line] == [
+        '3 code §: say "hi" \\',
+        "5 code §: next",
+    ]
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"cells": 1}', "[" * 100_000])
 def test_what_is_no_notebook_is_said_to_be_none(content: str) -> None:
     with pytest.raises(DocumentError):

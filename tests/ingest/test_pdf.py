@@ -1,4 +1,4 @@
-"""PDF: what becomes of each thing on a page, and on which page it is said to stand."""
+"""PDF: what each thing on a page becomes, and which page it cites."""
 
 import re
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ FLOWED = " ".join(PROSE)
 # Text
 
 
-def test_lines_of_a_paragraph_are_joined_and_space_between_paragraphs_parts_them() -> None:
+def test_lines_of_a_paragraph_are_joined_and_space_separates_paragraphs() -> None:
     second = lines(*PROSE, y=200 + 3 * 12 + 8)
 
     assert shown(f"{BODY}\n{second}") == [f"1 text §: {FLOWED}", f"1 text §: {FLOWED}"]
@@ -53,7 +53,7 @@ def test_an_indented_line_begins_a_paragraph() -> None:
     assert shown(f"{BODY}\n{second}") == [f"1 text §: {FLOWED}", f"1 text §: {FLOWED}"]
 
 
-def test_a_paragraph_that_runs_over_a_page_cites_both() -> None:
+def test_a_paragraph_across_two_pages_cites_both() -> None:
     pages = lines(*PROSE[:1]), lines(*PROSE[1:])
 
     assert shown(*pages) == [f"1 text §: {PROSE[0]}", f"2 text §: {' '.join(PROSE[1:])}"]
@@ -83,7 +83,9 @@ def test_columns_are_read_one_after_the_other() -> None:
         ("The v_mfma_-", "form of it: mfmaform", "The v_mfma_- form of it: mfmaform"),
     ],
 )
-def test_a_hyphen_at_the_end_of_a_line_goes_only_when_the_word_is_known(first: str, second: str, joined: str) -> None:
+def test_a_hyphen_at_the_end_of_a_line_is_dropped_only_if_the_joined_word_is_known(
+    first: str, second: str, joined: str
+) -> None:
     assert shown(lines(first, second)) == [f"1 text §: {joined}"]
 
 
@@ -95,7 +97,7 @@ def test_ligatures_and_mathematical_letters_are_spelled() -> None:
     ("base", "raised", "text"),
     [("up to 2", "n", "up to 2^n"), ("from 10", "-12", "from 10^{-12}"), ("the 4", "th", "the 4th")],
 )
-def test_what_is_raised_and_small_is_a_power(base: str, raised: str, text: str) -> None:
+def test_small_raised_text_is_a_power(base: str, raised: str, text: str) -> None:
     width = {"up to 2": 33.9, "from 10": 36.1, "the 4": 22.2}[base]
     page = f"{BODY}\n{put(72, 300, base)}\n{put(72 + width, 296, raised, size=7)}"
 
@@ -123,7 +125,7 @@ def test_lists_become_items() -> None:
     ]
 
 
-def test_lines_in_a_fixed_font_are_code_with_its_indentation() -> None:
+def test_lines_in_a_monospaced_font_are_code_with_their_indentation() -> None:
     code = [put(72, 300, "for i in range(8):", font=CODE), put(72 + 4 * 6, 312, "load(a,  i)", font=CODE)]
     code.append(put(72, 336, "done()", font=CODE))
 
@@ -139,7 +141,7 @@ def test_lines_in_a_fixed_font_are_code_with_its_indentation() -> None:
 # Headings
 
 
-def test_the_outline_makes_headings_whatever_they_look_like() -> None:
+def test_entries_of_the_outline_are_headings_in_any_font() -> None:
     page = f"{put(72, 120, '1.  Memory')}\n{BODY}\n{put(72, 300, '1.1 The scratch-pad')}\n{lines(*PROSE, y=330)}"
     outline = [(0, "Memory", 1, 110.0), (1, "1.1  The Scratchpad", 1, 290.0), (0, "Not on the page", 1, 400.0)]
 
@@ -173,7 +175,7 @@ def test_without_an_outline_large_and_bold_lines_are_headings() -> None:
 # Furniture
 
 
-def test_what_repeats_at_the_edge_of_pages_is_furniture_and_a_title_that_stands_there_once_is_not() -> None:
+def test_text_repeated_at_page_edges_is_furniture_but_a_single_title_there_is_not() -> None:
     chapters = ("Memory", "Caches", "Queues", "Clocks")
     pages = [f"{put(72, 30, 'Manual of the K9')}\n{BODY}\n{put(300, 780, f'- {i} -')}" for i in range(1, 5)]
     pages[2] += "\n" + put(72, 50, "Errata", font=BOLD, size=14)
@@ -208,7 +210,7 @@ WIDTHS = (80, 60, 180)
 
 
 @pytest.mark.parametrize("frames", [False, True])
-def test_ruling_lines_make_a_table_and_its_header_is_what_looks_different(frames: bool) -> None:
+def test_ruling_lines_make_a_table_and_rows_in_another_style_its_header(frames: bool) -> None:
     page = (
         f"{BODY}\n{put(72, 290, 'Table 1: Fields')}\n{table([HEAD, *BODY_ROWS], y=300, widths=WIDTHS, frames=frames)}"
     )
@@ -222,7 +224,7 @@ def test_ruling_lines_make_a_table_and_its_header_is_what_looks_different(frames
     ]
 
 
-def test_a_table_goes_on_over_pages_without_its_header() -> None:
+def test_a_table_across_two_pages_has_one_header() -> None:
     upper, lower = (table([HEAD, row], y=y, widths=WIDTHS) for row, y in zip(BODY_ROWS, (700, 100), strict=True))
 
     assert shown(f"{BODY}\n{upper}", f"{lower}\n{BODY}")[1:-1] == [
@@ -253,7 +255,7 @@ def test_a_cell_may_span_rows_and_columns() -> None:
     ]
 
 
-def test_a_row_that_counts_bits_names_the_fields_below() -> None:
+def test_a_row_that_counts_bits_names_the_fields_below_it() -> None:
     bits = [str(15 - i) if i in (0, 3, 4, 11, 12, 15) else "." for i in range(16)]
     xs = [72 + 20 * i for i in range(17)]
     page = "\n".join(
@@ -273,7 +275,7 @@ def test_a_row_that_counts_bits_names_the_fields_below() -> None:
     ]
 
 
-def test_between_three_level_lines_gaps_make_columns() -> None:
+def test_a_table_with_only_three_level_lines_has_columns_at_its_gaps() -> None:
     cells = [
         (72, "Unit", 311),
         (200, "Size", 311),
@@ -292,14 +294,14 @@ def test_between_three_level_lines_gaps_make_columns() -> None:
     ]
 
 
-# Pages without text, files without sense
+# Pages without text, invalid files
 
 
 def test_a_large_image_leaves_a_note() -> None:
     assert shown(f"{BODY}\n{image(72, 300, 400, 300)}\n{image(72, 700, 10, 10)}")[1:] == ["1 text §: [figure: page 1]"]
 
 
-def test_a_page_that_only_shows_a_scan_or_garbles_its_text_needs_ocr() -> None:
+def test_a_scanned_page_or_one_with_garbled_text_needs_ocr() -> None:
     garbled = put(72, 200, "DDDD DDDDD DDD", font=SIGNS)
 
     document = parse(pdf(BODY, image(0, 0, WIDTH, HEIGHT), garbled, ""))
@@ -308,7 +310,7 @@ def test_a_page_that_only_shows_a_scan_or_garbles_its_text_needs_ocr() -> None:
     assert [block.kind for block in document.blocks] == [BlockKind.TEXT, BlockKind.FURNITURE]
 
 
-def test_text_that_stands_upright_is_kept() -> None:
+def test_vertical_text_is_kept() -> None:
     upright = "BT /F1 10 Tf 0 1 -1 0 500 300 Tm (Along the edge) Tj ET"
 
     assert shown(f"{BODY}\n{upright}") == [f"1 text §: {FLOWED}", "1 text §: Along the edge"]
@@ -327,12 +329,12 @@ ENCRYPTION = "/Filter /Standard /V 1 /R 2 /P -4 /O <" + "61" * 32 + "> /U <" + "
         (pdf(BODY, trailer=f"/Encrypt << {ENCRYPTION} >> /ID [<61> <61>]"), "encrypted"),
     ],
 )
-def test_what_is_no_pdf_to_read_is_said(content: bytes, said: str) -> None:
+def test_the_error_says_why_a_pdf_cannot_be_read(content: bytes, said: str) -> None:
     with pytest.raises(DocumentError, match=said):
         parse(content)
 
 
-def test_a_broken_table_of_objects_does_not_matter() -> None:
+def test_a_pdf_with_a_broken_object_table_is_read() -> None:
     content = pdf(BODY)
 
     assert parse(content.replace(b"startxref", b"startxxxx")).text == FLOWED

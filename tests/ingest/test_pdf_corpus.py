@@ -1,4 +1,4 @@
-"""PDF on real manuals: rows checked against their pages, words and outlines, and a PDF against its source."""
+"""PDF on real manuals: rows, words and outlines are checked against the pages, and a PDF against its source."""
 
 import json
 import re
@@ -15,13 +15,13 @@ from tests.ingest.documents import corpus_files, read_corpus
 
 ROWS = Path(__file__).parent / "pdf_rows.jsonl"
 LATEX = re.compile(r"\\[a-z]+|[{}]")
-"""A formula's commands; the page shows their signs."""
+"""Commands of a formula; the page shows symbols instead."""
 COVERED_SHARE, OUTLINE_SHARE, ROW_SHARE, PARITY_SHARE = 0.99, 0.95, 0.9, 0.95
 
 
 @needs_corpus
 @pytest.mark.slow
-def test_rows_of_real_tables_come_out_as_rows_under_their_headers() -> None:
+def test_rows_of_real_tables_are_read_under_their_headers() -> None:
     rows = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]
     found = set()
     for path, document in read_corpus(sorted({CORPUS / row["path"] for row in rows})):
@@ -53,7 +53,7 @@ def test_rows_of_real_tables_come_out_as_rows_under_their_headers() -> None:
         ("riscv-rvv/riscv-matrix-extension-spec/spec/riscv_matrix_extension_proposal.pdf", "*.adoc"),
     ],
 )
-def test_a_pdf_says_what_its_source_says(pdf: str, sources: str) -> None:
+def test_a_pdf_has_the_sentences_of_its_source(pdf: str, sources: str) -> None:
     [(_, manual)] = read_corpus([CORPUS / pdf])
     kept = letters(manual.text)
     said = [

@@ -1,4 +1,4 @@
-"""One ingest: what changed is read, what did not is left alone, and a failure stays with its own file."""
+"""One ingest: changed files are read, unchanged ones are left alone, and a failure affects only its own file."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SourceError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.records import Trust
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
@@ -18,14 +18,14 @@ LDS = "mi300x/memory.md"
 
 @pytest.fixture
 def filled(kb: KnowledgeBase, manuals: Path, embedder: HashEmbedder) -> KnowledgeBase:
-    """The two manuals and the sheets of their targets are stored; what is embedded from now on is seen."""
+    """Store both manuals and the sheets of their targets; `embedder.embedded` then lists only later texts."""
     kb.ingest([manuals])
     embedder.embedded.clear()
     return kb
 
 
 def stored_files(home: Path) -> dict[str, bytes]:
-    """All that is in a home, but for the write-ahead log that opening it makes."""
+    """Return all files in a home, except the index of the write-ahead log, which opening the catalog creates."""
     return {
         str(p.relative_to(home)): p.read_bytes() for p in home.rglob("*") if p.is_file() and p.suffix != ".sqlite-shm"
     }
@@ -44,7 +44,7 @@ def test_each_file_is_reported_with_its_target_chunks_and_outcome(kb: KnowledgeB
     assert "160 KB" not in found(kb, "local data share")
 
 
-def test_without_a_model_each_document_is_stored_once_it_is_read(home: Path, manuals: Path) -> None:
+def test_without_a_model_each_document_is_stored_as_soon_as_it_is_read(home: Path, manuals: Path) -> None:
     stored: list[int] = []
     with KnowledgeBase(Settings(home=home, embedding_model="none")) as kb:
         kb.ingest([manuals], progress=lambda report, done, total: stored.append(len(kb.catalog.documents())))
@@ -61,7 +61,7 @@ def test_unchanged_files_are_not_read_again(filled: KnowledgeBase, manuals: Path
     assert (embedder.embedded, filled.catalog.revision) == ([], revision)
 
 
-def test_a_file_of_the_same_size_and_time_of_change_is_not_even_opened(filled: KnowledgeBase, manuals: Path) -> None:
+def test_a_file_with_the_same_size_and_modification_time_is_not_opened(filled: KnowledgeBase, manuals: Path) -> None:
     file = manuals / LDS
     before = file.stat()
     file.write_text(file.read_text(encoding="utf-8").replace("64", "99"), encoding="utf-8")
@@ -86,7 +86,7 @@ def test_a_touched_file_with_the_same_content_is_not_read_again(
     assert after[source].stamp != before[source].stamp
 
 
-def test_a_changed_paragraph_embeds_its_own_windows_only(
+def test_a_changed_paragraph_embeds_only_its_own_windows(
     filled: KnowledgeBase, manuals: Path, embedder: HashEmbedder
 ) -> None:
     builder = "\n\n".join(f"## Part {i}\n\n" + f"word{i} " * 50 for i in range(4))
@@ -176,9 +176,7 @@ def test_a_broken_file_fails_alone_and_its_earlier_version_stays(filled: Knowled
     ],
     ids=["no text", "no such date", "deep YAML", "quotation", "list", "brackets", "stars", "notes", "circle"],
 )
-def test_whatever_a_file_holds_the_others_are_ingested(
-    kb: KnowledgeBase, manuals: Path, name: str, content: bytes
-) -> None:
+def test_a_malformed_file_does_not_stop_the_others(kb: KnowledgeBase, manuals: Path, name: str, content: bytes) -> None:
     (manuals / "mi300x" / name).write_bytes(content)
 
     report = kb.ingest([manuals])
@@ -203,7 +201,7 @@ def test_a_dry_run_reports_what_an_ingest_would_do_and_writes_nothing(
     assert dry.files == filled.ingest([manuals]).files
 
 
-def test_a_path_that_cannot_be_used_is_refused_before_anything_is_done(kb: KnowledgeBase, manuals: Path) -> None:
+def test_a_path_that_cannot_be_used_is_refused_before_anything_is_stored(kb: KnowledgeBase, manuals: Path) -> None:
     with pytest.raises(SourceError):
         kb.ingest([manuals, manuals / "missing"])
 
@@ -216,7 +214,7 @@ def include(manuals: Path) -> Path:
     return including
 
 
-def test_a_changed_include_has_the_including_file_read_again(kb: KnowledgeBase, manuals: Path) -> None:
+def test_a_file_is_read_again_when_its_include_changes(kb: KnowledgeBase, manuals: Path) -> None:
     include(manuals)
     part = manuals / "mi300x" / "part.txt"
     part.write_text("The old part.\n", encoding="utf-8")
@@ -230,9 +228,7 @@ def test_a_changed_include_has_the_including_file_read_again(kb: KnowledgeBase, 
     assert "renewed" in found(kb, "renewed part")
 
 
-def test_an_include_that_appears_or_vanishes_has_the_including_file_read_again(
-    kb: KnowledgeBase, manuals: Path
-) -> None:
+def test_a_file_is_read_again_when_its_include_appears_or_vanishes(kb: KnowledgeBase, manuals: Path) -> None:
     include(manuals)
     part = manuals / "mi300x" / "part.txt"
     first = kb.ingest([manuals])
@@ -274,7 +270,7 @@ def test_trust_and_licence_are_kept_with_each_document_and_shown(kb: KnowledgeBa
     assert all(" (community)\n" in p.cited for p in ours)
 
 
-def test_a_document_read_with_other_trust_is_stored_anew(filled: KnowledgeBase, manuals: Path) -> None:
+def test_a_document_is_stored_again_when_its_trust_changes(filled: KnowledgeBase, manuals: Path) -> None:
     report = filled.ingest([manuals], trust=Trust.UNTRUSTED)
 
     assert set(outcomes(report).values()) == {"changed"}

@@ -1,18 +1,18 @@
-"""Which target an ingested document gets: the one given, the one that its folders name, or a new one."""
+"""The target of an ingested document: the one given, the one that its folders name, or a new one."""
 
 from pathlib import Path
 
 import pytest
 
 from kb.errors import TargetError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from kb.targets import Targets
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found
 
 
-def test_a_dry_run_leaves_no_trace_in_the_ingest_after_it(kb: KnowledgeBase, tmp_path: Path, home: Path) -> None:
+def test_a_dry_run_does_not_affect_the_next_ingest(kb: KnowledgeBase, tmp_path: Path, home: Path) -> None:
     (tmp_path / "newchip").mkdir()
     (tmp_path / "newchip" / "guide.md").write_text("# Guide\n\nText.\n", encoding="utf-8")
 
@@ -42,7 +42,7 @@ def test_a_folder_that_names_no_target_becomes_a_new_target_under_any(
         assert "gizmo" in found(again, "gizmo", "gizmo-chip-rev-2")
 
 
-def test_a_folder_called_any_is_true_of_every_target(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_folder_called_any_gives_its_files_the_target_any(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "any").mkdir()
     (tmp_path / "any" / "guide.md").write_text("# Guide\n\nText.\n", encoding="utf-8")
 
@@ -51,7 +51,7 @@ def test_a_folder_called_any_is_true_of_every_target(kb: KnowledgeBase, tmp_path
     assert [(f.target, f.outcome) for f in report.files] == [("any", "new")]
 
 
-def test_a_target_that_is_given_wins_over_folder_names(kb: KnowledgeBase, manuals: Path) -> None:
+def test_a_given_target_wins_over_folder_names(kb: KnowledgeBase, manuals: Path) -> None:
     kb.ingest([manuals])
 
     report = kb.ingest([manuals / "mi300x"], target="MI-325X")
@@ -61,7 +61,7 @@ def test_a_target_that_is_given_wins_over_folder_names(kb: KnowledgeBase, manual
     assert "64 KB of local data share" not in found(kb, "local data share", "mi300x")
 
 
-def test_a_file_given_alone_keeps_the_target_that_its_folders_gave_it(kb: KnowledgeBase, manuals: Path) -> None:
+def test_a_file_ingested_alone_keeps_the_target_of_its_folders(kb: KnowledgeBase, manuals: Path) -> None:
     deep = manuals / "mi300x" / "instructions" / "vop3.md"
     deep.parent.mkdir()
     deep.write_text("# VOP3\n\nText.\n", encoding="utf-8")
@@ -74,7 +74,7 @@ def test_a_file_given_alone_keeps_the_target_that_its_folders_gave_it(kb: Knowle
     assert [(f.target, f.outcome) for f in report.files] == [("mi300x", "changed")]
 
 
-def test_an_unknown_target_is_refused_before_anything_is_done(kb: KnowledgeBase, manuals: Path) -> None:
+def test_an_unknown_target_is_refused_before_anything_is_stored(kb: KnowledgeBase, manuals: Path) -> None:
     with pytest.raises(TargetError):
         kb.ingest([manuals], target="no-such-chip")
 

@@ -1,4 +1,4 @@
-"""Plain text and delimited values: what becomes of them, and that nothing is lost."""
+"""Plain text and delimited values: what they become, and that no word is lost."""
 
 import re
 import time
@@ -31,7 +31,7 @@ def test_delimited_values_become_a_table(case: Case) -> None:
     assert show(parse("data.csv", case.source)) == case.expected
 
 
-def test_tabs_divide_and_line_ends_of_windows_count_once() -> None:
+def test_tabs_separate_fields_and_windows_line_ends_count_once() -> None:
     document = parse("data.tsv", "chip\tnote\r\ngfx1\ta, b\r\ngfx2\tc, d\r\n")
 
     assert show(document).splitlines()[2:] == ["2 table §: | gfx1 | a, b |", "3 table §: | gfx2 | c, d |"]
@@ -46,7 +46,7 @@ def test_keys_and_values_stay_on_their_lines() -> None:
     ['"' + "x y," * 50_000, "a," * 30_000 + "\n" + "b\n" * 30_000],
     ids=["a quote that never ends", "one row much longer than all others"],
 )
-def test_what_makes_no_table_is_kept_as_it_is(text: str) -> None:
+def test_values_that_form_no_table_are_kept_as_plain_text(text: str) -> None:
     document = parse("data.csv", text)
 
     assert document.warnings[0].startswith("kept as plain text")
@@ -55,11 +55,11 @@ def test_what_makes_no_table_is_kept_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])
 @pytest.mark.parametrize("part", ["a  b", "x,y\n", '"', "= \n", "---\n", "  ", "word\n\n", "|;\t,"])
-def test_time_is_linear_in_the_length(name: str, part: str) -> None:
-    began = time.perf_counter()
+def test_time_grows_linearly_with_the_length(name: str, part: str) -> None:
+    began = time.process_time()
     parse(name, part * (200_000 // len(part)))
 
-    assert time.perf_counter() - began < MOST_SECONDS
+    assert time.process_time() - began < MOST_SECONDS
 
 
 PIECES = st.sampled_from(["\n", "\n\n", "  ", "   ", "\t", ",", ";", "|", '"', "===\n", "---\n", "- ", "│"])
@@ -77,7 +77,7 @@ def test_every_text_can_be_read_and_no_word_is_lost(text: str, name: str) -> Non
 
 @needs_corpus
 @pytest.mark.slow
-def test_every_word_of_real_files_is_in_their_text() -> None:
+def test_every_word_of_real_files_is_kept() -> None:
     files = [p for p in corpus_files(".csv", ".tsv", ".txt", ".yaml") if format_of(p) in ("delimited", "plain")]
 
     assert files

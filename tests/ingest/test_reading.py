@@ -1,4 +1,4 @@
-"""A file that is too large, hangs, swells or breaks its reader costs itself alone, in bounded time."""
+"""A file that is too large, hangs, needs too much memory or crashes its reader fails alone, in bounded time."""
 
 import os
 import shutil
@@ -17,11 +17,11 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits ad
 
 @pytest.fixture
 def one_reader_for_all() -> None:
-    """Not here, where it is tested what becomes of a process that reads."""
+    """Override the shared reader: these tests are about the reading processes themselves."""
 
 
 def texts(root: Path, *names: str, limits: ReaderLimits | None = None) -> list[str]:
-    """Of each file its text, or why there is none."""
+    """Return the text of each file, or why it has none."""
     found = read_all([(root / name, root) for name in names], limits or ReaderLimits())
     return [f.document.text if isinstance(f, ReadFile) else f.message for f in found]
 
@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_files_come_in_the_order_asked_however_many(root: Path) -> None:
+def test_any_number_of_files_comes_in_the_requested_order(root: Path) -> None:
     names = [f"{n}.md" for n in range(60)]
     for name in names:
         (root / name).write_text(f"# {name}\n", encoding="utf-8")
@@ -41,7 +41,7 @@ def test_files_come_in_the_order_asked_however_many(root: Path) -> None:
     assert texts(root, *names) == [f"# {name}" for name in names]
 
 
-def test_a_document_survives_the_way_between_processes(root: Path) -> None:
+def test_a_document_passes_between_processes_unchanged(root: Path) -> None:
     (root / "a.md").write_text("# H 中\n\n| a | b |\n|---|---|\n| 1 | é |\n\n- x\n", encoding="utf-8")
 
     [file] = read_all([(root / "a.md", root)])
@@ -53,7 +53,7 @@ def test_a_document_survives_the_way_between_processes(root: Path) -> None:
     assert file.document.sections[0].title == "H 中"
 
 
-def test_a_file_that_hangs_is_given_up_and_the_rest_goes_on(root: Path) -> None:
+def test_a_file_that_hangs_is_given_up_and_the_others_are_read(root: Path) -> None:
     os.mkfifo(root / "pipe.md")
 
     a, hung, b = texts(root, "a.md", "pipe.md", "b.md", limits=ReaderLimits(seconds=1))
@@ -63,7 +63,7 @@ def test_a_file_that_hangs_is_given_up_and_the_rest_goes_on(root: Path) -> None:
 
 
 @linux
-def test_a_file_that_swells_is_given_up_and_the_rest_goes_on(root: Path) -> None:
+def test_a_file_that_needs_too_much_memory_is_given_up_and_the_others_are_read(root: Path) -> None:
     (root / "large.md").write_text("word " * 6_000_000, encoding="utf-8")
 
     large, b = texts(root, "large.md", "b.md", limits=ReaderLimits(memory_bytes=200 << 20))
@@ -82,7 +82,7 @@ def test_a_file_that_is_too_large_is_not_opened(root: Path) -> None:
     assert b == "# b"
 
 
-def test_a_file_that_is_gone_says_so(root: Path) -> None:
+def test_the_error_for_a_missing_file_says_so(root: Path) -> None:
     assert "No such file" in texts(root, "gone.md")[0]
 
 
@@ -99,7 +99,7 @@ def test_closing_early_leaves_no_process(root: Path) -> None:
 
 
 def _readers() -> set[str]:
-    """Children of this process that read; that of other tests may be among them."""
+    """Return the reading processes started by this process; those of other tests may be among them."""
     threads = Path(f"/proc/{os.getpid()}/task").glob("*/children")
     children = {p for thread in threads for p in thread.read_text(encoding="ascii").split()}
     return {p for p in children if b"ingest.reading_process" in Path(f"/proc/{p}/cmdline").read_bytes()}
@@ -116,13 +116,13 @@ def test_closing_while_a_file_hangs_ends_at_once(root: Path) -> None:
     assert time.monotonic() - began < 30
 
 
-def test_a_reader_that_cannot_start_is_not_called_slow(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_cannot_start_is_reported_as_crashed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
 
-    assert "broke its reader (status 1)" in texts(root, "a.md")[0]
+    assert "crashed its reader (status 1)" in texts(root, "a.md")[0]
 
 
-def test_the_stamp_is_that_of_the_file_before_it_was_read(root: Path) -> None:
+def test_the_stamp_is_taken_before_the_file_is_read(root: Path) -> None:
     before = stamp(root / "a.md", ())
     [file] = read_all([(root / "a.md", root)])
     (root / "a.md").write_text("# changed since\n", encoding="utf-8")

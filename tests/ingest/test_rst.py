@@ -1,4 +1,4 @@
-"""reStructuredText: what becomes of each construct, and that nothing of a document is lost in silence."""
+"""reStructuredText: what each construct becomes, and that no text is lost silently."""
 
 import re
 from contextlib import suppress
@@ -64,7 +64,7 @@ def test_an_unknown_directive_keeps_its_text_wherever_it_stands(place: str, name
 
     assert "argument" in document.text
     assert "The body of it." in document.text
-    assert "irective" not in document.text, "a message of docutils is no text of the document"
+    assert "irective" not in document.text, "the document must not contain messages of docutils"
     assert document.warnings == ()
 
 
@@ -75,7 +75,7 @@ def test_an_unknown_role_keeps_its_text(name: str) -> None:
     assert document.text == "Call `do it` now."
 
 
-def test_what_a_document_says_does_not_depend_on_what_was_read_before() -> None:
+def test_a_document_does_not_depend_on_documents_read_before_it() -> None:
     """docutils keeps directives and roles for the whole process."""
     first = ".. list-table::\n\n   * - .. thingamajig:: x\n\n          body\n     - `y`:sometag:\n"
     before = show(parse(first))
@@ -141,7 +141,7 @@ def test_a_malformed_table_is_kept_as_plain_text_with_a_warning(source: str) -> 
 
 
 @pytest.mark.parametrize("source", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_kept_as_plain_text_cites_its_own_lines(source: str) -> None:
+def test_a_malformed_table_cites_its_own_lines(source: str) -> None:
     document = parse(f"Before.\n\n{source}\n\nAfter.\n")
 
     [block] = [b for b in document.blocks if b.kind is BlockKind.CODE]
@@ -149,13 +149,13 @@ def test_what_is_kept_as_plain_text_cites_its_own_lines(source: str) -> None:
     assert list(document.lines[first : first + source.count("\n") + 1]) == list(range(3, 4 + source.count("\n")))
 
 
-def test_the_day_of_reading_does_not_get_into_the_text() -> None:
+def test_the_current_date_is_not_put_into_the_text() -> None:
     document = parse(".. |today| date::\n.. |year| date:: %Y\n\nAs of |today|, |year|.\n")
 
     assert not any(sign.isdigit() for sign in document.text)
 
 
-def test_a_very_long_line_does_not_cost_the_document() -> None:
+def test_a_very_long_line_does_not_lose_the_document() -> None:
     document = parse("Head\n====\n\nBefore.\n\n" + "word " * 4000 + "\n\nAfter.\n")
 
     assert [s.title for s in document.sections] == ["Head"]
@@ -183,7 +183,7 @@ NAMES = st.from_regex(r"[a-z]{4,8}", fullmatch=True)
 
 @PROPERTY
 @given(st.sampled_from(CONSTRUCTS), st.lists(NAMES, min_size=3, max_size=3, unique=True))
-def test_no_word_is_lost_whatever_stands_around_it(construct: str, words: list[str]) -> None:
+def test_no_word_is_lost_in_any_construct(construct: str, words: list[str]) -> None:
     document = parse(f"Before.\n\n{construct.format(*words)}\n\nAfter.\n")
 
     assert {*words, "Before", "After"} <= set(re.findall(r"\w+", document.text))
@@ -194,15 +194,15 @@ def test_no_word_is_lost_whatever_stands_around_it(construct: str, words: list[s
     "hostile",
     ["*a ", "|a ", "``a ", "[1]_ ", "|x| ", "a_ ", "- ", ".. note:: x\n\n", "+--+\n", "a\n==\n\n", ":a: b\n"],
 )
-def test_hostile_text_is_read_in_time(hostile: str) -> None:
-    with suppress(DocumentError):  # It nests too deeply.
+def test_hostile_text_is_read_in_bounded_time(hostile: str) -> None:
+    with suppress(DocumentError):  # It is nested too deeply.
         assert "Before." in parse("Before.\n\n" + hostile * (20_500 // len(hostile))).text
 
 
 @needs_corpus
 @pytest.mark.slow
 def test_words_of_real_documents_are_kept() -> None:
-    """Comments, options and the targets of links and figures are no text."""
+    """Comments, options and the targets of links and figures are not text."""
     kept = total = 0
     for path, document in read_corpus(corpus_sample(".rst")):
         words = set(WORDS.findall(NO_TEXT.sub("", path.read_text(encoding="utf-8"))))
@@ -240,7 +240,7 @@ MARKS = st.sampled_from(
 @given(
     st.lists(st.one_of(MARKS, st.text(max_size=6), st.sampled_from(["\n", "\n\n", "   "])), max_size=40).map("".join)
 )
-def test_every_text_can_be_read(text: str) -> None:
+def test_any_text_can_be_read(text: str) -> None:
     document = parse(text)
 
     assert len(document.lines) == 1 + document.text.count("\n")

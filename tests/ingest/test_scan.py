@@ -1,4 +1,4 @@
-"""Which files an ingest is about; what is left out is left out with the reason."""
+"""Which files an ingest reads; each skipped file has a reason."""
 
 import os
 from pathlib import Path
@@ -41,12 +41,12 @@ def reasons(found: list[ScannedFile]) -> dict[str, str]:
         ("licence.rst", "licence"),
         ("deep/COPYING.md", "licence"),
         ("NOTICE.md", "licence"),
-        ("sheet.xlsx", ".xlsx is not read"),
+        ("sheet.xlsx", ".xlsx files are not read"),
         ("Makefile", "without suffix"),
-        ("guide.md.bak", ".bak is not read"),
+        ("guide.md.bak", ".bak files are not read"),
     ],
 )
-def test_what_is_not_read_is_skipped_with_the_reason(root: Path, name: str, reason: str) -> None:
+def test_a_file_that_is_not_read_is_skipped_with_the_reason(root: Path, name: str, reason: str) -> None:
     put(root / name)
 
     [candidate] = scan(root, hidden=False)
@@ -56,7 +56,7 @@ def test_what_is_not_read_is_skipped_with_the_reason(root: Path, name: str, reas
     assert reason in candidate.skip
 
 
-def test_files_come_in_the_order_of_their_names(root: Path) -> None:
+def test_files_are_sorted_by_name(root: Path) -> None:
     for name in ("b.md", "a/z.md", "c/a.md", "a.md"):
         put(root / name)
 
@@ -72,13 +72,13 @@ def test_hidden_files_are_read_on_request(root: Path) -> None:
     assert set(reasons(scan(root, hidden=True)).values()) == {""}
 
 
-def test_a_hidden_file_that_is_named_is_read(root: Path) -> None:
+def test_a_hidden_file_is_read_if_the_user_names_it(root: Path) -> None:
     put(root / ".hidden.md")
 
     assert reasons(scan(root / ".hidden.md", hidden=False)) == {"manuals/.hidden.md": ""}
 
 
-def test_a_folder_below_a_hidden_one_that_is_named_is_read(root: Path) -> None:
+def test_a_folder_inside_a_hidden_folder_is_read_if_the_user_names_it(root: Path) -> None:
     put(root / ".venv" / "docs" / "guide.md")
 
     assert reasons(scan(root / ".venv" / "docs", hidden=False)) == {"docs/guide.md": ""}
@@ -102,7 +102,7 @@ def test_a_link_inside_the_folder_is_read(root: Path) -> None:
     assert reasons(scan(root, hidden=False))["manuals/link.md"] == ""
 
 
-def test_a_folder_that_is_itself_a_link_is_read_where_it_is(tmp_path: Path, root: Path) -> None:
+def test_a_link_to_a_folder_is_read_at_its_real_path(tmp_path: Path, root: Path) -> None:
     put(root / "guide.md")
     (tmp_path / "link").symlink_to(root)
 
@@ -119,8 +119,8 @@ def test_a_link_to_itself_is_skipped(root: Path) -> None:
     assert found["manuals/loop.md"]
 
 
-def test_what_is_no_regular_file_is_skipped(root: Path) -> None:
-    """Opening a pipe would wait for ever."""
+def test_a_file_that_is_not_regular_is_skipped(root: Path) -> None:
+    """Opening a pipe would wait forever."""
     os.mkfifo(root / "pipe.md")
 
     [candidate] = scan(root, hidden=False)
@@ -129,17 +129,17 @@ def test_what_is_no_regular_file_is_skipped(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing", "missing/guide.md"])
-def test_a_path_that_is_not_there_is_named(root: Path, name: str) -> None:
+def test_the_error_names_a_missing_path(root: Path, name: str) -> None:
     with pytest.raises(SourceError, match=name):
         scan(root / name, hidden=False)
 
 
-def test_a_source_is_the_absolute_path_or_the_place_among_the_sheets(root: Path) -> None:
+def test_a_source_is_the_absolute_path_or_the_path_below_the_sheets(root: Path) -> None:
     assert source_of(root / "guide.md") == (root / "guide.md").as_posix()
     assert source_of(SHEETS / "h200" / "h200.md") == "sheet:/h200/h200.md"
 
 
-def test_a_stamp_changes_with_the_file_and_with_what_it_includes(root: Path) -> None:
+def test_a_stamp_changes_with_the_file_and_with_its_includes(root: Path) -> None:
     guide, part = put(root / "guide.rst"), put(root / "part.txt")
     before = stamp(guide, (str(part),))
 

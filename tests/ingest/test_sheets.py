@@ -1,4 +1,4 @@
-"""The sheets that ship with kb: every number is accepted, conditioned and stated once."""
+"""The sheets that ship with kb: every number is accepted, has its conditions and is stated once."""
 
 import re
 from collections import defaultdict
@@ -45,7 +45,7 @@ def test_a_sheet_states_title_version_licence_and_the_target_of_its_folder(sheet
 
 
 @every_sheet
-def test_a_peak_states_dtype_density_and_unit_of_execution(sheet: Path) -> None:
+def test_a_peak_states_dtype_density_and_execution_unit(sheet: Path) -> None:
     for fact in facts_of(sheet)[0]:
         if fact.quantity in ("peak_flops", "flops_per_clock"):
             dtype, *rest = [part.strip() for part in fact.condition.split(",")]

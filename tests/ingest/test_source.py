@@ -1,4 +1,4 @@
-"""The text of a file: base64 data is left out of it, whatever the format."""
+"""The text of a file: base64 data is left out, in every format."""
 
 import time
 from pathlib import Path
@@ -32,14 +32,14 @@ def test_base64_data_becomes_a_note(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["A" * 400 + " ", "data:", "data:a;b=c", "]: \t", "data:x;base64,", "+/" * 300])
-def test_time_is_linear_in_the_length(part: str) -> None:
-    began = time.perf_counter()
+def test_time_grows_linearly_with_the_length(part: str) -> None:
+    began = time.process_time()
     without_data(part * (2_000_000 // len(part)))
 
-    assert time.perf_counter() - began < MOST_SECONDS
+    assert time.process_time() - began < MOST_SECONDS
 
 
-def test_no_reader_sees_the_data_and_lines_stay_where_they_were() -> None:
+def test_no_reader_sees_base64_data_and_lines_keep_their_numbers() -> None:
     text = f"# Head\n\n![A plot](data:image/png;base64,{LONG})\n\nlast\n"
     document = read(Path("manual.md"), text.encode(), root=Path("/"))
 

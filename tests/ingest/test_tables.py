@@ -1,4 +1,4 @@
-"""Real tables of all formats: values stand under their headers, in their rows."""
+"""Real tables of all formats: values stand in their rows, under their headers."""
 
 from collections.abc import Sequence
 

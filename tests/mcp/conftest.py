@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from kb.home.knowledge import Knowledge
+from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home, server
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
@@ -85,7 +85,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in texts.items():
         (docs / name).parent.mkdir(exist_ok=True)
         (docs / name).write_text(text, encoding="utf-8")
-    with Knowledge(Settings.load(home), embedder=HashEmbedder()) as kb:
+    with KnowledgeBase(Settings.load(home), embedder=HashEmbedder()) as kb:
         kb.ingest([docs])
         kb.ingest([docs / "mi100" / "forum.md"], trust="community")
         kb.ingest([docs / "mi100" / "notes.md"], trust="untrusted")
@@ -104,7 +104,7 @@ def talk(home: Home, talker: Callable[[Client], Awaitable[Any]], era: str = "aut
 
 @pytest.fixture
 def served(library: Path) -> Iterator[Home]:
-    home = Home(lambda: Knowledge(Settings.load(library), embedder=HashEmbedder()))
+    home = Home(lambda: KnowledgeBase(Settings.load(library), embedder=HashEmbedder()))
     yield home
     home.close()
 

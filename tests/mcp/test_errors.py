@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kb.home.knowledge import Knowledge
+from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
 from kb.model.base import tokens_of
 from kb.settings import Settings
@@ -79,7 +79,7 @@ def test_a_home_that_cannot_be_opened_is_told_and_tried_again_at_the_next_call(h
         catalog.unlink()
         return [before, Reply.of(await client.call_tool("kb_targets"))]
 
-    served = Home(lambda: Knowledge(Settings.load(home)))
+    served = Home(lambda: KnowledgeBase(Settings.load(home)))
     before, after = talk(served, before_and_after)
     served.close()
 
@@ -89,7 +89,7 @@ def test_a_home_that_cannot_be_opened_is_told_and_tried_again_at_the_next_call(h
 
 
 def test_what_nobody_foresaw_tells_the_model_nothing_of_itself(served: Home) -> None:
-    def broken() -> Knowledge:
+    def broken() -> KnowledgeBase:
         raise RuntimeError("secret")
 
     home = Home(broken)

@@ -15,11 +15,11 @@ from tests.mcp.conftest import ERAS, Reply
 
 MODULES_AFTER_EACH_TOOL = """
 import anyio, json, sys
-from kb.cli.mcp import _open
+from kb.cli.output import open_kb
 from kb.mcp.server import Home, server
 
 async def main():
-    home = Home(_open)
+    home = Home(open_kb)
     tools = server(home)
     greeted = sorted(sys.modules)
     await tools.call_tool("kb_targets", {})
@@ -71,6 +71,6 @@ def test_a_host_is_greeted_before_the_home_is_opened_and_no_tool_loads_what_make
     )
 
     greeted, after = map(set, json.loads(done.stdout))
-    assert greeted & {"kb.home.knowledge", "kb.catalog", "numpy", "ingest.pipeline"} == set()
+    assert greeted & {"kb.home.knowledge_base", "kb.catalog", "numpy", "ingest.pipeline"} == set()
     assert "numpy" in after
     assert after & {"torch", "sentence_transformers", "transformers", "chromadb", "onnxruntime"} == set()

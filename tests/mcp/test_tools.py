@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.knowledge import Knowledge
+from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
@@ -76,7 +76,7 @@ def test_targets_with_documents_come_first_with_aliases_parent_and_number(ask: A
 
 
 def test_what_was_seen_is_not_given_again_and_what_comes_in_its_place_is_new(ask: Ask) -> None:
-    question = {"phrasings": ["local data share errata"], "limit": 1}
+    question = {"phrasings": ["local data share errata"], "limit": 4}
     given: list[str] = []
     while passages := ask("kb_search", seen=given, **question).answer["passages"]:
         given += [p["id"] for p in passages]
@@ -131,8 +131,8 @@ def test_more_around_shows_more_lines(ask: Ask) -> None:
 
 
 def test_what_another_process_ingests_is_found_by_a_server_that_runs(home: Path, manuals: Path) -> None:
-    def opened() -> Knowledge:
-        return Knowledge(Settings.load(home), embedder=HashEmbedder())
+    def opened() -> KnowledgeBase:
+        return KnowledgeBase(Settings.load(home), embedder=HashEmbedder())
 
     async def before_and_after(client: object) -> list[Reply]:
         call = {"name": "kb_search", "arguments": {"phrasings": ["local data share"], "target": "chip9"}}

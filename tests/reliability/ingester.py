@@ -16,7 +16,7 @@ from pathlib import Path
 import chromadb  # noqa: F401, TID253 - loaded once, before the forks
 import numpy as np
 
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import FileReport
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

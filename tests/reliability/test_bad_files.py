@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import FileReport
 
 SECONDS = 60

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kb.catalog import Catalog
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from retrieval.chroma_index import current_folder
 from tests.conftest import HashEmbedder

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.records import Trust
 from kb.settings import Settings
 from tests.facts.documents import FACT_HEADER

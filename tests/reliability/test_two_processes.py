@@ -8,7 +8,7 @@ import pytest
 
 from kb.catalog import Catalog
 from kb.errors import LockedError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.passages import Status
 from kb.settings import Settings
 from tests.conftest import HashEmbedder

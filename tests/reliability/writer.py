@@ -8,9 +8,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from kb.facts import measured as probing
 from kb.facts.profile import Verdict
-from kb.home.session import KnowledgeBase
+from kb.home import probing
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.measurement import Findings, Measurement, ProbedDevice
 from kb.settings import Settings
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import LocalModelError, MissingModelError
-from kb.home.knowledge import Knowledge
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.passages import SearchResult
 from kb.settings import Settings
 from retrieval import reranker as module
@@ -52,7 +52,7 @@ WORDS = [first + second for first in ("al", "be", "ga", "de", "ep") for second i
 @pytest.fixture
 def search(tmp_path: Path, documents: Path) -> Callable[..., SearchResult]:
     def asked(limit: int = RERANKED_HITS, **settings: object) -> SearchResult:
-        with Knowledge(Settings(home=tmp_path, embedding_model="none", **settings)) as kb:
+        with KnowledgeBase(Settings(home=tmp_path, embedding_model="none", **settings)) as kb:
             kb.ingest([documents])
             return kb.search(QUESTION, target="mi300x", limit=limit)
 

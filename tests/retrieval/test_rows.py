@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.passages import Hit
 
 ROWS = 60

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kb.errors import QueryError, TargetError
-from kb.home.knowledge import CONTEXT_CANDIDATES
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
+from kb.home.searching import CONTEXT_CANDIDATES
 from kb.model.passages import SearchResult, Status
 from kb.settings import NO_MODEL, Settings
 from tests.conftest import HashEmbedder

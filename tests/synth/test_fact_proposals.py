@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from kb.facts.profile import FactStanding
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
-from synth.anthropic import AnthropicSynthesizer
 from synth.fact_proposals import PIECE_CHARACTERS, propose_facts
 from tests.synth.model_server import answer, serving
+from tests.synth.scripted import ScriptedModel
 
 TEXT = "# Memory\n\nEvery unit owns 48 KiB of scratch, spread over 24 banks.\n"
 GOOD = {
@@ -19,16 +19,9 @@ GOOD = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-
-
 def proposed(*lines: object, text: str = TEXT) -> list[tuple[str, str]]:
     said = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-    with serving(*[answer(said)] * (1 + len(text) // PIECE_CHARACTERS)) as server:
-        model = AnthropicSynthesizer("some-model", server.url, timeout_s=10, sleep=lambda _: None)
-        found = list(propose_facts(model, text, target="mi300x"))
+    found = propose_facts(ScriptedModel(said), text, target="mi300x")
     return [(proposal.quote, text[at : at + len(proposal.quote)]) for proposal, at in found]
 
 
@@ -72,6 +65,7 @@ def test_proposed_facts_are_stored_cited_and_hold_only_when_accepted(
     (tmp_path / "mi300x" / "memory.md").write_text(TEXT)
     of_a_sibling = GOOD | {"target": "mi355x"}
     with serving(*[answer(f"{json.dumps(GOOD)}\n{json.dumps(of_a_sibling)}")] * 2) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         settings = Settings(home=tmp_path / "home", embedding_model="none", anthropic_model="some-model")
         with KnowledgeBase(settings) as kb:

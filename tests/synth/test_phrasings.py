@@ -1,23 +1,10 @@
 """Other words for a question, asked of a model that answers from a script."""
 
-from pathlib import Path
-
 import pytest
 
-from synth.anthropic import AnthropicSynthesizer, ModelError, ModelOutcome
+from synth.chat import ModelError, ModelOutcome
 from synth.phrasings import LONGEST, MOST, RULES, ask_for_phrasings
-from tests.synth.model_server import Reply, answer, serving
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-
-
-def asked(*script: Reply) -> tuple[list[str], list[dict]]:
-    with serving(*script) as server:
-        model = AnthropicSynthesizer("some-model", server.url, timeout_s=10, sleep=lambda _: None)
-        return ask_for_phrasings(model, "LDS size", target="mi300x"), server.requests
+from tests.synth.scripted import ScriptedModel
 
 
 @pytest.mark.parametrize(
@@ -31,33 +18,20 @@ def asked(*script: Reply) -> tuple[list[str], list[dict]]:
     ],
 )
 def test_each_line_of_the_answer_is_a_phrasing(text: str, phrasings: list[str]) -> None:
-    assert asked(answer(text))[0] == phrasings
+    assert ask_for_phrasings(ScriptedModel(text), "LDS size", target="mi300x") == phrasings
 
 
 def test_the_model_is_told_question_and_chip_and_no_more() -> None:
-    _, [request] = asked(answer("local data share"))
+    model = ScriptedModel("local data share")
 
-    said = str(request["messages"])
-    assert request["system"] == RULES
-    assert "LDS size" in said
-    assert "mi300x" in said
+    ask_for_phrasings(model, "LDS size", target="mi300x")
+
+    assert model.asked == [(RULES, ("Chip: mi300x\nQuestion: LDS size",), "")]
 
 
-def test_a_key_that_cannot_be_read_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY")
-    monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path))
-    monkeypatch.setenv("ANTHROPIC_PROFILE", "absent")
-
+@pytest.mark.parametrize("outcome", [ModelOutcome.KEY_MISSING, ModelOutcome.TRUNCATED])
+def test_what_keeps_a_model_from_answering_is_told(outcome: ModelOutcome) -> None:
     with pytest.raises(ModelError) as caught:
-        asked(answer("local data share"))
+        ask_for_phrasings(ScriptedModel(ModelError("no", outcome)), "LDS size", target=None)
 
-    assert caught.value.outcome is ModelOutcome.KEY_MISSING
-
-
-def test_an_answer_that_is_cut_is_an_error() -> None:
-    cut = answer("local data", stop_reason="max_tokens")
-
-    with pytest.raises(ModelError) as caught:
-        asked(cut, cut)
-
-    assert caught.value.outcome is ModelOutcome.TRUNCATED
+    assert caught.value.outcome is outcome

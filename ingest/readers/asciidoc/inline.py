@@ -1,4 +1,4 @@
-"""Marks inside a line of AsciiDoc: emphasis, roles and link targets dropped, their text and all code kept."""
+"""Markup inside a line of AsciiDoc: emphasis, roles and link targets are dropped, their text and all code kept."""
 
 import html
 import re
@@ -15,7 +15,7 @@ _CHARACTERS = (
     | {"backtick": "`", "two-colons": "::", "two-semicolons": ";;", "cpp": "C++", "pp": "++", "inf": "\u221e"}
     | {"circ": "\u2218", "endash": "\u2013", "emdash": "\u2014", "interpunct": "\u00b7", "vertical-ellipsis": "\u22ee"}
 )
-"""Of the language, and such as many manuals define, so that a chapter alone can be read."""
+"""Names of characters in AsciiDoc, and names that many manuals define, so that a single chapter can be read."""
 _KNOWN = "|".join(sorted(_CHARACTERS, key=len, reverse=True))
 _BRACKETED = r"\[(?P<content>(?:\\.|[^\[\]\\]|\[[^\[\]]{0,500}\]){0,4000})\]"
 _MATH = {"stem", "latexmath", "asciimath"}
@@ -48,7 +48,7 @@ _TOKEN = re.compile(
 
 
 def inline(text: str, labels: Mapping[str, str]) -> str:
-    """`text` without its marks, on as many lines; `labels` has the text of anchors."""
+    """Return `text` without markup, on as many lines; `labels` maps anchors to their text."""
     pieces: list[str] = []
     opened: dict[str, list[int]] = {}
     at = 0
@@ -66,13 +66,13 @@ def inline(text: str, labels: Mapping[str, str]) -> str:
             piece = token if mark else ""
         else:
             piece = _replaced(match, labels)
-        # What is dropped must not move the lines below it.
+        # Keep the line ends of dropped text, so that the lines below it keep their numbers.
         pieces.append(piece + "\n" * (token.count("\n") - piece.count("\n")))
     return "".join([*pieces, text[at:]])
 
 
 def _mark(match: re.Match[str], pieces: list[str], opened: dict[str, list[int]]) -> str:
-    """Nothing for a mark that closes an open one, whose piece is emptied too; otherwise as it is written."""
+    """Drop a mark that closes an open one, and the open one too; otherwise return the mark as written."""
     mark, text = match[0], match.string
     before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
     inside_word = mark not in ("**", "##")
@@ -119,7 +119,7 @@ def _replaced(match: re.Match[str], labels: Mapping[str, str]) -> str:
 
 
 def literal(code: str) -> str:
-    """Code inside a line: of all marks it knows only names of characters, and `+` around what is to be left alone."""
+    """Return inline code: only names of characters are replaced, and `+` around the whole code is dropped."""
     code = code[1:-1] if len(code) > 2 and code[0] == code[-1] == "+" else code
     return re.sub(rf"\{{(?:{_KNOWN})\}}|&#?\w{{1,31}};", lambda match: character(match[0]), code)
 

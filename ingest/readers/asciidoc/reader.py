@@ -1,7 +1,7 @@
 """AsciiDoc, line by line: no maintained library under a free licence parses it to a tree.
 
-What the language calls a section, a list, a table or a verbatim block is one here; macros and styles that only an
-extension knows fall back to their text or to code, so that nothing is lost.
+Sections, lists, tables and verbatim blocks of the language are read as such; macros and styles of extensions become
+plain text or code, so that nothing is lost.
 """
 
 import re
@@ -33,14 +33,14 @@ class _Document:
     labels: dict[str, str]
     attributes: Attributes = field(default_factory=Attributes)
     level: int = 0
-    """Of the last heading that opened a section."""
+    """Level of the last heading that opened a section."""
 
     def inline(self, text: str) -> str:
         return inline(self.attributes.fill(text), self.labels)
 
 
 class _Blocks:
-    """Reads lines block by block; what stands in a delimited block or in a cell is read by one of its own."""
+    """Reads lines block by block; the content of a delimited block or a cell is read by another instance."""
 
     def __init__(
         self, document: _Document, lines: Sequence[str], *, first: int = 1, depth: int = 0, is_whole: bool = False
@@ -54,12 +54,12 @@ class _Blocks:
         self._at = 0
         self._style = Style()
         self._markers: list[str] = []
-        """Of the lists that are open, outermost first."""
+        """Markers of the open lists, outermost first."""
         self._counts: dict[str, int] = {}
         self._is_attached = False
         """Whether the next block belongs to the last entry of a list."""
         self._lead = ""
-        """What the next paragraph begins with."""
+        """Beginning of the next paragraph."""
 
     def read(self, *, lead: str = "") -> None:
         self._lead = lead
@@ -69,7 +69,7 @@ class _Blocks:
         self._caption()
 
     def _block(self, line: str) -> None:
-        """The block, or what stands above a block, that begins with `line`."""
+        """Read the block that begins with `line`, or a line above a block."""
         if not line or syntax.COMMENT.match(line) or syntax.BREAK.fullmatch(line):
             self._at += 1
         elif line == "+":
@@ -118,7 +118,7 @@ class _Blocks:
     # Blocks
 
     def _attribute(self) -> None:
-        """`:name: value`, whose value may go on after a backslash."""
+        """Read `:name: value`; a backslash continues the value on the next line."""
         first = self._number()
         line = self._lines[self._at]
         while line.endswith(" \\") and self._at + 1 < len(self._lines):
@@ -133,7 +133,7 @@ class _Blocks:
             self._out.metadata["version"] = value
 
     def _heading(self, line: str) -> tuple[int, str, int] | None:
-        """Level, title and number of lines of the heading that begins with `line`."""
+        """Return level, title and number of lines of the heading that begins with `line`."""
         if match := syntax.HEADING.match(line):
             return len(match[1]), match[2].removesuffix(f" {match[1]}"), 1
         below = self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""
@@ -149,7 +149,7 @@ class _Blocks:
         if not self._is_whole:
             self._out.text(title, line, depth=self._indent)
         elif self._style.name in ("discrete", "float"):
-            # No section of the document, so it must not end one.
+            # It opens no section of the document, so it must not end one.
             self._out.heading(max(level, self._document.level + 1), title, line)
         else:
             is_title = level == 1 and not self._document.level
@@ -159,7 +159,7 @@ class _Blocks:
                 self._header(title)
 
     def _header(self, title: str) -> None:
-        """Authors, revision and attributes below the title of the document."""
+        """Read authors, revision and attributes below the title of the document."""
         self._out.metadata["title"] = " ".join(title.split())
         while self._at < len(self._lines) and (line := self._lines[self._at]):
             if ATTRIBUTE.match(line):
@@ -176,7 +176,7 @@ class _Blocks:
         closing = line[: len(line) - len(line.lstrip("`"))] if line[0] == "`" else line
         end = next((at for at in range(begin, len(self._lines)) if self._lines[at] == closing), None)
         if end is None:
-            self._out.warnings.append(f"line {self._number()}: the block that {line} begins does not end")
+            self._out.warnings.append(f"line {self._number()}: the block that begins with {line} is not closed")
             end = len(self._lines)
         body, first = self._lines[begin:end], self._first + begin
         self._at = end + 1
@@ -229,20 +229,20 @@ class _Blocks:
         self._at += 1
 
     def _caption(self, label: str = "") -> None:
-        """The title above a block, as a text of its own."""
+        """Write the title above a block as a separate text."""
         if self._style.title:
             self._out.text(label + self._style.title, self._style.title_at, depth=self._indent)
         self._style.title = ""
 
     def _end_lead(self) -> None:
-        """Before what can not begin with it."""
+        """Write the lead as a separate text, before a block that cannot begin with it."""
         self._out.text(self._lead.rstrip(), self._number())
         self._lead = ""
 
     # Paragraphs
 
     def _paragraph_lines(self, *, in_item: bool = False) -> list[str]:
-        """The lines of the paragraph that begins here; an empty one for each comment."""
+        """Return the lines of the paragraph that begins here; an empty one for each comment."""
         lines: list[str] = []
         while self._at < len(self._lines) and (line := self._lines[self._at]):
             if (lines or in_item) and (line == "+" or syntax.begins(line, syntax.ENDS_OF_PARAGRAPH)):
@@ -277,7 +277,7 @@ class _Blocks:
     # Lists
 
     def _item(self, line: str) -> bool:
-        """Take the entry of a list that begins with `line`, if one does."""
+        """Read the list entry that begins with `line`; return False if there is none."""
         match = next(filter(None, (rule.match(line) for rule in syntax.ENTRIES)), None)
         if match is None or syntax.HEADING.match(line):
             return False
@@ -301,7 +301,7 @@ class _Blocks:
         return True
 
     def _marker(self, mark: str, *, is_callout: bool) -> tuple[str, str]:
-        """The kind of list that `mark` is of, and what its entry begins with in the text."""
+        """Return the kind of list that `mark` belongs to, and the marker of its entry in the text."""
         if is_callout or mark[0] in "-*\u2022":
             return "<1>" if is_callout else mark, "-"
         if mark[0] != ".":
@@ -319,7 +319,7 @@ class _Blocks:
             self._markers.append(kind)
 
     def _definition(self, term: str, text: str) -> str:
-        """The term and the first paragraph of what it means, on as many lines as they take."""
+        """Return a term and the first paragraph of its definition, on as many lines as in the file."""
         self._at += 1
         if not text:
             begin = next((at for at in range(self._at, len(self._lines)) if self._lines[at]), self._at)
@@ -359,13 +359,13 @@ class _Blocks:
         return cell.text if cell.style in ("l", "v") else self._document.inline(cell.text)
 
     def _apart(self, cell: RawCell, first: int) -> ParsedDocument:
-        """The blocks of a cell as a document of their own."""
+        """Parse the blocks of a cell as a separate document."""
         builder = DocumentBuilder(warnings=self._out.warnings)
         _Blocks(replace(self._document, out=builder), cell.lines, first=first + cell.at).read()
         return builder.build()
 
     def _layout(self, table: RawTable, first: int) -> None:
-        """A table that only places others: those side by side are one, if they have as many rows."""
+        """Write a table that only places others: tables side by side become one if they have equally many rows."""
         for row in table.rows:
             grids = [_grid(self._apart(cell, first)) for cell in row]
             if all(grids) and len({len(grid) for grid in grids}) == 1:
@@ -388,7 +388,7 @@ def _flat(document: ParsedDocument, block: Block) -> str:
 
 
 def _grid(document: ParsedDocument) -> list[tuple[int, tuple[str, ...]]]:
-    """Lines and cells of the rows of a document that is nothing but a table without a header."""
+    """Return lines and cells of the rows of a document that is only a table without a header; else nothing."""
     if len(document.blocks) != 1 or not (table := document.blocks[0].table) or table.header:
         return []
     first = document.text.count("\n", 0, table.rows[0].start)

@@ -1,4 +1,4 @@
-"""AsciiDoc's `include` and conditionals, resolved as text before parsing; files are read inside the root only."""
+"""AsciiDoc's includes and conditionals, resolved as text before parsing; only files inside the root are read."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ _REFERENCE = re.compile(r"\\?\{([A-Za-z0-9_][\w-]*)\}")
 _MARKUP = {".adoc", ".asciidoc", ".asc", ".ad", ".txt"}
 
 MAX_CHARACTERS = 50_000_000
-"""Of all that one document takes in, however often."""
+"""Limit for all text that one document includes, repeats counted."""
 MAX_VALUE = 500
-"""Characters of an attribute that is put in the place of its name: a document must not grow without end."""
+"""Longest value, in characters, that replaces the name of its attribute: a document must not grow without end."""
 
 
 class Attributes(dict[str, str]):
-    """What a document has defined so far; names that it has unset are not in it."""
+    """The attributes that a document has defined so far and not unset."""
 
     def define(self, line: str) -> tuple[str, str]:
-        """Take in `line` if it is `:name: value`; name and value, or nothing."""
+        """Record `line` if it is `:name: value`; return name and value, else empty strings."""
         if (match := ATTRIBUTE.match(line)) is None:
             return "", ""
         name, value = match[2].lower(), self.fill((match[4] or "").strip())
@@ -40,7 +40,7 @@ class Attributes(dict[str, str]):
         return _offset(self.get("leveloffset", ""))
 
     def fill(self, text: str) -> str:
-        """`text` with the values of `{name}`."""
+        """Return `text` with each `{name}` replaced by its value."""
         return _REFERENCE.sub(self._value, text) if "{" in text else text
 
     def _value(self, match: re.Match[str]) -> str:
@@ -60,7 +60,7 @@ def expand(source: Source) -> Expanded:
 
 
 def _expand(text: str, files: tuple[Path, ...], number: int | None, out: _Expanded) -> None:
-    """Add the lines of `text`, that of the last of `files`."""
+    """Add the lines of `text`, read from the last of `files`."""
     with_alternative = set(re.findall(r"^ifndef::([^\[]*)\[", text, re.MULTILINE))
     kept = [True]
     for own, raw in enumerate(text.split("\n"), 1):
@@ -86,10 +86,10 @@ def _expand(text: str, files: tuple[Path, ...], number: int | None, out: _Expand
 
 
 def _holds(name: str, target: str, attributes: Attributes, with_alternative: set[str]) -> bool:
-    """Whether the text below `ifdef` or `ifndef` is kept. One (`,`) or all (`+`) of `target` count.
+    """Whether the text below `ifdef` or `ifndef` is kept; any (`,`) or all (`+`) names of `target` must be defined.
 
-    What a build would define is not known. So an `ifdef` of what the document does not define is left out only where
-    the same file has an `ifndef` beside it.
+    The attributes of a build are unknown, so an `ifdef` of an undefined name is left out only if the same file also has
+    an `ifndef` of it.
     """
     known = [part.strip().lower() in attributes for part in re.split(r"[,+]", target)]
     defined = all(known) if "+" in target else any(known)
@@ -128,7 +128,7 @@ def _options(content: str) -> dict[str, str]:
 
 
 def _part(content: str, options: dict[str, str]) -> str:
-    """What `lines` and `tags` leave of `content`."""
+    """Return the part of `content` that `lines` and `tags` select."""
     lines = content.split("\n")
     if wanted := options.get("lines"):
         ranges = [re.fullmatch(r"(\d{1,9})(?:\.\.(-?\d{0,9}))?", part.strip()) for part in re.split("[,;]", wanted)]
@@ -143,7 +143,7 @@ def _part(content: str, options: dict[str, str]) -> str:
 
 
 def _tagged(lines: list[str], tags: list[str]) -> list[str]:
-    """Lines inside regions that `tags` name (`*`: any) and outside those with a `!`; `**` takes the lines around."""
+    """Return lines in the regions of `tags` (`*`: any), not in those with `!`; `**` adds lines outside all regions."""
     wanted = {tag for tag in tags if tag[0] != "!"}
     unwanted = {tag[1:] for tag in tags if tag[0] == "!"}
     kept = []

@@ -1,4 +1,4 @@
-"""How AsciiDoc's blocks begin, and what the lines above a block say of it."""
+"""How blocks of AsciiDoc begin, and what the lines above a block say about it."""
 
 import re
 from collections.abc import Iterable
@@ -80,7 +80,7 @@ class Style:
 
 
 def labels(text: str) -> dict[str, str]:
-    """What a reference to an anchor shows: the anchor's own text, or the title below it."""
+    """Map each anchor to the text of its references: the anchor's own text, or the title below it."""
     labels = {}
     for name, shown, short, heading, title in LABELLED_ANCHOR.findall(text):
         if label := shown or heading or title:

@@ -1,4 +1,4 @@
-"""The rows of an AsciiDoc table: cells by separator, flowing into as many columns as the table has."""
+"""The rows of an AsciiDoc table: cells are split at separators and fill the columns of the table in turn."""
 
 import csv
 import re
@@ -22,7 +22,7 @@ MAX_COPIES = 64
 class RawCell:
     lines: list[str]
     at: int
-    """Which of the table's lines it begins on."""
+    """Index of the table's line on which the cell begins."""
     rows: int = 1
     columns: int = 1
     copies: int = 1
@@ -41,7 +41,7 @@ class RawTable:
 
 
 def raw_table(lines: Sequence[str], *, mark: str, named: Mapping[str, str], options: set[str]) -> RawTable:
-    """`mark` is the first character of the table's delimiter."""
+    """Return the cells of a table; `mark` is the first character of its delimiter."""
     form = named.get("format", {",": "csv", ":": "dsv"}.get(mark, "psv"))
     separator = named.get("separator", _OF_FORMAT.get(form, mark if mark in "|!" else "|")).replace("\\t", "\t") or "|"
     styles = _styles(named["cols"]) if "cols" in named else []
@@ -62,14 +62,14 @@ def raw_table(lines: Sequence[str], *, mark: str, named: Mapping[str, str], opti
 
 
 def _height(rows: Sequence[Sequence[RawCell]]) -> int:
-    """How many rows the first one reaches down."""
+    """Count the rows that cells of the first row span."""
     return max((cell.rows for cell in rows[0]), default=1) if rows else 0
 
 
 def _is_tall_header(rows: Sequence[Sequence[RawCell]], lines: Sequence[str]) -> bool:
-    """Whether the first rows, held together by a spanning cell, are a header, though AsciiDoc can not say so.
+    """Whether the first rows, held together by a spanning cell, are a header, which AsciiDoc cannot state.
 
-    They are where that cell is bold, or where the first blank line stands below them.
+    They are if that cell is bold, or if the first blank line comes right below them.
     """
     height = _height(rows)
     if height < 2 or len(rows) <= height or not rows[height]:
@@ -79,7 +79,7 @@ def _is_tall_header(rows: Sequence[Sequence[RawCell]], lines: Sequence[str]) -> 
 
 
 def _styles(columns: str) -> list[str]:
-    """The style of each column."""
+    """Return the style of each column."""
     if columns.strip().isdigit():
         return [""] * min(int(columns), MAX_COLUMNS)
     styles: list[str] = []
@@ -114,7 +114,7 @@ def _cells(lines: Sequence[str], separator: str) -> Iterator[RawCell]:
 
 
 def _width(cells: Sequence[RawCell]) -> int:
-    """Columns of the first row: it ends before the next line that begins with a cell."""
+    """Count the columns of the first row, which ends before the next line that begins with a cell."""
     width = 0
     for cell in cells:
         if width and cell.begins_line:
@@ -127,7 +127,7 @@ def _flow(cells: Sequence[RawCell], width: int) -> list[list[RawCell]]:
     rows: list[list[RawCell]] = []
     spanning: list[tuple[int, RawCell]] = []
     taken: Counter[int] = Counter()
-    """Columns of each row, from the first that is not full, that have a cell."""
+    """Number of filled columns of each row, from the first row that is not full."""
     row = 0
     for cell in cells:
         cell.columns = min(cell.columns, width)
@@ -136,7 +136,7 @@ def _flow(cells: Sequence[RawCell], width: int) -> list[list[RawCell]]:
                 del taken[row]
                 row += 1
             if taken[row] >= width:
-                # No cell begins in this row, so it is none: what spans it ends above.
+                # No cell begins in this row, so it does not exist: cells that span it end above it.
                 for first, above in spanning:
                     above.rows = min(above.rows, row - first)
                 spanning.clear()

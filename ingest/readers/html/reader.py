@@ -1,4 +1,4 @@
-"""HTML: the page's main content as blocks; what surrounds it as furniture."""
+"""HTML: the main content of a page becomes blocks, everything around it furniture."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ _LAYOUT_TABLES = {"highlighttable", "memname", "mlabels", "memberdecls"}
 _BLOCKS = "p, ul, ol, dl, div, table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CELL_TEXT = "table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CODE = {"button", "script", "style"}
-_MOST_SPANNED = 1000  # as in browsers
+_MOST_SPANNED = 1000  # the limit of browsers
 _MOST_CELLS = 1_000_000
 _TITLE_SUFFIX = re.compile(r"\s+[—–|·-]\s[^—–|·]*\b(?:documentation|docs)\b[^—–|·]*$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:highlight-source|highlight|language|lang)-([\w+#.-]+)")
@@ -46,7 +46,7 @@ _NO_LANGUAGE = {"default", "none", "text", "notranslate"}
 
 
 _Rows = Sequence[tuple[LexborNode, Sequence[LexborNode]]]
-"""Of a table, each with its cells."""
+"""Rows of a table, each with its cells."""
 
 
 def read(source: Source) -> ParsedDocument:
@@ -61,7 +61,7 @@ def add_html(builder: DocumentBuilder, markup: str, first_line: int) -> None:
 
 
 def flat_text(markup: str) -> str:
-    """What a piece of HTML shows, on one line."""
+    """Return the visible text of a piece of HTML on one line."""
     run = TextFlow(1)
     run.node(parse(markup, 1))
     return run.flat()
@@ -74,13 +74,13 @@ class _Reader:
         self._out = builder
         self._run = TextFlow(line)
         self._depth = 0
-        """Lists around the current node."""
+        """Number of lists around the current node."""
         self._marker = ""
-        """Of the list entry whose text is still to come."""
+        """Marker of the list entry whose text comes next."""
         self._lead: list[LineText] = []
-        """What the next text begins with: the term it defines, the kind of a note."""
+        """Beginning of the next text: the term it defines, or the kind of a note."""
         self._told: set[int] = set()
-        """Nodes within others that came before these."""
+        """Nodes already written, before the nodes that contain them."""
         self._furniture = {"nav", "title"}
 
     def page(self, body: LexborNode) -> None:
@@ -108,7 +108,7 @@ class _Reader:
         self._end_text(alone=True)
 
     def _around(self, node: LexborNode, path: Sequence[int]) -> None:
-        """`path` leads from the main content, its last, outwards."""
+        """Write everything outside the main content; `path` leads from the main content outwards."""
         for child in children(node):
             if child.mem_id == path[0]:
                 self.add(child)
@@ -125,7 +125,7 @@ class _Reader:
         self._run.line = run.line
 
     def _end_text(self, *, alone: bool = False) -> None:
-        """Put down the text so far; its lead waits for some text, unless it is to stand `alone`."""
+        """Write the text so far; a lead without text is kept for the next text, unless it is to stand `alone`."""
         lines = self._run.lines()
         if lines and self._lead and self._lead[-1].line == lines[0].line:
             lines[0] = LineText(lines[0].line, f"{self._lead.pop().text} {lines[0].text}")
@@ -187,7 +187,7 @@ class _Reader:
         marked = "".join(_code(node))
         (start, first), *_, (end, last) = line_marks(marked) * 2 or [(0, self._run.line)] * 2
         code = unmarked(marked[marked.rfind("\n", 0, start) + 1 :])
-        # Where tags end lines too, all of them cite the first.
+        # If tags also break lines, all lines cite the first.
         step = int(marked.count("\n", start, end) == last - first)
         self._out.code(without_delimiters(code) if language == "math" else code, first, language=language, step=step)
         self._run.line = last
@@ -235,7 +235,7 @@ class _Reader:
         self._depth -= 1
 
     def _labelled(self, node: LexborNode, label: LexborNode | None, *, also: Sequence[LexborNode] = ()) -> None:
-        """A section of its own for `node`; `label` may stand within it."""
+        """Write `node` as a section titled by `label`, which may be inside `node`."""
         self._end_text(alone=True)
         line, text = self._run.aside(label) if label is not None else LineText(self._run.line, "")
         with self._out.labelled(text, line):
@@ -274,7 +274,7 @@ class _Reader:
         if _size(table) <= _MOST_CELLS:
             self._out.table(table, header_rows=header_rows, row_lines=lines, caption=caption)
         else:
-            self._out.warnings.append(f"line {lines[0]}: a table with too wide spans is kept as lines of text")
+            self._out.warnings.append(f"line {lines[0]}: a table whose spans are too wide is kept as lines of text")
             texts = [" | ".join(cell.text for cell in row) for row in table]
             self._out.lines([(line, text) for line, text in zip(lines, texts, strict=True) if text])
 
@@ -296,7 +296,7 @@ class _Reader:
 
 
 def _main(body: LexborNode) -> LexborNode | None:
-    """What holds the page's content, if it holds most of the text that is not navigation."""
+    """Return the node of the page's content, if it holds most of the text outside navigation."""
     around = sum(len(node.text() or "") for node in body.css("script, style, nav, aside, header, footer"))
     total = len(body.text() or "") - around
     for selector in _MAIN:
@@ -307,20 +307,20 @@ def _main(body: LexborNode) -> LexborNode | None:
 
 
 def _path(node: LexborNode | None) -> Iterator[LexborNode]:
-    """`node` and what is around it."""
+    """Yield `node` and its ancestors."""
     while node is not None:
         yield node
         node = node.parent
 
 
 def _entries(definitions: LexborNode) -> Iterator[LexborNode]:
-    """Terms and definitions; a box may hold some of them."""
+    """Yield terms and definitions; some may be inside a `div`."""
     for child in children(definitions):
         yield from children(child) if child.tag == "div" else [child]
 
 
 def _tab_parts(tab_set: LexborNode) -> Iterator[LexborNode]:
-    """Labels and panels; some generators put all labels into one box, all panels into another."""
+    """Yield labels and panels; some generators put all labels into one box and all panels into another."""
     for child in children(tab_set):
         is_box = child.attributes.get("role") == "tablist" or child.css_first(_BOXED_TABS) is not None
         yield from children(child) if is_box else [child]
@@ -351,7 +351,7 @@ def _language(node: LexborNode) -> str:
 
 
 def _tables(node: LexborNode) -> Iterator[tuple[_Rows, int]]:
-    """Rows and how many of them are header; each further head begins a table of its own."""
+    """Yield rows and the number of header rows; each further `thead` begins a new table."""
     rows: list[tuple[LexborNode, list[LexborNode]]] = []
     header_rows = 0
     for part in children(node):
@@ -366,7 +366,7 @@ def _tables(node: LexborNode) -> Iterator[tuple[_Rows, int]]:
 
 
 def _is_layout(rows: _Rows) -> bool:
-    """Whether a table serves to place blocks on the page."""
+    """Whether a table only places blocks on the page."""
     if any(cell.tag == "th" for _, cells in rows for cell in cells):
         return False
     return all(len(cells) < 2 for _, cells in rows) or any(row.css_first(_NO_CELL_TEXT) is not None for row, _ in rows)
@@ -378,12 +378,12 @@ def _leading_headers(rows: _Rows) -> int:
 
 
 def _size(table: Sequence[Sequence[Cell]]) -> int:
-    """About how many cells there are when all spans are spread."""
+    """Estimate the number of cells after all spans are filled in."""
     widest = max((sum(cell.columns for cell in row) for row in table), default=0)
     spread = sum(min(cell.rows, len(table)) * cell.columns for row in table for cell in row)
     return max(widest * len(table), spread)
 
 
 def _number(attribute: str | None) -> int:
-    """The value of a span or a first number; 1 if it is none."""
+    """Return the value of a span or of a list's start; 1 if it is not a number."""
     return min(int(attribute[:9]), _MOST_SPANNED) if attribute and attribute.isdecimal() else 1

@@ -1,7 +1,7 @@
-"""The text of HTML elements, with the line of the file on which each part of it stands.
+"""The text of HTML elements, each part with its line in the file.
 
-The parser tells no lines, so each piece of text is given a mark before it is parsed: its line number spelled in blanks,
-which change nothing wherever in the markup they end up.
+The parser reports no lines, so each piece of text is marked before parsing: its line number is written in binary with
+blanks and tabs, which change nothing wherever they end up in the markup.
 """
 
 import re
@@ -14,7 +14,7 @@ from ingest.readers.notation import figure, script
 from kb.errors import DocumentError
 
 DEEPEST = 2000
-"""With more elements open the parser would take very long."""
+"""Largest number of open elements; with more, the parser takes very long."""
 INLINE = {
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins"),
     *("label", "mark", "nobr", "output", "q", "rp", "rt", "ruby", "s", "small", "span", "strike", "strong", "time"),
@@ -44,10 +44,10 @@ class LineText(NamedTuple):
 
 
 def parse(markup: str, first_line: int) -> LexborNode:
-    """The `body` of `markup`, what stands in its head included.
+    """Return the `body` of `markup`, which includes the content of its head.
 
     Raises:
-        DocumentError: it nests too deeply.
+        DocumentError: its elements are nested too deeply.
     """
     body = LexborHTMLParser(f"<!doctype html><body>{_marked(markup, first_line)}").body
     if body is None:
@@ -77,17 +77,17 @@ def unmarked(text: str) -> str:
 
 
 def without_delimiters(formula: str) -> str:
-    """TeX without the signs that tell a page's script where it begins and ends."""
+    """Return TeX without the delimiters that mark it for a page's script."""
     return re.sub(r"^\s*\\[(\[]|\\[)\]]\s*$", "", formula).strip(" ")
 
 
 def line_marks(text: str) -> list[tuple[int, int]]:
-    """Where in a marked text its words are marked, and their lines."""
+    """Return the positions of marks in front of words of a marked text, and their lines."""
     return [(mark.start(), _number(mark[1])) for mark in _MARK.finditer(text) if not text.startswith("\f", mark.end())]
 
 
 def line_of(text: str, otherwise: int) -> int:
-    """The line on which a marked text begins."""
+    """Return the line on which a marked text begins."""
     mark = _MARK.search(text)
     return _number(mark[1]) if mark else otherwise
 
@@ -108,14 +108,14 @@ def classes(node: LexborNode) -> set[str]:
 
 
 class TextFlow:
-    """Text as it flows, until a block ends it."""
+    """Running text, until a block ends it."""
 
     def __init__(self, line: int) -> None:
         self.line = line
-        """Where the text seen last stands."""
+        """Line of the last text seen."""
         self._pieces: list[LineText] = []
         self._separator = ""
-        """Goes before the next text if there is text before it."""
+        """Written before the next text if other text precedes it."""
 
     def add(self, text: str) -> None:
         if self._separator and text.strip():
@@ -130,11 +130,11 @@ class TextFlow:
             self._pieces.append(LineText(self.line, text))
 
     def lines(self) -> list[LineText]:
-        """What there is to read, line by line."""
+        """Return the readable text, line by line."""
         lines: list[tuple[int, list[str]]] = []
         for line, text in self._pieces:
             number, parts = lines[-1] if lines else (0, ["\n"])
-            # A word may go on behind a tag that takes several lines.
+            # A word may continue after a tag that spans several lines.
             goes_on = line == number or not (parts[-1][-1].isspace() or text[0].isspace())
             if goes_on and not parts[-1].endswith("\n"):
                 parts.append(text)
@@ -147,7 +147,7 @@ class TextFlow:
         return " ".join("".join(piece.text for piece in self._pieces).split())
 
     def aside(self, *nodes: LexborNode) -> LineText:
-        """All text of `nodes` on one line and where it begins; no part of this run, which goes on behind it."""
+        """Return all text of `nodes` on one line, with its line, without adding it; this run continues after it."""
         run = TextFlow(self.line)
         for node in nodes:
             run.node(node)
@@ -155,7 +155,7 @@ class TextFlow:
         return LineText(next((line for line, _ in run.lines()), run.line), run.flat())
 
     def node(self, node: LexborNode) -> None:
-        """Add all that `node` shows; what is a block of its own on the page is only set apart."""
+        """Add all visible text of `node`; a block inside it is only separated from its neighbours."""
         if self.leaf(node):
             return
         separator = _SEPARATORS.get(node.tag or "", "" if node.tag in INLINE else " ")
@@ -165,7 +165,7 @@ class TextFlow:
         self._separate(" " * bool(separator))
 
     def leaf(self, node: LexborNode) -> bool:
-        """Add `node` if it never holds blocks."""
+        """Add `node` and return True if it can never hold blocks."""
         if node.is_text_node:
             self._text(node.text_content or "")
             return True
@@ -208,7 +208,7 @@ class TextFlow:
         self.add(f"`{text}`" if text and not text.startswith("`") else text)
 
     def _raised(self, node: LexborNode, sign: str) -> None:
-        """A power or an index: its digits must not join those before it."""
+        """Add a power or an index: its digits must not join those before it."""
         text = self.aside(*children(node)).text
         before = self._pieces[-1].text[-1:] if self._pieces else ""
         joins = (before.isalnum() or before in ")]}`") and not text.startswith("[")

@@ -1,4 +1,4 @@
-"""What Doxygen, Liquid and MyST add to Markdown: a parser with plugins, and what it lacks said in plain Markdown."""
+"""Additions of Doxygen, Liquid and MyST to Markdown: a parser with plugins; the rest is rewritten as plain Markdown."""
 
 import re
 from collections.abc import Callable
@@ -17,11 +17,11 @@ _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)")
 _PIPE = re.compile(r"(?<!\\)\|")
 DEEPEST = 100
-"""Blocks within blocks; what stands deeper the parser drops."""
+"""Depth of nested blocks at which the parser drops text."""
 _LONGEST_LINE = 10_000
-"""Longer ones are data, and these patterns are not made for them."""
+"""Longer lines are data, and these patterns are too slow for them."""
 _MOST_LINKS = 500
-"""In such a line; the parser takes quadratic time for brackets that it can not pair."""
+"""Most brackets in such a line; the parser takes quadratic time for brackets that it cannot pair."""
 
 
 def _figure(include: re.Match[str]) -> str:
@@ -76,7 +76,7 @@ markdown = (
 
 
 def _code_span(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
-    """Markdown's own rule, which forgets where the lines of a code span end."""
+    """Apply Markdown's own rule, and record the line ends inside the code span, which that rule forgets."""
     start, before = state.pos, len(state.tokens)
     found = backtick(state, silent)
     if not silent and len(state.tokens) > before and state.tokens[-1].type == "code_inline":
@@ -88,7 +88,7 @@ markdown.inline.ruler.at("backticks", _code_span)
 
 
 def common(text: str) -> str:
-    """`text` in the Markdown that `markdown` knows, line by line."""
+    """Rewrite `text`, line by line, as Markdown that `markdown` can parse."""
     out: list[str] = []
     fence = ""
     columns = 0
@@ -123,7 +123,7 @@ def _cells(row: str) -> int:
 
 
 def _fitted(row: str, columns: int) -> str:
-    """`row` without more cells than `columns`, which Markdown would drop: pipes in code first, then the last ones."""
+    """Escape surplus pipes, in code first and then at the end, since Markdown drops cells beyond `columns`."""
     if _cells(row) <= columns:
         return row
     row = _CODE_SPAN.sub(lambda span: _PIPE.sub(r"\\|", span[0]), row)

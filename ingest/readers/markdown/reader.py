@@ -31,7 +31,7 @@ _PAIRED = re.compile(r"<(/?)(table|details)\b[^<>]*>", re.IGNORECASE)
 _SUMMARY = re.compile(r"\s*<summary[^<>]*>(.{0,1000}?)</summary\s*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_CAPTION = 300
 _DEEPEST = 20
-"""Directives within directives, details within details."""
+"""Depth limit for nested directives and for nested details."""
 _METADATA = {"title", "version", "licence", "license", "target"}
 
 
@@ -49,30 +49,30 @@ class _Directive(NamedTuple):
     options: dict[str, str]
     body: str
     line: int
-    """Where the directive begins."""
+    """Line on which the directive begins."""
     body_line: int
 
 
 class _Reader:
-    """Walks the blocks of a document in order; their maps tell lines of the file."""
+    """Walks the blocks of a document in order; their maps hold line numbers of the file."""
 
     def __init__(self, builder: DocumentBuilder, source: Expanded) -> None:
         self.generated: set[str] = set()
         self._out = builder
         self._source = source
         self._names: dict[str, Any] = {}
-        """Of links and footnotes: a directive's content may use those of the text around it."""
+        """Names of links and footnotes: a directive's content may use those of the text around it."""
         self._folds: list[ExitStack] = []
-        """Sections that end where the block around them does, or before."""
+        """Open sections, which end with the block around them or earlier."""
         self._nested = 0
-        """Directives around the current block."""
+        """Number of directives around the current block."""
         self._depth = 0
-        """Lists around it."""
+        """Number of lists around the current block."""
         self._caption = ""
-        """Of the table that comes next."""
+        """Caption of the next table."""
 
     def add(self, text: str, line: int) -> None:
-        """Add the blocks of `text`, which begins in `line` of the file."""
+        """Add the blocks of `text`, which begins on `line` of the file."""
         self._blocks(self._parsed(text, line))
 
     def _parsed(self, text: str, line: int) -> Sequence[SyntaxTreeNode]:
@@ -84,7 +84,7 @@ class _Reader:
         return SyntaxTreeNode(tokens).children
 
     def _blocks(self, nodes: Sequence[SyntaxTreeNode], *, enclosed: bool = False) -> None:
-        """Add `nodes`; `enclosed` in a list or quotation, out of which their headings do not reach."""
+        """Add `nodes`; if `enclosed` in a list or quotation, the sections of their headings end with it."""
         outer, self._folds = self._folds, []
         closings = _closings(nodes)
         skip = 0
@@ -144,7 +144,7 @@ class _Reader:
         self._out.text(text, line, depth=self._depth)
 
     def _led(self, lead: str, nodes: Sequence[SyntaxTreeNode], line: int) -> None:
-        """`nodes` with `lead` before the first paragraph, or by itself."""
+        """Add `nodes` with `lead` before the first paragraph, or alone."""
         if nodes and nodes[0].type == "paragraph":
             self._text(f"{lead} {inline(nodes[0]).lstrip()}", _line(nodes[0]))
             nodes = nodes[1:]
@@ -153,7 +153,7 @@ class _Reader:
         self._blocks(nodes)
 
     def _item(self, node: SyntaxTreeNode, marker: str, *, term: str = "") -> None:
-        """An entry of a list; `term` and the first paragraph of its definition belong together."""
+        """Add a list entry; `term` is joined to the first paragraph of its definition."""
         nodes = list(node.children)
         first = inline(nodes.pop(0)) if nodes and nodes[0].type == "paragraph" else ""
         self._out.item(f"{term}: {first}" if term else first, _line(node), depth=self._depth, marker=marker)
@@ -185,7 +185,7 @@ class _Reader:
             self._folds.pop().close()
 
     def _joined(self, nodes: Sequence[SyntaxTreeNode]) -> str:
-        """HTML of `nodes`, what is Markdown among them rendered, each beginning in its own line."""
+        """Return `nodes` as HTML: Markdown is rendered, and each node begins on its own line."""
         markup = ""
         line = _line(nodes[0])
         for node in nodes:
@@ -203,7 +203,7 @@ class _Reader:
         return _TABLE.sub(lambda table: table[0] + caption, markup, count=1)
 
     def _html(self, markup: str, line: int) -> None:
-        """HTML, of which `<details>` opens a section that its summary names and that Markdown may fill."""
+        """Add HTML; `<details>` opens a section titled by its summary, which may contain Markdown."""
         at = tables = 0
         for tag in _PAIRED.finditer(markup):
             closes, is_table = bool(tag[1]), tag[2].lower() == "table"
@@ -222,7 +222,7 @@ class _Reader:
         self._add_html(markup[at:], line)
 
     def _add_html(self, markup: str, line: int) -> int:
-        """Add `markup`, which begins in `line`; return the line in which it ends."""
+        """Add `markup`, which begins on `line`; return the line on which it ends."""
         if markup.strip():
             add_html(self._out, markup, line)
         return line + markup.count("\n")
@@ -236,7 +236,7 @@ class _Reader:
         elif node.type == "fence":
             words = node.info.split()
             if words and node.info.rstrip()[-1] in ";,(){" and "{" not in words[0]:
-                # Code on the line of the fence itself.
+                # The line of the fence holds code itself.
                 self._out.code(f"{node.info}\n{node.content}", line)
             else:
                 self._out.code(node.content, line + 1, language=words[0] if words else "")
@@ -298,7 +298,7 @@ class _Reader:
         return caption
 
     def _list_rows(self, body: str, line: int) -> list[tuple[int, list[Cell]]]:
-        """The rows of a list of lists, each with its line; none when something else stands there too."""
+        """Return the rows of a list of lists, each with its line; none if there is other content too."""
         tops = self._parsed(body, line)
         if any(top.type != "bullet_list" for top in tops):
             return []
@@ -325,13 +325,13 @@ class _Reader:
 
     def _table(self, node: SyntaxTreeNode) -> None:
         rows = [row for part in node.children for row in part.children]
-        # A backslash alone is how a blank cell is written in Doxygen.
+        # Doxygen writes a blank cell as a single backslash.
         cells = [[Cell("" if (text := inline(cell)) == "\\" else text) for cell in row.children] for row in rows]
         self._out.table(cells, header_rows=1, row_lines=list(map(_line, rows)), caption=self._take_caption())
 
     def _front_matter(self, content: str, line: int) -> None:
         try:
-            # Safe too, and it takes a version 1.10 for neither a number nor a date.
+            # BaseLoader is safe too, and keeps a version such as 1.10 as text.
             fields = yaml.load(content, Loader=yaml.BaseLoader)  # noqa: S506
         except yaml.YAMLError:
             fields = None
@@ -349,7 +349,7 @@ def _line(node: SyntaxTreeNode) -> int:
 
 
 def _closings(nodes: Sequence[SyntaxTreeNode]) -> dict[int, int]:
-    """For each HTML block that opens a table without closing it: where the block is that does."""
+    """Map each HTML block that opens a table without closing it to the block that closes it."""
     opened: list[int] = []
     closings = {}
     for at, node in enumerate(nodes):
@@ -362,7 +362,7 @@ def _closings(nodes: Sequence[SyntaxTreeNode]) -> dict[int, int]:
 
 
 def _caption(node: SyntaxTreeNode, following: SyntaxTreeNode) -> str:
-    """The text of a paragraph that can only be the caption of the table below: `Table 1: ...`, or all of it bold."""
+    """Return the text of a paragraph that captions the table below: `Table 1: ...`, or entirely bold; else empty."""
     is_html = following.type == "html_block" and _TABLE.match(following.content.lstrip())
     if not (is_html or following.type == "table"):
         return ""
@@ -375,7 +375,7 @@ def _caption(node: SyntaxTreeNode, following: SyntaxTreeNode) -> str:
 
 
 def _options(content: str) -> tuple[dict[str, str], str, int]:
-    """A directive's options, its content without them, and how many lines they took."""
+    """Return a directive's options, its content without them, and the number of their lines."""
     lines = content.split("\n")
     skipped = 0
     if lines and lines[0].strip() == "---":

@@ -31,14 +31,14 @@ _SHOWN = {
 
 
 def inline(node: SyntaxTreeNode) -> str:
-    """Text of a paragraph, heading or cell: emphasis and link targets dropped, code kept in backticks."""
+    """Return the text of a paragraph, heading or cell: without emphasis and link targets, with code in backticks."""
     text = "".join(map(_text, node.children))
     text = _RAISED.sub(lambda part: script("^" if part[1] == "\x02" else "_", part[2].strip()), text)
     return text.translate({2: "^", 3: "_", 4: None})
 
 
 def flat(node: SyntaxTreeNode) -> str:
-    """All text below a block, on one line."""
+    """Return all text inside a block, on one line."""
     if node.type in ("fence", "code_block"):
         return f"`{' '.join(node.content.split())}`"
     if node.type.startswith("math_block"):
@@ -92,7 +92,7 @@ def _span(node: SyntaxTreeNode) -> str:
 
 
 def _described(description: str, title: str) -> str:
-    """What a picture shows: its title too, where that says something else."""
+    """Return the description of a picture, and its title if that adds something."""
     return description if title in description else f"{description}: {title}" if description else title
 
 
@@ -103,5 +103,5 @@ def _tag(markup: str) -> str:
     if tag[0].lower() == "<img":
         found = {m[1].lower(): m[2] or m[3] or m[4] or "" for m in _ATTRIBUTE.finditer(markup)}
         return figure(found.get("alt", ""), found.get("src", ""))
-    # `vector<int>` is no HTML, though it looks like it.
+    # `vector<int>` looks like HTML, but is not.
     return _SHOWN.get(tag[0].lower(), "") if _HTML.fullmatch(tag[1]) else markup

@@ -1,4 +1,4 @@
-"""Glyphs of a page to lines in reading order, and which of the lines belong to the page, not to the text."""
+"""Join the glyphs of a page to lines in reading order, and separate lines that belong to the page, not the text."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,24 +11,25 @@ from typing import Protocol, TypeVar
 from ingest.readers.pdf.page import Box, Font, Glyph
 
 ASCENT, DESCENT = 0.75, 0.25
-"""Of a letter, in font sizes."""
+"""Extent of a letter above and below its baseline, in font sizes."""
 _PIECE_GAP = 1.2
-"""In font sizes; what stands further apart may be in different columns."""
+"""In font sizes; text further apart may be in different columns."""
 _SAME_LINE, _RAISED_LINE = 0.25, 0.65
 _MONO_SHARE = 0.85
 _RAISED, _SMALLER = 0.18, 0.85
 _COLUMN_LINES, _COLUMN_WIDTH, _GUTTER, _CROSSING, _FILLED = 8, 90.0, 8.0, 0.2, 0.5
-"""Columns have this many lines each and are so many points wide and apart; no more than this share of lines runs
-across, and most of their lines fill this share of their width."""
+"""A column has at least this many lines and this width; the gutter has at least this width (all in points). At most
+this share of lines runs across the gutter, and most lines of a column fill this share of its width."""
 _DEEPEST = 3
 _LAST_WORD, _FIRST_WORD = re.compile(r"(?<![\w.-])([^\W_]+)([-\u2010]?)$"), re.compile(r"[^\W\d_]+(?!\w)")
 _LONGEST_WORD, _WIDEST = 60, 200
 _POWER = re.compile(r"[+−–-]?\w")
 _ORDINALS = {"st", "nd", "rd", "th"}
 _FEW, _LOOSE, _LOOSEST, _LOOSE_WORD_GAP = 6, 0.06, 0.22, 0.25
-"""With so many letters, a line whose letters mostly stand further apart than that is set loosely."""
+"""A line with at least so many letters is letterspaced if its median gap lies between the next two values; there, a
+space between words adds at least the last value (all in font sizes)."""
 _BAND = 0.1
-"""Share of a page's height at its top and at its bottom where running headers and footers stand."""
+"""Share of the page's height, at its top and at its bottom, that holds running headers and footers."""
 _REPEATS, _REPEAT_SHARE = 3, 0.3
 _CONTENTS_LINES, _CONTENTS_SHARE = 4, 0.6
 _PAGE_NUMBER = re.compile(r"(page\s+)?\W*(\d{1,5}|[ivxlc]+)\W*", re.IGNORECASE)
@@ -63,7 +64,7 @@ class Line:
     box: Box
     y: float
     font: Font
-    """Of most of it; bold or mono only when all of it is."""
+    """Font of most of the line; bold or mono only if all of it is."""
     pitch: float
     """Width of a letter."""
 
@@ -74,7 +75,7 @@ class Line:
 
 @dataclass(slots=True)
 class Sheet:
-    """What stands on a page, in reading order: lines, tables, figures."""
+    """The content of a page in reading order: lines, tables, figures."""
 
     number: int
     area: Box
@@ -108,7 +109,7 @@ def _piece(glyphs: list[Glyph]) -> GlyphRun:
 
 
 def rows_of(pieces: Iterable[GlyphRun]) -> list[list[GlyphRun]]:
-    """Pieces that stand side by side, from left to right."""
+    """Group pieces that stand side by side, from left to right."""
     rows: list[list[GlyphRun]] = []
     for piece in sorted(pieces, key=lambda p: p.y):
         if rows and piece.y - rows[-1][0].y <= _tolerance(rows[-1][0], piece):
@@ -119,16 +120,16 @@ def rows_of(pieces: Iterable[GlyphRun]) -> list[list[GlyphRun]]:
 
 
 def _tolerance(first: GlyphRun, piece: GlyphRun) -> float:
-    """What is raised or lowered is smaller than its line."""
+    """Return the largest step between baselines of one row; raised or lowered text is smaller than its line."""
     small, large = sorted((first.size, piece.size))
     return _SAME_LINE * large if small > _SMALLER * large else _RAISED_LINE * small
 
 
 def lines_of(pieces: Iterable[GlyphRun]) -> list[Line]:
-    """A line for each row."""
+    """Return one line for each row of pieces."""
     rows = rows_of(pieces)
     loose = [_looseness(row) for row in rows]
-    # A font that is mostly set loosely is always: short lines do not show it.
+    # A font that is mostly letterspaced always is: short lines do not show it.
     fonts = Counter(row[0].glyphs[0].font.name for row in rows)
     spaces: dict[str, list[float]] = defaultdict(list)
     for row, space in zip(rows, loose, strict=True):
@@ -144,7 +145,7 @@ def _line(row: list[GlyphRun], loose: float) -> Line:
     glyphs = [g for piece in row for g in piece.glyphs]
     fonts = Counter(g.font for g in glyphs)
     size, y = max((p.size, p.y) for p in row)
-    # Listings set in a proportional font are spread over columns.
+    # Listings in a proportional font are letterspaced to fill their columns.
     mono = loose > 0 or sum(count for font, count in fonts.items() if font.mono) >= _MONO_SHARE * len(glyphs)
     font = max(fonts, key=lambda f: fonts[f])._replace(bold=all(f.bold for f in fonts), mono=mono)
     pitch = max(median(g.x1 - g.x0 for g in glyphs) + loose, 0.2 * size, 0.1)
@@ -154,14 +155,14 @@ def _line(row: list[GlyphRun], loose: float) -> Line:
 
 
 def _looseness(row: list[GlyphRun]) -> float:
-    """The space between letters that are set apart."""
+    """Return the space between letters of a letterspaced row, else 0."""
     glyphs = [g for piece in row for g in piece.glyphs]
     space = median(b.x0 - a.x1 for a, b in pairwise(glyphs)) if len(glyphs) >= _FEW else 0.0
     return space if _LOOSE * row[0].size < space < _LOOSEST * row[0].size else 0.0
 
 
 def _mono_text(glyphs: list[Glyph], pitch: float) -> str:
-    """With as many spaces between words as letters would fit there."""
+    """Join glyphs with as many spaces between words as letters would fit there."""
     text = glyphs[0].text
     for last, glyph in pairwise(glyphs):
         text += " " * round((glyph.x0 - last.x1) / pitch) + glyph.text
@@ -194,7 +195,7 @@ def _has_space(last: Glyph, glyph: Glyph, loose: float) -> bool:
 
 
 def flows(pieces: Sequence[P], *, depth: int = 0) -> Iterator[list[P]]:
-    """Pieces in reading order: columns one after the other, each between what runs across all of them."""
+    """Yield pieces in reading order: one column after the other, between pieces that run across all columns."""
     gutter = _gutter(pieces) if depth < _DEEPEST else None
     if gutter is None:
         yield list(pieces)
@@ -217,7 +218,7 @@ def _sides(band: list[P], gutter: float, depth: int) -> Iterator[list[P]]:
 
 
 def _gutter(pieces: Sequence[Placed]) -> float | None:
-    """Where the first column ends, if there are columns."""
+    """Return where the first column ends; None if there are no columns."""
     ends = sorted([(p.box.x0, 1) for p in pieces] + [(p.box.x1, -1) for p in pieces])
     across = 0
     for (x, step), (following, _) in pairwise(ends):
@@ -238,7 +239,7 @@ def _is_column(pieces: Sequence[Placed]) -> bool:
 
 
 def body_font(lines: Sequence[Line]) -> tuple[float, bool]:
-    """Size of most of the text, and whether it is bold."""
+    """Return the size of most of the text, and whether it is bold."""
     counts = Counter[tuple[float, bool]]()
     for line in lines:
         counts[line.font.size, line.font.bold] += 0 if line.font.mono else len(line.text)
@@ -246,7 +247,7 @@ def body_font(lines: Sequence[Line]) -> tuple[float, bool]:
 
 
 def spacing_of(sheets: Sequence[Sheet]) -> dict[float, float]:
-    """How far the lines of a paragraph mostly stand apart, by the size of their font."""
+    """Return the usual distance between lines of a paragraph, by font size."""
     steps: dict[float, Counter[float]] = defaultdict(Counter)
     for sheet in sheets:
         for last, line in pairwise(sheet.parts):
@@ -258,7 +259,7 @@ def spacing_of(sheets: Sequence[Sheet]) -> dict[float, float]:
 
 
 def code_of(lines: Sequence[Line], *, blank_from: float) -> str:
-    """With its indentation, and a blank line where lines stand further apart than `blank_from`."""
+    """Return code with its indentation, and a blank line where lines are further apart than `blank_from`."""
     left, pitch = min(line.box.x0 for line in lines), median(line.pitch for line in lines)
     text = ""
     for i, line in enumerate(lines):
@@ -269,10 +270,10 @@ def code_of(lines: Sequence[Line], *, blank_from: float) -> str:
 
 
 def joined(texts: Iterable[str], words: Set[str]) -> str:
-    """Lines made one.
+    """Join lines to one text.
 
-    A hyphen at the end of one goes, or a word that is broken without one becomes whole, only when that gives one of
-    `words` (in small letters) and what stands there is none.
+    A hyphen at the end of a line is dropped only if the joined word is one of `words` (in lower case). A word broken
+    without a hyphen is joined only if, moreover, its first part is not one of them.
     """
     text = ""
     for line in texts:
@@ -291,7 +292,7 @@ def joined(texts: Iterable[str], words: Set[str]) -> str:
 
 
 def move_furniture(sheets: Sequence[Sheet]) -> Iterator[tuple[int, str]]:
-    """Take running headers, page numbers and lists of contents away, and return them with their pages."""
+    """Remove running headers, page numbers and lists of contents from the sheets, and yield them with their pages."""
     counts = Counter(key for sheet in sheets for key in {k for line in _banded(sheet) for k in _keys(sheet, line)})
     least = max(_REPEATS, _REPEAT_SHARE * len(sheets))
     in_contents = False
@@ -299,7 +300,7 @@ def move_furniture(sheets: Sequence[Sheet]) -> Iterator[tuple[int, str]]:
         running = {
             id(line)
             for line in _banded(sheet)
-            # Chapters may count their pages anew.
+            # Each chapter may number its pages from 1.
             if max(counts[key] for key in _keys(sheet, line))
             >= (_REPEATS if _PAGE_NUMBER.fullmatch(line.text) else least)
         }
@@ -319,7 +320,7 @@ def _banded(sheet: Sheet) -> Iterator[Line]:
 
 
 def _keys(sheet: Sheet, line: Line) -> Iterator[tuple[object, ...]]:
-    """What a running header has in common with that of another page: its words, or how it counts the pages."""
+    """Yield what running headers of several pages have in common: their words, or how they count the pages."""
     is_top = line.y < (sheet.area.y0 + sheet.area.y1) / 2
     yield is_top, re.sub(r"\d+", "#", line.text.casefold())
     for number in re.findall(r"\d{1,5}", line.text):
@@ -329,7 +330,7 @@ def _keys(sheet: Sheet, line: Line) -> Iterator[tuple[object, ...]]:
 
 
 def _contents(parts: Sequence[Placed], *, continued: bool) -> tuple[set[int], bool]:
-    """Lines of a list of contents or an index, and whether it may go on with the next page."""
+    """Return the lines of a list of contents or an index, and whether it may continue on the next page."""
     lines = [part for part in parts if isinstance(part, Line)]
     titles = [i for i, line in enumerate(lines) if _CONTENTS_TITLE.fullmatch(line.text.strip())]
     entries = {i for i, line in enumerate(lines) if _LEADERS.search(line.text)}
@@ -346,6 +347,6 @@ def _contents(parts: Sequence[Placed], *, continued: bool) -> tuple[set[int], bo
     first, last = min(entries), max(entries)
     if len(entries) < max(_CONTENTS_LINES, _CONTENTS_SHARE * (last - first + 1)):
         return {id(lines[i]) for i in entries if _LEADERS.search(lines[i].text)}, False
-    # Titles that run over two lines belong to it, and the heading above it.
+    # Include titles that run over two lines, and the heading above the list.
     first = max((i for i in titles if i < first), default=first)
     return {id(line) for line in lines[first : last + 1]}, last == len(lines) - 1

@@ -1,6 +1,7 @@
-"""What stands on one page of a PDF, by pdfium: its glyphs, its ruling lines, its images.
+"""The content of one page of a PDF, read with pdfium: glyphs, ruling lines and images.
 
-All places are in points as a reader sees them: x to the right, y downwards, the page turned so that most text is level.
+All positions are in points as a reader sees them: x to the right, y downwards, the page turned so that most text is
+level.
 """
 
 import ctypes
@@ -19,13 +20,13 @@ THIN = 2.5
 """A filled box no thicker than this many points is a ruling line."""
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 _ICON = 1.5
-"""A sign without a meaning in letters that is so many times as large as most of the text is a picture."""
+"""A sign without a character that is this many times as large as most of the text is a picture."""
 _SPACE, _GENERATED, _NO_SPACE = -0.2, 0.12, 0.22
-"""How large a gap makes a space where the file has one, where pdfium guesses one, and elsewhere, in font sizes."""
+"""Smallest gap that makes a space, in font sizes: where the file has a space, where pdfium guesses one, elsewhere."""
 _BOLD_WEIGHT = 600
 _FORM_DEPTH = 8
 _MOST_SEGMENTS = 50_000
-"""Drawings with more are pictures, not tables."""
+"""Drawings with more segments are pictures, not tables."""
 _FIXED_PITCH = 1
 _HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
 _MATHEMATICAL = range(0x1D400, 0x1D800)
@@ -63,10 +64,10 @@ class Glyph:
     x0: float
     x1: float
     y: float
-    """Of the line it stands on."""
+    """Baseline of its line."""
     font: Font
     word_gap: float
-    """From how large a gap before it on, in font sizes, a word begins."""
+    """Smallest gap before the glyph, in font sizes, that begins a word."""
 
 
 @dataclass(slots=True)
@@ -75,13 +76,13 @@ class Page:
     area: Box
     glyphs: list[Glyph]
     turned: list[Glyph]
-    """Text that is not level, such as a label along an axis; turned so that it is."""
+    """Text that is not level, such as a label along an axis, turned to be level."""
     rulings: list[Box]
     fills: list[Fill]
-    """Coloured areas, which set a table's header apart; later ones cover earlier ones."""
+    """Coloured areas, which mark the header of a table; later ones cover earlier ones."""
     images: list[Box]
     unknown: int
-    """Glyphs that stand for no character."""
+    """Number of glyphs that stand for no character."""
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class Bookmark:
     title: str
     page: int
     y: float
-    """Where on the page it leads; minus infinity where that is not said."""
+    """Position on the page; minus infinity if not stated."""
 
 
 def load(page: pdfium.PdfPage, number: int) -> Page:
@@ -108,14 +109,14 @@ def load(page: pdfium.PdfPage, number: int) -> Page:
     level = by_turn.pop(turn, [])
     try:
         rulings, fills, images = _drawn(page, turn)
-    except pdfium.PdfiumError:  # Text goes without its drawings.
+    except pdfium.PdfiumError:  # Keep the text without the drawings.
         rulings, fills, images = [], [], []
     rest = [glyph for glyphs in by_turn.values() for glyph in glyphs]
     return Page(number, _turned(page.get_bbox(), turn), level, rest, rulings, fills, images, unknown)
 
 
 def _glyphs(text: pdfium.PdfTextPage) -> tuple[dict[int, list[Glyph]], int]:
-    """Glyphs by the quarter turns that their lines make, in the order of the file; and how many are unknown."""
+    """Return the glyphs in file order, by the quarter turns of their lines, and the number of unknown glyphs."""
     found: dict[int, list[Glyph]] = {}
     fonts: dict[int | None, tuple[Font, int]] = {}
     rect, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
@@ -123,7 +124,7 @@ def _glyphs(text: pdfium.PdfTextPage) -> tuple[dict[int, list[Glyph]], int]:
     unknown = high = 0
     for i in range(text.count_chars()):
         code = raw.FPDFText_GetUnicode(text, i)
-        if code in _HIGH:  # pdfium gives UTF-16.
+        if code in _HIGH:  # pdfium returns UTF-16.
             high = code
             continue
         if code in _LOW and high:
@@ -155,12 +156,12 @@ def _glyphs(text: pdfium.PdfTextPage) -> tuple[dict[int, list[Glyph]], int]:
 
 
 def _font(text: pdfium.PdfTextPage, index: int) -> tuple[Font, int]:
-    """The font of a character, and by how many quarter turns it is turned to the left."""
+    """Return the font of a character, and its number of quarter turns to the left."""
     name, flags, matrix = ctypes.create_string_buffer(128), ctypes.c_int(), raw.FS_MATRIX()
     raw.FPDFText_GetFontInfo(text, index, name, len(name), flags)
     raw.FPDFText_GetMatrix(text, index, matrix)
     called = name.value.decode(errors="replace")
-    # The height: some typesetters stretch a font in its width alone.
+    # Use the height: some typesetters stretch only the width of a font.
     size = raw.FPDFText_GetFontSize(text, index) * (matrix.c**2 + matrix.d**2) ** 0.5
     bold = bool(_BOLD.search(called)) or (raw.FPDFText_GetFontWeight(text, index) >= _BOLD_WEIGHT and "-" not in called)
     mono = bool(flags.value & _FIXED_PITCH or _MONO.search(called))
@@ -170,7 +171,7 @@ def _font(text: pdfium.PdfTextPage, index: int) -> tuple[Font, int]:
 
 
 def _turned(box: tuple[float, float, float, float], turn: int) -> Box:
-    """A box of the file as it is read when the text runs `turn` quarter turns to the left."""
+    """Return a box of the file as it is seen when the text is turned `turn` quarter turns to the left."""
     left, bottom, right, top = box
     match turn:
         case 0:
@@ -184,7 +185,7 @@ def _turned(box: tuple[float, float, float, float], turn: int) -> Box:
 
 
 def _drawn(page: pdfium.PdfPage, turn: int) -> tuple[list[Box], list[Fill], list[Box]]:
-    """Ruling lines, coloured areas and images."""
+    """Return the ruling lines, coloured areas and images of a page."""
     rulings: list[Box] = []
     fills: list[Fill] = []
     images: list[Box] = []
@@ -213,7 +214,7 @@ def _drawn(page: pdfium.PdfPage, turn: int) -> tuple[list[Box], list[Fill], list
 
 
 def _outlines(path: pdfium.PdfObject) -> Iterator[list[tuple[float, float]]]:
-    """The corners of each outline that a path consists of; one that is closed ends where it begins."""
+    """Yield the corners of each outline of a path; a closed outline ends where it begins."""
     corners: list[tuple[float, float]] = []
     x, y = ctypes.c_float(), ctypes.c_float()
     for i in range(raw.FPDFPath_CountSegments(path)):
@@ -230,7 +231,7 @@ def _outlines(path: pdfium.PdfObject) -> Iterator[list[tuple[float, float]]]:
 
 
 def _placed(points: list[tuple[float, float]], drawn: pdfium.PdfObject) -> tuple[float, float, float, float]:
-    """The box around points of an object, as its matrix and those of the forms around it place them on the page."""
+    """Return the box around points of an object, placed on the page by its matrix and those of the forms around it."""
     while drawn is not None:
         matrix = drawn.get_matrix()
         points = [matrix.on_point(*point) for point in points]
@@ -250,7 +251,7 @@ def _is_thin(box: Box) -> bool:
 
 
 def outline_of(document: pdfium.PdfDocument) -> list[Bookmark]:
-    """Entries that lead to a page."""
+    """Return the entries of the outline that lead to a page."""
     found = []
     for entry, _ in zip(document.get_toc(), range(_MOST_OUTLINE), strict=False):
         title = clean(entry.get_title)
@@ -262,7 +263,7 @@ def outline_of(document: pdfium.PdfDocument) -> list[Bookmark]:
 
 
 def clean(title: Callable[[], str]) -> str:
-    """What pypdfium2 gives as one line; nothing where it cannot be decoded."""
+    """Return a title from pypdfium2 as one line; empty if it cannot be decoded."""
     try:
         return " ".join(unicodedata.normalize("NFKC", title()).replace("\0", "").split())
     except UnicodeDecodeError:

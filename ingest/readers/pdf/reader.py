@@ -1,6 +1,6 @@
-"""PDF through pdfium: lines and tables of each page, then headings, paragraphs and lists over all pages.
+"""PDF through pdfium: lines and tables of each page, then headings, paragraphs and lists across pages.
 
-What stands for the line in the file is the page, counted from 1.
+The page, counted from 1, takes the place of the line in the file.
 """
 
 import re
@@ -35,7 +35,7 @@ from ingest.source import Source
 from kb.errors import DocumentError
 
 _UNKNOWN_SHARE = 0.3
-"""A page of which this share of the letters stands for no character is unreadable."""
+"""A page is unreadable if more than this share of its glyphs stands for no character."""
 _LARGE_IMAGE, _WHOLE_PAGE = 0.1, 0.5
 _HEADING_SIZE, _HEADING_CHARACTERS, _HEADING_LINES = 1.12, 120, 3
 _CAPTION_GAP = 30.0
@@ -60,7 +60,7 @@ def read(source: Source) -> ParsedDocument:
         opened = pdfium.PdfDocument(source.content)
     except pdfium.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
-            raise DocumentError(f"{source.path} is encrypted", hint="store it without a password") from error
+            raise DocumentError(f"{source.path} is encrypted", hint="save it without a password") from error
         raise DocumentError(f"{source.path} is not a readable PDF: {error}", hint="save it as PDF again") from error
     builder = DocumentBuilder()
     with opened as document:
@@ -75,7 +75,7 @@ def read(source: Source) -> ParsedDocument:
 
 
 def _sheets(document: pdfium.PdfDocument, builder: DocumentBuilder) -> Iterator[Sheet]:
-    """The pages one by one; those that cannot be read are told of, and what they hold is furniture."""
+    """Yield the readable pages; warn about the others, whose text becomes furniture."""
     unread: dict[str, list[int]] = defaultdict(list)
     for number in range(1, len(document) + 1):
         try:
@@ -129,12 +129,12 @@ class _Writer:
         self._headings, self._unmatched = _match(bookmarks, sheets)
         self._levels = self._levels_of_fonts(lines)
         self._open: list[tuple[int, Line]] = []
-        """Lines of the paragraph, item or code that is not yet written, with their pages."""
+        """Lines of the paragraph, item or code not yet written, with their pages."""
         self._marker = ""
         self._lists: list[float] = []
-        """Where the lists around begin."""
+        """Left edges of the open lists, outermost first."""
         self._tables: list[tuple[int, Grid]] = []
-        """Parts of the table that is not yet written, with their pages."""
+        """Parts of the table not yet written, with their pages."""
         self._caption: tuple[int, str] | None = None
 
     def write(self) -> None:
@@ -167,7 +167,7 @@ class _Writer:
     # Headings
 
     def _bookmarks(self, page: int, y: float) -> None:
-        """Headings that the outline knows and the page does not show."""
+        """Write the headings of the outline that the page does not show."""
         waiting = self._unmatched.get(page, [])
         while waiting and waiting[0].y < y:
             bookmark = waiting.pop(0)
@@ -180,7 +180,7 @@ class _Writer:
         self._out.heading(level, joined([line.text for line in lines], self._words), page)
 
     def _title(self, parts: Sequence[Placed], i: int) -> list[Line]:
-        """The lines from `i` on that are a heading by their font and by the space around them."""
+        """Return the lines from `i` on that are a heading by their font and the space around them."""
         first = parts[i]
         style = first.style if isinstance(first, Line) else None
         run: list[Line] = []
@@ -202,7 +202,7 @@ class _Writer:
         return (larger or bolder) and not line.font.mono and not _BULLET.match(line.text)
 
     def _levels_of_fonts(self, lines: Sequence[Line]) -> dict[Style, int]:
-        """Level of a heading by its font: as the outline has it, else one below all that are larger."""
+        """Return the heading level of each font: as in the outline, else one below all larger fonts."""
         known: dict[Style, Counter[int]] = defaultdict(Counter)
         for level, heading in self._headings.values():
             known[heading[0].style][level] += 1
@@ -216,7 +216,7 @@ class _Writer:
     # Text
 
     def _gap(self, line: Line) -> float:
-        """The largest distance of two lines of one paragraph."""
+        """Return the largest distance between two lines of one paragraph."""
         return 1.15 * self._spacing.get(line.font.size, 1.2 * line.font.size) + 0.5
 
     def _line(self, line: Line, page: int) -> None:
@@ -253,7 +253,7 @@ class _Writer:
         return -_INDENT * 4 * size <= indented <= _INDENT * size
 
     def _goes_over(self, last: Line, line: Line, pages: int) -> bool:
-        """Whether a paragraph goes on at the top of the next page."""
+        """Whether a paragraph continues at the top of the next page."""
         alike = line.font.size == last.font.size and not last.font.mono and not line.font.mono
         return pages == 1 and alike and not last.text.endswith(_ENDED) and line.text[:1].islower()
 
@@ -297,7 +297,7 @@ class _Writer:
         )
 
     def _take_caption(self, line: Line, page: int) -> None:
-        """It names the table above, or if that has a name the one below."""
+        """Keep a caption for the table above, or if that has one, for the table below."""
         if not self._tables or self._caption:
             self._flush()
         self._caption = page, line.text
@@ -335,7 +335,7 @@ class _Writer:
 def _match(
     bookmarks: Sequence[Bookmark], sheets: Sequence[Sheet]
 ) -> tuple[dict[int, tuple[int, list[Line]]], dict[int, list[Bookmark]]]:
-    """The outline's headings by the first of their lines on the page, with their level; those that no line shows."""
+    """Return the outline's headings (level, lines) by the id of their first line, and the bookmarks without a line."""
     by_page = {sheet.number: sheet for sheet in sheets}
     titles: dict[int, dict[str, list[list[Line]]]] = {}
     found: dict[int, tuple[int, list[Line]]] = {}
@@ -361,7 +361,7 @@ def _match(
 
 
 def _titles(sheet: Sheet) -> dict[str, list[list[Line]]]:
-    """All runs of lines of a page that may be a heading, by the words they consist of."""
+    """Return all runs of lines on a page that may be a heading, by their words."""
     lines = [part for part in sheet.parts if isinstance(part, Line)]
     titles: dict[str, list[list[Line]]] = defaultdict(list)
     for i in range(len(lines)):
@@ -375,7 +375,7 @@ def _titles(sheet: Sheet) -> dict[str, list[list[Line]]]:
 
 
 def _title_keys(title: str) -> set[str]:
-    """A title with and without its number, letters and digits alone."""
+    """Return a title with and without its number, reduced to letters and digits."""
     title = unicodedata.normalize("NFKC", title).casefold()
     keys = {re.sub(r"[\W_]+", "", part) for part in (title, _NUMBERING.sub("", title, count=1))}
     return keys - {""}

@@ -1,4 +1,4 @@
-"""Tables of a page: the grids that its ruling lines draw, and the text in their cells."""
+"""Tables of a page: the grids drawn by its ruling lines, and the text in their cells."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -12,7 +12,7 @@ from ingest.readers.pdf.lines import GlyphRun, Line, flows, lines_of, pieces_of,
 from ingest.readers.pdf.page import THIN, Box, Fill, Font, Glyph, Page
 
 _SNAP = 3.0
-"""Lines at most this many points apart are drawn as one: double frames, cells with frames of their own."""
+"""Lines at most this many points apart count as one: double frames, cells with separate frames."""
 _MOST_RULINGS, _MOST_UNITS = 4000, 40_000
 _MOST_EMPTY = 0.9
 _RULER_BITS = 8
@@ -45,7 +45,7 @@ class GridCell:
     colour: tuple[int, int, int] | None = None
 
     def set_lines(self, lines: Sequence[Line], width: float) -> None:
-        """What is too long for the cell's width and has no space is broken anywhere: made whole."""
+        """Set the cell's text; a word without spaces that was broken at the cell's width is joined again."""
         self.lines = []
         self.font = lines[0].font if lines else None
         for i, line in enumerate(lines):
@@ -73,13 +73,13 @@ class Grid:
         return by_row
 
     def has_columns_of(self, other: "Grid") -> bool:
-        """Whether this table can be the other's rest."""
+        """Whether this table can continue `other`."""
         alike = len(self.xs) == len(other.xs)
         return alike and all(abs(a - b) <= _SNAP for a, b in zip(self.xs, other.xs, strict=True))
 
 
 def grids_of(page: Page) -> tuple[list[Grid], list[Glyph]]:
-    """The tables of a page, and the glyphs outside of them."""
+    """Return the tables of a page, and the glyphs outside them."""
     level, upright = _joined_rulings(page.rulings)
     components = _components(level, upright)
     drawn, outside = _drawn_grids(components, page.glyphs)
@@ -95,10 +95,10 @@ def grids_of(page: Page) -> tuple[list[Grid], list[Glyph]]:
 
 
 def _drawn_grids(components: _Components, outside: list[Glyph]) -> tuple[list[Grid], list[Glyph]]:
-    """Tables with a line around each cell, and the glyphs outside of them."""
+    """Return the tables with a line around each cell, and the glyphs outside them."""
     grids = [grid for lines in components if (grid := _grid(*lines))]
     found = []
-    # Largest first: a frame in a cell of another table is no table of its own.
+    # Largest first: a frame in a cell of another table is not a separate table.
     for grid in sorted(grids, key=lambda g: (g.box.x0 - g.box.x1) * (g.box.y1 - g.box.y0)):
         others = _fill(grid, outside)
         if _is_table(grid):
@@ -112,7 +112,7 @@ def _drawn_grids(components: _Components, outside: list[Glyph]) -> tuple[list[Gr
 
 
 def _aligned_grids(boxes: list[tuple[Box, float]], outside: list[Glyph]) -> tuple[list[Grid], list[Glyph]]:
-    """Tables in `boxes`, each with where its header ends, without lines between columns; the glyphs outside of them."""
+    """Return tables without lines between columns, and the glyphs outside them; each box has the end of its header."""
     found = []
     for box, below_header in boxes:
         inside = [g for g in outside if box.x0 <= g.x0 and g.x1 <= box.x1 and box.y0 < g.y < box.y1]
@@ -124,14 +124,14 @@ def _aligned_grids(boxes: list[tuple[Box, float]], outside: list[Glyph]) -> tupl
 
 
 def _joined_rulings(rulings: Iterable[Box]) -> tuple[list[Ruling], list[Ruling]]:
-    """Level and upright ones."""
+    """Return joined level and upright rulings; none if there are too many."""
     level = _joined(Ruling((b.y0 + b.y1) / 2, b.x0, b.x1) for b in rulings if b.x1 - b.x0 > THIN)
     upright = _joined(Ruling((b.x0 + b.x1) / 2, b.y0, b.y1) for b in rulings if b.y1 - b.y0 > THIN)
     return (level, upright) if len(level) + len(upright) <= _MOST_RULINGS else ([], [])
 
 
 def _components(level: list[Ruling], upright: list[Ruling]) -> _Components:
-    """Lines that touch each other, with those that touch them, and so on."""
+    """Group lines that touch each other, directly or through other lines."""
     parent = list(range(len(level) + len(upright)))
     heights = [ruling.at for ruling in level]
     for u, (x, top, bottom) in enumerate(upright, len(level)):
@@ -145,7 +145,7 @@ def _components(level: list[Ruling], upright: list[Ruling]) -> _Components:
 
 
 def _ruled(level: list[Ruling], upright: list[Ruling]) -> list[tuple[Box, float]]:
-    """Tables with level lines of equal length alone, above and below each row or the header; where the header ends."""
+    """Return the boxes of tables with only level lines of equal length, around each row or the header, and its end."""
     found = []
     by_length: dict[tuple[float, float], list[Ruling]] = defaultdict(list)
     for ruling in level:
@@ -161,7 +161,7 @@ def _ruled(level: list[Ruling], upright: list[Ruling]) -> list[tuple[Box, float]
 
 
 def _aligned(box: Box, glyphs: list[Glyph], below_header: float) -> Grid | None:
-    """A table without lines between its columns, if there are gaps between them in all rows."""
+    """Return a table without lines between its columns, if all rows have gaps between them."""
     pieces = pieces_of(glyphs)
     rows = rows_of(pieces)
     columns: list[list[float]] = []
@@ -198,7 +198,7 @@ def _root(parent: list[int], i: int) -> int:
 
 
 def _joined(rulings: Iterable[Ruling]) -> list[Ruling]:
-    """Rulings that lie on or behind each other made one, sorted by where they are."""
+    """Join rulings that overlap or continue each other; sorted by position."""
     by_place: dict[float, list[Ruling]] = defaultdict(list)
     at = first = _ABOVE_ALL
     for ruling in sorted(rulings):
@@ -220,7 +220,7 @@ def _joined(rulings: Iterable[Ruling]) -> list[Ruling]:
 
 
 def _grid(level: list[Ruling], upright: list[Ruling]) -> Grid | None:
-    """The cells between lines; what is open to a side ends where the lines end."""
+    """Return the cells between lines; a cell that is open to one side ends where the lines end."""
     xs = _places([*(r.at for r in upright), min(r.start for r in level), max(r.end for r in level)])
     ys = _places([*(r.at for r in level), min(r.start for r in upright), max(r.end for r in upright)])
     rows, columns = len(ys) - 1, len(xs) - 1
@@ -258,7 +258,7 @@ def _places(values: list[float]) -> list[float]:
 
 
 def _walls(rulings: Iterable[Ruling], across: list[float], along: list[float]) -> set[tuple[int, int]]:
-    """Which units have a line on their upper or left side: (place across the lines, place along them)."""
+    """Return the units with a line on their upper or left side: (place across the lines, place along them)."""
     found: set[tuple[int, int]] = set()
     for ruling in rulings:
         place = bisect_right(across, ruling.at + _SNAP / 2) - 1
@@ -269,7 +269,7 @@ def _walls(rulings: Iterable[Ruling], across: list[float], along: list[float]) -
 
 
 def _fill(grid: Grid, glyphs: Iterable[Glyph]) -> list[Glyph]:
-    """Put glyphs into the cells they stand in, and return the others."""
+    """Put glyphs into their cells, and return the others."""
     owner = {
         (r, c): cell
         for cell in grid.cells
@@ -305,9 +305,9 @@ def _colour(grid: Grid, cell: GridCell, fills: Sequence[Fill]) -> tuple[int, int
 
 
 def _read_bit_ruler(grid: Grid) -> int:
-    """Where the first row counts bits (31 . . . 27 26 . . 24), let it name the bits of each cell below; rows of header.
+    """If the first row counts bits (31 . . . 27 26 . . 24), make it name the bits of each cell below.
 
-    The columns become those of the cells below.
+    The columns become those of the cells below. Return the number of header rows.
     """
     ruler = [cell for cell in grid.cells if cell.row == 0]
     texts = ["".join(cell.lines) for cell in ruler]
@@ -334,9 +334,10 @@ def _read_bit_ruler(grid: Grid) -> int:
 
 
 def _header_rows(rows: list[list[GridCell]]) -> int:
-    """How many rows on top are set apart from all below by their font or else by their colour.
+    """Count the top rows that differ from all rows below in font or else in colour.
 
-    Where the first column is, the first row is taken for a header too; and a row whose cells span columns of the next.
+    If only the first column differs, the first row is a header too. If cells of the first row span columns, the first
+    two rows are.
     """
     filled = [[cell for cell in row if cell.lines] for row in rows]
     most = min(_MOST_HEADER_ROWS, len(rows) - 1)

@@ -24,7 +24,7 @@ _USED = re.compile(r"(?<!\.\. )\|([^|\s][^|\n]*)\|")
 _MARKS = re.compile(r"[*`|_\[\\]")
 _LONGEST_LINE = 20_000
 _ERROR = 3
-"""Level of docutils messages from which on the block they speak of is lost."""
+"""Lowest level of a docutils message whose block is lost."""
 
 _SETTINGS = {
     "report_level": 2,
@@ -49,7 +49,7 @@ def read(file: Source) -> ParsedDocument:
 
 
 def add_rst(builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, first_line: int = 1) -> set[str]:
-    """Add `lines`, which begin in `first_line` of `source`; return the names in them that a program fills in."""
+    """Add `lines`, which begin on `first_line` of `source`; return the names in them that a program fills in."""
     lines = _prepared(lines)
     with fallbacks():
         tree = publish_doctree("\n".join(lines), settings_overrides=_SETTINGS)
@@ -59,9 +59,9 @@ def add_rst(builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *,
 
 
 def _prepared(lines: Sequence[str]) -> list[str]:
-    """`lines` with what docutils takes for text or a comment mended: underlines of two signs, `.. code-block::cpp`.
+    """Mend lines that docutils would take for text or a comment: underlines of two signs, `.. code-block::cpp`.
 
-    In a very long line no mark means anything: docutils takes quadratic time for the marks of a paragraph.
+    Marks in a very long line are escaped: docutils takes quadratic time for the marks of a paragraph.
     """
     lines = [_CRAMPED.sub(r"\1 ", line) for line in lines]
     prepared = [
@@ -84,10 +84,10 @@ class _Reader:
         self._lines = lines
         self._source = source
         self._before = before
-        """Lines of the source before these."""
+        """Number of lines of the source before these."""
         self._level = 0
         self._used = {name for line in lines for name in _USED.findall(line)}
-        """Substitutions whose text stands where they are used."""
+        """Names of substitutions that are used, so that their text appears there."""
 
     def blocks(self, children: Sequence[nodes.Node], *, depth: int = 0) -> None:
         for node in children:
@@ -100,7 +100,7 @@ class _Reader:
                     with self._deeper():
                         self.blocks(node.children)
             case nodes.title() if isinstance(node.parent, nodes.section):
-                # docutils knows the line of the underline.
+                # docutils reports the line of the underline.
                 self._out.heading(self._level, _inline(node), self._before + max(1, (node.parent.line or 1) - 1))
             case nodes.paragraph() if GENERATED in node:
                 self.generated.add(" ".join(_inline(node).split()))
@@ -158,7 +158,7 @@ class _Reader:
             self.blocks(rest, depth=depth + 1)
 
     def _entry(self, node: nodes.Element, depth: int) -> None:
-        """A term with its definition, a field, an option: the name and the first paragraph belong together."""
+        """Add a term with its definition, a field or an option: the name is joined to the first paragraph."""
         *names, body = node.children
         name = " : ".join(" ".join(_inline(n).split()) for n in names)
         text, rest = _parted(body.children)
@@ -166,7 +166,7 @@ class _Reader:
         self.blocks(rest, depth=depth + 1)
 
     def _led(self, lead: str, body: Sequence[nodes.Node], node: nodes.Node, depth: int) -> None:
-        """`body` with `lead` before the first paragraph, or by itself."""
+        """Add `body` with `lead` before the first paragraph, or alone."""
         text, rest = _parted(body)
         self._out.text(f"{lead} {text}", self._line(body[0] if text else node), depth=depth)
         self.blocks(rest, depth=depth)
@@ -182,7 +182,7 @@ class _Reader:
         self._out.table(rows, header_rows=len(head), row_lines=lines, caption=caption)
 
     def _lost_block(self, message: nodes.system_message) -> None:
-        """Keep what docutils could not parse as it was written."""
+        """Keep a block that docutils could not parse as it was written."""
         for literal in _lost(message):
             code = literal.astext()
             line = self._first_line(code, message["line"])
@@ -191,14 +191,14 @@ class _Reader:
             self._out.code(code, self._before + line)
 
     def _first_line(self, code: str, line: int) -> int:
-        """Where `code` begins; docutils says in which `line` it found the error."""
+        """Return the line where `code` begins; docutils reports only the `line` of the error."""
         wanted = [part.strip() for part in code.split("\n")]
         lines = self._lines
         starts = range(min(line, len(lines)), 0, -1)
         return next((n for n in starts if [s.strip() for s in lines[n - 1 : n - 1 + len(wanted)]] == wanted), line)
 
     def _line(self, node: nodes.Node) -> int:
-        """Line of `node`, or of the nearest thing around or in it that knows its line."""
+        """Return the line of `node`, or of the nearest node inside or around it that has one."""
         line = node.line or next((n.line for n in node.findall() if n.line), None)
         around = node.parent
         while line is None and around is not None:
@@ -207,12 +207,12 @@ class _Reader:
 
 
 def _parted(body: Sequence[nodes.Node]) -> tuple[str, Sequence[nodes.Node]]:
-    """The text of the paragraph that `body` begins with, if it does, and the rest."""
+    """Return the text of the paragraph that `body` begins with, if any, and the rest."""
     return (_inline(body[0]), body[1:]) if body and isinstance(body[0], nodes.paragraph) else ("", body)
 
 
 def _is_metadata(node: nodes.field_list) -> bool:
-    """Whether `node` stands before all text, where Sphinx reads settings such as `:orphan:`."""
+    """Whether `node` comes before all text, where Sphinx reads settings such as `:orphan:`."""
     before = node.parent.children[: node.parent.index(node)]
     return isinstance(node.parent, nodes.document) and all(
         isinstance(n, nodes.Invisible | nodes.comment) for n in before
@@ -220,7 +220,7 @@ def _is_metadata(node: nodes.field_list) -> bool:
 
 
 def _lost(message: nodes.system_message) -> list[nodes.literal_block]:
-    """The blocks that are nowhere but in docutils' message."""
+    """Return the blocks that exist only in docutils' message."""
     is_lost = message["level"] >= _ERROR or "directive" in message.children[0].astext()
     return list(message.findall(nodes.literal_block)) if is_lost else []
 
@@ -240,7 +240,7 @@ def _flat(node: nodes.Node) -> str:
 
 
 def _inline(node: nodes.Node) -> str:
-    """Text of a paragraph: emphasis and link targets dropped, literals kept in backticks."""
+    """Return the text of a paragraph: without emphasis and link targets, with literals in backticks."""
     if isinstance(node, nodes.line_block):
         return "\n".join(_inline(child) for child in node.children)
     return "".join(map(_span, node.children))

@@ -1,4 +1,4 @@
-"""Directives and roles that docutils does not know, or knows otherwise than Sphinx: none of their text is lost."""
+"""Directives and roles that docutils does not know, or treats differently from Sphinx: their text is kept."""
 
 import csv
 import re
@@ -14,12 +14,12 @@ from docutils.parsers.rst.directives.tables import CSVTable
 from ingest.readers import directives
 
 LABEL, FURNITURE, GENERATED = "kb-label", "kb-furniture", "kb-generated"
-"""Marks on nodes: a section's title; what belongs to the page; a name that a program fills in."""
+"""Marks on nodes: the title of a section; text that belongs to the page; a name that a program fills in."""
 _SIGNATURE = re.compile(r"[\w.]+\(|[A-Z]\w*$|\w+(\.\w+)+$")
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
-    """Takes every option of a directive as text. Never empty, since docutils reads an empty one as 'no options'."""
+    """Accepts every option of a directive as text. Never empty, since docutils reads an empty one as 'no options'."""
 
     def __init__(self) -> None:
         super().__init__(name=rst_directives.unchanged)
@@ -29,7 +29,7 @@ class _AnyOption(dict[str, Callable[[str], Any]]):
 
 
 class _Fallback(Directive):
-    """A directive that docutils does not know: its argument and its content, parsed."""
+    """Stands in for an unknown directive: keeps its argument and its parsed content."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -67,7 +67,7 @@ class _Fallback(Directive):
         return [node]
 
     def _code(self, argument: list[str]) -> list[nodes.Node]:
-        """The code below the directive and, unless it names a language, what stands on the directive's own line."""
+        """Return the code below the directive, and that on the directive's own line unless it names a language."""
         begins_below = self.block_text.partition("\n")[0].rstrip().endswith("::")
         takes_language = self.name in directives.WITH_LANGUAGE
         names_language = bool(argument) and not begins_below and takes_language
@@ -100,10 +100,10 @@ class _CodeTab(_Fallback):
 
 
 class _CsvTable(CSVTable):
-    """A table whose rows know their lines; docutils counts those of a cell from the cell's own first."""
+    """A table whose rows know their lines; docutils counts lines from the first line of each cell."""
 
     _begins: Sequence[int] = ()
-    """On which line of the content each row begins."""
+    """Lines of the content on which the rows begin."""
 
     def run(self) -> Sequence[nodes.table | nodes.system_message]:
         found = super().run()
@@ -114,7 +114,7 @@ class _CsvTable(CSVTable):
         return found
 
     def parse_csv_data_into_rows(self, csv_data: Sequence[str], dialect: Any, source: str) -> Any:  # noqa: ANN401
-        """Called for the header of the options first, if there is one, and for the content last."""
+        """docutils calls this first for the header in the options, if there is one, and last for the content."""
         parsed = super().parse_csv_data_into_rows(csv_data, dialect, source)  # type: ignore[no-untyped-call]
         reader = csv.reader((line + "\n" for line in csv_data), dialect=dialect)
         self._begins = [0, *(reader.line_num for _ in reader)][:-1]
@@ -143,9 +143,9 @@ def _fallback_role(name: str) -> Callable[..., Any]:
 
 @contextmanager
 def fallbacks() -> Iterator[None]:
-    """Within, docutils finds a directive and a role for every name.
+    """Let docutils find a directive and a role for every name while this context is open.
 
-    Its registries are the process's: what one document lacks or defines must not change what the next one says.
+    docutils keeps its registries for the whole process, but one document's names must not affect the next document.
     """
     find_directive: Callable[..., Any] = rst_directives.directive
     find_role: Callable[..., Any] = roles.role

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import TargetError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from kb.targets import ROOT, Targets
 from tests.conftest import CORPUS, HashEmbedder, needs_corpus
@@ -123,6 +123,16 @@ def test_saving_one_target_keeps_those_saved_before(home: Path) -> None:
         Targets.load(home).with_new(name, parent=parent).save(name)
 
     assert Targets.load(home).lineage("chip-b") == ("chip-b", "chip-a", "any")
+
+
+def test_saving_a_target_keeps_the_comments_and_the_form_of_what_the_user_wrote(home: Path) -> None:
+    own = '# ours\nchip-a = { parent = "amd" }  # of 2027\n\n# not out yet\n["chip.b"]\naliases   = [ "b1",\n]\n'
+    write(home, own)
+
+    Targets.load(home).with_new("chip-c", parent="chip.b", aliases=["c1"]).save("chip-c")
+
+    assert (home / "targets.toml").read_text(encoding="utf-8").startswith(own)
+    assert Targets.load(home).lineage("c1") == ("chip-c", "chip.b", "any")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from kb.errors import SkillError
 from kb.model.skill import Skill
 from kb.skillbook.library import Skillbook
-from tests.skills.conftest import write
-from tests.skills.evidence import KERNEL, evidence, kernel, refused, skill
+from tests.skillbook.conftest import write
+from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
 
 
 def names(skills: list[Skill]) -> list[str]:

@@ -14,7 +14,7 @@ from kb.model.skill import SkillStanding
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
-from tests.loop.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template
+from tests.runs.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 from kb.errors import LockedError
 from kb.model.skill import Skill
 from kb.skillbook.library import Skillbook
-from tests.skills.evidence import evidence, kernel, skill
+from tests.skillbook.evidence import evidence, kernel, skill
 
 RECORDS = 2
 

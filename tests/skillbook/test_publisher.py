@@ -13,10 +13,13 @@ import pytest
 
 from kb.skillbook.library import Skillbook
 from tests.cli.conftest import CONFINED
-from tests.skills.evidence import skill
-from tests.skills.publisher import RECORDS, numbered
+from tests.skillbook.evidence import skill
+from tests.skillbook.publisher import RECORDS, numbered
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here"),
+]
 
 ROOT = Path(__file__).parents[2]
 KILLS = 30
@@ -28,7 +31,7 @@ import sys
 from pathlib import Path
 from kb.errors import ReadOnlyError
 from kb.skillbook.library import Skillbook
-from tests.skills.evidence import skill
+from tests.skillbook.evidence import skill
 book = Skillbook(Path(sys.argv[1]))
 print([found.name for found in book.skills()])
 try:
@@ -39,11 +42,11 @@ except ReadOnlyError as error:
 
 
 class Publisher:
-    """A process that runs `tests.skills.publisher`."""
+    """A process that runs `tests.skillbook.publisher`."""
 
     def __init__(self, home: Path) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.skills.publisher", str(home)],
+            [sys.executable, "-m", "tests.skillbook.publisher", str(home)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from kb.errors import ReadOnlyError, TargetError
-from kb.facts.measured import compare, stated_facts, store, target_of
-from kb.home.knowledge import Knowledge
+from kb.facts.measured import compare, target_of
+from kb.home.knowledge_base import KnowledgeBase
+from kb.home.probing import stated_facts, store
 from kb.model.fact import Fact
 from kb.model.measurement import Findings, Measurement, ProbedDevice
 from kb.model.passages import Citation
@@ -77,7 +78,7 @@ def test_a_device_of_no_known_kind_is_refused(home: Path) -> None:
     assert "--target" in refused.value.hint
 
 
-def test_what_was_found_is_stored_as_measured_facts_that_can_be_cited(kb: Knowledge) -> None:
+def test_what_was_found_is_stored_as_measured_facts_that_can_be_cited(kb: KnowledgeBase) -> None:
     file = store(kb, findings(COPY, LDS), "h200")
 
     measured = [f for f in kb.facts("h200") if f.trust is Trust.MEASURED]
@@ -94,7 +95,7 @@ def test_what_was_found_is_stored_as_measured_facts_that_can_be_cited(kb: Knowle
         assert any(fact.value in text for _, text, cited in place.lines if cited)
 
 
-def test_a_second_probe_replaces_the_first(kb: Knowledge) -> None:
+def test_a_second_probe_replaces_the_first(kb: KnowledgeBase) -> None:
     first = store(kb, findings(COPY, LDS), "h200")
     second = store(kb, findings(COPY.model_copy(update={"value": 4300.0})), "h200")
 
@@ -102,7 +103,7 @@ def test_a_second_probe_replaces_the_first(kb: Knowledge) -> None:
     assert [f.value for f in kb.facts("h200") if f.trust is Trust.MEASURED] == ["4300"]
 
 
-def test_devices_of_one_target_have_their_own_sheets(kb: Knowledge) -> None:
+def test_devices_of_one_target_have_their_own_sheets(kb: KnowledgeBase) -> None:
     store(kb, findings(COPY), "h200")
     store(kb, findings(COPY, name="NVIDIA H200 NVL"), "h200")
 
@@ -110,7 +111,7 @@ def test_devices_of_one_target_have_their_own_sheets(kb: Knowledge) -> None:
 
 
 @pytest.mark.parametrize("name", ["a|b", 'say "hi"', "`x` <b>*y*</b>", "back\\slash", "two\nlines", "colon: #1"])
-def test_whatever_a_device_is_called_its_facts_are_read_back(kb: Knowledge, name: str) -> None:
+def test_whatever_a_device_is_called_its_facts_are_read_back(kb: KnowledgeBase, name: str) -> None:
     file = store(kb, findings(COPY, name=name), "h200")
 
     [fact] = [f for f in kb.facts("h200") if f.trust is Trust.MEASURED]
@@ -118,7 +119,7 @@ def test_whatever_a_device_is_called_its_facts_are_read_back(kb: Knowledge, name
     assert next(d.title for d in kb.catalog.documents() if d.source == str(file)).endswith("as measured")
 
 
-def test_a_sheet_that_cannot_be_written_leaves_the_old_one(kb: Knowledge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sheet_that_cannot_be_written_leaves_the_old_one(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     file = store(kb, findings(COPY), "h200")
     before = file.read_text()
 
@@ -195,7 +196,7 @@ def test_what_a_table_of_facts_states_goes_before_what_kb_read_off_a_text() -> N
     assert compare([COPY], facts)[0].beside == "4.8 TB/s"
 
 
-def test_nothing_measured_is_compared_with_what_was_measured_before(kb: Knowledge) -> None:
+def test_nothing_measured_is_compared_with_what_was_measured_before(kb: KnowledgeBase) -> None:
     store(kb, findings(COPY), "h200")
 
     facts = stated_facts(kb, "h200")
@@ -204,5 +205,5 @@ def test_nothing_measured_is_compared_with_what_was_measured_before(kb: Knowledg
     assert compare([COPY], facts)[0].beside == "4.8 TB/s"
 
 
-def test_a_target_that_no_document_speaks_of_has_nothing_to_compare_with(kb: Knowledge) -> None:
+def test_a_target_that_no_document_speaks_of_has_nothing_to_compare_with(kb: KnowledgeBase) -> None:
     assert compare([COPY], stated_facts(kb, "l40s"))[0].stated is None

@@ -13,8 +13,8 @@ from kb.cli import skills
 from kb.errors import SkillError
 from kb.skillbook.library import Skillbook
 from kb.targets import Targets
-from tests.skills.conftest import write
-from tests.skills.evidence import KERNEL, evidence, kernel, skill
+from tests.skillbook.conftest import write
+from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 
 Run = Callable[..., Any]
 

@@ -17,8 +17,8 @@ from kb.model.kernels import Candidate
 from kb.model.skill import Skill
 from kb.skillbook.files import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
 from kb.skillbook.library import SHIPPED, Skillbook
-from tests.skills.conftest import write_files
-from tests.skills.evidence import KERNEL, evidence, skill
+from tests.skillbook.conftest import write_files
+from tests.skillbook.evidence import KERNEL, evidence, skill
 
 Files = dict[str, bytes]
 

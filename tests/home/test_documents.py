@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError, DocumentError, TargetError
-from kb.home.session import KnowledgeBase
+from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from retrieval.chroma_index import ChromaIndex
 from tests.conftest import HashEmbedder
@@ -267,7 +267,7 @@ def test_removal_leaves_nothing_of_a_document_and_all_of_the_others(base: Knowle
     assert base.catalog.fact(cited.id) is None
     with pytest.raises(CitationError):
         base.cite(cited.id)
-    assert base.catalog.problems(base.embedder.fingerprint if base.embedder else None) == []
+    assert base.catalog.problems(base.models.embedder.fingerprint if base.models.embedder else None) == []
 
 
 def test_a_vector_index_that_is_needed_is_made_anew_after_a_removal(home: Path, manuals: Path) -> None:

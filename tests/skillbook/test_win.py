@@ -14,7 +14,7 @@ from kb.model.kernels import Candidate, Interface, Task, TensorSpec, digest_of
 from kb.model.protocols import Attempt
 from kb.model.skill import Skill
 from kb.skillbook.library import FAILURES_SHOWN, Skillbook, skill_of_win
-from tests.skills.evidence import KERNEL, TASK, evidence, kernel, refused, timing
+from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused, timing
 
 WIN = evidence(speedup=1.5)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kb.runs.journal import Runs
 from synth.tune import TuneSynthesizer
-from tests.loop.fakes import FakeJudge, PaidSynthesizer, loop_of
+from tests.runs.fakes import FakeJudge, PaidSynthesizer, loop_of
 
 
 def go_on(order: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
-from tests.loop.fakes import TASK, template
+from tests.runs.fakes import TASK, template
 
 KILLS = 30
 CHANCE = random.Random(7)
@@ -30,7 +30,7 @@ class Optimizer:
     def __init__(self, shipped: Path) -> None:
         self.shipped = shipped
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.loop.optimizer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tests.runs.optimizer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def go_on(self, home: Path, run: Run, synthesizer: str, *, kill_after_s: float | None = None) -> tuple[int, float]:
@@ -75,6 +75,7 @@ def lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("synthesizer", ["tune", "paid"])
 def test_a_killed_run_continues_to_the_same_journal(synthesizer: str, optimizer: Optimizer, tmp_path: Path) -> None:
     clean_home = tmp_path / "clean"

@@ -1,0 +1,36 @@
+"""How LLVM writes AMD's assembly."""
+
+import re
+
+from eval.screen.vendor import COMPUTE_UNIT, Usage, Vendor
+
+_LOAD = re.compile(r"(?:global|buffer|flat)_load_(?:lds_)?(?:[su]?(byte|short|dword)(?:x(\d))?|[bui](\d{1,3}))")
+_BYTES = {"byte": 1, "short": 2, "dword": 4}
+
+
+def _usage(text: str, kernel: str) -> Usage | None:
+    """From the metadata, which states architected and accumulation registers as one sum."""
+    names = ("vgpr_count", "sgpr_count", "vgpr_spill_count", "group_segment_fixed_size")
+    stated = [re.search(rf"^[ -]+\.{name}: +(\d{{1,9}})$", text, re.M) for name in names]
+    numbers = [int(m[1]) for m in stated if m]
+    return Usage(*numbers) if len(numbers) == len(names) else None
+
+
+def _load_bytes(instruction: str) -> int:
+    if (m := _LOAD.match(instruction)) is None:
+        return 0
+    return _BYTES[m[1]] * int(m[2] or 1) if m[1] else int(m[3]) // 8
+
+
+AMD = Vendor(
+    usage=_usage,
+    instruction=re.compile(r"^[ \t]+([a-z]\w+)", re.M | re.A),
+    matrix=re.compile(r"v_(?:mfma|smfmac|wmma|swmmac)\w*"),
+    memory=re.compile(r"(?:global|buffer|flat|scratch)_(?:load|store|atomic)\w*|ds_(?:read|write|load|store)\w*"),
+    load_bytes=_load_bytes,
+    scratchpad=("lds_size", "per workgroup"),
+    registers=("vgprs_max", "per lane", "architected plus accumulation"),
+    compute_unit=COMPUTE_UNIT
+    | {"sgpr_file_size": ("sgpr_file_size", "per compute unit"), "sgpr_granule": ("sgpr_granule", "allocation")},
+    occupancy_per_simd=True,
+)

@@ -1,0 +1,100 @@
+"""Tables: on a terminal they fit the screen, in a pipe each row is one line."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+
+from kb.cli.output import printable, screen_width, show, show_wrapped
+
+Rows = Sequence[Sequence[str]]
+Places = Collection[int]
+
+_NUMBER = re.compile(r"[\d.,]+[kx%]?|-?")
+_MANY = 10
+"""So many columns stand closer together."""
+_LEAST = 12
+"""The width of a cut cell on the narrowest terminal: an id fits, and most file names."""
+
+
+def show_table(
+    header: Sequence[str],
+    rows: Rows | Mapping[str, Rows],
+    *,
+    wrap: Places = (),
+    cut: Places = (),
+    cut_front: Places = (),
+    indent: int = 0,
+) -> None:
+    """Show rows in columns, below headings where `rows` is a mapping; numbers are aligned to the right.
+
+    On a narrow terminal the columns `wrap` break at words; in the columns `cut` a long cell loses its end, in the
+    columns `cut_front` its beginning.
+    """
+    groups = rows if isinstance(rows, Mapping) else {"": rows}
+    body = [[printable(cell).replace("\n", " ") for cell in row] for group in groups.values() for row in group]
+    if not body:
+        return
+    columns = list(zip(*([header, *body] if header else body), strict=True))
+    widths = [max(1, *map(cell_len, column)) for column in columns]
+    gap = 2 if len(widths) < _MANY else 1
+    if (screen := screen_width()) is not None:
+        least = widths.copy()
+        for i in (*cut, *cut_front):
+            least[i] = min(widths[i], _LEAST)
+        for i in wrap:
+            least[i] = max(cell_len(word) for cell in columns[i] for word in (*cell.split(), ""))
+        _shrink(widths, least, {*wrap, *cut, *cut_front}, screen - indent - gap * (len(widths) - 1))
+    table = Table.grid(padding=(0, gap, 0, 0))
+    for i, width in enumerate(widths):
+        right = all(_NUMBER.fullmatch(row[i]) for row in body)
+        table.add_column(
+            width=width,
+            no_wrap=i in cut,
+            overflow="ellipsis" if i in cut else "fold",
+            justify="right" if right else "left",
+        )
+    if header:
+        table.add_row(*header)
+    left = iter(body)
+    for heading, group in groups.items():
+        if heading:
+            table.add_row()
+        for row in islice(left, len(group)):
+            for i in cut_front:
+                row[i] = _without_front(row[i], widths[i])
+            table.add_row(*(cell if i in cut else _breakable(cell, widths[i]) for i, cell in enumerate(row)))
+    console = Console(width=sum(widths) + gap * len(widths), color_system=None, markup=False, emoji=False)
+    with console.capture() as captured:
+        console.print(table)
+    headings = iter(groups)
+    for line in captured.get().splitlines():
+        if line.strip():
+            show(" " * indent + line)
+        else:
+            show()
+            show_wrapped(next(headings, ""))
+
+
+def _shrink(widths: list[int], least: Sequence[int], soft: Collection[int], room: int) -> None:
+    """Take from the widest column above its least width, then from the soft ones, then from any, until all fit."""
+    while sum(widths) > max(room, len(widths)):
+        widest = max(
+            range(len(widths)), key=lambda i: (widths[i] > least[i], i in soft and widths[i] > _LEAST, widths[i])
+        )
+        widths[widest] -= 1
+
+
+def _without_front(cell: str, width: int) -> str:
+    """`cell` or its end that fits, from a slash on if there is one."""
+    start = len(cell) - width + 1
+    return cell if cell_len(cell) <= width else "…" + cell[max(start, cell.find("/", start)) :]
+
+
+def _breakable(cell: str, width: int) -> str:
+    """`cell` with a break in each word that is too long, behind a sign of it if there is one."""
+    piece = re.compile(rf".{{1,{width}}}$|.{{0,{width - 1}}}[_./:,-]|.{{1,{width}}}")
+    return re.sub(rf"\S{{{width + 1},}}", lambda word: "\n".join(piece.findall(word.group())), cell)

@@ -1,0 +1,150 @@
+"""Runs through an open knowledge base: what cannot work is refused before a judge starts, and answers bring prompts."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from eval.languages import registry as languages
+from kb.errors import CandidateError, FactError, KbError, RunError, SettingsError, SynthesisError, TargetError
+from kb.home.knowledge_base import KnowledgeBase
+from kb.model.evidence import Evidence, Outcome
+from kb.model.kernels import Candidate
+from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
+from tests.synth.samples import INTERFACE, TASK, candidate, evidence
+
+TRITON, CPP = candidate(languages.TRITON), candidate(languages.CPP)
+
+
+class JudgeStartedError(Exception):
+    """A judge was started where none may be."""
+
+
+@pytest.fixture
+def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*arguments: object, **named: object) -> None:
+        raise JudgeStartedError
+
+    monkeypatch.setattr("kb.home.running.LocalJudge", start)
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
+    """The candidates that a judge was asked about; it passes all but those that say `wrong`."""
+    asked: list[Candidate] = []
+
+    class Judge:
+        interface = INTERFACE
+
+        def __init__(self, *arguments: object, **named: object) -> None: ...
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *error: object) -> None: ...
+
+        def verify(self, one: Candidate) -> Evidence:
+            asked.append(one)
+            return evidence(one, Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
+
+    monkeypatch.setattr("kb.home.running.LocalJudge", Judge)
+    return asked
+
+
+def plan(target: str = "mi300x", language: str = "triton", **rest: Any) -> Plan:
+    return Plan(
+        task=TASK, target=target, language=language, evaluations=2, **{"synthesizer": SynthesizerKind.TUNE} | rest
+    )
+
+
+def by_hand(target: str = "mi300x", language: str = "triton") -> Plan:
+    return plan(target, language, synthesizer=SynthesizerKind.EXTERNAL)
+
+
+def by_model(target: str = "mi300x", model: str = "some-model") -> Plan:
+    return plan(target, synthesizer=SynthesizerKind.ANTHROPIC, model=model)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda kb: kb.optimize(kb.plan(TASK, "mi300x", synthesizer="anthropic")), SettingsError, "no model is named"),
+        (lambda kb: kb.optimize(plan("mi9000")), TargetError, "unknown target 'mi9000'"),
+        (lambda kb: kb.optimize(plan(language="cpp")), CandidateError, "are not written in cpp"),
+        (lambda kb: kb.optimize(by_model("a100")), FactError, "no document speaks of a100"),
+        (lambda kb: kb.optimize(by_hand()), RunError, "answered by hand"),
+        (lambda kb: kb.prompt(by_hand("mi9000")), TargetError, "unknown target 'mi9000'"),
+        (lambda kb: kb.prompt(by_hand(language="cpp")), CandidateError, "are not written in cpp"),
+        (lambda kb: kb.prompt(by_hand("a100")), FactError, "no document speaks of a100"),
+        (lambda kb: kb.prompt(plan()), RunError, "driven by tune"),
+        (lambda kb: kb.plan(TASK, "mi9000"), TargetError, "unknown target 'mi9000'"),
+        (lambda kb: kb.plan(TASK, "mi300x", language="cuda"), CandidateError, "unknown language 'cuda'"),
+        (lambda kb: kb.plan(TASK, "mi300x", synthesizer="oracle"), RunError, "unknown synthesizer 'oracle'"),
+    ],
+)
+@pytest.mark.usefixtures("no_judge")
+def test_a_plan_that_cannot_work_is_refused_before_a_judge_starts_and_leaves_no_run(
+    kb: KnowledgeBase, home: Path, ask: Callable[[KnowledgeBase], object], error: type[KbError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ask(kb)
+
+    assert not (home / "runs").exists()
+
+
+@pytest.mark.usefixtures("no_judge")
+@pytest.mark.parametrize("ask", [lambda kb: kb.optimize(plan()), lambda kb: kb.prompt(by_hand())])
+def test_a_plan_that_can_work_starts_a_judge(kb: KnowledgeBase, ask: Callable[[KnowledgeBase], object]) -> None:
+    with pytest.raises(JudgeStartedError):
+        ask(kb)
+
+
+def over(run: Run) -> Run:
+    run.append(JournalEntry(kind="ended", step=1, text="enough"))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda kb: kb.resume(over(kb.runs.start(plan()))), RunError, "is over: enough"),
+        (lambda kb: kb.resume(kb.runs.start(by_hand())), RunError, "answered by hand"),
+        (lambda kb: kb.submit(over(kb.runs.start(by_hand())), TRITON), RunError, "is over: enough"),
+        (lambda kb: kb.submit(kb.runs.start(plan()), TRITON), RunError, "driven by tune, not by hand"),
+        (lambda kb: kb.submit(kb.runs.start(by_hand()), CPP), CandidateError, "candidate is in cpp"),
+        (lambda kb: kb.submit(kb.runs.start(by_hand()), "I would rather not."), SynthesisError, "no fenced code"),
+    ],
+)
+@pytest.mark.usefixtures("no_judge")
+def test_what_a_run_does_not_take_is_refused_before_a_judge_starts(
+    kb: KnowledgeBase, ask: Callable[[KnowledgeBase], object], error: type[KbError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ask(kb)
+
+
+def test_each_answer_brings_evidence_and_the_next_prompt_until_the_evaluations_are_spent(
+    kb: KnowledgeBase, judged: list[Candidate]
+) -> None:
+    run, first = kb.prompt(by_hand())
+    wrong = candidate(languages.TRITON, "wrong")
+
+    refused = kb.submit(run, wrong)
+    passed = kb.submit(run, TRITON, note="reads rows once")
+
+    assert (judged, [a.note for a in run.attempts]) == ([wrong, TRITON], ["", "reads rows once"])
+    assert (refused.evidence.outcome, refused.ended) == (Outcome.INCORRECT, "")
+    assert "## Earlier attempts" not in first.text
+    assert refused.prompt
+    assert "### Attempt 1: incorrect" in refused.prompt.text
+    assert (passed.evidence.passed, passed.prompt, passed.ended) == (True, None, "all evaluations are spent")
+
+
+def test_of_a_whole_answer_the_kernel_is_judged_and_the_note_kept(kb: KnowledgeBase, judged: list[Candidate]) -> None:
+    run, _ = kb.prompt(by_hand())
+
+    kb.submit(run, f"note: wide loads\n\n```python\n{TRITON.source}```\n")
+
+    assert judged == [TRITON]
+    assert [a.note for a in run.attempts] == ["wide loads"]
