@@ -175,12 +175,12 @@ class Run:
             lock.release()
 
     def must_be_open(self) -> None:
-        """Raises RunError when it is over."""
+        """Raises RunError if the run is over."""
         if self.ended:
             raise RunError(f"run {self.id} is over: {self.ended}", hint="start another run")
 
     def must_be_by_hand(self) -> None:
-        """Raises RunError when it is over, or its candidates do not come from a person or an agent."""
+        """Raises RunError if the run is over or not driven by hand."""
         self.must_be_open()
         if self.plan.synthesizer is not SynthesizerKind.EXTERNAL:
             raise RunError(
@@ -189,7 +189,7 @@ class Run:
             )
 
     def must_take(self, candidate: Candidate) -> None:
-        """Raises RunError as `must_be_by_hand`, and CandidateError when it is in another language than the run."""
+        """Raises RunError as `must_be_by_hand` does, and CandidateError if its language is not the run's."""
         self.must_be_by_hand()
         if candidate.language != self.plan.language:
             raise CandidateError(

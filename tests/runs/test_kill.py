@@ -25,7 +25,7 @@ EVALUATIONS = 6
 
 
 class Optimizer:
-    """A process that runs `tests.loop.optimizer`, whose children are killed."""
+    """A process that runs `tests.runs.optimizer`, whose children are killed."""
 
     def __init__(self, shipped: Path) -> None:
         self.shipped = shipped
