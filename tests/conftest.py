@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -16,6 +17,9 @@ from ingest.scan import SHEETS
 from kb.errors import DocumentError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
+
+hypothesis.settings.register_profile("kb", deadline=None)  # how long an example takes depends on what else runs
+hypothesis.settings.load_profile("kb")
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 """Real hardware documents, for those who have them; the product and its other tests do without."""

@@ -88,7 +88,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Path]
         # The first without what this machine has beyond others of its kind.
         flags = ["-march=native"] if number else []
         flags += ["-std=c++17", "-O3", "-fopenmp", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
-        command = [COMPILER, *flags, f"-I{ROOT / 'eval'}", str(path), "-o", str(path.with_suffix(".so"))]
+        command = [COMPILER, *flags, f"-I{ROOT / 'eval/languages'}", str(path), "-o", str(path.with_suffix(".so"))]
         built = subprocess.run(command, check=False, capture_output=True, text=True)
         assert built.returncode == 0, built.stderr
         return path.with_suffix(".so")

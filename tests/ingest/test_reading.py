@@ -53,6 +53,7 @@ def test_a_document_passes_between_processes_unchanged(root: Path) -> None:
     assert file.document.sections[0].title == "H 中"
 
 
+@pytest.mark.alone
 def test_a_file_that_hangs_is_given_up_and_the_others_are_read(root: Path) -> None:
     os.mkfifo(root / "pipe.md")
 
