@@ -5,6 +5,7 @@ This module imports only the standard library; torch is loaded only if the candi
 FOLDER as `candidate` with the suffix of its language; tensors come in the memory of MEMORY_FD, shared with the judge.
 """
 
+import importlib
 import importlib.util
 import sys
 import traceback
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from eval.fault import Fault
 from eval.worker.channel import Channel, Message
 
+ROOT = Path(__file__).parents[2]
 LOG_CHARACTERS = 4000
 
 
@@ -75,8 +77,11 @@ class Worker:
 
 
 def adapter(file: str) -> ModuleType:
-    """Load the adapter of a language; see eval.worker.language.JudgedLanguage."""
-    spec = importlib.util.spec_from_file_location(f"adapter_{Path(file).stem}", file)
+    """The module of a language; see eval.worker.language.JudgedLanguage. One of kb's own is imported by its name."""
+    path = Path(file)
+    if path.is_relative_to(ROOT):
+        return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    spec = importlib.util.spec_from_file_location("adapter", file)
     if spec is None or spec.loader is None:
         raise ImportError(file)
     module = importlib.util.module_from_spec(spec)

@@ -15,10 +15,9 @@ static void python(const char *code) {
 
 extern "C" void load_reference(const Tensor *, const double *) {
     python(
-        "import gc\n"
-        "[model] = [c for c in gc.get_objects() if isinstance(c, type) and c.__name__ == 'CppModel']\n"
-        "told = model.outputs\n"
-        "model.outputs = lambda self: {**told(self), 'pointers': [[4096]]}\n");
+        "from eval.languages.cpp_model import CppModel\n"
+        "told = CppModel.outputs\n"
+        "CppModel.outputs = lambda self: {**told(self), 'pointers': [[4096]]}\n");
 }
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) { *(float *)outputs[0].data = *(float *)inputs[0].data; }
