@@ -132,10 +132,10 @@ def propose(
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="The path of the document or the end of it.")],
     as_json: Json = False,
 ) -> None:
-    """Let the model of the settings propose more facts from a document.
+    """Let a model propose facts from a document.
 
-    A proposed fact is stored only if its quote is in the document and contains the number. It holds only after a table
-    confirms it or you accept it.
+    The settings name the model. A proposed fact is stored only if its quote is in the document and contains the
+    number. It holds only after a table confirms it or you accept it.
 
     Example: kb facts propose mi300.md
     """

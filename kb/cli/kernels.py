@@ -81,9 +81,10 @@ def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
 def prompt(
     task: TaskFile, target: For, language: In = None, evaluations: Evaluations = 8, as_json: Json = False
 ) -> None:
-    """Start a run that you or your own agent drive by hand, and print its first prompt.
+    """Start a run that is driven by hand.
 
-    Answer with `kb submit RUN FILE`, which judges the answer and prints the next prompt.
+    Prints the first prompt, for you or an agent. Answer with `kb submit RUN FILE`, which judges the answer and prints
+    the next prompt.
 
     Example: kb prompt examples/softmax.py --target mi300x
     """
@@ -110,9 +111,9 @@ def submit(
     note: Annotated[str, typer.Option(metavar="TEXT", help="One line that describes the kernel or the change.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Judge an answer to the last prompt, and print the next prompt.
+    """Judge an answer to the last prompt.
 
-    A winning kernel is saved as a skill.
+    Saves a winning kernel as a skill, and prints the next prompt.
 
     Example: kb submit softmax-mi300x-20261121-101500-3f9c my_softmax.py
 

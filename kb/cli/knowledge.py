@@ -110,7 +110,7 @@ def context(
     budget: Budget = None,
     as_json: Json = False,
 ) -> None:
-    """Pack the passages that answer a question into the context of a prompt.
+    """Pack passages for a question into a prompt.
 
     Example: kb context "avoid LDS bank conflicts" --target mi300x --budget 2000
 

@@ -19,10 +19,11 @@ def probe(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and show; store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure what this machine can do, and compare it with the vendor's numbers.
+    """Measure what this machine can do.
 
-    Measures the first GPU, or the CPU if there is no GPU or the target is a CPU. The name of the device tells the
-    target. The results are stored as measured facts of the target and replace those of an earlier probe.
+    Measures the first GPU, or the CPU if there is no GPU or the target is a CPU, and compares the results with the
+    vendor's numbers. The name of the device tells the target. The results are stored as measured facts of the target
+    and replace those of an earlier probe.
 
     Example: kb probe --dry-run
     """

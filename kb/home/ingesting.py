@@ -44,7 +44,7 @@ def ensure_sheets(kb: KnowledgeBase, target: str) -> None:
         with write_lock(kb.settings.home):
             Ingest(kb.catalog, kb.targets, kb.models.embedder).run(folders)
     except StoreError as error:
-        kb.notify(f"cannot add the sheets that ship with kb for {target}: {error.message}")
+        kb.notify(f"the sheets that ship with kb for {target} could not be added: {error.message}")
 
 
 def _sheet_folders(targets: Targets, target: str) -> list[Path]:

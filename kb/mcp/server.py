@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import cleandoc
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -17,9 +17,11 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from kb import __version__
 from kb.errors import CitationError, FactError, KbError, QueryError, StoreError, TargetError
-from kb.home.knowledge_base import KnowledgeBase
 from kb.targets import Targets
 from kb.views import answers
+
+if TYPE_CHECKING:
+    from kb.home.knowledge_base import KnowledgeBase
 
 MAX_TOKENS = 8000
 MIN_TOKENS = 500
@@ -95,12 +97,12 @@ class Home:
     All calls run in one thread, as SQLite's connections require; the server stays responsive meanwhile.
     """
 
-    def __init__(self, open_kb: Callable[[], KnowledgeBase]) -> None:
+    def __init__(self, open_kb: "Callable[[], KnowledgeBase]") -> None:
         self._open = open_kb
         self._kb: KnowledgeBase | None = None
         self._thread = ThreadPoolExecutor(max_workers=1)
 
-    async def ask(self, question: Callable[[KnowledgeBase], answers.Answer]) -> CallToolResult:
+    async def ask(self, question: "Callable[[KnowledgeBase], answers.Answer]") -> CallToolResult:
         """The answer as structured content and as the same JSON text.
 
         Raises:
@@ -114,7 +116,7 @@ class Home:
         text = TextContent(type="text", text=answer.model_dump_json())
         return CallToolResult(content=[text], structured_content=answer.model_dump(mode="json"))
 
-    def _answer(self, question: Callable[[KnowledgeBase], answers.Answer]) -> answers.Answer:
+    def _answer(self, question: "Callable[[KnowledgeBase], answers.Answer]") -> answers.Answer:
         if self._kb is None:
             self._kb = self._open()
         self._kb.targets = Targets.load(self._kb.settings.home)  # an ingest may have added targets
@@ -198,7 +200,7 @@ def server(home: Home) -> MCPServer[Any]:
     return served
 
 
-def serve(open_kb: Callable[[], KnowledgeBase]) -> None:
+def serve(open_kb: "Callable[[], KnowledgeBase]") -> None:
     """Serve on standard input and output until the host closes them."""
     home = Home(open_kb)
     try:

@@ -2,13 +2,15 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen, tokens_of
 from kb.model.fact import Fact
 from kb.model.passages import CitedPlace, Hit, Status
 from kb.model.records import Trust
+
+if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
+    from kb.home.knowledge_base import KnowledgeBase
 
 ROWS_SHOWN = 3
 NAMES_SHOWN = 30
@@ -107,7 +109,7 @@ class KnownTargets(Answer):
 
 
 def search(
-    kb: KnowledgeBase,
+    kb: "KnowledgeBase",
     phrasings: Sequence[str],
     *,
     target: str | None,
@@ -142,7 +144,7 @@ def search(
     return _fitting(lambda cut: first(1, cut=cut), len(passages[0].text), max_tokens)
 
 
-def read(kb: KnowledgeBase, citation_id: str, *, around: int, offset: int, max_tokens: int) -> CitedText:
+def read(kb: "KnowledgeBase", citation_id: str, *, around: int, offset: int, max_tokens: int) -> CitedText:
     """The cited lines and `around` more on both sides, from character `offset` on. Errors as in `cite`."""
     key = citation_id.partition(".")[0]
     with kb.catalog.snapshot():
@@ -175,7 +177,7 @@ def read(kb: KnowledgeBase, citation_id: str, *, around: int, offset: int, max_t
     return _fitting(part, max(0, len(text) - offset), max_tokens)
 
 
-def facts(kb: KnowledgeBase, target: str, quantity: str | None, *, max_tokens: int) -> StatedFacts:
+def facts(kb: "KnowledgeBase", target: str, quantity: str | None, *, max_tokens: int) -> StatedFacts:
     """The facts that hold for a target. Errors as in `KnowledgeBase.facts`."""
     stated = [_fact(fact) for fact in kb.facts(target, quantity)]
     notes = (NOT_THE_VENDOR,) if any(fact.trust is Trust.COMMUNITY for fact in stated) else ()
@@ -190,7 +192,7 @@ def facts(kb: KnowledgeBase, target: str, quantity: str | None, *, max_tokens: i
     return _fitting(first, len(stated), max_tokens)
 
 
-def targets(kb: KnowledgeBase, *, max_tokens: int) -> KnownTargets:
+def targets(kb: "KnowledgeBase", *, max_tokens: int) -> KnownTargets:
     """All targets, those with their own documents first."""
     counts = kb.catalog.count_by_target()
     known = [
@@ -232,7 +234,7 @@ def _fact(fact: Fact) -> StatedFact:
     return StatedFact(id=fact.citation.id, **fact.model_dump(include=shown))
 
 
-def _stated(kb: KnowledgeBase, key: str, place: CitedPlace) -> str:
+def _stated(kb: "KnowledgeBase", key: str, place: CitedPlace) -> str:
     if place.cell:
         return place.cell
     if row := kb.catalog.row(key):
