@@ -1,8 +1,8 @@
-"""The shortest time that a task can take on a chip, by what its documents, or kb's own probe, say the chip does.
+"""The shortest time of a task on a chip, by the chip's stated and measured rates.
 
-The model is that of Williams, Waterman and Patterson: Roofline (2009). A kernel is bound by the bytes it must move or
-by the operations it must do, whichever takes longer. Bytes are those of inputs, state and outputs, each moved once;
-operations those of matrix products and convolutions, which torch counts: other arithmetic rarely binds.
+This is the roofline model of Williams, Waterman and Patterson (2009). The bound is the time for the bytes that a kernel
+must move or for the operations that it must do, whichever is longer. Bytes are those of inputs, state and outputs, each
+moved once. Operations are those of matrix products and convolutions, counted by torch; other arithmetic rarely matters.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ from kb.model.kernels import Interface, TensorSpec
 
 ELEMENT_BYTES = {"float64": 8, "int64": 8, "complex64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
                  "int16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
-"""Others are of one byte: the float8 types."""
+"""Bytes by dtype; all others, the float8 types, have one byte."""
 
 IMPLAUSIBLE = 1.5
-"""How often faster than memory a candidate must be to be refused: a measured rate varies with the machine's load."""
+"""Ratio of memory time to candidate time above which a candidate is refused; measured rates vary with load."""
 
 
 class Ceiling(Frozen):
-    """One bound of a task's time."""
+    """One bound on a task's time."""
 
     what: str
     """`memory` or `arithmetic`."""
     amount: float
     """Bytes to move, or operations to do."""
     fact: Fact
-    """The rate that it is done at; its `amount` is per second."""
+    """The rate; its `amount` is per second."""
 
     @property
     def seconds(self) -> float:
@@ -42,31 +42,31 @@ class Ceiling(Frozen):
 
 
 class Roofline(Frozen):
-    """What bounds a task on a target, the longest first."""
+    """The bounds on a task's time on a target, longest first."""
 
     ceilings: tuple[Ceiling, ...]
 
     @property
     def seconds(self) -> float:
-        """No kernel that moves its data from and to memory is faster."""
+        """The shortest time of a kernel that moves its data from and to memory."""
         return self.ceilings[0].seconds
 
 
 def roofline(
     *, size_bytes: float, operations: float, dtype: str, facts: Sequence[Fact], highest: bool = False
 ) -> Roofline:
-    """The bounds of a task on the target of `facts`.
+    """The bounds on the time of a task.
 
     Args:
-        size_bytes: Least that it must move from and to memory.
-        operations: Of matrix units; 0 for none.
-        dtype: Of the operands.
-        facts: That hold of the target.
-        highest: Take the highest rate that is stated or measured; otherwise what was measured goes before, and a fact
-            table before what kb read off other texts.
+        size_bytes: Fewest bytes to move from and to memory.
+        operations: Operations of matrix units, or 0.
+        dtype: Type of the operands.
+        facts: Facts that hold for the target.
+        highest: Use the highest rate, stated or measured. Otherwise a measured rate takes precedence, then that of a
+            fact table, then those that kb read from other text.
 
     Raises:
-        FactError: no rate of memory is known; or operations are to be done and no dense rate for `dtype` is.
+        FactError: the memory rate is unknown, or there are operations and the dense rate for `dtype` is unknown.
     """
     ceilings = [Ceiling(what="memory", amount=size_bytes, fact=_rate(facts, "hbm_bandwidth", highest=highest))]
     if operations:
@@ -76,7 +76,7 @@ def roofline(
 
 
 def task_roofline(interface: Interface, facts: Sequence[Fact], *, highest: bool = False) -> Roofline:
-    """The bounds of a task at its own sizes. Raises FactError as `roofline`."""
+    """The bounds on a task's time at its own sizes. Raises FactError as `roofline`."""
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
     return roofline(
         size_bytes=sum(map(_bytes, tensors)),
@@ -88,14 +88,14 @@ def task_roofline(interface: Interface, facts: Sequence[Fact], *, highest: bool 
 
 
 def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> Fact:
-    """The rate of the whole device under these conditions; the highest of several."""
+    """The rate of the whole device under these conditions; of several, the highest."""
     fitting = [fact for fact in matching(facts, quantity, "per device", *wanted) if fact.amount]
     chosen = fitting if highest else best(fitting)
     if not chosen:
         named = ", ".join(sorted(wanted))
         raise FactError(
             f"no document states {quantity}{f' for {named}' if named else ''}",
-            hint="ingest a document that does, or run `kb probe` on such a machine",
+            hint="ingest a document that states it, or run `kb probe` on such a machine",
         )
     return max(chosen, key=lambda fact: fact.amount or 0.0)
 
@@ -108,7 +108,7 @@ def _bytes(tensor: TensorSpec) -> int:
 
 
 def _operands(interface: Interface) -> str:
-    """The type that most bytes of the inputs and the state have."""
+    """The dtype of most bytes of the inputs and the state."""
     sizes: dict[str, int] = {}
     for tensor in (*interface.inputs, *interface.state):
         sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + _bytes(tensor)
@@ -116,9 +116,9 @@ def _operands(interface: Interface) -> str:
 
 
 def implausible(candidate_s: float, interface: Interface, facts: Sequence[Fact]) -> str:
-    """Why no kernel can be so fast, in words; empty where one can, or where nothing is known to tell.
+    """Why no kernel can be this fast, in words; empty if one can, or if the rates are unknown.
 
-    The highest rate that is stated or measured counts, and what fits into the largest cache may never touch memory.
+    Uses the highest rate, stated or measured, and ignores as many bytes as the largest cache can hold.
     """
     caches = [f.amount for f in facts if f.quantity in ("l2_size", "l3_size") and f.amount]
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
@@ -131,4 +131,4 @@ def implausible(candidate_s: float, interface: Interface, facts: Sequence[Fact])
         return ""
     if candidate_s * IMPLAUSIBLE >= bound.seconds:
         return ""
-    return f"{candidate_s * 1e6:,.1f} us, and memory alone takes {bound} [kb cite {bound.fact.citation.id}]"
+    return f"{candidate_s * 1e6:,.1f} us, but memory alone takes {bound} [kb cite {bound.fact.citation.id}]"

@@ -1,4 +1,4 @@
-"""A cited knowledge base for kernel authors. `kb.open()` gives the library what the command line has."""
+"""A cited knowledge base for kernel authors. `kb.open()` returns it for use from Python."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ __all__ = ["__version__", "open"]
 
 
 def __getattr__(name: str) -> str:
-    """`__version__`, when it is asked for: parts of kb also run from a source tree that nobody installed."""
+    """Look up `__version__` on demand, because parts of kb also run from a source tree that is not installed."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> str:
 
 
 def open(home: Path | str | None = None) -> "KnowledgeBase":  # noqa: A001 - `kb.open` is what a reader expects
-    """Open the knowledge base in `home`, by default the one the command line would use.
+    """Open the knowledge base in `home` (default: the home that the command line uses).
 
     Raises:
         SettingsError: a setting is wrong.

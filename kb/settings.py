@@ -1,4 +1,4 @@
-"""Where kb keeps its things and what the user may choose; read once, passed down."""
+"""The settings of a home, and the folders that kb uses."""
 
 import os
 import tomllib
@@ -25,29 +25,28 @@ class Settings(BaseSettings):
     embedding_model: str = DEFAULT_MODEL
     """A sentence-transformers model: a name, a folder, or `none` for lexical search alone."""
     lexical_weight: float = Field(default=0.7, ge=0, le=1)
-    """Share of the lexical score in the fusion; the dense score has the rest. `kb bench retrieval --tune` fits it."""
+    """Weight of the lexical score in the fusion; the dense score has the rest. `kb bench retrieval --tune` fits it."""
     reranker_model: str = NO_MODEL
-    """A cross-encoder that orders the first hits anew: a name or a folder; `none` does without."""
+    """A cross-encoder that reorders the first hits: a name, a folder, or `none`."""
     reranker_seconds: float = Field(default=1.0, gt=0)
-    """Most that it may take for one question; if it takes longer, the hits stay as they are."""
+    """Time limit of the cross-encoder for one question, in seconds; beyond it the hits keep their order."""
     exact_vectors: int = Field(default=100_000, ge=0)
-    """Most vectors in a home of which searches compare each one; beyond, a Chroma index is made, and asked where no
-    target is named."""
+    """Most vectors that a search compares one by one; a larger home uses a Chroma index for searches of all targets."""
     budget_tokens: int = Field(default=4000, gt=0)
-    """Default size of a packed context."""
+    """Default size of a packed context, in tokens."""
     anthropic_model: str = ""
-    """The model that `kb optimize --synthesizer anthropic` asks."""
+    """The model for phrasings, proposed facts and `kb optimize --synthesizer anthropic`."""
 
     @classmethod
     def load(cls, home: Path | None = None) -> Self:
-        """Settings of `home`, or of the home that `find_home` finds.
+        """The settings of `home` (default: the home that `find_home` finds).
 
         Raises:
             SettingsError: kb.toml or a KB_* variable is not valid.
         """
         home = (home or find_home()).expanduser().resolve()
         try:
-            # The environment must win over the file, and pydantic ranks arguments first: so leave those out.
+            # The environment must win over the file, but pydantic prefers arguments: leave out those it sets.
             file = {k: v for k, v in _read_toml(home / "kb.toml").items() if f"KB_{k.upper()}" not in os.environ}
             return cls(**{**file, "home": home})
         except ValidationError as error:
@@ -69,7 +68,7 @@ def find_home() -> Path:
 
 
 def cache_dir() -> Path:
-    """Where what can be made again is kept for all homes: compiled embedding models."""
+    """The folder for data that kb can rebuild, shared by all homes: compiled embedding models."""
     return Path(platformdirs.user_cache_dir("kb", appauthor=False))
 
 
@@ -79,4 +78,4 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}", hint="correct the file or remove it") from error
+        raise SettingsError(f"cannot read {path}: {error}", hint="correct the file or remove it") from error

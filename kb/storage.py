@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, also in a power cut; and names for files."""
+"""Writes files whole or not at all, even in a power cut; makes file names."""
 
 import os
 import re
@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 STAGED = ".staged-"
-"""How the name of a file begins that is not complete yet."""
+"""Prefix of the name of a file that is not complete yet."""
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace the text of a file, or make the file and its folder; a link stays a link, permissions stay as they were.
+    """Replace the text of a file, or create the file and its folder; links and permissions are kept.
 
     Raises:
-        OSError: it cannot be written; the file is as it was, and nothing lies beside it.
+        OSError: the file cannot be written; it is unchanged, and no temporary file is left.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_synced(path: Path, content: bytes) -> None:
-    """Write a new file; on return its content is on the disk, its name is after `sync_folders`."""
+    """Write a new file. On return its content is on disk; its name is on disk after `sync_folders`."""
     with path.open("xb") as file:
         file.write(content)
         file.flush()
@@ -39,7 +39,7 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def sync_folders(*folders: Path) -> None:
-    """Make the names in `folders` outlast a power cut; Windows cannot be asked for that."""
+    """Make the file names in `folders` survive a power cut; Windows has no call for this."""
     for folder in folders if sys.platform != "win32" else ():
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -49,5 +49,5 @@ def sync_folders(*folders: Path) -> None:
 
 
 def slug(text: str) -> str:
-    """`text` as a part of a file's name."""
+    """`text` in a form that is safe in file names."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -1,4 +1,4 @@
-"""The lineage of chips and families: which documents may speak for which chip."""
+"""The tree of chips and families, which decides whose documents apply to a chip."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ ROOT = "any"
 
 
 class Targets:
-    """All known targets. Names and aliases are compared without case, blanks and punctuation."""
+    """All known targets. Lookups ignore case, blanks and punctuation in names and aliases."""
 
     def __init__(self, targets: Iterable[Target], *, own_file: Path) -> None:
         self._by_name = {t.name: t for t in targets}
@@ -28,9 +28,8 @@ class Targets:
             self._lineages[target.name] = self._checked_lineage(target)
             for spelling in (target.name, *target.aliases):
                 if not _plain(spelling):
-                    raise TargetError(
-                        f"{spelling!r} cannot name {target.name!r}", hint="a name needs a letter or a digit"
-                    )
+                    message = f"{spelling!r} cannot name {target.name!r}"
+                    raise TargetError(message, hint="a name needs a letter or a digit")
                 holder = self._resolve.setdefault(_plain(spelling), target.name)
                 if holder != target.name:
                     raise TargetError(
@@ -39,7 +38,7 @@ class Targets:
                     )
 
     def _checked_lineage(self, target: Target) -> tuple[str, ...]:
-        """Every lineage ends at the root, which alone has no parent."""
+        """The lineage of a target. Raises TargetError unless it ends at the root."""
         seen = [target.name]
         while (parent := self._by_name[seen[-1]].parent) is not None:
             seen.append(parent)
@@ -51,18 +50,13 @@ class Targets:
             if parent in seen[:-1]:
                 raise TargetError(f"target {parent!r} is its own ancestor", hint=f"correct {self._own_file}")
         if seen[-1] != ROOT:
-            raise TargetError(
-                f"the lineage of {target.name!r} does not end at {ROOT!r}", hint=f"correct {self._own_file}"
-            )
+            message = f"the lineage of {target.name!r} does not end at {ROOT!r}"
+            raise TargetError(message, hint=f"correct {self._own_file}")
         return tuple(seen)
 
     @classmethod
     def load(cls, home: Path) -> Self:
-        """The targets that ship with kb and those added in `home`.
-
-        Raises:
-            TargetError: the home's targets.toml is not valid.
-        """
+        """The targets that ship with kb and those of `home`. Raises TargetError if its targets.toml is not valid."""
         own_file = home / "targets.toml"
         shipped = files("kb").joinpath("targets.toml").read_text(encoding="utf-8")
         try:
@@ -85,52 +79,46 @@ class Targets:
         return self._by_name[resolved] if resolved else None
 
     def get(self, name: str) -> Target:
-        """The target of that name or alias.
-
-        Raises:
-            TargetError: there is none; the hint names the nearest.
-        """
+        """The target with this name or alias. Raises TargetError, with the nearest names, if there is none."""
         if target := self.find(name):
             return target
         suggested = did_you_mean(nearest(_plain(name), self._resolve, cutoff=0.5))
-        raise TargetError(
-            f"unknown target {name!r}",
-            hint=f"{suggested}`kb targets list` shows all, `kb targets add {name}` adds one",
-        )
+        hint = f"{suggested}`kb targets list` shows all targets, `kb targets add {name}` adds one"
+        raise TargetError(f"unknown target {name!r}", hint=hint)
 
     def lineage(self, name: str) -> tuple[str, ...]:
         """The target and its ancestors, nearest first, `any` last."""
         return self._lineages[self.get(name).name]
 
     def isa(self, name: str) -> Isa | None:
-        """What a compiler calls the target; None when kb knows no compiler for it."""
+        """The target's name in a compiler; None if kb knows no compiler for it."""
         return next((isa for t in self.lineage(name) if (isa := self._by_name[t].isa)), None)
 
     @property
     def families(self) -> frozenset[str]:
-        """Targets that stand for several chips, which need not even share instructions."""
+        """Targets that stand for several chips; the chips may even have different instructions."""
         parents = {target.parent for target in self._by_name.values() if target.parent}
         return frozenset(name for name in parents if not self._by_name[name].isa)
 
     def scope(self, name: str) -> frozenset[str]:
-        """The target, its ancestors and its descendants; every other node is a sibling."""
+        """The target, its ancestors and its descendants; all other targets are siblings."""
         own = self.get(name).name
         descendants = {name for name, lineage in self._lineages.items() if own in lineage}
         return frozenset(self.lineage(own)) | descendants
 
     def family(self, name: str) -> frozenset[str]:
-        """The scope of the outermost ancestor below the root: the target, its relatives and what holds for them all."""
+        """The scope of the outermost ancestor below the root: the target, all its relatives and the root."""
         lineage = self.lineage(name)
         return self.scope(lineage[max(0, len(lineage) - 2)])
 
     def named_below(self, name: str, text: str) -> tuple[str, ...]:
-        """The descendants of `name` that `text` names."""
+        """The descendants of `name` that `text` mentions."""
         below = self.scope(name) - set(self.lineage(name))
         found = self._spelling(below).finditer(text) if below else ()
         return tuple(sorted({self._resolve[_plain(match.group())] for match in found}))
 
     def sibling_finder(self, name: str) -> Callable[[str], frozenset[str]]:
-        """Tells which siblings of the same family a text names, unless it also names what tells `name` from them."""
+        """A function that finds siblings in a text; none if the text also names a relative that only `name` has."""
         scope, spelling = self.scope(name), self._spelling(self.family(name))
 
         def siblings(text: str) -> frozenset[str]:
@@ -142,22 +130,22 @@ class Targets:
         return siblings
 
     def finder(self, names: Iterable[str]) -> Callable[[str], list[tuple[int, int, str]]]:
-        """Finds these targets in a text: start, end and name of each mention, in order."""
+        """A function that finds these targets in a text: start, end and name of each mention, in order."""
         spelling = self._spelling(names)
         return lambda text: [(m.start(), m.end(), self._resolve[_plain(m.group())]) for m in spelling.finditer(text)]
 
     def _spelling(self, names: Iterable[str]) -> re.Pattern[str]:
-        """How texts write these targets: in any case, with or without joints; the longest spelling first."""
+        """A pattern for these targets in texts: in any case, with or without separators, longest spelling first."""
         spellings = [s.lower() for name in names for s in (name, *self._by_name[name].aliases)]
         parts = [[re.escape(part) for part in re.findall(r"[a-z]+|\d+", s)] for s in sorted(spellings, key=len)[::-1]]
         written = "|".join("[-_ ]?".join(p) for p in parts)
         return re.compile(rf"(?<![A-Za-z0-9])(?:{written})(?![A-Za-z0-9])", re.IGNORECASE)
 
     def of_path(self, parts: Iterable[str]) -> str | None:
-        """The target that the folder names of a path speak of, outermost first; None when they name none.
+        """The target that the folder names of a path name, outermost first; None if they name none.
 
-        The first known name decides; one further down may only make it more specific
-        (`tenstorrent/…/WormholeB0` is wormhole, `mi300x/…/AMDGPU` stays mi300x).
+        The first known name decides; later names can only make it more specific (`tenstorrent/…/WormholeB0` is
+        wormhole, `mi300x/…/AMDGPU` stays mi300x).
         """
         found: str | None = None
         for part in parts:
@@ -167,24 +155,23 @@ class Targets:
         return found
 
     def with_new(self, name: str, *, parent: str = ROOT, aliases: Iterable[str] = ()) -> Self:
-        """These targets and one more, not yet written anywhere.
+        """These targets and a new one, which is not saved.
 
         Raises:
-            TargetError: the name is taken, not well-formed, or the parent is unknown.
+            TargetError: the name is taken or malformed, or the parent is unknown.
         """
         slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
         try:
             target = Target(name=slug, parent=self.get(parent).name, aliases=tuple(aliases))
         except ValidationError as error:
-            raise TargetError(
-                f"{name!r} cannot be a target name", hint="use letters, digits, '.', '_' and '-', or say --target"
-            ) from error
+            hint = "use letters, digits, '.', '_' and '-', or pass --target"
+            raise TargetError(f"{name!r} cannot be a target name", hint=hint) from error
         if slug in self._by_name:
             raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
         return type(self)([*self, target], own_file=self._own_file)
 
     def save(self, name: str) -> None:
-        """Add `name` to the home's targets.toml, whole or not at all; what stands there stays as it is written."""
+        """Add `name` to the home's targets.toml and leave the rest of the file as it is."""
         import tomlkit
 
         target = self._by_name[name]
@@ -205,5 +192,5 @@ def _parse(text: str) -> list[Target]:
 
 
 def _table(entry: object) -> dict[str, object]:
-    """The fields of one target; anything else is passed on for the validation to refuse."""
+    """The fields of one target; any other entry is passed on, so that validation refuses it."""
     return entry if isinstance(entry, dict) and "name" not in entry else {"entry": entry}

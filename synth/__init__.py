@@ -1,1 +1,1 @@
-"""context + skills + task → prompt → candidates. The only package that knows a model's SDK."""
+"""Turns context, skills and a task into prompts and candidates. Only this package knows a model's SDK."""

@@ -1,4 +1,4 @@
-"""A model behind Anthropic's SDK, which nothing else imports. Every way to fail has a name."""
+"""A language model behind Anthropic's SDK. Every kind of failure has its own outcome."""
 
 import time
 from collections import Counter
@@ -31,25 +31,25 @@ _BY_ERROR: dict[str | int, ModelOutcome] = {
     429: ModelOutcome.RATE_LIMITED,
     504: ModelOutcome.TIMED_OUT,
 }
-"""The error's name on the wire, or its status where the body has no name."""
+"""Outcomes by the name of the error in the response, or by HTTP status if the response has no name."""
 _PASSING = (ModelOutcome.RATE_LIMITED, ModelOutcome.OVERLOADED, ModelOutcome.TIMED_OUT)
-"""What may be gone at the next try."""
+"""Failures that may be gone at the next try."""
 
 
 @dataclass
 class AnthropicModel(ChatModel):
-    """A model behind the Messages API. The key is the SDK's business: ANTHROPIC_API_KEY and what else it reads."""
+    """A model behind the Messages API. The SDK finds the key, in ANTHROPIC_API_KEY and elsewhere."""
 
     model: str
     base_url: str | None = None
     max_tokens: int = 16_000
-    """Of one answer."""
+    """Most tokens of one answer."""
     timeout_s: float = 600.0
-    """Longest silence."""
+    """Longest silence of the service."""
     max_retries: int = 2
-    """The SDK's, of requests that fail before an answer begins."""
+    """Retries by the SDK of requests that fail before an answer begins."""
     pauses_s: tuple[float, ...] = (2.0, 8.0, 30.0)
-    """Before each of our own retries, of answers that the service breaks off."""
+    """Pauses before each of our own retries of answers that the service breaks off."""
     sleep: Callable[[float], None] = time.sleep
 
     def answer(self, rules: str, *said: str, stable: str = "") -> ChatAnswer:
@@ -69,16 +69,16 @@ class AnthropicModel(ChatModel):
         try:
             client = anthropic.Anthropic(base_url=self.base_url, timeout=self.timeout_s, max_retries=self.max_retries)
             if not (client.api_key or client.auth_token or client.credentials):
-                raise ModelError("there is no key for the model", ModelOutcome.KEY_MISSING)
+                raise ModelError("no key for the model was found", ModelOutcome.KEY_MISSING)
             with client:
                 yield client
         except anthropic.CredentialsError as error:
-            raise ModelError(f"the key cannot be read: {error}", ModelOutcome.KEY_MISSING) from error
+            raise ModelError(f"cannot read the key: {error}", ModelOutcome.KEY_MISSING) from error
 
 
 @dataclass
 class _Exchange:
-    """One request to the model, with the repetitions that it may need."""
+    """One request to the model, with its retries."""
 
     settings: AnthropicModel
     client: "Anthropic"
@@ -87,7 +87,7 @@ class _Exchange:
     usage: Counter[str]
 
     def answer(self) -> str:
-        """A whole answer; one that is cut off is asked for once more, with twice the room."""
+        """A whole answer; if it is cut off, one more request allows twice as many tokens."""
         try:
             return self._attempt(self.settings.max_tokens)
         except ModelError as error:
@@ -96,7 +96,7 @@ class _Exchange:
         return self._attempt(2 * self.settings.max_tokens)
 
     def _attempt(self, max_tokens: int) -> str:
-        """An answer, after pauses when the service breaks it off. The SDK retries only what fails before it begins."""
+        """An answer. Retries when the service breaks off; the SDK retries only before an answer begins."""
         import anthropic
         import httpx2
 
@@ -114,10 +114,10 @@ class _Exchange:
                 waited = f"the model was silent for {self.settings.timeout_s:g} s"
                 raise ModelError(waited, ModelOutcome.TIMED_OUT) from error
             except anthropic.APIConnectionError as error:
-                if isinstance(error.__cause__, httpx2.LocalProtocolError):  # its text holds the key
-                    unfit = "the key holds characters that may not be sent, such as the end of a line"
+                if isinstance(error.__cause__, httpx2.LocalProtocolError):  # its text contains the key
+                    unfit = "the key contains characters that cannot be sent, such as a line break"
                     raise ModelError(unfit, ModelOutcome.KEY_REFUSED) from None
-                lost = f"{self.client.base_url} cannot be reached: {error.__cause__ or error}"
+                lost = f"cannot reach {self.client.base_url}: {error.__cause__ or error}"
                 raise ModelError(lost, ModelOutcome.CONNECTION_LOST) from error
             except httpx2.HTTPError as error:
                 raise ModelError("the connection was cut during the answer", ModelOutcome.TRUNCATED) from error
@@ -133,7 +133,7 @@ class _Exchange:
             try:
                 for event in stream:
                     begun = begun or event.type == "message_start"
-            except ValueError as error:  # half a letter, half a number
+            except ValueError as error:  # an incomplete character or number
                 raise ModelError("the answer was cut within an event", ModelOutcome.TRUNCATED) from error
             finally:
                 if begun:
@@ -148,7 +148,7 @@ class _Exchange:
 
 
 def _messages(said: Sequence[str], stable: str) -> "list[MessageParam]":
-    """Ours and the model's in turn; the first begins with what is to be cached."""
+    """Our messages and the model's in turn; the first begins with the text to be cached."""
     first: list[TextBlockParam] = [{"type": "text", "text": said[0]}]
     if stable:
         first.insert(0, {"type": "text", "text": stable, "cache_control": {"type": "ephemeral"}})
@@ -160,7 +160,7 @@ def _messages(said: Sequence[str], stable: str) -> "list[MessageParam]":
 
 
 def _text_of(message: "Message") -> str:
-    """The text of an answer that is whole."""
+    """The text of a complete answer. Raises ModelError if the answer is cut off or refused."""
     match message.stop_reason:
         case None:
             raise ModelError("the connection was cut during the answer", ModelOutcome.TRUNCATED)

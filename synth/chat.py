@@ -1,4 +1,4 @@
-"""What any language model can do for us: answer a text, and say what that cost."""
+"""The protocol of language models: their answers, token usage and errors."""
 
 from enum import StrEnum
 from typing import Protocol
@@ -8,10 +8,10 @@ from kb.model.base import Frozen
 
 
 class ModelOutcome(StrEnum):
-    """Why a model gave no answer, or none with a candidate."""
+    """Why a model gave no answer, or no candidate."""
 
     TRUNCATED = "truncated"
-    """The answer stops before its end: out of output tokens, or the connection was cut."""
+    """The answer is incomplete: it ran out of output tokens, or the connection was cut."""
     REFUSED = "refused"
     CONTEXT_FULL = "context_full"
     RATE_LIMITED = "rate_limited"
@@ -21,9 +21,9 @@ class ModelOutcome(StrEnum):
     KEY_REFUSED = "key_refused"
     KEY_MISSING = "key_missing"
     BAD_REQUEST = "bad_request"
-    """The service does not take what it is asked, or is no such service."""
+    """The service rejects the request, or does not offer this API."""
     BAD_ANSWER = "bad_answer"
-    """Twice in a row no candidate could be read from the answer."""
+    """No candidate could be read from two answers in a row."""
 
 
 HINTS = {
@@ -34,7 +34,7 @@ HINTS = {
     ModelOutcome.OVERLOADED: "wait, then resume the run",
     ModelOutcome.TIMED_OUT: "try again, or allow more time",
     ModelOutcome.CONNECTION_LOST: "check the network and the address of the service",
-    ModelOutcome.KEY_REFUSED: "check the key, what it may do, and what is left on its account",
+    ModelOutcome.KEY_REFUSED: "check the key, its permissions and the balance of its account",
     ModelOutcome.KEY_MISSING: "set ANTHROPIC_API_KEY, or use a synthesizer that needs no model",
     ModelOutcome.BAD_REQUEST: "check the name of the model and the address of the service",
     ModelOutcome.BAD_ANSWER: "try again, or try another model",
@@ -42,7 +42,7 @@ HINTS = {
 
 
 class ModelError(SynthesisError):
-    """A model gave no answer of use. `usage` holds the tokens paid for nevertheless."""
+    """A model gave no usable answer. `usage` holds the tokens that were paid for anyway."""
 
     def __init__(self, message: str, outcome: ModelOutcome) -> None:
         super().__init__(f"no answer from the model, {outcome.replace('_', ' ')}: {message}", hint=HINTS[outcome])
@@ -60,13 +60,13 @@ class ChatModel(Protocol):
     """A language model."""
 
     def answer(self, rules: str, *said: str, stable: str = "") -> ChatAnswer:
-        """The model's whole answer.
+        """The model's complete answer.
 
         Args:
-            rules: What the model must follow throughout.
-            said: The conversation so far: our text, then the model's answer and our reply in turn. Ours is the last.
-            stable: Stands before our first text. It is the same in many requests, so the service may cache it.
+            rules: The system prompt.
+            said: The conversation so far: our first text, then the model's answers and our replies in turn, ours last.
+            stable: Text before our first text that is equal in many requests, so that the service can cache it.
 
         Raises:
-            ModelError: there is no whole answer; `outcome` says why.
+            ModelError: there is no complete answer; `outcome` gives the reason.
         """

@@ -12,7 +12,7 @@ from synth.prompts.prompt import Prompt, build_prompt
 
 @dataclass
 class ModelSynthesizer(Synthesizer):
-    """Asks until a candidate can be read from the answer, a second time at most."""
+    """Asks a model for a candidate, and once more if none can be read from its answer."""
 
     model: ChatModel
     name: str = "model"
@@ -21,7 +21,7 @@ class ModelSynthesizer(Synthesizer):
         """The candidate in the model's answer.
 
         Raises:
-            ModelError: there is none; its `outcome` says why.
+            ModelError: there is no candidate; `outcome` gives the reason.
             SynthesisError: the prompt does not fit its budget.
         """
         prompt = build_prompt(request)
@@ -35,7 +35,7 @@ class ModelSynthesizer(Synthesizer):
         return Proposal(candidate=candidate, note=note, skills_used=prompt.skills, usage=dict(usage))
 
     def _candidate(self, prompt: Prompt, language: Language, usage: Counter[str]) -> tuple[Candidate, str]:
-        """Read from the first answer, or from the one after the model was told what is wrong with the first."""
+        """Taken from the first answer, or from the second after telling the model what is wrong with the first."""
         text = self._answer(prompt, usage)
         try:
             return parse_answer(text, language)

@@ -1,4 +1,4 @@
-"""Other words for a question: on 195 questions two more phrasings lifted hit@5 from .80 to .94."""
+"""Asks a model to rephrase a question. Two more phrasings raised hit@5 from .80 to .94."""
 
 import re
 
@@ -6,7 +6,7 @@ from synth.chat import ChatModel
 
 MOST = 3
 LONGEST = 200
-"""Characters of a phrasing."""
+"""Most characters of a phrasing."""
 
 RULES = """You help to search the manuals of computing hardware.
 You are given a question and the chip it is about. Write it in other words, as somebody would who knows the manuals:
@@ -17,11 +17,7 @@ _MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
 
 
 def ask_for_phrasings(model: ChatModel, question: str, *, target: str | None) -> list[str]:
-    """What a model would search for besides `question`, at most MOST phrasings.
-
-    Raises:
-        ModelError: the model gave no answer.
-    """
+    """At most MOST other phrasings of `question`. Raises ModelError if the model gave no answer."""
     answer = model.answer(RULES, f"Chip: {target or 'any'}\nQuestion: {question}").text
     lines = (_MARK.sub("", line).strip()[:LONGEST] for line in answer.splitlines())
     return [line for line in dict.fromkeys(lines) if line and line != question][:MOST]

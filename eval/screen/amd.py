@@ -1,4 +1,4 @@
-"""How LLVM writes AMD's assembly."""
+"""Reads AMD's assembly as LLVM writes it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How cuobjdump writes NVIDIA's assembly."""
+"""Reads NVIDIA's assembly as cuobjdump writes it."""
 
 import re
 
@@ -7,7 +7,7 @@ from eval.screen.vendor import COMPUTE_UNIT, Usage, Vendor
 
 
 def _usage(text: str, kernel: str) -> Usage | None:
-    """From cuobjdump's account. Spills are the stack frame in registers, as in Triton's own `n_spills` (driver.c)."""
+    """From cuobjdump's summary. Spills are the stack frame in registers, as in Triton's `n_spills` (driver.c)."""
     m = re.search(rf"Function {kernel}:\s+REG:(\d{{1,9}}) STACK:(\d{{1,9}}) ", text)
     return Usage(int(m[1]), 0, int(m[2]) // REGISTER_BYTES, 0) if m else None
 

@@ -1,7 +1,7 @@
-"""Holds a compiled Triton kernel against the cited facts of its target. No chip is needed, and no time is told.
+"""Compares a compiled Triton kernel with the cited facts of its target, without the chip.
 
-The judge's side: a worker that may be hostile left the files, so they are read as text and nothing more. Every limit is
-a fact; where no document states one, the finding is `unknown`.
+This runs in the judge: the files come from a worker that may be hostile, so they are only read as text. Every limit is
+a fact; if no document states it, the finding is `unknown`.
 """
 
 import os
@@ -28,14 +28,14 @@ from kb.model.target import Isa
 
 MAX_ASSEMBLY_BYTES = 1 << 25
 MAX_KINDS = 100
-"""Kinds of instructions that are kept, the most frequent first."""
+"""Most kinds of instructions to keep, the most frequent first."""
 
 Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class Record(Frozen):
-    """What eval.languages.cross_compile says of a kernel."""
+    """The record that eval.languages.cross_compile makes of a kernel."""
 
     model_config = ConfigDict(strict=True)
 
@@ -44,43 +44,43 @@ class Record(Frozen):
     num_stages: Count
     num_ctas: Positive
     scratchpad_bytes: Count
-    """Per workgroup, as it is launched."""
+    """Bytes per workgroup at launch."""
     uses_dot: bool
     configurations: Positive
-    """How many it declares for autotuning; the first that pruning leaves was compiled. 1 when it is not autotuned."""
+    """Number of autotuning configurations, 1 without autotuning. The first one that pruning leaves was compiled."""
     launches: Positive
-    """How often one forward launches it."""
+    """Launches per forward call."""
     assembly: str = Field(pattern=r"^[A-Za-z0-9_-]+\.(amdgcn|sass)$", max_length=200)
-    """Name of the file."""
+    """Name of the assembly file."""
 
 
 VENDORS = {"hip": AMD, "cuda": NVIDIA}
-"""By what Triton calls the backend."""
+"""Vendors by Triton's name of the backend."""
 
 
 def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequence[Fact]) -> KernelScreen:
-    """What the compiler made of one kernel, beside what the documents allow.
+    """Compare one compiled kernel with the documented limits.
 
     Args:
-        record: From eval.languages.cross_compile, by way of a worker.
-        folder: Holds the assembly that the record names.
-        isa: What it was compiled for; see kb.model.target.Target.isa.
-        facts: Of the target.
+        record: A record of eval.languages.cross_compile, passed on by a worker.
+        folder: Folder of the assembly that the record names.
+        isa: ISA of the assembly; see kb.model.target.Target.isa.
+        facts: Facts that hold for the target.
 
     Raises:
-        Fault: record or assembly are not what a compiler leaves.
+        Fault: the record or the assembly does not come from a compiler.
     """
     try:
         kernel = Record.model_validate(record)
     except ValidationError as error:
         wrong = error.errors()[0]
         raise Fault(
-            Outcome.FORGED, f"no record of a kernel, {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+            Outcome.FORGED, f"not a record of a kernel: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
         ) from error
     vendor, lanes = VENDORS[isa.backend], isa.lanes or 1
     text = _read(folder / kernel.assembly)
     if (usage := vendor.usage(text, kernel.kernel)) is None:
-        raise Fault(Outcome.FORGED, f"{kernel.assembly} does not say what {kernel.kernel} uses")
+        raise Fault(Outcome.FORGED, f"{kernel.assembly} does not state the resources of {kernel.kernel}")
     scratchpad_bytes = max(usage.scratchpad_bytes, kernel.scratchpad_bytes)
     instructions = Counter(m[1] for m in vendor.instruction.finditer(text))
     matrix, memory = _kept(instructions, vendor.matrix), _kept(instructions, vendor.memory)
@@ -111,7 +111,7 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequ
 
 
 def _read(path: Path) -> str:
-    """The text of a file, in whose place the worker may have put anything."""
+    """The text of a file. The worker may have put anything in its place."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
@@ -122,7 +122,7 @@ def _read(path: Path) -> str:
     finally:
         os.close(handle)
     if not regular or len(data) > MAX_ASSEMBLY_BYTES:
-        raise Fault(Outcome.FORGED, f"{path.name} is no assembly")
+        raise Fault(Outcome.FORGED, f"{path.name} is not an assembly file")
     return data.decode("utf-8", errors="replace")
 
 
@@ -131,7 +131,7 @@ def _kept(instructions: Counter[str], wanted: re.Pattern[str]) -> dict[str, int]
 
 
 def _limit(check: str, amount: int, unit: str, facts: Sequence[Fact], key: Key) -> Finding:
-    """Whether an amount keeps to what a fact allows."""
+    """Compare an amount with the limit that a fact states."""
     if (limit := one_value(facts, *key)) is None:
         return _unknown(check, key)
     most, fact = limit
@@ -169,7 +169,7 @@ def _occupancy(needs: Needs, lanes: int, vendor: Vendor, facts: Sequence[Fact]) 
 
 
 def _loads(memory: Mapping[str, int], vendor: Vendor, facts: Sequence[Fact]) -> list[Finding]:
-    """No finding where lanes load nothing from global memory, or whole tiles are copied."""
+    """The width of global loads; no finding if lanes load nothing from global memory, or whole tiles are copied."""
     widest = max(map(vendor.load_bytes, memory), default=0)
     if not widest or any(name.startswith(vendor.tile_copies) for name in memory):
         return []
@@ -186,12 +186,12 @@ def _matrix(kernel: Record, matrix: Mapping[str, int]) -> list[Finding]:
     if not kernel.uses_dot:
         return []
     if not matrix:
-        return [Finding(check="matrix", state="warn", message="its dot products use no matrix instruction")]
+        return [Finding(check="matrix", state="warn", message="the dot products use no matrix instruction")]
     return [Finding(check="matrix", state="ok", message=f"matrix instructions {', '.join(matrix)}")]
 
 
 def _autotuning(kernel: Record) -> list[Finding]:
     if kernel.configurations == 1:
         return []
-    message = f"compiled in the first of {kernel.configurations} configurations; the others were not looked at"
+    message = f"compiled in the first of {kernel.configurations} configurations; the others were not checked"
     return [Finding(check="autotuning", state="warn", message=message)]

@@ -1,45 +1,45 @@
-"""What a screen must know of a vendor: how its compiler writes, and which facts hold for its chips."""
+"""Describes a vendor for the screen: the format of its assembly, and the facts of its limits."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 Key = tuple[str, ...]
-"""A quantity, then phrases that its condition must hold."""
+"""A quantity, then phrases that its condition must contain."""
 
 
 class Usage(NamedTuple):
-    """What a kernel uses, as its assembly states it."""
+    """The resources of a kernel, as stated in its assembly."""
 
     vector_registers: int
-    """Per lane."""
-    scalar_registers: int
-    """Per wavefront; 0 where they are not taken from a pool."""
-    spills: int
     """Vector registers per lane."""
+    scalar_registers: int
+    """Scalar registers per wavefront; 0 if they do not come from a pool."""
+    spills: int
+    """Spilled vector registers per lane."""
     scratchpad_bytes: int
-    """Per workgroup, besides what is asked for at launch or again."""
+    """Bytes per workgroup; the launch may ask for more, or for the same bytes."""
 
 
 class Vendor(NamedTuple):
-    """How a vendor's compiler writes, and which facts hold for the vendor's chips."""
+    """The format of a vendor's assembly, and the facts that limit kernels on its chips."""
 
     usage: Callable[[str, str], Usage | None]
-    """Of a kernel, from the assembly and its name."""
+    """Usage of a kernel, from the text of the assembly and the kernel's name."""
     instruction: re.Pattern[str]
-    """The name of the instruction on a line of assembly is the first group."""
+    """Pattern of a line of assembly; its first group is the name of the instruction."""
     matrix: re.Pattern[str]
     memory: re.Pattern[str]
     load_bytes: Callable[[str], int]
-    """Bytes per lane that an instruction loads from global memory; 0 for one that does not."""
+    """Bytes per lane that an instruction loads from global memory; 0 for other instructions."""
     scratchpad: Key
     registers: Key
     compute_unit: Mapping[str, Key]
-    """Facts that occupancy needs by field of eval.screen.occupancy.ComputeUnit."""
+    """Facts for occupancy, by field of eval.screen.occupancy.ComputeUnit."""
     occupancy_per_simd: bool
-    """Count wavefronts per SIMD unit; per compute unit otherwise."""
+    """Whether to report wavefronts per SIMD unit instead of per compute unit."""
     tile_copies: tuple[str, ...] = ()
-    """How instructions begin that copy whole tiles from global memory."""
+    """Prefixes of instructions that copy whole tiles from global memory."""
 
 
 COMPUTE_UNIT: dict[str, Key] = {
@@ -50,4 +50,4 @@ COMPUTE_UNIT: dict[str, Key] = {
     "lds_size": ("lds_size", "per compute unit"),
     "lds_granule": ("lds_granule", "per workgroup"),
 }
-"""Facts that occupancy needs of every vendor."""
+"""Facts for occupancy that all vendors need."""

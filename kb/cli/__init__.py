@@ -1,4 +1,4 @@
-"""The command line: parses, calls the library, prints. The only place that prints and that handles KbError."""
+"""The command line: parses arguments, calls the library, prints results and errors."""
 
 import sys
 
@@ -38,7 +38,7 @@ def version(show: bool = typer.Option(False, "--version", help="Show the version
 
 
 def main() -> None:
-    """Entry point of the `kb` command. Exit status: 0 success, 1 a KbError, 2 wrong usage."""
+    """Entry point of the `kb` command. Exit status: 0 for success, 1 for a KbError, 2 for wrong usage."""
     try:
         app()
     except KbError as error:

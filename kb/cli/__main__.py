@@ -1,4 +1,4 @@
-"""`python -m kb.cli`, for where the console script is not on the path."""
+"""Runs `python -m kb.cli` where the `kb` script is not on the path."""
 
 from kb.cli import main
 

@@ -1,39 +1,35 @@
-"""`kb bench retrieval`."""
+"""The command `kb bench retrieval`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, open_kb, print_json, progress_bar
+from kb.cli.output import Json, open_kb, progress_bar, show_result
 
-app = typer.Typer(help="Measure this home.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
 def bench() -> None:
-    """Measure this home."""
+    """Measure how well this home answers questions."""
 
 
 @app.command()
 def retrieval(
     questions: Annotated[Path, typer.Option(metavar="FILE", help="Questions as JSON lines.")],
-    phrasings: Annotated[
-        bool, typer.Option("--phrasings", help="Ask each question in all its phrasings at once.")
-    ] = False,
+    phrasings: Annotated[bool, typer.Option("--phrasings", help="Search with all phrasings of a question.")] = False,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Also BM25, dense search, their rank fusion, fixed windows.")
+        bool, typer.Option("--baselines", help="Also score BM25, dense search, rank fusion and fixed windows.")
     ] = False,
     tune: Annotated[bool, typer.Option("--tune", help="Fit lexical_weight instead.")] = False,
-    export: Annotated[
-        Path | None, typer.Option(metavar="RUN.jsonl", help="Write what was found, for another scorer.")
-    ] = None,
+    export: Annotated[Path | None, typer.Option(metavar="RUN.jsonl", help="Write the hits for another scorer.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Score how well the documents of this home answer a file of questions.
+    """Score how well search answers a file of questions from the documents of this home.
 
-    A line has id, target, query and evidence: [{path, must: [strings that a passage must hold]}], and may have kind,
-    phrasings and reject (a sibling's value). What ships with kb takes no part.
+    Each line has id, target, query and evidence: [{path, must: [strings that a passage must contain]}]. It may have
+    kind, phrasings and reject (a sibling's value). Documents that ship with kb are left out.
 
     Example: kb bench retrieval --questions questions.jsonl --phrasings --baselines
     """
@@ -46,9 +42,9 @@ def retrieval(
     with open_kb() as kb, progress_bar("asking", quiet=as_json) as progress:
         if tune:
             tuning = fit(kb, asked, phrasings=phrasings, progress=progress)
-            print_json(tuning) if as_json else show_tuning(tuning)
+            show_result(tuning, show_tuning, as_json=as_json)
             return
         report, run = measure(kb, asked, phrasings=phrasings, baselines=baselines, progress=progress)
     if export:
         export_run(export, run)
-    print_json(report) if as_json else show_measured(report)
+    show_result(report, show_measured, as_json=as_json)

@@ -1,24 +1,21 @@
-"""How the measures of a home look in a terminal."""
+"""Shows the results of a benchmark in a terminal."""
 
-from typing import TYPE_CHECKING
-
+from kb.bench.retrieval import Measured, Report
+from kb.bench.tuning import Tuning
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
-
-if TYPE_CHECKING:
-    from kb.bench.retrieval import Measured, Report
-    from kb.bench.tuning import Tuning
 
 NAMES = ("hit@1", "hit@5", "MRR@10", "nDCG@10", "within 1000", "within 2000", "within 4000", "within 8000")
 FAULTS = ("wrong target", "confused", "citations valid", "refused", "abstained")
 
 
-def show_measured(report: "Report") -> None:
+def show_measured(report: Report) -> None:
     how = "all phrasings together" if report.phrasings else "the query alone"
     show_wrapped(
         f"{report.questions} questions, {how}; {report.stored['document']} documents, model {report.model or 'none'}"
     )
-    show_wrapped(f"answered by one stored passage: {report.ceiling:.3f}" + _listed(report.unreachable))
+    unreachable = f" (not: {', '.join(report.unreachable)})" if report.unreachable else ""
+    show_wrapped(f"answered by one stored passage: {report.ceiling:.3f}{unreachable}")
     for measured in report.systems:
         show()
         _show_system(measured)
@@ -32,12 +29,12 @@ def show_measured(report: "Report") -> None:
     show_table(("group", "questions", *some), rows)
     if report.missed:
         show()
-        show_wrapped("not answered within 4000 tokens, with the rank of the first that answers:")
+        show_wrapped("not answered within 4000 tokens, with the rank of the first passage that answers:")
         missed = [(m.id, *(str(rank or "-") for rank in (m.hit, m.lexical, m.dense)), m.cause) for m in report.missed]
         show_table(("question", "hit", "lexical", "dense", "cause"), missed, wrap={4}, indent=2)
 
 
-def _show_system(measured: "Measured") -> None:
+def _show_system(measured: Measured) -> None:
     p50, p95 = measured.seconds["p50"], measured.seconds["p95"]
     show_wrapped(f"{measured.system}  (search and packing: p50 {p50:.3f} s, p95 {p95:.3f} s)")
     rows = [
@@ -52,12 +49,8 @@ def _score(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def show_tuning(tuning: "Tuning") -> None:
+def show_tuning(tuning: Tuning) -> None:
     rows = [(f"{weight:.2f}", f"{value:.3f}") for weight, value in tuning.by_weight.items()]
     show_table(("lexical_weight", "MRR@10"), rows)
     show(f"best: lexical_weight = {tuning.lexical_weight} (cross-validated MRR@10 {tuning.cross_validated:.3f})")
-    show("put it into kb.toml of the home; the current weight is kept until then")
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return f" (not: {', '.join(names)})" if names else ""
+    show("nothing was changed: to use this weight, put it into kb.toml of the home")

@@ -1,4 +1,4 @@
-"""`kb docs list | show | remove | coverage`."""
+"""The commands `kb docs list | show | remove | coverage`."""
 
 import re
 import sys
@@ -6,95 +6,83 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, progress_bar, show
+from kb.cli.output import Json, Target, notify, open_kb, progress_bar, show, show_result
 from kb.errors import DocumentError
 
-app = typer.Typer(help="The documents that were read, and what was kept of them.", no_args_is_help=True,
-                  rich_markup_mode=None)  # fmt: skip
+app = typer.Typer(help="The ingested documents and their contents.", no_args_is_help=True, rich_markup_mode=None)
 
 _ID = re.compile(r"[0-9a-f]{12}(\.\d+)?")
-
-Paths = Annotated[list[str], typer.Argument(metavar="PATH...", help="Documents, or folders with all that is in them.")]
 
 
 @app.command("list")
 def list_documents(target: Target = None, as_json: Json = False) -> None:
     """List the documents by target and path.
 
-    With --target those that may speak for it: its own, its ancestors' and its descendants'. The version is the one
-    that a document states, else the start of its sha256. On a terminal long paths lose their beginning; `kb docs
-    show` takes what is left.
+    --target lists the documents of the target, its ancestors and its descendants. The version is the one that the
+    document states, or else the start of its sha256. A terminal cuts the beginning of long paths; `kb docs show`
+    accepts the rest.
 
     Example: kb docs list --target mi300x
     """
+    from kb.cli.docs_report import show_documents
+
     with open_kb() as kb:
         documents = kb.documents.stored(target)
-    if as_json:
-        print_json(documents)
-    else:
-        from kb.cli.docs_report import show_documents
-
-        show_documents(documents)
+    show_result(documents, show_documents, as_json=as_json)
 
 
 @app.command("show")
 def show_document(
     name: Annotated[
-        str, typer.Argument(metavar="PATH|ID", help="A document, by any end of its path; or a citation's id.")
+        str, typer.Argument(metavar="PATH|ID", help="The path of a document or the end of it, or a citation's id.")
     ],
     section: Annotated[
         str | None,
-        typer.Option(metavar="HEADING", help="Only sections with this heading, with the ids of their passages."),
+        typer.Option(metavar="HEADING", help="Show only sections with this heading, and their passages with ids."),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Levels of headings; by default as many as fit a screen.")
+        int | None, typer.Option(min=1, metavar="N", help="Levels of headings (default: as many as fit on a screen).")
     ] = None,
     around: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Show N whole neighbours of a passage on each side.")
+        int, typer.Option(min=0, metavar="N", help="Show N neighbours of a passage on each side in full.")
     ] = 0,
     as_json: Json = False,
 ) -> None:
     """Show a document's headings, or a passage's neighbours.
 
-    --section and --depth are for documents; `Memory > LDS` names a heading below another. --around is for passages.
+    --section and --depth apply to documents, --around to passages. `Memory > LDS` names a heading below another.
 
     Example: kb docs show mi300x/mi300x.md --section "Memory hierarchy"
 
-    Exit status: 0 when it is shown, 1 when it is unknown or the path is not the end of one document's alone.
+    Exit status: 0 when it is shown, 1 when no document or passage matches, or several documents do.
     """
     from kb.cli.docs_report import show_outline, show_passage
 
     with open_kb() as kb:
         if _ID.fullmatch(name):
             placed = kb.documents.passage(name, around=max(1, around))
-            if as_json:
-                print_json(placed)
-            else:
-                show_passage(placed, whole=around > 0)
-            return
-        outline = kb.documents.outline(name, section=section)
-    if as_json:
-        print_json(outline)
-    else:
-        show_outline(outline, depth=depth)
+            show_result(placed, lambda it: show_passage(it, whole=around > 0), as_json=as_json)
+        else:
+            outline = kb.documents.outline(name, section=section)
+            show_result(outline, lambda it: show_outline(it, depth=depth), as_json=as_json)
 
 
 @app.command("remove")
 def remove_documents(
-    paths: Paths,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Documents, or folders with their contents.")],
     target: Annotated[
-        str | None, typer.Option("--target", "-t", metavar="TARGET", help="Only documents of this target itself.")
+        str | None, typer.Option("--target", "-t", metavar="TARGET", help="Limit to documents of this target itself.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Forget documents, with their passages, facts and vectors.
+    """Remove documents from the home, with their passages, facts and vectors.
 
     The files are not touched: the next `kb ingest` of their folder reads them again.
 
     Example: kb docs remove mi300x/old-guide.pdf --yes
 
-    Exit status: 0 when they are forgotten, 1 when nothing was.
+    Exit status: 0 when they are removed, 1 when nothing was removed.
     """
     from kb.cli.docs_report import show_chosen, totals
 
@@ -102,35 +90,37 @@ def remove_documents(
         chosen = kb.documents.removable(paths, target=target)
         if not yes:
             show_chosen(chosen)
-            _ask(totals(chosen))
+            if not sys.stdin.isatty():
+                raise DocumentError(
+                    f"nothing was removed: cannot confirm the removal of {totals(chosen)}: no terminal",
+                    hint="pass --yes to remove without asking",
+                )
+            typer.confirm(f"Remove {totals(chosen)}?", abort=True, err=True)
         if kb.models.needs_index():
-            notify("the vector index is made anew, which takes a while where there are many documents")
+            notify("rebuilding the vector index; this takes a while in a large home")
         removed = kb.documents.remove([d.source for d in chosen])
-    if as_json:
-        print_json(removed)
-    else:
-        show(f"removed: {totals(removed)}")
-        show("Their files were not touched; `kb ingest` of their folder reads them again.")
+    done = f"removed: {totals(removed)}\nTheir files were not touched; `kb ingest` of their folder reads them again."
+    show_result(removed, lambda _: show(done), as_json=as_json)
 
 
 @app.command("coverage")
 def coverage(
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="[PATH...]", help="Documents or folders; all when none is named.")
+        list[str] | None, typer.Argument(metavar="[PATH...]", help="Documents or folders (default: all documents).")
     ] = None,
     target: Target = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Most documents to show; --json has all.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Show what was kept of each file, worst first.
+    """Show how much of each file is stored, worst first.
 
-    `words` is the share of the distinct words ([A-Za-z0-9_.]{3,}) of the file that stand in the stored text; of a PDF
-    those of its text layer, of HTML those outside tags and scripts. Of other formats the words of the markup count
-    too (directives, link targets), so less than 1 need not be a loss: where PATH is given, the words that a document
-    lacks are shown. `words` is - where the file is gone, has changed or has no words.
+    `words` is the share of the file's distinct words ([A-Za-z0-9_.]{3,}) that the stored text contains. For a PDF these
+    are the words of its text layer, for HTML those outside tags and scripts. Other formats also count words of the
+    markup (directives, link targets), so a share below 1 is not always a loss; with PATH, the missing words are
+    listed. `words` is - if the file is gone, has changed or has no words.
 
-    `file` is the size of the file in bytes, with those it includes, `text` that of the stored text in characters;
-    then sections, passages, tables with their rows, code blocks, facts and warnings.
+    `file` is the size of the file and its includes in bytes, `text` the size of the stored text in characters. The
+    other columns count sections, passages, tables, table rows, code blocks, facts and warnings.
 
     Example: kb docs coverage --target mi300x --limit 5
     """
@@ -138,13 +128,4 @@ def coverage(
 
     with open_kb() as kb, progress_bar("comparing", quiet=as_json) as progress:
         found = kb.documents.coverage(paths or (), target=target, progress=progress)
-    if as_json:
-        print_json(found)
-    else:
-        show_coverage(found, limit=limit, lacking=bool(paths))
-
-
-def _ask(what: str) -> None:
-    if not sys.stdin.isatty():
-        raise DocumentError(f"nothing was removed: nobody is there to be asked about {what}", hint="--yes does not ask")
-    typer.confirm(f"Forget {what}?", abort=True, err=True)
+    show_result(found, lambda it: show_coverage(it, limit=limit, lacking=bool(paths)), as_json=as_json)

@@ -1,4 +1,4 @@
-"""How documents, their headings and their passages look in a terminal."""
+"""Shows documents, their headings and their passages in a terminal."""
 
 import sys
 from collections.abc import Sequence
@@ -11,16 +11,17 @@ from kb.model.passages import Passage
 HEADINGS_SHOWN = 40
 NAMES_SHOWN = 6
 WARNINGS_SHOWN = 5
+NONE = "no documents (`kb ingest FOLDER` reads some)"
 
 
 def show_documents(documents: Sequence[Document]) -> None:
     if not documents:
-        show("no documents (`kb ingest FOLDER` reads some)")
+        show(NONE)
         return
     groups: dict[str, list[tuple[str, ...]]] = {}
     for d in documents:
         row = (f"{d.passages:,}", d.edition, d.format, d.path + " *" * d.ships_with_kb)
-        groups.setdefault(f"{d.target}, {d.licence or 'licence not known'}, {d.trust}", []).append(row)
+        groups.setdefault(f"{d.target}, {d.licence or 'licence unknown'}, {d.trust}", []).append(row)
     show_table(("passages", "version", "format", "path"), groups, cut_front={3})
     show()
     if any(d.ships_with_kb for d in documents):
@@ -29,12 +30,8 @@ def show_documents(documents: Sequence[Document]) -> None:
 
 
 def totals(documents: Sequence[Document]) -> str:
-    counts = (
-        _count(len(documents), "document"),
-        _count(sum(d.passages for d in documents), "passage"),
-        _count(sum(d.facts for d in documents), "fact"),
-    )
-    return ", ".join(counts)
+    passages, facts = sum(d.passages for d in documents), sum(d.facts for d in documents)
+    return ", ".join((_count(len(documents), "document"), _count(passages, "passage"), _count(facts, "fact")))
 
 
 def show_chosen(documents: Sequence[Document]) -> None:
@@ -54,7 +51,7 @@ def show_outline(outline: Outline, *, depth: int | None) -> None:
         "target": document.target,
         "format": document.format,
         "version": f"{stated}@{document.sha256[:8]}{changed}",
-        "licence": document.licence or "not known",
+        "licence": document.licence or "unknown",
         "trust": document.trust.value + ("; ships with kb" if document.ships_with_kb else ""),
         "file": outline.file + _state(outline),
         "holds": f"{holds.characters:,} characters: {_count(holds.sections, 'section')}, "
@@ -76,8 +73,8 @@ def show_outline(outline: Outline, *, depth: int | None) -> None:
 
 def _state(outline: Outline) -> str:
     if not outline.file_exists:
-        return " (not there, or cannot be read)"
-    return "" if outline.file_same else " (has changed since; `kb ingest` reads it again)"
+        return " (missing or unreadable)"
+    return "" if outline.file_same else " (changed since it was ingested; `kb ingest` reads it again)"
 
 
 def _show_tree(outline: Outline, depth: int | None) -> None:
@@ -95,7 +92,7 @@ def _show_tree(outline: Outline, depth: int | None) -> None:
 
 
 def _fitting(depths: Sequence[int]) -> int:
-    """The most levels whose headings fit a screen; at least so many that there are two headings, where there are."""
+    """The most levels whose headings fit on a screen, but enough levels to show two headings if there are two."""
     counts = {d: sum(x < d for x in depths) for d in range(1, max(depths) + 2)}
     several = [d for d, n in counts.items() if n > 1]
     return max((d for d in several if counts[d] <= HEADINGS_SHOWN), default=min(several, default=1))
@@ -106,14 +103,13 @@ def show_passage(placed: PlacedPassage, *, whole: bool) -> None:
     show(str(passage.citation))
     show_wrapped(passage.trail)
     show(f"passage {placed.number} of {placed.of} ({passage.kind}, {passage.target}, {passage.trust})")
-    if whole:
-        for one in (*placed.before, passage, *placed.after):
-            show()
+    for one in (*placed.before, passage, *placed.after) if whole else (passage,):
+        show()
+        if whole:
             show(f"{'>' if one is passage else ' '} {one.citation.id}  {_lines(one)}")
-            show("\n".join(part for part in (one.lead, one.text) if part))
+        show("\n".join(part for part in (one.lead, one.text) if part))
+    if whole:
         return
-    show()
-    show("\n".join(part for part in (passage.lead, passage.text) if part))
     show()
     sides = (("before", placed.before), ("after", placed.after))
     show_table((), [(name, *_brief(p)) for name, passages in sides for p in passages], cut={4})
@@ -121,7 +117,7 @@ def show_passage(placed: PlacedPassage, *, whole: bool) -> None:
 
 def show_coverage(found: Sequence[Coverage], *, limit: int, lacking: bool) -> None:
     if not found:
-        show("no documents (`kb ingest FOLDER` reads some)")
+        show(NONE)
         return
     header = ("words", "file", "text", "sect", "pass", "tables", "rows", "code", "facts", "warn", "path")
     rows = [
@@ -136,27 +132,27 @@ def show_coverage(found: Sequence[Coverage], *, limit: int, lacking: bool) -> No
     show_table(header, rows, cut_front={10})
     show()
     if lacks := [(c.path, " ".join(c.words_lacking)) for c in found[:limit] if lacking and c.words_lacking]:
-        show_table(("path", "words that it lacks"), lacks, cut={1}, cut_front={0})
+        show_table(("path", "missing words"), lacks, cut={1}, cut_front={0})
         show()
     if len(found) > limit:
         show(f"{len(found) - limit:,} more documents (--limit N, --json)")
     known = [c.words_kept for c in found if c.words_kept is not None]
-    mean = f"; {sum(known) / len(known):.3f} of the words of a file kept on average" if known else ""
+    mean = f"; on average {sum(known) / len(known):.3f} of the words of a file are stored" if known else ""
     show(_count(len(found), "document") + mean)
     if unknown := len(found) - len(known):
-        show(f"{unknown:,} not compared: the file is gone, has changed or has no words")
+        show(f"{unknown:,} could not be compared: the file is gone, has changed or has no words")
 
 
 def _brief(passage: Passage) -> tuple[str, str, str, str]:
-    return passage.citation.id, _lines(passage), passage.kind, first_line(passage)
+    return passage.citation.id, _lines(passage), passage.kind, _first_line(passage)
 
 
 def _lines(passage: Passage) -> str:
     return passage.citation.brief.rpartition(" ")[2].rstrip("]")
 
 
-def first_line(passage: Passage) -> str:
-    """What a passage begins with, without the signs of code and tables."""
+def _first_line(passage: Passage) -> str:
+    """The first line of a passage, without the marks of code blocks and tables."""
     lines = (line.strip() for line in passage.text.splitlines())
     first = next((line for line in lines if line and not line.startswith("```")), "")
     return first.strip("| ") if first.startswith("|") else first

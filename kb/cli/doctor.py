@@ -1,10 +1,10 @@
-"""`kb doctor`."""
+"""The command `kb doctor`."""
 
 from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, print_json
+from kb.cli.output import Json, show_result
 
 MARKS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
 
@@ -15,26 +15,22 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Mend what can be mended without losing a document.")
+        bool, typer.Option("--repair", help="Repair whatever can be repaired without losing a document.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check stores, model and machine, and say what to do.
+    """Check stores, model and machine, and say how to fix problems.
 
     Example: kb doctor --repair
 
-    Exit status: 0 when nothing fails, 1 otherwise. A warning is no failure.
+    Exit status: 0 when nothing fails, 1 otherwise. A warning is not a failure.
     """
+    from kb.cli.table import show_table
     from kb.home.doctor import examine
     from kb.settings import Settings
 
     checks = examine(Settings.load(), repair=repair)
-    if as_json:
-        print_json(checks)
-    else:
-        from kb.cli.table import show_table
-
-        rows = [(MARKS[c.state], c.name, c.finding + f" → {c.advice}" * bool(c.advice)) for c in checks]
-        show_table((), rows, wrap={2})
+    rows = [(MARKS[c.state], c.name, c.finding + f" → {c.advice}" * bool(c.advice)) for c in checks]
+    show_result(checks, lambda _: show_table((), rows, wrap={2}), as_json=as_json)
     if any(check.state == "fail" for check in checks):
         raise typer.Exit(1)

@@ -1,13 +1,9 @@
-"""How the judge's evidence reads on a terminal."""
+"""Shows the judge's evidence and rooflines in a terminal."""
 
-from typing import TYPE_CHECKING
-
+from eval.roofline import Roofline
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
 from kb.model.evidence import MOST_OTHERS, Evidence, Grade, KernelScreen, Timing
-
-if TYPE_CHECKING:
-    from eval.roofline import Roofline
 
 MARKS = {"ok": "ok", "over": "OVER", "warn": "warn", "unknown": "?"}
 
@@ -17,7 +13,7 @@ def show_evidence(evidence: Evidence) -> None:
     if evidence.cases:
         worst = max((c.error_ratio or 0.0 for c in evidence.cases), default=0.0)
         where = "" if evidence.timing or not evidence.screen else " in Triton's interpreter"
-        show_wrapped(f"right in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of what is allowed", "  ")
+        show_wrapped(f"correct in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of the limit", "  ")
     if evidence.timing:
         _show_timing(evidence.timing)
     if evidence.passed and evidence.detail:
@@ -33,10 +29,10 @@ def show_evidence(evidence: Evidence) -> None:
 
 
 def headline(evidence: Evidence) -> str:
-    """One line: what became of the candidate and why."""
+    """The outcome of the candidate and the reason, in one line."""
     about = f"{evidence.task} on {evidence.target}"
     if evidence.grade is Grade.COMPILED:
-        return f"passed: {about}: right and compiles for it; nothing ran on it, so no speed is known"
+        return f"passed: {about}: correct, and compiles for it; it did not run there, so its speed is unknown"
     if evidence.grade is Grade.MEASURED:
         busy = evidence.timing is not None and evidence.timing.others > MOST_OTHERS
         verdict = "a win" if evidence.won else "no win: the machine was busy" if busy else "not shown to be faster"
@@ -46,14 +42,14 @@ def headline(evidence: Evidence) -> str:
 
 def _show_timing(timing: Timing) -> None:
     others = ", ".join(f"{name} {us:,.0f} us" for name, us in timing.baselines_us.items())
-    show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} beside it {timing.baseline_us:,.1f} us")
+    show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} {timing.baseline_us:,.1f} us")
     show_wrapped(f"baselines tried: {others}", "  ")
     show("  sessions, each in a fresh process:")
     rows = [
         (str(len(s.candidate_us)), f"{s.speedup:.2f}x", f"{s.low:.2f} to {s.high:.2f}", f"{s.others:.0%}")
         for s in timing.sessions
     ]
-    show_table(("rounds", "speed-up", "95 % interval", "of the machine taken by others"), rows, wrap={3}, indent=4)
+    show_table(("rounds", "speed-up", "95 % interval", "machine used by others"), rows, wrap={3}, indent=4)
 
 
 def _show_screen(screen: KernelScreen) -> None:
@@ -70,7 +66,7 @@ def _show_screen(screen: KernelScreen) -> None:
     show_table((), rows, wrap={1}, indent=4)
 
 
-def show_roofline(found: "Roofline") -> None:
-    """The bounds of a task's time, the longest first."""
+def show_roofline(found: Roofline) -> None:
+    """Show the bounds on a task's time, longest first."""
     rows = [(c.what, *str(c).split(": ", 1), c.fact.citation.id, c.fact.citation.place) for c in found.ceilings]
-    show_table(("bound", "time", "what it takes", "id", "stated in"), rows, wrap={2}, cut_front={4})
+    show_table(("bound", "time", "work and rate", "id", "stated in"), rows, wrap={2}, cut_front={4})

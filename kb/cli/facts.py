@@ -1,16 +1,16 @@
-"""`kb facts [show] | conflicts | accept | reject | reopen | diff`."""
+"""The commands `kb facts [show] | conflicts | accept | reject | reopen | propose | diff`."""
 
 from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
 
-from kb.cli.output import Json, open_kb, print_json, show
+from kb.cli.output import Json, open_kb, show, show_result
 from kb.errors import FactError
 
 TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 FactId = Annotated[str, typer.Argument(metavar="ID", help="The id that `kb facts` shows.")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept.")]
+Reason = Annotated[str, typer.Option(help="The reason; it is stored with the decision.")]
 
 
 class _ShowByDefault(TyperGroup):
@@ -23,7 +23,7 @@ class _ShowByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_ShowByDefault,
-    help="The hardware facts that documents state. `kb facts mi300x` is short for `kb facts show mi300x`.",
+    help="Hardware facts from the documents. `kb facts mi300x` is short for `kb facts show mi300x`.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -33,73 +33,67 @@ app = typer.Typer(
 def show_target(
     target: TargetName,
     quantity: Annotated[
-        str | None, typer.Argument(metavar="QUANTITY", help="By kb's name or a vendor's: lds_size, LDS.")
+        str | None, typer.Argument(metavar="QUANTITY", help="kb's or the vendor's name: lds_size, LDS.")
     ] = None,
-    dtype: Annotated[str | None, typer.Option(metavar="TYPE", help="Only for this data type: float16.")] = None,
-    dense: Annotated[bool | None, typer.Option("--dense/--sparse", help="Only rates of that kind.")] = None,
-    per: Annotated[str | None, typer.Option(metavar="PART", help="Only per this: device, die, 'compute unit'.")] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="UNIT", help="In this unit in place of the documents': GB/s.")
+    dtype: Annotated[str | None, typer.Option(metavar="TYPE", help="Limit to this data type: float16.")] = None,
+    dense: Annotated[bool | None, typer.Option("--dense/--sparse", help="Limit to dense or to sparse rates.")] = None,
+    per: Annotated[
+        str | None, typer.Option(metavar="PART", help="Limit to values per device, die, 'compute unit' ...")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also what does not hold, and why.")] = False,
+    unit: Annotated[str | None, typer.Option(metavar="UNIT", help="Convert the values to this unit: GB/s.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also show facts that do not hold, and why.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what holds of a target.
+    """Show the facts that hold for a target.
 
-    What is not stated is refused, never guessed; a sibling's value is never shown; an inherited one says of which
-    ancestor it is.
+    kb never guesses a value and never shows a sibling's. An inherited value names the ancestor it comes from.
 
     Example: kb facts show h200 peak_flops --dtype float16 --dense
 
-    Exit status: 0 when something is known, 1 when it is not.
+    Exit status: 0 when a fact is found, 1 when none is.
     """
+    from kb.cli.facts_table import show_facts, show_standings
+
     wanted = [dtype, None if dense is None else "dense" if dense else "sparse", per and f"per {per}"]
     phrases = [phrase for phrase in wanted if phrase]
     if quantity is None and (phrases or unit):
-        raise FactError("a condition or a unit is of one quantity", hint="name the quantity: kb facts h200 peak_flops")
+        raise FactError("a condition or a unit needs a quantity", hint="name the quantity: kb facts h200 peak_flops")
     if everything and (phrases or unit):
-        raise FactError(
-            "--all shows every condition, in the units of the documents", hint="leave the other options out"
-        )
-    from kb.cli.facts_table import show_facts, show_standings
-
+        raise FactError("--all shows all conditions, in the documents' units", hint="leave the other options out")
     with open_kb() as kb:
         own = kb.targets.get(target).name
-        standings = kb.standings(target, quantity) if everything else []
-        facts = [] if everything else kb.facts(target, quantity, *phrases, unit=unit)
-    if as_json:
-        print_json(standings or facts)
-    elif everything:
-        show_standings(standings, own=own)
-    else:
-        show_facts(facts, own=own)
+        if everything:
+            standings = kb.standings(target, quantity)
+            show_result(standings, lambda found: show_standings(found, own=own), as_json=as_json)
+        else:
+            facts = kb.facts(target, quantity, *phrases, unit=unit)
+            show_result(facts, lambda found: show_facts(found, own=own), as_json=as_json)
 
 
 @app.command()
 def conflicts(
-    target: Annotated[str | None, typer.Argument(metavar="[TARGET]", help="Of it alone; of all when left out.")] = None,
+    target: Annotated[
+        str | None, typer.Argument(metavar="[TARGET]", help="Limit to this target (default: all).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show where documents contradict each other.
 
-    Open conflicts first: neither value belongs to the profile until one is accepted or rejected. Then those that a
-    rule settles, with the rule.
+    Open conflicts come first: neither value holds until you accept or reject one. Conflicts that a rule settles
+    follow, with the rule.
 
     Example: kb facts conflicts mi355x
     """
+    from kb.cli.facts_table import show_conflicts
+
     with open_kb() as kb:
         found = kb.conflicts(target)
-    if as_json:
-        print_json(found)
-    else:
-        from kb.cli.facts_table import show_conflicts
-
-        show_conflicts(found)
+    show_result(found, show_conflicts, as_json=as_json)
 
 
 @app.command()
 def accept(key: FactId, reason: Reason = "") -> None:
-    """Let a fact hold, whatever others say.
+    """Let a fact hold, whatever other documents say.
 
     Example: kb facts accept aa1ca5474da1 --reason "measured it"
     """
@@ -108,16 +102,16 @@ def accept(key: FactId, reason: Reason = "") -> None:
 
 @app.command()
 def reject(key: FactId, reason: Reason = "") -> None:
-    """Keep a fact out of the profile.
+    """Keep a fact out of the target's profile.
 
-    Example: kb facts reject aa1ca5474da1 --reason "of the sparse rate"
+    Example: kb facts reject aa1ca5474da1 --reason "this is the sparse rate"
     """
     _decide(key, "rejected", reason)
 
 
 @app.command()
 def reopen(key: FactId) -> None:
-    """Take back what was decided about a fact.
+    """Withdraw the decision about a fact.
 
     Example: kb facts reopen aa1ca5474da1
     """
@@ -135,40 +129,32 @@ def _decide(key: str, verdict: str | None, reason: str) -> None:
 
 @app.command()
 def propose(
-    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Its path, or the end of it.")],
+    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="The path of the document or the end of it.")],
     as_json: Json = False,
 ) -> None:
-    """Have a model read a document for more facts.
+    """Let a model propose facts from a document.
 
-    The model that the settings name only points: a fact is stored when the quoted words stand in the document and hold
-    the number. Like a sentence, it holds once a table says the same or you accept it.
+    The settings name the model. A proposed fact is stored only if its quote is in the document and contains the
+    number. It holds only after a table confirms it or you accept it.
 
     Example: kb facts propose mi300.md
     """
+    from kb.cli.facts_table import show_proposed
+
     with open_kb() as kb:
         found = kb.propose_facts(document)
-    if as_json:
-        print_json(found)
-    else:
-        from kb.cli.facts_table import amount
-
-        for fact in found:
-            show(f"{fact.target} {fact.quantity} = {amount(fact)} {fact.condition}  {fact.citation}")
-        show(f"{len(found)} facts proposed")
+    show_result(found, show_proposed, as_json=as_json)
 
 
 @app.command()
 def diff(first: TargetName, second: TargetName, as_json: Json = False) -> None:
-    """Show what differs between two targets.
+    """Show the facts that differ between two targets.
 
     Example: kb facts diff mi300x mi355x
     """
+    from kb.cli.facts_table import show_differences
+
     with open_kb() as kb:
         names = [kb.targets.get(target).name for target in (first, second)]
         found = kb.differences(*names)
-    if as_json:
-        print_json(found)
-    else:
-        from kb.cli.facts_table import show_differences
-
-        show_differences(found, names)
+    show_result(found, lambda it: show_differences(it, names), as_json=as_json)

@@ -1,4 +1,4 @@
-"""How facts look in a terminal."""
+"""Shows facts, their standings, conflicts and differences in a terminal."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -12,16 +12,16 @@ from kb.model.fact import Fact
 from kb.model.records import Trust
 
 SHOWN_UNSURE = 3
-"""How many statements that nothing confirms stand beside those that a conflict is about."""
+"""Most unconfirmed statements to show for each conflict."""
 
 
 def amount(fact: Fact) -> str:
-    """The value with its unit; a count and a shape have none."""
+    """The value with its unit; counts and shapes have no unit."""
     return fact.value if fact.unit in ("", "1", "shape") else f"{fact.value} {fact.unit}"
 
 
 def show_facts(facts: Sequence[Fact], *, own: str) -> None:
-    """Show what holds of the target `own`, inherited facts too."""
+    """Show the facts that hold for the target `own`, including inherited ones."""
     rows = [(f.quantity, amount(f), _marked(f.condition, f, own), f.citation.id) for f in facts]
     show_table(("quantity", "value", "condition", "id"), _grouped(rows), wrap={2})
     show()
@@ -29,25 +29,31 @@ def show_facts(facts: Sequence[Fact], *, own: str) -> None:
         show(f"[{ancestor}]: inherited from {ancestor}")
     for source in dict.fromkeys(fact.citation.path for fact in facts):
         show(f"stated in {source}")
-    show("`kb cite ID` opens the place, `--json` has each source")
+    show("`kb cite ID` opens the cited place, `--json` shows each source")
+
+
+def show_proposed(facts: Sequence[Fact]) -> None:
+    for fact in facts:
+        show(f"{fact.target} {fact.quantity} = {amount(fact)} {fact.condition}  {fact.citation}")
+    show(f"{len(facts)} facts proposed")
 
 
 def show_standings(standings: Sequence[StandingFact], *, own: str) -> None:
-    """Show all that is said of each quantity, also of the ancestors of `own`, and how it stands."""
+    """Show every statement about `own` and its ancestors, by quantity, with its standing."""
     ordered = sorted(standings, key=lambda standing: _place(standing.fact.quantity))
     by_quantity = groupby(ordered, key=lambda standing: standing.fact.quantity)
     _show_sides({quantity: _sides(list(sides), own=own) for quantity, sides in by_quantity})
 
 
 def show_conflicts(found: Sequence[Conflict]) -> None:
-    """Show what is said in each conflict, and how it stands."""
+    """Show the statements of each conflict with their standings."""
     groups: dict[str, Rows] = {}
     for conflict in found:
         unsure = [side for side in conflict.sides if side.standing is FactStanding.UNCONFIRMED]
         doubtful = _sides(unsure, own=conflict.target)
         heading = f"{conflict.target} {conflict.quantity}: {_state(conflict)}"
         if (more := len(doubtful) - SHOWN_UNSURE) > 0:
-            heading += f" ({more} more not confirmed: `kb facts {conflict.target} {conflict.quantity} --all`)"
+            heading += f" ({more} more unconfirmed: `kb facts {conflict.target} {conflict.quantity} --all`)"
         sure = _sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
         groups[heading] = [*sure, *doubtful[:SHOWN_UNSURE]]
     _show_sides(groups)
@@ -55,9 +61,7 @@ def show_conflicts(found: Sequence[Conflict]) -> None:
     count = sum(conflict.is_open for conflict in found)
     show(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
     if count:
-        show_wrapped(
-            "`kb facts accept ID` lets one hold, `kb facts reject ID` keeps one out, `kb facts reopen ID` takes it back"
-        )
+        show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
 
 
 def _state(conflict: Conflict) -> str:
@@ -67,12 +71,12 @@ def _state(conflict: Conflict) -> str:
 
 
 def _show_sides(groups: Mapping[str, Rows]) -> None:
-    """Show rows of `_sides`; `+2` behind a place says that two more statements are the same."""
+    """Show rows of `_sides`; `+2` after a place means that two more documents state the same."""
     show_table(("value", "condition", "standing", "id", "stated in"), groups, wrap={1, 2}, cut_front={4})
 
 
 def _sides(sides: Iterable[StandingFact], *, own: str) -> list[tuple[str, ...]]:
-    """What several documents say is one row, with the first of them."""
+    """Rows of equal statements; each row shows the first document and how many more there are."""
     said: dict[tuple[str, str, str], list[Fact]] = {}
     for side in sides:
         fact = side.fact
@@ -94,7 +98,7 @@ def _values(facts: Sequence[Fact]) -> str:
 
 
 def _grouped(rows: Sequence[tuple[str, ...]]) -> Rows | Mapping[str, Rows]:
-    """Rows that begin with a quantity, below the name of its group if there are several groups."""
+    """Rows that begin with a quantity, under group headings if there are several groups."""
     ordered = sorted(rows, key=lambda row: _place(row[0]))
     groups = {name: list(of) for name, of in groupby(ordered, key=lambda row: quantities().group_of(row[0]))}
     return groups if len(groups) > 1 else ordered
@@ -105,6 +109,6 @@ def _place(quantity: str) -> tuple[int, str]:
 
 
 def _marked(text: str, fact: Fact, own: str) -> str:
-    """`text` with the target that the fact is of and who says it, where that is not `own` and its vendor."""
+    """`text`, with the fact's target if it is not `own` and its trust if it is not the vendor's."""
     marks = [fact.target] * (fact.target != own) + [fact.trust.value] * (fact.trust is not Trust.VENDOR)
     return " ".join(filter(None, (text, f"[{', '.join(marks)}]" if marks else "")))

@@ -1,4 +1,4 @@
-"""How hits and packed context look in a terminal."""
+"""Shows search hits and packed context in a terminal."""
 
 import re
 import textwrap
@@ -43,17 +43,16 @@ def _show_hit(rank: int, hit: Hit, words: Collection[str], *, why: bool) -> None
         show_wrapped(line, INDENT)
     show(f"{INDENT}{passage.citation.id}  {passage.citation.place}")
     if hit.also_in:
-        show_wrapped(f"the same in {', '.join(c.place for c in hit.also_in)}", INDENT)
+        show_wrapped(f"also in {', '.join(c.place for c in hit.also_in)}", INDENT)
     if why:
-        scores = [
-            f"{name} {z:+.2f}" for name, z in (("lexical", hit.why.lexical), ("dense", hit.why.dense)) if z is not None
-        ]
+        parts = (("lexical", hit.why.lexical), ("dense", hit.why.dense))
+        scores = [f"{name} {z:+.2f}" for name, z in parts if z is not None]
         show(f"{INDENT}score {hit.score:+.3f} ({', '.join(scores)}; found by {hit.why.phrasings} phrasing(s))")
     show()
 
 
 def excerpt(hit: Hit, words: Collection[str]) -> list[str]:
-    """A passage from the line on that speaks most of `words`; of a table its best row, each cell with its header."""
+    """The lines of a passage from the one with most of `words` on; of a table, its best row with headers."""
     if hit.rows and hit.passage.kind == "table":
         return [f"{hit.rows[0].shown} (row {hit.rows[0].citation.id})"]
     lines = [line for line in hit.passage.text.splitlines() if line.strip() and not line.startswith("```")]

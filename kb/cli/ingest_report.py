@@ -1,4 +1,4 @@
-"""The closing report of `kb ingest`."""
+"""Shows the closing report of `kb ingest`."""
 
 from collections import defaultdict
 
@@ -7,13 +7,13 @@ from kb.cli.table import show_table
 from kb.model.documents import FileReport, IngestReport
 
 NAMES_SHOWN = 6
-"""Of the files behind one reason; `--json` lists all."""
+"""Most files to name for one reason; `--json` lists all."""
 
 
 def show_report(report: IngestReport) -> None:
     for name in report.new_targets:
         show_wrapped(
-            f"new target: {name}, under 'any' (targets.toml in the home gives it a parent; --target names another)"
+            f"new target: {name}, child of 'any' (set its parent in targets.toml of the home, or use --target)"
         )
     by_target: dict[str, list[FileReport]] = defaultdict(list)
     for file in report.files:
@@ -31,8 +31,7 @@ def show_report(report: IngestReport) -> None:
     show_table(("target", *outcomes, "passages", "facts"), rows)
     _show_reasons("failed", report)
     _show_reasons("skipped", report)
-    warned = [f for f in report.files if f.warnings]
-    if warned:
+    if warned := [f for f in report.files if f.warnings]:
         show(f"warnings: {sum(len(f.warnings) for f in warned)} in {len(warned)} documents (--json lists all)")
         for file in warned[:NAMES_SHOWN]:
             show_wrapped(f"{file.path}: {file.warnings[0].splitlines()[0]}", "  ")

@@ -1,4 +1,4 @@
-"""`kb verify`, `roofline`, `prompt`, `submit`, `optimize`."""
+"""The commands `kb verify | roofline | prompt | submit | optimize`."""
 
 from functools import partial
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, notify, open_kb, print_json, show
+from kb.cli.output import Json, notify, open_kb, print_json, show, show_result
 
 TaskFile = Annotated[
     Path,
@@ -16,7 +16,7 @@ For = Annotated[str, typer.Option("--target", "-t", metavar="TARGET", help="The 
 In = Annotated[
     str | None,
     typer.Option(
-        "--language", metavar="LANGUAGE", help="triton, cpp or torch. By default cpp for CPUs, triton for all others."
+        "--language", metavar="LANGUAGE", help="triton, cpp or torch (default: cpp for CPUs, triton for others)."
     ),
 ]
 Evaluations = Annotated[int, typer.Option(min=1, metavar="N", help="Most candidates to judge.")]
@@ -37,13 +37,13 @@ def verify(
 ) -> None:
     """Judge one kernel.
 
-    It is compared with the reference on other values and sizes than the task's own. For a target that is this
-    machine's CPU it is then timed beside the best of eager and torch.compile; for any other it is compiled for that
-    chip and held against its documented limits, and no speed is claimed.
+    The judge compares the kernel with the reference on new values and sizes. If the target is this machine's CPU, the
+    judge times it against the best of eager and torch.compile. For any other target, it compiles the kernel for that
+    chip, compares it with the documented limits and claims no speed.
 
     Example: kb verify examples/softmax.py my_softmax.py --target mi300x
 
-    Exit status: 0 only when it passed.
+    Exit status: 0 when the kernel passed, 1 when it did not.
     """
     from eval.languages.registry import load_candidate
     from eval.task import load_task
@@ -52,44 +52,39 @@ def verify(
     loaded, handed_in = load_task(task), load_candidate(candidate)
     with open_kb() as kb:
         evidence = kb.verify(loaded, handed_in, target)
-    if as_json:
-        print_json(evidence)
-    else:
-        show_evidence(evidence)
+    show_result(evidence, show_evidence, as_json=as_json)
     if not evidence.passed:
         raise typer.Exit(1)
 
 
 def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
-    """Show how fast a task can be at best on a chip.
+    """Show the shortest time that a task can take on a chip.
 
-    The times are those of its bytes and operations at the chip's cited rates; measured ones go before stated ones.
+    The bounds follow from the bytes and operations of the task and the chip's cited rates. A measured rate takes
+    precedence over a stated one.
 
     Example: kb roofline examples/softmax.py --target mi300x
 
-    Exit status: 0 when the rates that it needs are known, 1 when one is not.
+    Exit status: 0 when all required rates are known, 1 otherwise.
     """
     from eval.task import load_task
+    from kb.cli.evidence_report import show_roofline
 
     loaded = load_task(task)
     with open_kb() as kb:
         found = kb.roofline(loaded, target)
-    if as_json:
-        print_json(found)
-        return
-    from kb.cli.evidence_report import show_roofline
-
-    show(f"{loaded.name} on {target}: at best {found.seconds * 1e6:,.1f} us")
-    show_roofline(found)
+    if not as_json:
+        show(f"{loaded.name} on {target}: at best {found.seconds * 1e6:,.1f} us")
+    show_result(found, show_roofline, as_json=as_json)
 
 
 def prompt(
     task: TaskFile, target: For, language: In = None, evaluations: Evaluations = 8, as_json: Json = False
 ) -> None:
-    """Start a run that is answered by hand.
+    """Start a run that is driven by hand.
 
-    Prints what is asked of you, or of an agent of yours. Answer with `kb submit RUN FILE`, which judges the answer and
-    prints the next prompt.
+    Prints the first prompt, for you or an agent. Answer with `kb submit RUN FILE`, which judges the answer and prints
+    the next prompt.
 
     Example: kb prompt examples/softmax.py --target mi300x
     """
@@ -105,20 +100,20 @@ def prompt(
     show(asked.text)
     for item in asked.left_out:
         notify(f"left out: {item}")
-    notify(f"this is run {run.id}; answer with `kb submit {run.id} FILE`")
+    notify(f"run {run.id} is waiting; answer with `kb submit {run.id} FILE`")
 
 
 def submit(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run that `kb prompt` started; its end is enough.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run from `kb prompt`, or the end of the id.")],
     answer: Annotated[
         Path, typer.Argument(metavar="FILE", help="A kernel (.py, .cpp), or a model's whole answer (.md, .txt).")
     ],
-    note: Annotated[str, typer.Option(metavar="TEXT", help="In a line: what it is, or what it changes.")] = "",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="One line that describes the kernel or the change.")] = "",
     as_json: Json = False,
 ) -> None:
     """Judge an answer to the last prompt.
 
-    A win is written back as a skill. Then the next prompt is printed.
+    Saves a winning kernel as a skill, and prints the next prompt.
 
     Example: kb submit softmax-mi300x-20261121-101500-3f9c my_softmax.py
 
@@ -131,11 +126,10 @@ def submit(
 
     with open_kb() as kb:
         going = kb.runs.get(run)
-        whole = answer.suffix in (".md", ".txt")
-        given = read_source(answer, CandidateError) if whole else load_candidate(answer)
-        done = kb.submit(
-            going, given, note=note, tell=None if as_json else lambda step, attempt: show_evidence(attempt.evidence)
-        )
+        is_text = answer.suffix in (".md", ".txt")
+        given = read_source(answer, CandidateError) if is_text else load_candidate(answer)
+        tell = None if as_json else lambda step, attempt: show_evidence(attempt.evidence)
+        done = kb.submit(going, given, note=note, tell=tell)
     for name in done.published:
         notify(f"skill written: {name}")
     if as_json:
@@ -152,22 +146,24 @@ def optimize(
     task: TaskFile,
     target: For,
     synthesizer: Annotated[
-        str, typer.Option(metavar="NAME", help="tune: searches kernels that skills hold; anthropic: asks a model.")
+        str, typer.Option(metavar="NAME", help="tune: searches the kernels of skills; anthropic: asks a model.")
     ] = "tune",
     language: In = None,
     evaluations: Evaluations = 8,
-    minutes: Annotated[float | None, typer.Option(min=0, metavar="M", help="Stop after so long; resume later.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the search.")] = 0,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, metavar="M", help="Stop after M minutes; `kb runs resume` continues.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
     control: Annotated[
         bool,
-        typer.Option("--control", help="Use no skill that has evidence and write none, to see what they are worth."),
+        typer.Option("--control", help="Control run: use no skill that has evidence, and write no skill."),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Search for a faster kernel.
 
-    Retrieve, propose, judge, diagnose, and again; what wins becomes a skill. Everything is journaled: `kb runs resume`
-    goes on after an interruption, and judges and pays for nothing twice.
+    Each round retrieves, proposes, judges and diagnoses; a winning kernel becomes a skill. The run is journaled:
+    after an interruption `kb runs resume` continues it, and nothing is judged or paid for twice.
 
     Example: kb optimize examples/int8_matvec.py --target cpu-x86
 

@@ -1,29 +1,31 @@
-"""`kb ingest`, `search`, `context`, `cite`."""
+"""The commands `kb ingest | search | context | cite`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, progress_bar, show
+from kb.cli.output import Json, Target, notify, open_kb, progress_bar, show, show_result
 from kb.errors import SourceError
 from kb.model.records import Trust
 
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
     from kb.model.documents import FileReport
+    from kb.model.passages import CitedPlace
 
+Query = Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")]
 Also = Annotated[
     list[str] | None,
-    typer.Option(
-        "--also", metavar="PHRASING", help="The same question in other words; repeat it. All are searched together."
-    ),
+    typer.Option("--also", metavar="PHRASING", help="The same question in other words, searched with it (repeatable)."),
 ]
 Expand = Annotated[
-    bool, typer.Option("--expand", help="Ask the model that the settings name for other words, and search for all.")
+    bool, typer.Option("--expand", help="Let the model of the settings rephrase the question, and search for all.")
 ]
-Compare = Annotated[bool, typer.Option("--compare", help="Open the target's siblings too; each hit says whose it is.")]
-Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most to show, at 4 characters a token.")]
+Compare = Annotated[
+    bool, typer.Option("--compare", help="Also search the target's siblings; each hit names its target.")
+]
+Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most tokens to show (4 characters each).")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,23 +36,27 @@ def add_to(app: typer.Typer) -> None:
 def ingest(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH...", help="Files and folders. The target is read off the folder names."),
+        typer.Argument(metavar="PATH...", help="Files and folders. Folder names tell the target."),
     ],
     target: Target = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Also read names that begin with a dot.")] = False,
-    trust: Annotated[Trust | None, typer.Option(help="How far to believe the documents; vendor by default.")] = None,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="Also read files and folders that begin with a dot.")
+    ] = False,
+    trust: Annotated[Trust | None, typer.Option(help="How far to trust the documents (default: vendor).")] = None,
     unknown: Annotated[bool, typer.Option("--unknown", help="Also read unknown formats, as plain text.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be done; write nothing.")] = False,
     as_json: Json = False,
 ) -> None:
     """Read manuals into the knowledge base.
 
-    Files that have not changed are not read again; files that are gone are forgotten.
+    Unchanged files are not read again; deleted files are removed from the home.
 
     Example: kb ingest docs/mi300x/
 
     Exit status: 0 when every document was read, 1 when one failed or nothing could be done.
     """
+    from kb.cli.ingest_report import show_report
+
     with open_kb() as kb, progress_bar("reading", quiet=as_json) as bar:
 
         def advance(file: "FileReport", done: int, total: int) -> None:
@@ -59,52 +65,44 @@ def ingest(
         report = kb.ingest(
             paths, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=advance
         )
-    if as_json:
-        print_json(report)
-    else:
-        from kb.cli.ingest_report import show_report
-
-        show_report(report)
+    show_result(report, show_report, as_json=as_json)
     if failed := report.count("failed"):
         raise SourceError(
             f"{failed} of {len(report.files)} files could not be read",
-            hint="the report names each; the others were read",
+            hint="the report names each of them; all others were read",
         )
 
 
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")],
+    query: Query,
     also: Also = None,
     expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
     budget: Budget = None,
-    why: Annotated[bool, typer.Option("--why", help="Show how each hit came to its rank.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Show how each hit was scored.")] = False,
     as_json: Json = False,
 ) -> None:
     """Find the passages that answer a question.
 
     Example: kb search "LDS size per compute unit" --target mi300x
 
-    Exit status: 0 when something was found, 1 when the documents in scope do not say.
+    Exit status: 0 when a passage was found, 1 when the documents in scope do not answer.
     """
+    from kb.cli.hits import show_hits
+
     with open_kb() as kb:
         asked = _asked(kb, query, also, target, expand=expand)
         result = kb.search(asked, target=target, compare=compare)
     if budget is not None:
         result = result.within(budget)
-    if as_json:
-        print_json(result)
-    else:
-        from kb.cli.hits import show_hits
-
-        show_hits(result, " ".join(asked), why=why)
+    show_result(result, lambda found: show_hits(found, " ".join(asked), why=why), as_json=as_json)
     if not result.hits:
         raise typer.Exit(1)
 
 
 def context(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")],
+    query: Query,
     also: Also = None,
     expand: Expand = False,
     target: Target = None,
@@ -112,27 +110,24 @@ def context(
     budget: Budget = None,
     as_json: Json = False,
 ) -> None:
-    """Pack the passages for a question for a prompt.
+    """Pack passages for a question into a prompt.
 
     Example: kb context "avoid LDS bank conflicts" --target mi300x --budget 2000
 
-    Exit status: 0 when something was found, 1 when the documents in scope do not say.
+    Exit status: 0 when a passage was found, 1 when the documents in scope do not answer.
     """
+    from kb.cli.hits import show_context
+
     with open_kb() as kb:
         asked = _asked(kb, query, also, target, expand=expand)
         packed = kb.context(asked, target=target, compare=compare, budget_tokens=budget)
-    if as_json:
-        print_json(packed)
-    else:
-        from kb.cli.hits import show_context
-
-        show_context(packed)
+    show_result(packed, show_context, as_json=as_json)
     if not packed.passages:
         raise typer.Exit(1)
 
 
 def _asked(kb: "KnowledgeBase", query: str, also: list[str] | None, target: str | None, *, expand: bool) -> list[str]:
-    """All phrasings to search for; those of a model are shown."""
+    """All phrasings to search for; the user is told which ones come from the model."""
     others = kb.phrasings(query, target=target) if expand else []
     for phrasing in others:
         notify(f"also searched for: {phrasing}")
@@ -143,9 +138,9 @@ def cite(
     citation_id: Annotated[str, typer.Argument(metavar="ID", help="The id that search, context and facts show.")],
     as_json: Json = False,
 ) -> None:
-    """Open the place that a citation names.
+    """Show the place that a citation refers to.
 
-    Shows the file and its lines as they were read. `ID.N` says what stands in the Nth cell of a table's row.
+    Shows the file and its lines as they were when ingested. `ID.N` shows the Nth cell of a table row.
 
     Example: kb cite aefeba3145ed
 
@@ -153,21 +148,19 @@ def cite(
     """
     with open_kb() as kb:
         place = kb.cite(citation_id)
-    if as_json:
-        print_json(place)
-        return
+    show_result(place, _show_place, as_json=as_json)
+
+
+def _show_place(place: "CitedPlace") -> None:
+    from kb.views.answers import numbered
+
     show(f"{place.citation}")
     show(f"{place.file}{place.citation.place.removeprefix(place.citation.path)}")
     if place.cell:
         show(place.cell)
     if not place.file_exists:
-        show("The file is no longer there; this is what it held.")
+        show("The file no longer exists; this is the text that was ingested.")
     elif not place.file_same:
-        show("The file has changed since; this is what it held. `kb ingest` reads it again.")
-    width = max((len(str(number)) for number, _, _ in place.lines), default=1)
+        show("The file has changed; this is the text that was ingested. `kb ingest` reads it again.")
     show()
-    above = 0
-    for number, text, cited in place.lines:
-        shown = str(number) if text and number != above else ""
-        show(f"{'>' if cited else ' '} {shown:>{width}} | {text}")
-        above = number if text else above
+    show(numbered(place.lines))

@@ -1,4 +1,4 @@
-"""`kb mcp` and `kb mcp install`."""
+"""The commands `kb mcp` and `kb mcp install`."""
 
 import sys
 from typing import Annotated, Literal
@@ -14,15 +14,14 @@ app = typer.Typer(rich_markup_mode=None)
 def mcp(context: typer.Context) -> None:
     """Serve agents over the Model Context Protocol.
 
-    `kb mcp` alone speaks it on standard input and output, as a host expects of a
-    server that it starts. docs/mcp.md says more.
+    `kb mcp` alone serves on standard input and output, for a host that starts it. See docs/mcp.md.
     """
     if context.invoked_subcommand is not None:
         return
     from kb.mcp.server import serve
 
     if sys.stdin.isatty():
-        notify("this speaks to a program, not to a person; `kb mcp install HOST` has a host start it")
+        notify("this command serves a program, not a person; `kb mcp install HOST` lets a host start it")
     serve(open_kb)
 
 
@@ -33,10 +32,10 @@ def install(
     ],
     only_print: Annotated[bool, typer.Option("--print", help="Print the entry; write nothing.")] = False,
 ) -> None:
-    """Have a host start kb, with the home of now.
+    """Let a host start kb with the current home.
 
-    Writes .mcp.json (claude-code) or .cursor/mcp.json (cursor) in this folder, or
-    ~/.codex/config.toml (codex). What else stands there is kept.
+    Adds an entry to .mcp.json (claude-code) or .cursor/mcp.json (cursor) in this folder, or to ~/.codex/config.toml
+    (codex).
 
     Example: kb mcp install claude-code --print
     """
@@ -51,4 +50,4 @@ def install(
     changed = file.add(entry)
     show(f"kb is {'now' if changed else 'already'} in {file.path}")
     if changed:
-        show(f"start {host} anew to use it")
+        show(f"restart {host} to use it")

@@ -1,4 +1,4 @@
-"""What all commands share: options, opening the knowledge base, printing."""
+"""Shared by all commands: options, opening the knowledge base, printing."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""What a terminal takes for a command, or cannot print; documents and candidates may hold it."""
+"""Characters that control a terminal or cannot be printed; documents and candidates may contain them."""
 
 LEAST_WIDTH = 20
-"""Columns that wrapped or cut text keeps, however narrow the terminal is."""
+"""Fewest columns for wrapped text, however narrow the terminal is."""
+
+Shown = TypeVar("Shown")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[
@@ -27,7 +29,7 @@ Target = Annotated[
 
 
 def open_kb() -> "KnowledgeBase":
-    """The knowledge base of this home for one command."""
+    """Open the knowledge base of this home; notes go to standard error."""
     from kb.home.knowledge_base import KnowledgeBase
     from kb.settings import Settings
 
@@ -40,7 +42,7 @@ def notify(message: str) -> None:
 
 @contextmanager
 def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
-    """A bar on the error stream while it is a terminal, nothing otherwise. It is told how many of how many are done."""
+    """A progress bar on standard error if that is a terminal. Call it with the number done and the total."""
     if quiet or not sys.stderr.isatty():
         yield lambda done, total, what="": None
         return
@@ -61,17 +63,22 @@ def printable(text: str) -> str:
 
 
 def screen_width() -> int | None:
-    """Columns of the terminal; None for a pipe or a file, where nothing is cut or folded."""
+    """Columns of the terminal; None for a pipe or a file, where nothing is cut or wrapped."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def show_wrapped(text: str, head: str = "") -> None:
-    """Show `text` behind `head`; a terminal gets lines that fit it and break at blanks."""
+    """Show `text` after `head`, wrapped at blanks to the width of the terminal."""
     room = max((screen_width() or sys.maxsize) - len(head), LEAST_WIDTH)
     lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
     show(head + f"\n{' ' * len(head)}".join(lines))
 
 
+def show_result(value: Shown, show_it: Callable[[Shown], None], *, as_json: bool) -> None:
+    """Print `value` as JSON, or show it with `show_it`."""
+    print_json(value) if as_json else show_it(value)
+
+
 def print_json(value: object) -> None:
-    """One JSON document; models among `value` as objects."""
+    """Print one JSON document; models inside `value` become objects."""
     print(json.dumps(value, indent=2, ensure_ascii=False, default=lambda model: model.model_dump(mode="json")))

@@ -1,15 +1,13 @@
-"""`kb probe`."""
+"""The command `kb probe`."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, progress_bar, show, show_wrapped
+from kb.cli.output import Json, Target, notify, open_kb, progress_bar, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kb.facts.measured import Comparison
+    from kb.home.probing import ProbeReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -21,10 +19,11 @@ def probe(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and show; store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure what this machine can do, beside what its vendor states.
+    """Measure what this machine can do.
 
-    Measures the first GPU, or the CPU where there is none or the target is a CPU. The target is read off the
-    device's name. What is found is stored as measured facts of the target, in place of an earlier probe's.
+    Measures the first GPU, or the CPU if there is no GPU or the target is a CPU, and compares the results with the
+    vendor's numbers. The name of the device tells the target. The results are stored as measured facts of the target
+    and replace those of an earlier probe.
 
     Example: kb probe --dry-run
     """
@@ -32,26 +31,23 @@ def probe(
         report = kb.probe(target, dry_run=dry_run, progress=progress)
     for reason in report.missing:
         notify(f"not measured: {reason}")
-    if as_json:
-        print_json(report)
-        return
-    show_wrapped(f"{report.device.name} as {report.target}; {', '.join(report.device.software)}")
-    _show_compared(report.compared)
-    show(f"stored in {report.sheet}" if report.sheet else "stored nothing, as asked")
+    show_result(report, _show_report, as_json=as_json)
 
 
-def _show_compared(compared: "Sequence[Comparison]") -> None:
+def _show_report(report: "ProbeReport") -> None:
     from kb.cli.table import show_table
 
+    show_wrapped(f"{report.device.name} as {report.target}; {', '.join(report.device.software)}")
     rows = [
-        (c.reading.quantity, c.reading.condition, c.measured, c.beside, _ratio(c), "!" if c.differs else "")
-        for c in compared
+        (
+            *(c.reading.quantity, c.reading.condition, c.measured, c.beside),
+            "" if c.ratio is None else f"{c.ratio:.2f}",
+            "!" * c.differs,
+        )
+        for c in report.compared
     ]
     show_table(("quantity", "condition", "measured", "stated", "ratio", ""), rows, wrap={1})
     show()
-    if any(c.differs for c in compared):
-        show("! more than 10 % from what the vendor states; `--json` says where it is stated")
-
-
-def _ratio(compared: "Comparison") -> str:
-    return "" if compared.ratio is None else f"{compared.ratio:.2f}"
+    if any(c.differs for c in report.compared):
+        show("! differs by more than 10 % from the vendor's number; `--json` shows where that is stated")
+    show(f"stored in {report.sheet}" if report.sheet else "stored nothing, as requested")

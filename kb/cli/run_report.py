@@ -1,4 +1,4 @@
-"""How runs read on a terminal and as a picture."""
+"""Shows runs in a terminal and draws their progress."""
 
 from collections.abc import Sequence
 from itertools import accumulate, compress
@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from kb.cli.evidence_report import headline
-from kb.cli.output import notify, print_json, show, show_wrapped
+from kb.cli.output import notify, show, show_result, show_wrapped
 from kb.cli.table import show_table
 from kb.errors import RunError
 from kb.model.protocols import Attempt
@@ -17,7 +17,7 @@ from synth.tune import NOTICE
 
 
 def tell(run: Run, *, quiet: bool) -> Tell:
-    """Prints a line for each judged candidate as it comes, those of earlier sessions first."""
+    """Print a line for each candidate judged so far, and return the function that prints the next lines."""
     if quiet:
         return say_nothing
     _show_table(run)
@@ -25,24 +25,22 @@ def tell(run: Run, *, quiet: bool) -> Tell:
 
 
 def finish(run: Run, *, as_json: bool) -> None:
-    """Outcome and plot of a run that stopped. Raises Exit with status 1 when nothing passed."""
+    """Show the outcome of a run that stopped, and draw its plot. Raises Exit with status 1 when nothing passed."""
     written = "journal and plot"
     try:
         draw([run], run.folder / "progress.png")
     except RunError as error:
         written = "journal"
         notify(error.message)
-    if as_json:
-        print_json(summary(run))
-    else:
-        _show_outcome(run)
+    show_result(summary(run), lambda _: _show_outcome(run), as_json=as_json)
+    if not as_json:
         show(f"{written}: {run.folder}")
     if run.best is None:
         raise typer.Exit(1)
 
 
 def show_runs(runs: Sequence[Run]) -> None:
-    rows = [(r.id, r.plan.synthesizer, str(len(r.attempts)), _best(r), r.ended or "not over") for r in runs]
+    rows = [(r.id, r.plan.synthesizer, str(len(r.attempts)), _best(r), r.ended or "open") for r in runs]
     show_table(("run", "by", "judged", "best", "state"), rows, wrap={4})
     if not runs:
         show("no runs yet; `kb optimize` starts one")
@@ -80,14 +78,13 @@ def _show_outcome(run: Run) -> None:
         show(f"skill written: {name}  (`kb skills show {name}`)")
     if run.usage:
         show(f"tokens: {', '.join(f'{kind} {count:,}' for kind, count in run.usage.items())}")
-    going_on = (
-        f"kb submit {run.id} FILE" if run.plan.synthesizer is SynthesizerKind.EXTERNAL else f"kb runs resume {run.id}"
-    )
-    show(f"ended: {run.ended}" if run.ended else f"not over; go on with `{going_on}`")
+    by_hand = run.plan.synthesizer is SynthesizerKind.EXTERNAL
+    next_step = f"kb submit {run.id} FILE" if by_hand else f"kb runs resume {run.id}"
+    show(f"ended: {run.ended}" if run.ended else f"open; continue with `{next_step}`")
 
 
 def show_curves(runs: Sequence[Run]) -> None:
-    """Speed-up of the best so far after each candidate, a line per run."""
+    """Show the best speed-up after each candidate, one line per run."""
     show("best so far, after each candidate:")
     curves = [accumulate((attempt.evidence.speedup or 0.0 for attempt in run.attempts), max) for run in runs]
     shown = ["  ".join(f"{speedup:5.2f}x" if speedup else "     -" for speedup in curve) for curve in curves]
@@ -95,7 +92,7 @@ def show_curves(runs: Sequence[Run]) -> None:
 
 
 def summary(run: Run) -> dict[str, object]:
-    """A run for programs: without sources, which lie in its folder."""
+    """A run as JSON, without the sources that its folder holds."""
     return {
         "run": run.id,
         "task": run.plan.task.name,
@@ -112,7 +109,7 @@ def summary(run: Run) -> dict[str, object]:
 
 
 def draw(runs: Sequence[Run], path: Path) -> None:
-    """Speed-up of each judged candidate, and of the best so far, as a PNG.
+    """Draw the speed-up of each judged candidate and of the best so far as a PNG.
 
     Raises:
         RunError: matplotlib is not installed, or the file cannot be written.
@@ -121,9 +118,8 @@ def draw(runs: Sequence[Run], path: Path) -> None:
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
-        raise RunError(
-            "no plot is drawn: matplotlib is not installed", hint="`pip install 'kb-hardware[plot]'` brings it"
-        ) from error
+        message = "no plot was drawn: matplotlib is not installed"
+        raise RunError(message, hint="`pip install 'kb-hardware[plot]'` installs it") from error
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     for run in runs:
@@ -141,7 +137,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     try:
         figure.savefig(path, format="png", dpi=120)
     except OSError as error:
-        raise RunError(f"the plot cannot be written: {error}", hint="name a file in a folder of yours") from error
+        raise RunError(f"cannot write the plot: {error}", hint="name a file in a folder that you can write") from error
 
 
 def _verdict(attempt: Attempt) -> str:

@@ -1,4 +1,4 @@
-"""`kb runs list | show | resume`."""
+"""The commands `kb runs list | show | resume`."""
 
 from functools import partial
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, notify, open_kb, print_json, show
+from kb.cli.output import Json, notify, open_kb, print_json, show, show_result
 
 app = typer.Typer(help="Optimisation sessions and their journals.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -23,19 +23,16 @@ def list_runs(as_json: Json = False) -> None:
         runs, problems = list(kb.runs), kb.runs.problems()
     for _, error in problems:
         notify(error.message)
-    if as_json:
-        print_json([summary(run) for run in runs])
-    else:
-        show_runs(runs)
+    show_result([summary(run) for run in runs], lambda _: show_runs(runs), as_json=as_json)
 
 
 @app.command("show")
 def show_run(
-    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids, or their ends; several share one plot.")],
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids or the ends of ids; all share one plot.")],
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the progress as a PNG.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a run tried and what came of it.
+    """Show the candidates of a run and its outcome.
 
     Example: kb runs show 3f9c --plot progress.png
     """
@@ -57,11 +54,11 @@ def show_run(
 
 @app.command("resume")
 def resume_run(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the end of it.")],
-    minutes: Annotated[float | None, typer.Option(min=0, metavar="M", help="Stop after so long.")] = None,
+    name: Annotated[str, typer.Argument(metavar="RUN", help="The id of the run or the end of it.")],
+    minutes: Annotated[float | None, typer.Option(min=0, metavar="M", help="Stop after M minutes.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Go on with a run that was interrupted.
+    """Continue a run that was interrupted.
 
     Example: kb runs resume 3f9c
 

@@ -1,20 +1,16 @@
-"""`kb skills list | show | search`."""
+"""The commands `kb skills list | show | search`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_wrapped
+from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
     from kb.model.skill import Skill
 
-app = typer.Typer(
-    help="Kernels that worked, with what was measured of them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(help="Kernels that worked, with their measurements.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
@@ -33,8 +29,8 @@ def list_skills(target: Target = None, as_json: Json = False) -> None:
 
 @app.command("show")
 def show_skill(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A skill, as `kb skills list` names it.")],
-    code: Annotated[bool, typer.Option("--code", help="Print the kernel alone.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the skill in `kb skills list`.")],
+    code: Annotated[bool, typer.Option("--code", help="Print only the kernel.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show one skill.
@@ -60,16 +56,16 @@ def show_skill(
 
 @app.command("search")
 def search_skills(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What the kernel does, keywords or an identifier.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words that describe the kernel, or an identifier.")],
     target: Target = None,
     language: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="triton, cpp or torch.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Find the skills for a kernel, best first.
+    """Find the skills that fit a kernel, best first.
 
     Example: kb skills search "row softmax" --target mi300x --language triton
 
-    Exit status: 0 when one was found, 1 when there is none for that target and language.
+    Exit status: 0 when a skill was found, 1 when there is none for this target and language.
     """
     from eval.languages.registry import language_named
 
@@ -95,18 +91,15 @@ def _summary(skill: "Skill") -> dict[str, Any]:
 
 
 def _show_skills(skills: Sequence["Skill"], *, as_json: bool) -> None:
-    summaries = [_summary(skill) for skill in skills]
-    if as_json:
-        print_json(summaries)
-        return
-    if not summaries:
-        show("no skills")
-        return
     from kb.cli.table import show_table
 
+    summaries = [_summary(skill) for skill in skills]
     keys = ("name", "standing", "target", "language")
     rows = [(*(skill[key] for key in keys), _figure(skill["speedup"])) for skill in summaries]
-    show_table((*keys, "speed-up"), rows, wrap={0})
+    if rows or as_json:
+        show_result(summaries, lambda _: show_table((*keys, "speed-up"), rows, wrap={0}), as_json=as_json)
+    else:
+        show("no skills")
 
 
 def _figure(speedup: float | None) -> str:

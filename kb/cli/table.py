@@ -1,4 +1,4 @@
-"""Tables: on a terminal they fit the screen, in a pipe each row is one line."""
+"""Tables that fit the screen on a terminal; in a pipe each row is one line."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -15,9 +15,9 @@ Places = Collection[int]
 
 _NUMBER = re.compile(r"[\d.,]+[kx%]?|-?")
 _MANY = 10
-"""So many columns stand closer together."""
+"""Tables with this many columns have smaller gaps."""
 _LEAST = 12
-"""The width of a cut cell on the narrowest terminal: an id fits, and most file names."""
+"""Least width of a cut cell: enough for an id and most file names."""
 
 
 def show_table(
@@ -29,10 +29,10 @@ def show_table(
     cut_front: Places = (),
     indent: int = 0,
 ) -> None:
-    """Show rows in columns, below headings where `rows` is a mapping; numbers are aligned to the right.
+    """Show rows in columns, under headings if `rows` is a mapping; numbers are aligned to the right.
 
-    On a narrow terminal the columns `wrap` break at words; in the columns `cut` a long cell loses its end, in the
-    columns `cut_front` its beginning.
+    On a narrow terminal the columns `wrap` break at words, `cut` cuts the end of long cells and `cut_front` the
+    beginning.
     """
     groups = rows if isinstance(rows, Mapping) else {"": rows}
     body = [[printable(cell).replace("\n", " ") for cell in row] for group in groups.values() for row in group]
@@ -80,7 +80,7 @@ def show_table(
 
 
 def _shrink(widths: list[int], least: Sequence[int], soft: Collection[int], room: int) -> None:
-    """Take from the widest column above its least width, then from the soft ones, then from any, until all fit."""
+    """Shrink the widest column above its least width, then the soft columns, then any, until all fit."""
     while sum(widths) > max(room, len(widths)):
         widest = max(
             range(len(widths)), key=lambda i: (widths[i] > least[i], i in soft and widths[i] > _LEAST, widths[i])
@@ -89,12 +89,12 @@ def _shrink(widths: list[int], least: Sequence[int], soft: Collection[int], room
 
 
 def _without_front(cell: str, width: int) -> str:
-    """`cell` or its end that fits, from a slash on if there is one."""
+    """`cell`, or the end of it that fits, starting at a slash if possible."""
     start = len(cell) - width + 1
     return cell if cell_len(cell) <= width else "…" + cell[max(start, cell.find("/", start)) :]
 
 
 def _breakable(cell: str, width: int) -> str:
-    """`cell` with a break in each word that is too long, behind a sign of it if there is one."""
+    """`cell` with breaks in words that are too long, after punctuation if possible."""
     piece = re.compile(rf".{{1,{width}}}$|.{{0,{width - 1}}}[_./:,-]|.{{1,{width}}}")
     return re.sub(rf"\S{{{width + 1},}}", lambda word: "\n".join(piece.findall(word.group())), cell)

@@ -1,4 +1,4 @@
-"""`kb targets list | show | add`."""
+"""The commands `kb targets list | show | add`."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +40,7 @@ def list_targets(as_json: Json = False) -> None:
 def show_target(
     name: Annotated[str, typer.Argument(metavar="TARGET", help="A target, by name or alias.")], as_json: Json = False
 ) -> None:
-    """Show one target and its lineage.
+    """Show one target, its lineage and its documents.
 
     Example: kb targets show mi300x
     """
@@ -65,9 +65,9 @@ def _title(target: "Target") -> str:
 
 @app.command("add")
 def add_target(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower-case name, such as mi400x.")],
-    parent: Annotated[str, typer.Option(metavar="TARGET", help="The family it belongs to.")] = "any",
-    alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name for it; repeat it.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A lower-case name, such as mi400x.")],
+    parent: Annotated[str, typer.Option(metavar="TARGET", help="The family of the target.")] = "any",
+    alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name (repeatable).")] = None,
 ) -> None:
     """Add a target to this home.
 

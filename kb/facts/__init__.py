@@ -1,1 +1,1 @@
-"""What kb knows in numbers: quantities and conditions by name, what holds of a target, what was measured."""
+"""Hardware facts: quantities and conditions, the facts that hold for a target, measurements."""

@@ -1,4 +1,4 @@
-"""The facts of one home: what holds of a target, what contradicts it, and what a person decided about it."""
+"""The facts of one home: profiles of targets, contradictions, and the user's decisions."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ SUGGESTIONS = 5
 
 
 class Difference(Frozen):
-    """What two targets state of one quantity under one condition; empty: nothing is stated of that one."""
+    """The differing facts of two targets for one quantity and condition; a target without facts has none."""
 
     quantity: str
     condition: str
@@ -27,7 +27,7 @@ class Difference(Frozen):
 
 
 class Conflict(Frozen):
-    """What documents say of one quantity of a target, where they do not agree."""
+    """Statements about one quantity of a target that contradict each other."""
 
     target: str
     quantity: str
@@ -45,7 +45,7 @@ class FactBook:
         self._targets = targets
 
     def standings(self, target: str) -> list[StandingFact]:
-        """How every fact of the target and its ancestors stands, nearest target first."""
+        """The standings of all facts of the target and its ancestors, nearest target first."""
         lineage = self._targets.lineage(target)
         verdicts = {key: Verdict(verdict) for key, verdict in self._catalog.verdicts().items()}
         found = judge_facts(
@@ -54,11 +54,7 @@ class FactBook:
         return sorted(found, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 
     def all_of(self, target: str, spelling: str) -> list[StandingFact]:
-        """How every fact of one quantity stands.
-
-        Raises:
-            FactError: nothing is stated of it.
-        """
+        """The standings of all facts of one quantity. Raises FactError if there are none."""
         standings = self.standings(target)
         names = _names(spelling, standings)
         if found := [s for s in standings if s.fact.quantity in names]:
@@ -66,10 +62,10 @@ class FactBook:
         raise self._no_such(target, spelling, names, self.profile(target))
 
     def profile(self, target: str) -> list[StandingFact]:
-        """What holds of the target, each fact once.
+        """The facts that hold for the target, each once.
 
         Raises:
-            FactError: no fact is known of it; the hint names of which relatives some are.
+            FactError: none does; the hint names the descendants that have facts.
         """
         standings = self.standings(target)
         if profile := profile_of(standings, lineage=self._targets.lineage(target)):
@@ -78,15 +74,14 @@ class FactBook:
         below = sorted({f.target for f in self._catalog.facts(self._targets.scope(target))} - {own})
         raise FactError(
             f"no document states facts of {own}{' that hold' if standings else ''}",
-            hint=f"facts are known of {', '.join(below)}" if below else "ingest a document that states some",
+            hint=f"facts are known of {', '.join(below)}" if below else "ingest a document that states facts",
         )
 
     def find(self, target: str, spelling: str, wanted: Sequence[str] = ()) -> list[StandingFact]:
-        """The facts of one quantity, by its own name or a vendor's, under conditions that hold all of `wanted`.
+        """The facts of one quantity, by kb's or a vendor's name, whose conditions contain all of `wanted`.
 
         Raises:
-            FactError: nothing is known of the target, or not this quantity, or not under these conditions; the hint
-                names what is. A sibling's value is never given.
+            FactError: no such fact holds for the target; the hint names known facts, never a sibling's value.
         """
         profile = self.profile(target)
         names = _names(spelling, profile)
@@ -116,11 +111,7 @@ class FactBook:
         return FactError(message, hint=did_you_mean(near[:SUGGESTIONS]).rstrip() or f"known: {', '.join(known)}")
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
-        """Where documents contradict each other: first what is open, then what a rule settles or nothing confirms.
-
-        Args:
-            target: Of it alone; None for all targets.
-        """
+        """The contradictions about `target` (default: about all targets), open ones first."""
         stated = {fact.target for fact in self._catalog.facts(None)}
         names = [self._targets.get(target).name] if target else sorted(stated & {t.name for t in self._targets})
         found = [conflict for name in names for conflict in self._conflicts_of(name)]
@@ -143,7 +134,7 @@ class FactBook:
                 yield Conflict(target=name, quantity=quantity, sides=tuple(own.values()))
 
     def decide(self, key: str, verdict: Verdict | None, *, reason: str = "") -> Fact:
-        """Record what a person decided about a fact; None takes a decision back.
+        """Record the user's decision about a fact; None withdraws it.
 
         Raises:
             CitationError: no fact has this id.
@@ -151,15 +142,14 @@ class FactBook:
         """
         fact = self._catalog.fact(key)
         if fact is None:
-            raise CitationError(f"no fact has the id {key!r}", hint="ids stand in the output of `kb facts`")
+            raise CitationError(f"no fact has the id {key!r}", hint="`kb facts` shows ids")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         with write_lock(self._catalog.home):
-            self._catalog.put_verdict(
-                key, verdict and verdict.value, reason=reason, at=datetime.now(UTC).isoformat(timespec="seconds")
-            )
+            self._catalog.put_verdict(key, verdict and verdict.value, reason=reason, at=now)
         return fact
 
     def differences(self, first: str, second: str) -> list[Difference]:
-        """Where the profiles of two targets differ, by quantity and condition."""
+        """The differences between the profiles of two targets, by quantity and condition."""
         ours, theirs = self._by_condition(first), self._by_condition(second)
         keys = sorted(ours.keys() | theirs.keys(), key=lambda key: (key[0], sorted(key[1])))
         pairs = [(key, tuple(ours.get(key, ())), tuple(theirs.get(key, ()))) for key in keys]
@@ -177,7 +167,7 @@ class FactBook:
 
 
 def _names(spelling: str, standings: Sequence[StandingFact]) -> set[str]:
-    """Of the quantities that are called so: a name that facts bear before one that kb/facts/quantities.toml lists."""
+    """Names of the quantities with this spelling; a name that facts use precedes one of kb/facts/quantities.toml."""
     own = "_".join(spelling.lower().split())
     if any(s.fact.quantity == own for s in standings):
         return {own}
@@ -189,16 +179,12 @@ def _all_in(some: Sequence[Fact], others: Sequence[Fact]) -> bool:
 
 
 def in_unit(fact: Fact, unit: str) -> Fact:
-    """The fact with its value in another unit, to 6 digits.
-
-    Raises:
-        FactError: its quantity is not counted in that unit.
-    """
+    """The fact with its value in another unit, to 6 digits. Raises FactError if the unit is of another kind."""
     wanted, own = unit_of(unit), unit_of(fact.unit)
     if wanted is None or own is None or fact.amount is None or wanted.kind != own.kind:
         raise FactError(
-            f"{fact.quantity} is stated in {fact.unit}, which cannot be written in {unit}",
-            hint=f"leave --unit out, or name a unit of the same kind as {fact.unit}",
+            f"{fact.quantity} is stated in {fact.unit}, which cannot be converted to {unit}",
+            hint=f"omit --unit, or use a unit of the same kind as {fact.unit}",
         )
     number = fact.amount / wanted.scale
     return fact.model_copy(update={"number": number, "value": f"{number:.6g}", "unit": unit})

@@ -1,4 +1,4 @@
-"""What a probe found: whose it is, the sheet that keeps it, and where it disagrees with what the vendor states."""
+"""Results of a probe: the target they belong to, the comparison with stated facts, the sheet."""
 
 import math
 import re
@@ -15,23 +15,23 @@ from kb.model.target import CPU, Isa
 from kb.targets import Targets
 
 TOLERANCE = 0.1
-"""Share by which measured and stated may differ before it is marked."""
+"""Largest relative difference between a measured and a stated value that is not marked."""
 CPU_FEATURES = {"avx512f": "x86-avx512", "amx_tile": "x86-amx", "asimd": "arm-neon-sve", "sve": "arm-neon-sve"}
-"""Targets by the flags that /proc/cpuinfo shows."""
+"""Targets by flags in /proc/cpuinfo."""
 HEADER = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|"
 
 
 class Comparison(Frozen):
-    """A reading beside what the vendor states."""
+    """A reading and the vendor's fact to compare it with."""
 
     reading: Measurement
     stated: Fact | None
-    """None where the vendor states nothing under such conditions."""
+    """None if the vendor states nothing under compatible conditions."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def ratio(self) -> float | None:
-        """Measured by stated."""
+        """Measured value divided by stated value; None if there is no stated value."""
         if self.stated is None or not self.stated.amount:
             return None
         return self.reading.amount / self.stated.amount
@@ -43,26 +43,22 @@ class Comparison(Frozen):
 
     @property
     def measured(self) -> str:
-        """As it is shown; of pieces the number alone."""
+        """The measured value as text; a count has no unit."""
         return f"{_written(self.reading.value)} {self.reading.unit}".removesuffix(" 1")
 
     @property
     def beside(self) -> str:
-        """What is stated, as it is shown; empty where nothing is."""
+        """The stated value as text; empty if there is none."""
         return f"{self.stated.value} {self.stated.unit}".removesuffix(" 1") if self.stated else ""
 
 
 def target_of(targets: Targets, device: ProbedDevice) -> str:
-    """The most specific target that the device's own name, architecture or features speak of.
-
-    Raises:
-        TargetError: there is none.
-    """
+    """The most specific target that the device's name, architecture or features tell. Raises TargetError if none."""
     found = _cpu_targets(targets, device) if device.backend == CPU else _gpu_targets(targets, device)
     if not found:
         raise TargetError(
             f"no target is known for {device.name} ({device.architecture})",
-            hint="name one with --target; `kb targets add` adds one",
+            hint="name a target with --target, or add one with `kb targets add`",
         )
     return max(found, key=lambda name: len(targets.lineage(name)))
 
@@ -74,7 +70,7 @@ def _cpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
 
 
 def _gpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
-    """By name; by architecture only what holds for all chips that have it."""
+    """Targets by the device's name; by its architecture only a target that stands for all its chips."""
     family = next((targets.lineage(t.name)[-2] for t in targets if t.isa and t.isa.backend == device.backend), None)
     if family is None:
         return []
@@ -89,10 +85,10 @@ def _gpu_targets(targets: Targets, device: ProbedDevice) -> list[str]:
 
 
 def compare(readings: Sequence[Measurement], stated: Sequence[Fact]) -> list[Comparison]:
-    """Each reading beside the stated fact that is nearest to it among those of compatible conditions.
+    """Each reading with the nearest stated fact of compatible conditions.
 
-    A reading that holds under more conditions than another of its quantity (`copy, 64 MiB` beside `copy`) is a detail
-    of that one, and not compared.
+    A reading with more conditions than another reading of its quantity (`copy, 64 MiB` and `copy`) is a detail, and is
+    not compared.
     """
     return [
         Comparison(reading=reading, stated=None if _is_detail(reading, readings) else _nearest(reading, stated))
@@ -113,7 +109,7 @@ def _nearest(reading: Measurement, stated: Iterable[Fact]) -> Fact | None:
 
 
 def sheet(findings: Findings, target: str) -> str:
-    """The document that holds the findings as facts."""
+    """The findings as a document with a fact table."""
     device = findings.device
     name = _cell(device.name)
     return "\n".join(
@@ -150,10 +146,10 @@ def _spread(reading: Measurement) -> Iterator[str]:
 
 
 def _written(value: float) -> str:
-    """With five digits: more of them are never the same twice."""
+    """The value with five digits; further digits vary between measurements."""
     return f"{value:.5g}"
 
 
 def _cell(text: str) -> str:
-    """On one line, without what would end the cell or be taken for markup."""
+    """The text on one line, without characters that end the cell or are markup."""
     return re.sub(r"[|`*<>\"\\\s]+", " ", text).strip()

@@ -1,6 +1,6 @@
-"""What kb holds true of a target: which facts stand, which contradict each other, and by what rule one goes before.
+"""Decides which facts hold for a target, which contradict each other, and which rule prefers one.
 
-Nothing is chosen in silence: a fact that gives way says to which, and two that are equally good both stay out of the
+No choice is silent: a fact that gives way names the better facts, and two equally good facts both stay out of the
 profile until a person decides.
 """
 
@@ -21,11 +21,11 @@ from kb.model.records import Form, Trust
 from kb.model.units import PIECES, unit_of
 
 SAME = 0.025
-"""Largest relative difference of two values that are the same one, rounded differently (`989` and `989.5`)."""
+"""Largest relative difference between two roundings of the same value (`989` and `989.5`)."""
 
 
 class Verdict(StrEnum):
-    """What a person decided."""
+    """A person's decision about a fact."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -36,39 +36,39 @@ class FactStanding(StrEnum):
 
     HOLDS = "holds"
     UNCONFIRMED = "unconfirmed"
-    """Read off running text, and no table says the same."""
+    """Read from running text, and no table states the same."""
     AMBIGUOUS = "ambiguous"
-    """One table or paragraph gives several values, which differ by something that kb does not understand."""
+    """One table or paragraph gives several values, and kb does not understand how they differ."""
     GIVES_WAY = "gives way"
-    """A better fact says otherwise."""
+    """A better fact contradicts it."""
     CONFLICT = "conflict"
-    """An equally good fact says otherwise."""
+    """An equally good fact contradicts it."""
     REJECTED = "rejected"
 
 
 class StandingFact(Frozen):
-    """A fact and how it stands."""
+    """A fact and its standing."""
 
     fact: Fact
     standing: FactStanding
     why: str = ""
     against: tuple[Fact, ...] = ()
-    """Those that say otherwise."""
+    """Facts that contradict it."""
     confirmed_by: tuple[Fact, ...] = ()
-    """Those of other documents that say the same."""
+    """Equal facts of other documents."""
 
 
 def judge_facts(
     facts: Sequence[Fact], *, verdicts: Mapping[str, Verdict], lineage: Sequence[str], families: Collection[str] = ()
 ) -> list[StandingFact]:
-    """How each fact stands among the others.
+    """The standing of each fact among the others.
 
     Args:
-        facts: All that are stated of the targets in `lineage`.
-        verdicts: By the id of a fact's citation.
-        lineage: The target and its ancestors: what is stated of a nearer one goes before.
-        families: Targets that stand for several chips. What a text says of one may hold for its first chip alone,
-            which often has the family's name: a fact table must say the same.
+        facts: All facts of the targets in `lineage`.
+        verdicts: Decisions by the id of the fact's citation.
+        lineage: The target and its ancestors; facts of a nearer target take precedence.
+        families: Targets that stand for several chips. A text about a family may mean only its first chip, which often
+            has the family's name, so a fact table must confirm it.
     """
     groups = defaultdict(list)
     for fact in facts:
@@ -79,7 +79,7 @@ def judge_facts(
 
 @dataclass(frozen=True)
 class _Ranks:
-    """Which fact is sure, and which of two goes before; the fields are the arguments of `judge_facts`."""
+    """Ranks facts by the rules of precedence; the fields are the arguments of `judge_facts`."""
 
     verdicts: Mapping[str, Verdict]
     lineage: Sequence[str]
@@ -89,16 +89,16 @@ class _Ranks:
         return self.verdicts.get(fact.citation.id)
 
     def before(self, a: Fact, b: Fact) -> str:
-        """The rule by which `a` goes before `b`, in words; empty where none says so."""
+        """The rule by which `a` takes precedence over `b`, in words; empty if there is none."""
         are_editions = a.citation.path.rsplit("/", 1)[-1] == b.citation.path.rsplit("/", 1)[-1]
         scores: list[tuple[str, Callable[[Fact], Any]]] = [
             ("accepted", lambda f: self.verdict(f) is Verdict.ACCEPTED),
-            ("said of a nearer target", lambda f: -self.lineage.index(f.target)),
-            ("a fact table goes before what kb read off a text", lambda f: f.form is Form.STATED),
-            ("a table goes before running text", lambda f: f.form is Form.TABLE),
-            ("the vendor goes before the community", lambda f: f.trust is Trust.VENDOR),
-            ("it says more of its condition", conditions),
-            ("a newer version of the document", lambda f: _release(f.version) if are_editions else []),
+            ("stated for a nearer target", lambda f: -self.lineage.index(f.target)),
+            ("a fact table outranks what kb read from other text", lambda f: f.form is Form.STATED),
+            ("a table outranks running text", lambda f: f.form is Form.TABLE),
+            ("the vendor outranks the community", lambda f: f.trust is Trust.VENDOR),
+            ("its condition is more specific", conditions),
+            ("from a newer version of the document", lambda f: _release(f.version) if are_editions else []),
         ]
         for rule, score in scores:
             ours, theirs = score(a), score(b)
@@ -107,7 +107,7 @@ class _Ranks:
         return ""
 
     def is_sure(self, fact: Fact) -> bool:
-        """Whether it holds without a second document."""
+        """Whether the fact holds without a second document."""
         if fact.form is Form.STATED or self.verdict(fact) is Verdict.ACCEPTED:
             return True
         if fact.form is not Form.TABLE:
@@ -117,13 +117,13 @@ class _Ranks:
 
 
 def _release(version: str) -> list[tuple[int, str]]:
-    """A version for comparing: its numbers as numbers, so that 10 comes after 9."""
+    """A version as a sort key: numbers compare as numbers, so 10 comes after 9."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|[^\d.]+", version)]
 
 
 @dataclass(eq=False)
 class _Side:
-    """A fact beside the others of its quantity, `stated`: those that are not rejected, measured or ambiguous."""
+    """A fact among `stated`: the facts of its quantity that are not rejected, measured or ambiguous."""
 
     fact: Fact
     stated: "list[_Side]"
@@ -141,10 +141,10 @@ class _Side:
 
     @cached_property
     def is_confirmed(self) -> bool:
-        """Whether it holds by itself, or a table says the same: another document's, or for running text any.
+        """Whether the fact is sure, or a table confirms it: of another document, or of any for running text.
 
-        Of a family only a fact table will do, and of the rest no second text: facts that were judged one by one were
-        right too rarely with less (counts in benchmarks/README.md).
+        For a family only a fact table confirms, and running text never does: facts with less confirmation were too
+        often wrong (counts in benchmarks/README.md).
         """
         if self.ranks.is_sure(self.fact):
             return True
@@ -155,7 +155,7 @@ class _Side:
 
     @cached_property
     def rivals(self) -> "list[_Side]":
-        """Those that deny it and are confirmed, where neither of the two means a third."""
+        """Confirmed facts that contradict this one, unless one of the two is vague about a third."""
         return [o for o in self.denying if o.is_confirmed and not _means_more(self, o) and not _means_more(o, self)]
 
     @cached_property
@@ -176,7 +176,7 @@ class _Side:
 
 
 def _judge(group: Sequence[Fact], ranks: _Ranks) -> list[StandingFact]:
-    """The standing of facts about one quantity."""
+    """The standings of the facts of one quantity."""
     ambiguous = _ambiguous([f for f in group if ranks.verdict(f) is None and f.trust is not Trust.MEASURED])
     stated: list[_Side] = []
     found: list[StandingFact | _Side] = []
@@ -194,7 +194,7 @@ def _judge(group: Sequence[Fact], ranks: _Ranks) -> list[StandingFact]:
 
 
 def _means_more(vague: _Side, special: _Side) -> bool:
-    """Whether the first says less of its condition, and agrees with a third that says more of it."""
+    """Whether `vague` has a less specific condition than `special`, and agrees with a third, more specific fact."""
     said = conditions(vague.fact)
     return said < conditions(special.fact) and any(said < conditions(o.fact) for o in vague.agreeing)
 
@@ -209,7 +209,7 @@ def _many(fact: Fact) -> bool:
 
 
 def _ambiguous(group: Sequence[Fact]) -> set[str]:
-    """Facts whose own section gives another value under the very same condition."""
+    """Ids of the facts whose own section gives another value under the same condition."""
     places: dict[tuple[object, ...], list[Fact]] = defaultdict(list)
     for fact in group:
         if fact.form is not Form.STATED and not _many(fact):
@@ -224,11 +224,11 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
 
 
 def same_value(a: Fact, b: Fact) -> bool:
-    """Whether two values are the same one, written in another unit or rounded to fewer digits."""
+    """Whether two values are equal up to their unit and rounding."""
     if a.amount is None or b.amount is None:
         return a.value.lower() == b.value.lower()
     if a.number == b.number and a.unit.replace("i", "") == b.unit.replace("i", ""):
-        return True  # GB and GiB of memory are written for one another
+        return True  # documents confuse GB and GiB of memory
     if a.amount == b.amount:
         return True
     last = max(_last_digit(a), _last_digit(b))
@@ -237,7 +237,7 @@ def same_value(a: Fact, b: Fact) -> bool:
 
 
 def _last_digit(fact: Fact) -> float:
-    """What one more in the last digit of the value is worth, in base units; nothing where it is a count."""
+    """The weight of the last digit of the value, in base units; 0 for a count."""
     unit = unit_of(fact.unit)
     if unit is None or unit.kind in PIECES:
         return 0.0
@@ -246,7 +246,7 @@ def _last_digit(fact: Fact) -> float:
 
 
 def profile_of(standings: Sequence[StandingFact], *, lineage: Sequence[str]) -> list[StandingFact]:
-    """The facts that hold, each said once: in a fact table where there is one, of the nearest target."""
+    """The facts that hold, each once: from the nearest target, and from a fact table if there is one."""
     order = [Form.STATED, Form.TABLE, Form.SENTENCE, Form.PROPOSED]
     holding = [s for s in standings if s.standing is FactStanding.HOLDS]
     holding.sort(key=lambda s: (lineage.index(s.fact.target), order.index(s.fact.form), -len(conditions(s.fact))))

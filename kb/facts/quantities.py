@@ -1,4 +1,4 @@
-"""What the numbers of hardware are called: canonical quantities and conditions, and the words of documents."""
+"""Names of quantities and conditions: kb's own, and the words that documents use."""
 
 import re
 import tomllib
@@ -11,11 +11,11 @@ from kb.model.base import Frozen
 from kb.model.units import PIECES, Unit, unit_of
 
 SHAPE = "shape"
-"""Unit of what is no single number: `128x128`."""
+"""Unit of values such as `128x128`, which are not single numbers."""
 
 
 class Quantity(Frozen):
-    """A row of kb/facts/quantities.toml, which says what the fields mean."""
+    """A row of kb/facts/quantities.toml, which explains the fields."""
 
     name: str
     group: str
@@ -30,13 +30,13 @@ class Quantity(Frozen):
     confirm: bool = False
 
     def holds(self, text: str, unit: Unit | None) -> bool:
-        """Whether `text` in this unit can be a value of it: nobody counts to one, and half a lane is none."""
+        """Whether `text` in this unit can be a value of this quantity; a count is a whole number above 1."""
         if self.unit == SHAPE or not self.counts(unit):
             return False
         return self.unit not in PIECES or (text.isdecimal() and int(text) > 1)
 
     def counts(self, unit: Unit | None) -> bool:
-        """Whether a value in this unit can be one of this quantity; None: a bare number."""
+        """Whether this quantity can have a value in this unit; None stands for a bare number."""
         own = unit_of(self.unit)
         if unit is None or own is None or unit.kind == "1":
             return self.unit in PIECES
@@ -47,18 +47,18 @@ class Quantity(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A word of the vocabulary in a text."""
+    """A word of the vocabulary in a text, from character `start` to `end`."""
 
     start: int
     end: int
     means: str
-    """Name of the quantity or of the condition."""
+    """Name of the quantity or condition."""
     loose: bool = False
     """Whether the word often means something else."""
 
 
 class Vocabulary:
-    """Finds words in texts, the longest first; none lies inside another."""
+    """Finds the words of a vocabulary in texts. Longer words win, and matches do not overlap."""
 
     def __init__(self, words: Mapping[str, Iterable[str]], loose: Mapping[str, Iterable[str]] | None = None) -> None:
         spelt = [(w, means, False) for means, group in words.items() for w in group]
@@ -71,14 +71,14 @@ class Vocabulary:
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})s?(?![A-Za-z0-9])", re.ASCII)
 
     def mentions(self, text: str) -> Iterator[Mention]:
-        """In order; a word with several meanings is given once for each."""
+        """The mentions in order; a word with several meanings gives one mention for each."""
         for match in self._pattern.finditer(text):
             for means, is_loose in self._meanings.get(_plain(match.group()), {}).items():
                 yield Mention(match.start(), match.end(), means, is_loose)
 
 
 def _pattern(word: str) -> str:
-    """Blanks may be hyphens; an acronym keeps its case."""
+    """A pattern for the word: a blank also matches a hyphen, and only acronyms are case-sensitive."""
     if len(word) > 3:
         word = word.removesuffix("s")
     parts = [re.escape(part) for part in re.findall(r"[A-Za-z0-9]+|[^A-Za-z0-9\s-]", word)]
@@ -88,7 +88,7 @@ def _pattern(word: str) -> str:
 
 
 def _plain(word: str) -> str:
-    """One spelling for all: of one and of many, in any case."""
+    """The word in lower case, without punctuation and plural s."""
     plain = re.sub(r"[^a-z0-9$]", "", word.lower())
     return plain.removesuffix("s") if len(plain) > 2 else plain
 
@@ -99,20 +99,20 @@ class Quantities:
 
     by_name: Mapping[str, Quantity]
     groups: tuple[str, ...]
-    """In the order in which they are shown; the last is of every quantity that is not listed."""
+    """Groups in display order; the last holds all quantities that are not listed."""
     names: Vocabulary
     conditions: Mapping[str, Vocabulary]
     """`dtype`, `density`, `engine`, `direction`, `per`."""
     spelt: Mapping[str, frozenset[str]]
-    """How kb itself writes the conditions of each kind."""
+    """kb's own spellings of the conditions of each kind."""
     filler: frozenset[str]
-    """Words of labels that mean nothing more special."""
+    """Words in labels that carry no meaning."""
 
     def group_of(self, name: str) -> str:
         return self.by_name[name].group if name in self.by_name else self.groups[-1]
 
     def find(self, spelling: str) -> tuple[Quantity, ...]:
-        """The quantities that are called so, by their own name or a vendor's."""
+        """The quantities with this spelling as kb's name, or else as a vendor's."""
         wanted = _plain(spelling)
         if own := [q for q in self.by_name.values() if _plain(q.name) == wanted]:
             return tuple(own)
@@ -121,7 +121,7 @@ class Quantities:
 
 @cache
 def quantities() -> Quantities:
-    """What ships with kb."""
+    """The quantities that ship with kb."""
     table = tomllib.loads(files("kb.facts").joinpath("quantities.toml").read_text(encoding="utf-8"))
     by_name = {name: Quantity(name=name, **fields) for name, fields in table["quantity"].items()}
     return Quantities(

@@ -1,13 +1,13 @@
-"""Which facts answer a question: the one place that knows what the condition of a fact means.
+"""Selects the facts that answer a question, by the meaning of their conditions.
 
-A condition is a list of phrases. Three rules say what it means:
+A condition is a list of phrases. Three rules define its meaning:
 
-1. Words. A phrase counts as kb writes it: `per thread` is `per lane`, `whole device` is `per device`, and every
+1. Words. Phrases are compared in kb's spelling: `per thread` is `per lane`, `whole device` is `per device`, and every
    `float8_...` is `float8`.
-2. An unsaid share. A fact that names no share (`per ...`) is of the usual one of its quantity, `per` in
+2. Missing share. A fact without a share (`per ...`) has the usual share of its quantity, `per` in
    kb/facts/quantities.toml: 255 registers without a condition are 255 per lane.
-3. All else unsaid. Dtype, density, engine, direction, a board, a mode: none has a usual value. A fact that is silent
-   about one of them answers only a question that is silent about it too.
+3. Anything else missing. Dtype, density, engine, direction, board and mode have no usual value. A fact that does not
+   mention one of them answers only questions that do not mention it either.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ from kb.model.measurement import Measurement
 from kb.model.records import Form, Trust
 
 FLOAT8 = "float8_"
-"""How the formats of float8 begin: `float8_e4m3fn`."""
+"""Prefix of the float8 formats, such as `float8_e4m3fn`."""
 
 
 def canonical(phrase: str) -> str:
-    """A phrase of a condition as kb writes it."""
+    """A phrase of a condition in kb's spelling."""
     if phrase.startswith(FLOAT8):
         return "float8"
     share = "device" if phrase == "whole device" else phrase.removeprefix("per ")
@@ -32,7 +32,7 @@ def canonical(phrase: str) -> str:
 
 
 def conditions(said: Fact | Measurement) -> frozenset[str]:
-    """What holds of a value, in kb's own words, the usual share included."""
+    """The condition of a value as canonical phrases, including the usual share."""
     return _conditions(said.quantity, said.condition)
 
 
@@ -44,32 +44,31 @@ def _conditions(quantity: str, condition: str) -> frozenset[str]:
 
 
 def answers(fact: Fact, wanted: Iterable[str]) -> bool:
-    """Whether the fact holds under all the conditions that are asked for."""
+    """Whether the condition of the fact contains all wanted phrases."""
     return conditions(fact) >= set(map(canonical, wanted))
 
 
 def matching(facts: Iterable[Fact], quantity: str, *wanted: str) -> list[Fact]:
-    """The facts of a quantity that answer and have an amount."""
+    """The facts of a quantity that have an amount and all wanted phrases."""
     return [f for f in facts if f.quantity == quantity and f.amount is not None and answers(f, wanted)]
 
 
 def best(facts: Sequence[Fact]) -> list[Fact]:
-    """What was measured; else what a fact table states; else what kb read off other texts."""
+    """The measured facts, or else those of fact tables, or else those that kb read from other text."""
     ranks = [(fact.trust is not Trust.MEASURED, fact.form is not Form.STATED) for fact in facts]
     return [fact for fact, rank in zip(facts, ranks, strict=True) if rank == min(ranks)]
 
 
 def one_value(facts: Iterable[Fact], quantity: str, *wanted: str) -> tuple[float, Fact] | None:
-    """The amount that the best answers agree on, and the first of them; None where there is none, or they differ."""
+    """The amount that the best matching facts agree on, and the first of them; None if there is no such amount."""
     found = [(fact.amount, fact) for fact in best(matching(facts, quantity, *wanted)) if fact.amount is not None]
     return found[0] if len({amount for amount, _ in found}) == 1 else None
 
 
 def comparable(a: Fact, b: Fact) -> bool:
-    """Whether both speak of the same thing: under one condition, or one says less of it than the other.
+    """Whether both state the same thing: their conditions are equal, or one is less specific.
 
-    A fact without a dtype, or without a share, says nothing of one that names some; two formats of float8 are two
-    things.
+    Facts with and without a dtype, or with and without a share, are not comparable; nor are two float8 formats.
     """
     mine, theirs = conditions(a), conditions(b)
     if a.quantity != b.quantity or not (mine <= theirs or theirs <= mine):
@@ -82,10 +81,10 @@ def comparable(a: Fact, b: Fact) -> bool:
 
 
 def compatible(reading: Measurement, fact: Fact) -> bool:
-    """Whether the fact can stand beside a reading: of no kind of condition do they say different things.
+    """Whether no kind of condition differs between a reading and a fact of its quantity.
 
-    A probe says in free words what it ran (`one cache, of logical cores 0 and 1`), so each word counts; a reading that
-    names no share may be of any.
+    A probe describes its run in free text (`one cache, of logical cores 0 and 1`), so every word of it counts. A
+    reading without a share fits any share.
     """
     usual = quantities().by_name.get(fact.quantity)
     for kind, vocabulary in quantities().conditions.items():

@@ -1,1 +1,1 @@
-"""The use cases of one home: all that the command line, MCP and Python can ask of kb."""
+"""The use cases of one home, shared by the command line, MCP and Python."""

@@ -1,4 +1,4 @@
-"""What works, what does not, and what to do about it."""
+"""Checks stores, model and machine, says how to fix problems, and repairs the stores."""
 
 import os
 import platform
@@ -16,31 +16,36 @@ from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
 from retrieval.embedder import OnnxEmbedder
 
+REPAIR, INGEST = "`kb doctor --repair`", "`kb ingest` your folders again"
 LIBRARIES = ("torch", "triton", "chromadb", "sentence-transformers", "anthropic")
-SANDBOX = ("nothing confines a candidate", "resource limits only", "files, calls and resources are confined")
+SANDBOX = ("candidates are not confined", "resource limits only", "files, calls and resources are confined")
+
+State = Literal["ok", "warn", "fail"]
 
 
 class Check(Frozen):
     name: str
-    state: Literal["ok", "warn", "fail"]
+    state: State
     finding: str
     advice: str = ""
 
 
 def examine(settings: Settings, *, repair: bool = False) -> list[Check]:
-    """Check everything, in the order of a report; with `repair`, mend first what can be mended."""
+    """Check everything, in the order of the report; `repair` first repairs what it can."""
     model, embedder = _model(settings)
     return [_home(settings), *_stores(settings, embedder, repair=repair), model, *_versions(), *_machine()]
+
+
+def _check(state: State, name: str, finding: str, advice: str = "") -> Check:
+    return Check(name=name, state=state, finding=finding, advice=advice)
 
 
 def _home(settings: Settings) -> Check:
     home = settings.home
     nearest = next(d for d in (home, *home.parents) if d.exists())
     if not os.access(nearest, os.W_OK):
-        return Check(
-            name="home", state="warn", finding=f"{home} can only be read", advice="set KB_HOME to a folder you own"
-        )
-    return Check(name="home", state="ok", finding=str(home) if home.exists() else f"{home} (made on first use)")
+        return _check("warn", "home", f"{home} is read-only", "set KB_HOME to a folder you own")
+    return _check("ok", "home", str(home) if home.exists() else f"{home} (created on first use)")
 
 
 def _stores(settings: Settings, embedder: OnnxEmbedder | None, *, repair: bool) -> Iterator[Check]:
@@ -49,20 +54,12 @@ def _stores(settings: Settings, embedder: OnnxEmbedder | None, *, repair: bool) 
             yield _catalog(catalog, embedder, repair=repair)
             yield _index(catalog, settings, embedder, repair=repair)
     except CorruptError as error:
-        if not repair:
-            yield Check(
-                name="catalog",
-                state="fail",
-                finding=error.message,
-                advice=f"{error.hint} moves it aside; then ingest again",
-            )
-            return
-        moved = _move_aside(settings.home)
-        yield Check(
-            name="catalog", state="warn", finding=f"damaged; moved to {moved}", advice="`kb ingest` your folders again"
-        )
+        if repair:
+            yield _check("warn", "catalog", f"damaged; moved to {_move_aside(settings.home)}", INGEST)
+        else:
+            yield _check("fail", "catalog", error.message, f"{error.hint} moves it aside; then ingest again")
     except KbError as error:
-        yield Check(name="catalog", state="fail", finding=error.message, advice=error.hint)
+        yield _check("fail", "catalog", error.message, error.hint)
 
 
 def _catalog(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -> Check:
@@ -74,22 +71,21 @@ def _catalog(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -
             mended = catalog.repair(model)
         problems = catalog.damage()
     if problems:
-        return Check(name="catalog", state="fail", finding="; ".join(problems), advice="`kb doctor --repair`")
+        return _check("fail", "catalog", "; ".join(problems), REPAIR)
     if mended:
-        finding = f"repaired; {mended} documents are to be read again"
-        return Check(name="catalog", state="warn", finding=finding, advice="`kb ingest` your folders again")
+        return _check("warn", "catalog", f"repaired; {mended} documents must be read again", INGEST)
     counts = catalog.counts()
     finding = ", ".join(f"{counts[table]} {table}s" for table in ("document", "chunk", "fact", "vector"))
-    return Check(name="catalog", state="ok", finding=finding)
+    return _check("ok", "catalog", finding)
 
 
 def _index(catalog: Catalog, settings: Settings, embedder: OnnxEmbedder | None, *, repair: bool) -> Check:
-    """The vector index is a cache: without it every vector is compared, so nothing here is a failure."""
+    """The vector index is a cache: searches can do without it, so no problem here is a failure."""
     if embedder is None or not catalog.counts()["vector"]:
-        return Check(name="index", state="ok", finding="none needed: there are no vectors to search")
+        return _check("ok", "index", "not needed: there are no vectors to search")
     model = embedder.fingerprint
     if catalog.count_windows() <= settings.exact_vectors and current_folder(catalog, model=model) is None:
-        return Check(name="index", state="ok", finding=f"not needed up to {settings.exact_vectors} vectors")
+        return _check("ok", "index", f"not needed up to {settings.exact_vectors} vectors")
     try:
         if repair and _index_problem(catalog, model):
             with write_lock(catalog.home):
@@ -98,16 +94,13 @@ def _index(catalog: Catalog, settings: Settings, embedder: OnnxEmbedder | None, 
     except StoreError as error:
         problem = error.message
     if problem:
-        finding = f"{problem}; searches compare every vector instead"
-        return Check(name="index", state="warn", finding=finding, advice="`kb doctor --repair`")
+        return _check("warn", "index", f"{problem}; searches compare every vector instead", REPAIR)
     generation = catalog.generation
-    return Check(
-        name="index", state="ok", finding=f"{generation.name}, {generation.count} vectors" if generation else ""
-    )
+    return _check("ok", "index", f"{generation.name}, {generation.count} vectors" if generation else "")
 
 
 def _index_problem(catalog: Catalog, model: str) -> str:
-    """Why the published index cannot be asked; empty when it can."""
+    """Why the published index cannot be used; empty if it can."""
     try:
         held, generation = ChromaIndex(catalog, model=model).count(), catalog.generation
     except StoreError as error:
@@ -117,7 +110,7 @@ def _index_problem(catalog: Catalog, model: str) -> str:
 
 
 def _move_aside(home: Path) -> Path:
-    """The damaged file stays for whoever wants to look into it."""
+    """Rename the damaged catalog, which may still be of use to somebody, and return its new path."""
     number = next(n for n in range(1, 10_000) if not (home / f"catalog.damaged-{n}.sqlite").exists())
     moved = home / f"catalog.damaged-{number}.sqlite"
     with write_lock(home):
@@ -129,43 +122,35 @@ def _move_aside(home: Path) -> Path:
 
 def _model(settings: Settings) -> tuple[Check, OnnxEmbedder | None]:
     if settings.embedding_model == NO_MODEL:
-        return Check(name="model", state="ok", finding="none, as set: search is lexical only"), None
+        return _check("ok", "model", "none, as set: search is lexical only"), None
     try:
         embedder = load_embedder(settings.embedding_model, cache=cache_dir(), on_compile=lambda name: None)
         embedder.embed_queries(["ready"])
     except MissingModelError as error:
-        return Check(
-            name="model", state="warn", finding=f"{error.message}: search is lexical only", advice=error.hint
-        ), None
+        return _check("warn", "model", f"{error.message}: search is lexical only", error.hint), None
     except LocalModelError as error:
-        return Check(name="model", state="fail", finding=error.message, advice=error.hint), None
-    return Check(name="model", state="ok", finding=embedder.fingerprint), embedder
+        return _check("fail", "model", error.message, error.hint), None
+    return _check("ok", "model", embedder.fingerprint), embedder
 
 
 def _versions() -> Iterator[Check]:
-    yield Check(
-        name="python", state="ok", finding=f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    )
+    yield _check("ok", "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for library in LIBRARIES:
         try:
-            yield Check(name=library, state="ok", finding=version(library))
+            yield _check("ok", library, version(library))
         except PackageNotFoundError:
-            yield Check(
-                name=library, state="warn", finding="not installed", advice="`pip install kb-hardware` brings it"
-            )
+            yield _check("warn", library, "not installed", "`pip install kb-hardware` installs it")
 
 
 def _machine() -> Iterator[Check]:
     level = sandbox_level()
     finding = f"level {level}: {SANDBOX[level]} (Landlock ABI {landlock_abi()})"
-    advice = "" if level == 2 else "a Linux kernel with Landlock (5.13 or newer) confines candidates"
-    yield Check(name="sandbox", state="ok" if level == 2 else "warn", finding=finding, advice=advice)
-    found = compilers()
-    yield Check(
-        name="compilers",
-        state="ok" if found else "warn",
-        finding="; ".join(f"{name}: {line}" for name, line in found.items()) or "none",
-        advice="" if found else "install a C++ compiler to judge kernels on this CPU",
-    )
-    gpus = accelerators()
-    yield Check(name="gpu", state="ok", finding=", ".join(gpus) or "none found; kb works without one")
+    if level == 2:
+        yield _check("ok", "sandbox", finding)
+    else:
+        yield _check("warn", "sandbox", finding, "a Linux kernel with Landlock (5.13 or newer) confines candidates")
+    if found := compilers():
+        yield _check("ok", "compilers", "; ".join(f"{name}: {line}" for name, line in found.items()))
+    else:
+        yield _check("warn", "compilers", "none", "install a C++ compiler to judge kernels on this CPU")
+    yield _check("ok", "gpu", ", ".join(accelerators()) or "none found; kb works without one")

@@ -1,4 +1,4 @@
-"""The documents of a home: what is stored, its outline, its removal, what was kept of each file."""
+"""Lists, outlines, cites, compares and removes the documents of a home."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ NAMES_SHOWN = 6
 
 
 class Documents:
-    """A document is named by its path as citations show it, by any end of that path, or by its file.
+    """The documents of a home. A name is the path that citations show, the end of that path, or the file.
 
     Args:
-        publish: Makes the vector index anew where there are so many vectors that searches ask it; else does nothing.
+        publish: Rebuilds the vector index if the home is large enough to use one.
     """
 
     def __init__(self, catalog: Catalog, targets: Targets, *, publish: Callable[[], None]) -> None:
@@ -29,7 +29,7 @@ class Documents:
         self._publish = publish
 
     def stored(self, target: str | None = None) -> list[Document]:
-        """All documents by target and path; with `target`, those that may speak for it.
+        """All documents by target and path; with `target`, those in its scope.
 
         Raises:
             TargetError: `target` is unknown.
@@ -38,10 +38,10 @@ class Documents:
         return [d for d in self._catalog.documents() if scope is None or d.target in scope]
 
     def get(self, name: str) -> Document:
-        """The document of that name.
+        """The document with this name.
 
         Raises:
-            DocumentError: there is none, or more than one.
+            DocumentError: no document or several documents have it.
         """
         documents = self._catalog.documents()
         if found := _named(name, documents):
@@ -49,14 +49,14 @@ class Documents:
         raise _unknown(name, documents)
 
     def below(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
-        """The documents of these names, and those in the folders of these names, each once, by target and path.
+        """The documents with these names and those in folders with these names, each once, by target and path.
 
         Args:
-            target: Only documents of this target itself: not of its ancestors and descendants.
+            target: Limit to documents of this target itself, without its ancestors and descendants.
 
         Raises:
             TargetError: `target` is unknown.
-            DocumentError: a name stands for no document, or for several that no folder holds.
+            DocumentError: a name matches no document and no folder, or several documents.
         """
         own = self._targets.get(target).name if target else None
         documents = [d for d in self._catalog.documents() if own in (None, d.target)]
@@ -73,11 +73,11 @@ class Documents:
         """A document with its tree of headings.
 
         Args:
-            section: A heading, or the end of its trail (`Memory > LDS`): only sections with that heading, else those
-                whose heading contains it, with all below them and with their passages.
+            section: A heading or the end of its trail (`Memory > LDS`). Limits the outline to sections with that
+                heading, or else with headings that contain it, and adds their subsections and passages.
 
         Raises:
-            DocumentError: there is no such document, or no such section in it.
+            DocumentError: the document or the section does not exist.
         """
         document = self.get(name)
         sections = self._catalog.outline(document.source)
@@ -86,6 +86,7 @@ class Documents:
             raise _unknown_section(section, sections, document)
         file = file_of(document.source)
         digest = _digest(file)
+        shown = [] if section is None else self._catalog.chunk_ids(document.source, chosen)
         return Outline(
             document=document,
             file=str(file),
@@ -93,22 +94,22 @@ class Documents:
             file_same=digest == document.sha256,
             holds=self._catalog.holdings(document.source),
             sections=tuple(sections[i] for i in chosen),
-            passages=()
-            if section is None
-            else tuple(self._catalog.passages(self._catalog.chunk_ids(document.source, chosen))),
+            passages=tuple(self._catalog.passages(shown)),
         )
 
     def passage(self, citation_id: str, *, around: int = 1) -> PlacedPassage:
-        """The passage that is, or holds the row or fact, cited by that id, with up to `around` neighbours on each side.
+        """The passage that a citation's id names or that contains the cited row or fact.
+
+        Args:
+            around: Most neighbours on each side.
 
         Raises:
-            CitationError: the id is unknown, or the stored text is not what was cited.
+            CitationError: the id is unknown, or the stored text differs from the cited text.
         """
         place = self._catalog.place(citation_id.partition(".")[0])
         if place is None:
-            raise CitationError(
-                f"no passage has the id {citation_id!r}", hint="ids stand in the output of `kb search` and `kb facts`"
-            )
+            message = f"no passage has the id {citation_id!r}"
+            raise CitationError(message, hint="`kb search` and `kb facts` show ids")
         source, chunk = place
         ids = self._catalog.chunk_ids(source)
         at = ids.index(chunk)
@@ -123,15 +124,15 @@ class Documents:
         )
 
     def cite(self, citation_id: str) -> CitedPlace:
-        """The place a citation names, as the document stood when it was read.
+        """The place that a citation refers to, as it was when the document was ingested.
 
         Raises:
-            CitationError: the id is unknown, or the stored text is not what was cited.
+            CitationError: the id is unknown, or the stored text differs from the cited text.
         """
         key, _, nth = citation_id.partition(".")
         row = self._catalog.row(key)
         if nth and row is None:
-            raise CitationError(f"{key} is no row of a table, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
+            raise CitationError(f"{key} is not a table row, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
         stated = row or self._catalog.fact(key) or self._catalog.passage(key)
         source, lines = self._catalog.source_lines(key, around=CITED_LINES_AROUND)
         file = file_of(source)
@@ -146,28 +147,28 @@ class Documents:
         )
 
     def removable(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
-        """As `below`, of documents that would not come back by themselves.
+        """The documents of `below`, if none of them ships with kb: kb would ingest it again by itself.
 
         Raises:
-            DocumentError: what `below` raises; or one ships with kb.
+            TargetError, DocumentError: as in `below`; or a document ships with kb.
         """
         chosen = self.below(names, target=target)
         for document in chosen:
             if document.ships_with_kb and file_of(document.source).is_file():
                 raise DocumentError(
-                    f"{document.path} ships with kb: it would come back the next time {document.target} is used",
-                    hint="nothing was removed; name the other documents alone",
+                    f"{document.path} ships with kb: kb would add it again when {document.target} is next used",
+                    hint="nothing was removed; name only the other documents",
                 )
         return chosen
 
     def remove(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
-        """Forget documents with their passages, facts and vectors, all or none. Arguments as of `below`.
+        """Remove the documents of `removable` with their passages, facts and vectors, all or none.
 
-        A later ingest of their folder reads them again.
+        The next ingest of their folder reads them again.
 
         Raises:
-            DocumentError: what `removable` raises.
-            StoreError: the home cannot be written, or another process writes it.
+            TargetError, DocumentError: as in `removable`.
+            StoreError: the home cannot be written, or another process is writing it.
         """
         with write_lock(self._catalog.home):
             chosen = self.removable(names, target=target)
@@ -183,12 +184,12 @@ class Documents:
         target: str | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> list[Coverage]:
-        """What was kept of each file, by its share of kept words: worst first, those without one last.
+        """How much of each file is stored: the least share of words first, files without a share last.
 
         Args:
-            names: As of `below`, within the scope of `target`; all documents when there are none.
-            target: Only documents that may speak for it.
-            progress: Is told the number of files done and in all.
+            names: Names as in `below` (default: all documents).
+            target: Limit to documents in the scope of this target.
+            progress: Called with the number of files done and their total.
         """
         documents = self.stored(target)
         if names:
@@ -214,14 +215,14 @@ class Documents:
         )
 
     def _file_words(self, document: Document) -> set[str]:
-        """Of the file as it was read; none when it is not as it was."""
+        """The words of the file; none if it changed since it was ingested."""
         file = file_of(document.source)
         same = _digest(file) == document.sha256
         return file_words(file, file.read_bytes(), kind=document.format) if same else set()
 
 
 def _digest(file: Path) -> str | None:
-    """Of a file that can be read."""
+    """The sha256 of the file; None if it cannot be read."""
     try:
         return file_digest(file)
     except OSError:
@@ -229,7 +230,7 @@ def _digest(file: Path) -> str | None:
 
 
 def _named(name: str, documents: Sequence[Document]) -> Document | None:
-    """The one document of that name."""
+    """The only document with this name. Raises DocumentError for several."""
     plain, file = _spellings(name)
     found = [d for d in documents if d.path == plain or d.source in (name, file)] or [
         d for d in documents if d.path.endswith(f"/{plain}")
@@ -237,18 +238,20 @@ def _named(name: str, documents: Sequence[Document]) -> Document | None:
     if len(found) > 1:
         paths = [d.path for d in found]
         shown = paths if len(set(paths)) == len(paths) else [d.source for d in found]
-        raise DocumentError(f"{len(found)} documents are called {name!r}", hint=f"name one of {_some(shown)}")
+        more = f" and {len(shown) - NAMES_SHOWN} more" if len(shown) > NAMES_SHOWN else ""
+        hint = f"name one of {', '.join(shown[:NAMES_SHOWN])}{more}"
+        raise DocumentError(f"{len(found)} documents are called {name!r}", hint=hint)
     return found[0] if found else None
 
 
 def _inside(name: str, documents: Sequence[Document]) -> list[Document]:
-    """The documents in the folder of that name."""
+    """The documents in folders with this name."""
     plain, file = _spellings(name)
     return [d for d in documents if d.path.startswith(f"{plain}/") or d.source.startswith(f"{file}/")]
 
 
 def _spellings(name: str) -> tuple[str, str]:
-    """As a path that citations show, and as a file of this machine; an empty name must not stand for all files."""
+    """The name as a path in citations and as a file on this machine; an empty name must not match all files."""
     plain = name.removeprefix("./").removeprefix("…/").rstrip("/")
     return plain, os.path.realpath(plain or "/")
 
@@ -261,7 +264,7 @@ def _unknown(name: str, documents: Sequence[Document]) -> DocumentError:
 
 
 def _subtrees(heading: str, sections: Sequence[Section]) -> list[int]:
-    """Places of the sections with that heading and of all below them."""
+    """Indexes of the sections with this heading and of their subsections."""
     wanted = " ".join(heading.split()).casefold()
     trails = [" > ".join(s.trail).casefold() for s in sections]
     roots = [i for i, t in enumerate(trails) if t == wanted or t.endswith(f" > {wanted}")] or [
@@ -277,13 +280,5 @@ def _subtrees(heading: str, sections: Sequence[Section]) -> list[int]:
 
 def _unknown_section(heading: str, sections: Sequence[Section], document: Document) -> DocumentError:
     titles = {s.trail[-1].casefold(): repr(s.trail[-1]) for s in sections}
-    suggested = did_you_mean(nearest(heading.casefold(), titles))
-    return DocumentError(
-        f"{document.path} has no section {heading!r}",
-        hint=f"{suggested}`kb docs show {document.path}` shows its headings",
-    )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more
+    hint = f"{did_you_mean(nearest(heading.casefold(), titles))}`kb docs show {document.path}` shows its headings"
+    return DocumentError(f"{document.path} has no section {heading!r}", hint=hint)

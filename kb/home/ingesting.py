@@ -1,4 +1,4 @@
-"""Files → catalog: what the user names, and the sheets that ship with kb for the targets that are spoken of."""
+"""Ingests the user's files, and the sheets that ship with kb for their targets."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,34 +7,19 @@ from typing import TYPE_CHECKING
 from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import write_lock
 from kb.errors import StoreError
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import IngestReport
-from kb.model.records import Trust
 from kb.targets import Targets
 
-if TYPE_CHECKING:
-    from ingest.pipeline import Progress
-    from kb.home.knowledge_base import KnowledgeBase
-
-
-def ingest(
-    kb: "KnowledgeBase",
-    paths: Sequence[Path],
-    *,
-    target: str | None,
-    trust: Trust | None,
-    hidden: bool,
-    unknown: bool,
-    dry_run: bool,
-    progress: "Progress | None",
-) -> IngestReport:
-    """Arguments and errors as of `KnowledgeBase.ingest`."""
+if TYPE_CHECKING:  # reading commands load this module, but not the readers
     from ingest.pipeline import Ingest
 
-    embedder = kb.models.embedder
-    work = Ingest(kb.catalog, kb.targets, embedder, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run)
-    if progress:
-        work.progress = progress
-    if dry_run:
+
+def ingest(kb: KnowledgeBase, work: "Ingest", paths: Sequence[Path], *, target: str | None) -> IngestReport:
+    """Do the work on `paths`; then ingest the sheets for its targets and publish the index."""
+    from ingest.pipeline import Ingest
+
+    if work.dry_run:
         return work.run(paths, target=target)
     with write_lock(kb.settings.home):
         work.targets = Targets.load(kb.settings.home)  # another process may have added some
@@ -42,13 +27,13 @@ def ingest(
         kb.targets = work.targets
         read = {f.target for f in report.files if f.target}
         if sheets := sorted({folder for target in read for folder in _sheet_folders(kb.targets, target)}):
-            Ingest(kb.catalog, kb.targets, embedder).run(sheets)
+            Ingest(kb.catalog, kb.targets, kb.models.embedder).run(sheets)
         kb.models.publish_index()
     return report
 
 
-def ensure_sheets(kb: "KnowledgeBase", target: str) -> None:
-    """As `KnowledgeBase.ensure_sheets`. Where they cannot be added, the user is told, and the target does without."""
+def ensure_sheets(kb: KnowledgeBase, target: str) -> None:
+    """Ingest the sheets for `target` where they are missing or old. If that fails, the user is told."""
     folders = _sheet_folders(kb.targets, target)
     sheets = {source_of(file): file_digest(file) for folder in folders for file in folder.glob("*.md")}
     if kb.catalog.digests(sheets) == sheets:
@@ -63,5 +48,5 @@ def ensure_sheets(kb: "KnowledgeBase", target: str) -> None:
 
 
 def _sheet_folders(targets: Targets, target: str) -> list[Path]:
-    """Folders of the sheets that may speak for `target`."""
+    """Folders of the sheets in the scope of `target`."""
     return [SHEETS / name for name in sorted(targets.scope(target)) if (SHEETS / name).is_dir()]

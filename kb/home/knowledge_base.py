@@ -1,7 +1,6 @@
-"""One open knowledge base: every use case of kb, for the command line, MCP and Python alike.
+"""The class KnowledgeBase: every use case of kb, for the command line, MCP and Python.
 
-Whatever takes long to import is imported by the method that needs it: a question about facts loads no models and no
-judge.
+Methods import slow modules themselves, so a question about facts loads no models and no judge.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ DEFAULT_HITS = 5
 
 
 class KnowledgeBase:
-    """What `kb.open()` gives. Use it as a context manager, or call `close()`.
+    """The object that `kb.open()` returns. Use it as a context manager, or call `close()`.
 
     Args:
-        settings: Of the home to open.
-        notify: Is told in words what the user should know and cannot see: a model compiled, a model missing.
-        embedder: In place of the model that `settings` names.
+        settings: Settings of the home to open.
+        notify: Called with each message for the user, such as a missing model.
+        embedder: Replaces the model of the settings.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class KnowledgeBase:
 
     @cached_property
     def models(self) -> Models:
-        """What searches: the embedding model, the cross-encoder and the vectors."""
+        """The embedding model, the cross-encoder and the vectors."""
         from kb.home.searching import Models
 
         return Models(self.catalog, self.settings, notify=self.notify, embedder=self._given_embedder)
@@ -89,7 +88,7 @@ class KnowledgeBase:
 
     @property
     def factbook(self) -> FactBook:
-        """How facts stand among each other, and what a person decided."""
+        """The standings of facts, and the user's decisions about them."""
         from kb.facts.book import FactBook
 
         return FactBook(self.catalog, self.targets)
@@ -117,34 +116,33 @@ class KnowledgeBase:
         hidden: bool = False,
         unknown: bool = False,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: Progress = lambda report, done, total: None,
     ) -> IngestReport:
-        """Bring the catalog in line with files and folders, and publish the vector index.
+        """Update the catalog to match files and folders, and publish the vector index.
 
         Args:
-            target: Of all documents; by default the folder names say it.
-            trust: In all documents; by default what a document had, `vendor` when it is new.
+            target: Target of all documents (default: the folder names tell it).
+            trust: Trust of all documents (default: unchanged, `vendor` for new documents).
             hidden: Also read files and folders whose names begin with a dot.
-            unknown: Also read files of formats that kb does not know, as plain text.
-            dry_run: Say what would be done; write nothing.
-            progress: Is told of each file when it is done.
+            unknown: Also read files of unknown formats, as plain text.
+            dry_run: Report what would be done; write nothing.
+            progress: Called for each finished file.
 
         Raises:
-            SourceError, TargetError: a path cannot be used, `target` is unknown; nothing was done then.
-            StoreError: the home cannot be written, is full, or another process writes it.
+            SourceError, TargetError: a path cannot be used, `target` is unknown; nothing was changed.
+            StoreError: the home cannot be written, is full, or another process is writing it.
         """
+        from ingest.pipeline import Ingest
         from kb.home.ingesting import ingest
 
-        files = [Path(path) for path in paths]
-        return ingest(
-            self, files, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=progress
-        )
+        work = Ingest(self.catalog, self.targets, self.models.embedder, trust, hidden, unknown, dry_run, progress)
+        return ingest(self, work, [Path(path) for path in paths], target=target)
 
     def add_target(self, name: str, *, parent: str, aliases: Sequence[str]) -> None:
         """Add a target to this home.
 
         Raises:
-            TargetError: the name or an alias is taken or not well-formed, or the parent is unknown.
+            TargetError: the name or an alias is taken or malformed, or the parent is unknown.
             StoreError: the home cannot be written.
         """
         with write_lock(self.settings.home), storage_errors(self.settings.home):
@@ -152,7 +150,7 @@ class KnowledgeBase:
             self.targets.save(self.targets.get(name).name)
 
     def ensure_sheets(self, target: str) -> None:
-        """Ingest what ships with kb for the lineage of `target`, where it is not stored in this version yet."""
+        """Ingest the sheets that ship with kb for `target` and its relatives, unless they are up to date."""
         from kb.home.ingesting import ensure_sheets
 
         ensure_sheets(self, target)
@@ -165,17 +163,17 @@ class KnowledgeBase:
         compare: bool = False,
         limit: int = DEFAULT_HITS,
     ) -> SearchResult:
-        """The best passages for a question, asked in one or in several ways at once.
+        """The best passages for a question.
 
         Args:
             question: One phrasing or several; several (the vendor's words, keywords) find more.
-            target: Only documents of it, its ancestors and its descendants take part; None for all documents. Of a
-                family, only those of the chips that the question names, if it names some.
-            compare: Its siblings take part too. Each hit says whose it is.
+            target: Search the documents of this target, its ancestors and its descendants (default: all documents).
+                If the target is a family and the question names some of its chips, search only those.
+            compare: Also search the target's siblings. Each hit names its target.
 
         Returns:
-            At most `limit` hits, the first ones with what stands around them. `insufficient` where each phrasing names
-            what no document in scope knows: the manuals do not say, and what would be found would be of something else.
+            At most `limit` hits, the first ones with their surroundings. The status is `insufficient` if every
+            phrasing names something that no document in scope mentions: any hit would be about something else.
 
         Raises:
             QueryError: there is no word to search for.
@@ -196,7 +194,7 @@ class KnowledgeBase:
         compare: bool = False,
         budget_tokens: int | None = None,
     ) -> Context:
-        """The passages for a question packed into a token budget. Arguments and errors as of `search`."""
+        """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
         from kb.home.searching import CONTEXT_CANDIDATES, find
         from retrieval.packing import pack
 
@@ -204,33 +202,29 @@ class KnowledgeBase:
         return pack(found, budget_tokens=budget_tokens or self.settings.budget_tokens)
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
-        """The same question in other words, by the model that the settings name: to be searched together with it.
-
-        Raises:
-            SettingsError, SynthesisError: no model is named; the model gave no answer.
-        """
+        """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""
         from kb.home.running import chat_model
         from synth.phrasings import ask_for_phrasings
 
         return ask_for_phrasings(chat_model(self.settings.anthropic_model), question, target=target)
 
     def cite(self, citation_id: str) -> CitedPlace:
-        """The place a citation names, as the document stood when it was read. Errors as of `Documents.cite`."""
+        """See `Documents.cite`."""
         return self.documents.cite(citation_id)
 
     # Facts
 
     def facts(self, target: str, quantity: str | None = None, *conditions: str, unit: str | None = None) -> list[Fact]:
-        """What holds of `target` and its ancestors, nearest first; never of a sibling or descendant.
+        """The facts that hold for `target`, its own before inherited ones; never those of a sibling or descendant.
 
         Args:
-            quantity: By its own name or a vendor's (`LDS`); all when None.
-            conditions: Phrases that the condition of each fact must hold: `float16`, `dense`, `per die`.
-            unit: To give the values in; by default the documents'.
+            quantity: kb's or the vendor's name of a quantity (`LDS`; default: all quantities).
+            conditions: Phrases that the condition of each fact must contain: `float16`, `dense`, `per die`.
+            unit: Unit of the values (default: as in the documents).
 
         Raises:
             TargetError: the target is unknown.
-            FactError: nothing is stated of it, or not that; the hint names what is. Or it is not counted in `unit`.
+            FactError: no such fact holds for it (the hint names known facts), or `unit` does not fit.
         """
         from kb.facts.book import in_unit
 
@@ -240,38 +234,41 @@ class KnowledgeBase:
         return [in_unit(standing.fact, unit) if unit else standing.fact for standing in found]
 
     def known_facts(self, target: str) -> list[Fact]:
-        """What holds of `target`, as `facts` says it; empty where nothing is stated."""
+        """As `facts(target)`, but empty instead of a FactError."""
         try:
             return self.facts(target)
         except FactError:
             return []
 
     def standings(self, target: str, quantity: str | None = None) -> list[StandingFact]:
-        """All that is said of `target`, or of one quantity of it, whether it holds or not. Errors as of `facts`."""
+        """All statements about `target` or one of its quantities, with their standings. Errors as in `facts`."""
         self.ensure_sheets(target)
         return self.factbook.all_of(target, quantity) if quantity else self.factbook.standings(target)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
-        """Where documents contradict each other about `target`, or about any target: what is open first."""
+        """The contradictions between documents about `target` (default: about any target), open ones first."""
         if target:
             self.ensure_sheets(target)
         return self.factbook.conflicts(target)
 
     def differences(self, first: str, second: str) -> list[Difference]:
-        """Where the profiles of two targets differ. Errors as of `facts`."""
+        """The quantities and conditions for which two targets' facts differ. Errors as in `facts`."""
         for target in (first, second):
             self.ensure_sheets(target)
         return self.factbook.differences(first, second)
 
     def propose_facts(self, document: str) -> list[Fact]:
-        """Have the model that the settings name read a document for facts that rules missed, and store them.
+        """Let the model of the settings propose facts that the rules missed in a document, and store them.
 
-        They count like running text: none holds before a table says the same, or a person accepts it. Reading
-        the document again forgets them. `document` is its path, or the end of it.
+        A proposed fact holds only after a table states the same or a person accepts it. Ingesting the document again
+        removes it.
+
+        Args:
+            document: The path of the document or the end of it.
 
         Raises:
-            DocumentError: no document is called so.
-            SettingsError, SynthesisError: no model is named; the model gave no answer.
+            DocumentError: no document has this name.
+            SettingsError, SynthesisError: the settings name no model; the model gave no answer.
             StoreError: the home cannot be written.
         """
         from kb.home.proposing import propose
@@ -286,15 +283,15 @@ class KnowledgeBase:
         dry_run: bool = False,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> ProbeReport:
-        """Measure this machine beside what its vendor states, and store what was found as measured facts.
+        """Measure this machine, compare it with the vendor's facts, and store the results as measured facts.
 
         Args:
-            target: Whose facts they are; by default what the device's name says. Of a CPU, the CPU is measured.
+            target: Target of the facts (default: the device's name tells it). For a CPU target, the CPU is measured.
             dry_run: Store nothing.
-            progress: Is told how many steps of how many are done.
+            progress: Called with the number of steps done and their total.
 
         Raises:
-            TargetError: `target` is unknown, or none is known for the device.
+            TargetError: `target` is unknown, or kb knows no target for the device.
             StoreError: the home cannot be written.
         """
         from kb.home.probing import probe
@@ -308,16 +305,16 @@ class KnowledgeBase:
 
         Raises:
             TargetError, TaskError: `target` is unknown; the reference fails.
-            JudgeError: nothing can be judged for this target here, or nothing in this language.
+            JudgeError: this machine cannot judge kernels for this target or in this language.
         """
         from kb.home import running
 
         return running.verify(self, task, candidate, target)
 
     def roofline(self, task: Task, target: str) -> Roofline:
-        """The shortest time that a task can take on a target. A judge runs the reference to see what it moves and does.
+        """The shortest time that a task can take on a target, from a run of the reference by a judge.
 
-        Raises: What `verify` raises, and FactError when no document states a rate that it needs.
+        Raises: As `verify`, and FactError if no document states a required rate.
         """
         from kb.home import running
 
@@ -334,13 +331,14 @@ class KnowledgeBase:
         seed: int = 0,
         control: bool = False,
     ) -> Plan:
-        """What to do in a run: see `Plan`. The language is by default the usual one for the target.
+        """A plan for `prompt` or `optimize`; see `Plan`.
 
         Args:
             synthesizer: `tune`, `anthropic`, or `external` for a run that `prompt` starts.
+            language: Language of the candidates (default: the usual one for the target).
 
         Raises:
-            RunError, CandidateError, TargetError: there is no such synthesizer, language or target.
+            RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
         """
         from eval.languages.registry import language_named
         from kb.home.running import languages
@@ -359,20 +357,20 @@ class KnowledgeBase:
         )
 
     def prompt(self, plan: Plan) -> tuple[Run, Prompt]:
-        """Start a run that is answered by `submit`, and say what to ask for first. Errors as of `optimize`."""
+        """Start a run that `submit` drives, and return its first prompt. Errors as in `optimize`."""
         from kb.home import running
 
         return running.prompt(self, plan)
 
     def submit(self, run: Run, answer: Candidate | str, *, note: str = "", tell: Tell | None = None) -> Submission:
-        """Judge an answer to the last prompt, write a win back as a skill, and say what to ask for next.
+        """Judge an answer to the last prompt, save a winning kernel as a skill, and build the next prompt.
 
         Args:
             answer: A kernel, or a model's whole answer.
-            note: One line: what it is, or what it changes; by default what the answer says.
-            tell: Is told of the candidate when it is judged.
+            note: One line that describes the kernel or the change (default: taken from the answer).
+            tell: Called with the judged candidate.
 
-        Raises: What `Loop.submit` and `verify` raise.
+        Raises: As `Loop.submit` and `verify`.
             SynthesisError: no kernel can be read from the answer.
         """
         from kb.home import running
@@ -380,20 +378,19 @@ class KnowledgeBase:
         return running.submit(self, run, answer, note=note, tell=tell)
 
     def optimize(self, plan: Plan, *, minutes: float | None = None, tell: Teller | None = None) -> Run:
-        """Start a run of `tune` or `anthropic` and see it through. A plan that cannot work is refused at once.
+        """Start a run of `tune` or `anthropic` and drive it to its end. A bad plan is refused before a judge starts.
 
-        Args:
-            tell: Is given the run when it starts, and gives what is told of each candidate.
+        `tell` gets the run when it starts, and returns the function to call with each judged candidate.
 
-        Raises: What `verify` and `Loop.optimize` raise.
-            RunError, CandidateError, FactError, SettingsError: the plan cannot work: see `kb.home.running`.
+        Raises: As `verify` and `Loop.optimize`.
+            RunError, CandidateError, FactError, SettingsError: the plan cannot work; see `kb.home.running`.
         """
         from kb.home import running
 
         return running.optimize(self, plan, minutes=minutes, tell=tell)
 
     def resume(self, run: Run, *, minutes: float | None = None, tell: Teller | None = None) -> None:
-        """Go on with a run of `tune` or `anthropic`. Errors as of `optimize`."""
+        """Continue a run of `tune` or `anthropic`. Errors as in `optimize`."""
         from kb.home import running
 
         running.resume(self, run, minutes=minutes, tell=tell)

@@ -1,19 +1,15 @@
-"""Facts that a model points at in a stored document."""
-
-from typing import TYPE_CHECKING
+"""Stores the facts that a model proposes from a document."""
 
 from kb.catalog import write_lock
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.model.records import FactRecord, Form
 from synth.chat import ChatModel
 from synth.fact_proposals import ProposedFact, propose_facts
 
-if TYPE_CHECKING:
-    from kb.home.knowledge_base import KnowledgeBase
 
-
-def propose(kb: "KnowledgeBase", model: ChatModel, document: str) -> list[Fact]:
-    """Arguments and errors as of `KnowledgeBase.propose_facts`."""
+def propose(kb: KnowledgeBase, model: ChatModel, document: str) -> list[Fact]:
+    """See `KnowledgeBase.propose_facts`."""
     read = kb.documents.get(document)
     text, named_in = kb.catalog.text(read.source), kb.targets.finder(kb.targets.family(read.target))
     found: list[FactRecord] = []

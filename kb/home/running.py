@@ -1,13 +1,13 @@
-"""Kernels are judged, and runs started and driven. What cannot work is refused before a judge starts."""
+"""Judges kernels, and starts and continues runs. Refuses bad plans before a judge starts."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from eval.devices.registry import device_for
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import language_named
 from eval.roofline import Roofline, task_roofline
 from kb.errors import CandidateError, FactError, RunError, SettingsError
+from kb.home.knowledge_base import KnowledgeBase
 from kb.home.searching import ranked
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
@@ -28,22 +28,19 @@ from synth.prompts.answer import parse_answer
 from synth.prompts.prompt import Prompt
 from synth.tune import TuneSynthesizer
 
-if TYPE_CHECKING:
-    from kb.home.knowledge_base import KnowledgeBase
-
 BRIEF_CANDIDATES = 50
 
 
 class Submission(Frozen):
-    """What came of an answer."""
+    """The outcome of an answer."""
 
     evidence: Evidence
     published: tuple[str, ...]
-    """Names of the skills that it gave."""
+    """Names of the skills that the answer became."""
     prompt: Prompt | None
-    """The next one; None when the run is over."""
+    """The next prompt; None if the run is over."""
     ended: str
-    """Why the run is over; empty while it is not."""
+    """Why the run is over; empty if it is not."""
 
 
 def verify(kb: "KnowledgeBase", task: Task, candidate: Candidate, target: str) -> Evidence:
@@ -58,7 +55,11 @@ def roofline(kb: "KnowledgeBase", task: Task, target: str) -> Roofline:
 
 
 def prompt(kb: "KnowledgeBase", plan: Plan) -> tuple[Run, Prompt]:
-    _must_be_by_hand(plan)
+    if plan.synthesizer is not SynthesizerKind.EXTERNAL:
+        raise RunError(
+            f"a run that is driven by {plan.synthesizer} has no prompts to answer",
+            hint="`kb optimize` starts it, or plan a run with the synthesizer `external`",
+        )
     plan = _checked(kb, plan)
     with _judge(kb, plan.task, plan.target) as judge:
         run = kb.runs.start(plan)
@@ -94,7 +95,7 @@ def resume(kb: "KnowledgeBase", run: Run, *, minutes: float | None, tell: Teller
 
 
 def _judge(kb: "KnowledgeBase", task: Task, target: str) -> LocalJudge:
-    """A judge for one task and target on this machine; its limits are the target's facts."""
+    """A judge for one task and target on this machine, with the target's facts as limits."""
     name = kb.targets.get(target).name
     return LocalJudge(task, target=name, isa=kb.targets.isa(name), facts=kb.known_facts(name), cache=cache_dir())
 
@@ -112,27 +113,24 @@ def _loop(kb: "KnowledgeBase", run: Run, tell: Tell | None = None) -> Loop:
 
 
 def _brief(kb: "KnowledgeBase", phrases: Sequence[str], target: str) -> tuple[list[Fact], list[Passage]]:
-    """All facts of a target, and what its documents say besides in answer to `phrases`."""
+    """All facts of a target, and the other passages of its documents that answer `phrases`."""
     facts = kb.known_facts(target)
     places = {fact.citation.place for fact in facts}
     found = ranked(kb, phrases, target=target, scope=kb.targets.scope(target), limit=BRIEF_CANDIDATES)
-    besides = tuple(
-        hit
-        for hit in found.hits
-        if hit.passage.citation.place not in places and hit.passage.trust is not Trust.UNTRUSTED
-    )
-    packed = pack(found.model_copy(update={"hits": besides}), budget_tokens=kb.settings.budget_tokens)
+    trusted = (hit for hit in found.hits if hit.passage.trust is not Trust.UNTRUSTED)
+    others = tuple(hit for hit in trusted if hit.passage.citation.place not in places)
+    packed = pack(found.model_copy(update={"hits": others}), budget_tokens=kb.settings.budget_tokens)
     return facts, list(packed.passages)
 
 
 def _checked(kb: "KnowledgeBase", plan: Plan) -> Plan:
-    """The plan, its target by name. A language model or a person is asked only about what documents speak of.
+    """The plan with the target's own name. Prompts are refused for targets without documents.
 
     Raises:
         TargetError: the target is unknown.
-        CandidateError: kernels for it are not written in that language.
-        FactError: no document speaks of it, and the synthesizer would have to guess.
-        SettingsError: a model is to be asked and none is named.
+        CandidateError: kernels for it are not written in the plan's language.
+        FactError: it has no documents, so a model or a person would have to guess.
+        SettingsError: the plan needs a model and names none.
     """
     plan = plan.model_copy(update={"target": kb.targets.get(plan.target).name})
     if plan.language not in (fitting := languages(kb, plan.target)):
@@ -145,47 +143,29 @@ def _checked(kb: "KnowledgeBase", plan: Plan) -> Plan:
         kb.ensure_sheets(plan.target)
         if not kb.catalog.count_by_target().keys() & (kb.targets.scope(plan.target) - {ROOT}):
             raise FactError(
-                f"no document speaks of {plan.target}, so nobody could know how to write a kernel for it",
-                hint=f"`kb ingest` its manuals, with --target {plan.target} where no folder is named so",
+                f"there are no documents about {plan.target}, so a kernel for it would be a guess",
+                hint=f"`kb ingest` its manuals, with --target {plan.target} if no folder has that name",
             )
     return plan
 
 
 def languages(kb: "KnowledgeBase", target: str) -> tuple[str, ...]:
-    """The languages in which kernels for a target may be written, by name, the usual one first.
-
-    Raises:
-        JudgeError: nothing can be judged for the target.
-    """
+    """Names of the languages for kernels of a target, the usual one first. Raises JudgeError if it has no judge."""
     return device_for(kb.targets.isa(target), target).languages
 
 
 def _synthesizer(plan: Plan) -> Synthesizer:
-    """Raises RunError when the candidates come from a person or an agent, through `KnowledgeBase.submit`."""
+    """The synthesizer of a plan. Raises RunError if candidates come by hand, through `KnowledgeBase.submit`."""
     if plan.synthesizer is SynthesizerKind.TUNE:
         return TuneSynthesizer()
     if plan.synthesizer is SynthesizerKind.ANTHROPIC:
         return ModelSynthesizer(chat_model(plan.model))
-    raise RunError("this run is answered by hand", hint="`kb submit RUN FILE` judges an answer")
-
-
-def _must_be_by_hand(plan: Plan) -> None:
-    """Raises RunError when candidates do not come from a person or an agent."""
-    if plan.synthesizer is not SynthesizerKind.EXTERNAL:
-        raise RunError(
-            f"a run that is driven by {plan.synthesizer} has no prompts to answer",
-            hint="`kb optimize` starts it, or plan one with the synthesizer `external`",
-        )
+    raise RunError("this run is driven by hand", hint="`kb submit RUN FILE` judges an answer")
 
 
 def chat_model(name: str) -> ChatModel:
-    """The language model of that name.
-
-    Raises:
-        SettingsError: no name is given.
-    """
+    """The language model with this name. Raises SettingsError for an empty name."""
     if not name:
-        raise SettingsError(
-            "no model is named", hint="set KB_ANTHROPIC_MODEL, or anthropic_model in kb.toml of the home"
-        )
+        hint = "set KB_ANTHROPIC_MODEL, or anthropic_model in kb.toml of the home"
+        raise SettingsError("the settings name no model", hint=hint)
     return AnthropicModel(name)

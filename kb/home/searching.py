@@ -1,12 +1,12 @@
-"""Question → hits: which targets take part, what the documents do not know, and which passages are best."""
+"""Searches a home: chooses targets, rejects unknown names, ranks passages."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from kb.catalog import Catalog
 from kb.catalog.words import query_words
 from kb.errors import MissingModelError, QueryError, StoreError
+from kb.home.knowledge_base import KnowledgeBase
 from kb.model.passages import Hit, SearchResult, Status
 from kb.model.protocols import Embedder
 from kb.settings import NO_MODEL, Settings, cache_dir
@@ -19,8 +19,6 @@ from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unstated import unstated_unit
 from retrieval.vectors import ExactIndex, VectorIndex
 
-if TYPE_CHECKING:
-    from kb.home.knowledge_base import KnowledgeBase
 CONTEXT_CANDIDATES = 50
 
 
@@ -37,7 +35,7 @@ class Models:
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """The embedding model, or None: then search is lexical, and the user is told."""
+        """The embedding model; None for lexical search, and the user is told if the model is missing."""
         if self._given_embedder is not None:
             return self._given_embedder
         if self._settings.embedding_model == NO_MODEL:
@@ -54,22 +52,22 @@ class Models:
 
     @cached_property
     def reranker(self) -> Reranker | None:
-        """The cross-encoder that the settings name, or None."""
+        """The cross-encoder of the settings, or None."""
         if self._settings.reranker_model == NO_MODEL:
             return None
         return Reranker(self._settings.reranker_model, seconds=self._settings.reranker_seconds)
 
     def retriever(self) -> Retriever:
-        """What searches as the settings say, without regard to targets and names."""
+        """A retriever with the models and weights of the settings."""
         fusion = partial(fuse, lexical_weight=self._settings.lexical_weight)
         return Retriever(self._catalog, self.embedder, self._indexes(), fusion)
 
     def needs_index(self) -> bool:
-        """Whether there are so many vectors that searches without a target ask the published index."""
+        """Whether the home has so many vectors that searches without a target use the published index."""
         return self._catalog.count_windows() > self._settings.exact_vectors
 
     def publish_index(self) -> None:
-        """Make the vector index anew where searches ask it and it is out of date. They do without where that fails."""
+        """Rebuild the vector index if it is needed and out of date. If that fails, the user is told."""
         model = self.embedder.fingerprint if self.embedder else None
         if model is None or not self.needs_index() or current_folder(self._catalog, model=model):
             return
@@ -79,7 +77,7 @@ class Models:
             self._notify(f"searches will compare every vector: {error.message}")
 
     def _indexes(self) -> list[VectorIndex]:
-        """Where dense candidates come from: first of all the published index, where so many vectors need one."""
+        """The sources of dense candidates, the published index first if it is needed."""
         return list(self._both_indexes if self.needs_index() else self._both_indexes[1:])
 
     @cached_property
@@ -91,9 +89,9 @@ class Models:
 
 
 def find(
-    kb: "KnowledgeBase", question: str | Sequence[str], *, target: str | None, compare: bool = False, limit: int
+    kb: KnowledgeBase, question: str | Sequence[str], *, target: str | None, compare: bool = False, limit: int
 ) -> SearchResult:
-    """The best passages, without what stands around them. Arguments and errors as of `KnowledgeBase.search`."""
+    """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
     phrasings = _phrasings(question)
     chips = kb.targets.named_below(target, " ".join(phrasings)) if target and not compare else ()
     scope = _scope(kb, target, chips, compare=compare)
@@ -107,16 +105,16 @@ def find(
     found = ranked(kb, phrasings, target=target, scope=scope, limit=limit)
     notes = [*found.notes]
     if chips:
-        notes.append(f"the question names {' and '.join(chips)}: other chips of {target} take no part")
+        notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
     if unit := unstated_unit(phrasings[0], found.hits):
-        notes.append(f"none of the passages found states a number in {unit}: the documents may not say it")
+        notes.append(f"no passage found states a number in {unit}: the documents may not answer this")
     return found.model_copy(update={"notes": tuple(notes)})
 
 
 def ranked(
-    kb: "KnowledgeBase", phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int
+    kb: KnowledgeBase, phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int
 ) -> SearchResult:
-    """The best passages of the documents of `scope`, whatever names they hold."""
+    """The best passages of the documents in `scope`; names unknown to the documents are no obstacle."""
     reranker = kb.models.reranker
     wanted = max(limit, RERANKED_HITS) if reranker else limit
     found = kb.models.retriever().search(phrasings, targets=scope, limit=wanted)
@@ -128,8 +126,8 @@ def ranked(
     return found.model_copy(update={"hits": tuple(_marked(hit, siblings) for hit in found.hits)})
 
 
-def _scope(kb: "KnowledgeBase", target: str | None, chips: Sequence[str], *, compare: bool) -> frozenset[str] | None:
-    """Of `target`, or of those of its `chips` that the question names: then it is about these."""
+def _scope(kb: KnowledgeBase, target: str | None, chips: Sequence[str], *, compare: bool) -> frozenset[str] | None:
+    """The scope of `target`, or of those of its chips that the question names."""
     if target is None:
         return None
     kb.ensure_sheets(target)
@@ -138,21 +136,23 @@ def _scope(kb: "KnowledgeBase", target: str | None, chips: Sequence[str], *, com
     return frozenset().union(*map(kb.targets.scope, chips or (target,)))
 
 
-def _not_named(kb: "KnowledgeBase", name: str, target: str | None, stored: Collection[str]) -> str:
-    where = f"documents of {kb.targets.get(target).name}" if target else "documents"
+def _not_named(kb: KnowledgeBase, name: str, target: str | None, stored: Collection[str]) -> str:
+    message = (
+        f"no document of {kb.targets.get(target).name} mentions {name}" if target else f"no document mentions {name}"
+    )
     if near := nearest_names(kb.catalog, name, targets=stored):
-        return f"no {where} name {name}; near it they name {', '.join(near)}"
+        return f"{message}; similar names: {', '.join(near)}"
     other = kb.targets.find(name)
     if other and other.name not in stored:
-        return f"no {where} name {name}, which is a target of its own: ask for it with that target"
-    return f"no {where} name {name}; without that name the question can still be searched for"
+        return f"{message}, which is another target: search with --target {other.name}"
+    return f"{message}; search again without that name"
 
 
 def _phrasings(question: str | Sequence[str]) -> list[str]:
     phrasings = [question] if isinstance(question, str) else list(question)
     if asked := [p for p in phrasings if query_words(p)]:
         return asked
-    raise QueryError("the question holds no word to search for", hint="ask with at least one content word")
+    raise QueryError("the question has no word to search for", hint="use at least one content word")
 
 
 def _no_documents(target: str | None, counts: dict[str, int]) -> str:
@@ -165,15 +165,15 @@ def _insufficient(*notes: str) -> SearchResult:
 
 
 def _reranked(reranker: Reranker, question: str, found: SearchResult, *, limit: int) -> SearchResult:
-    """In the order of the cross-encoder, or as they are and said so."""
+    """The hits in the order of the cross-encoder; if it is too slow, in their own order with a note."""
     hits = reranker.order(question, found.hits)
-    late = () if hits is not None else ("the cross-encoder took longer than it may: these hits are in fused order",)
+    late = () if hits is not None else ("the cross-encoder exceeded its time limit: these hits are in fused order",)
     kept = tuple(found.hits if hits is None else hits)[:limit]
     return found.model_copy(update={"hits": kept, "notes": (*found.notes, *late)})
 
 
 def _marked(hit: Hit, siblings: Callable[[str], frozenset[str]]) -> Hit:
-    """Says of a passage whose headings speak of a sibling that they do; rows that do are not shown for an answer."""
+    """The hit with the siblings that its headings name, and without rows that name a sibling."""
     passage = hit.passage.model_copy(update={"about": tuple(sorted(siblings(hit.passage.trail)))})
     rows = tuple(row for row in hit.rows if not siblings(row.shown))
     return hit.model_copy(update={"passage": passage, "rows": rows})

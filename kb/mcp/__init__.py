@@ -1,1 +1,1 @@
-"""kb for agents, over the Model Context Protocol. The only place that knows its SDK."""
+"""kb for agents, over the Model Context Protocol. Only this package imports its SDK."""

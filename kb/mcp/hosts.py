@@ -1,4 +1,4 @@
-"""How a host of agents is told to start `kb mcp`: one entry in its configuration, all else in that file kept."""
+"""Adds `kb mcp` to the configuration of an agent's host and keeps the rest of the file."""
 
 import json
 import os
@@ -19,11 +19,12 @@ from kb.storage import write_whole
 
 Host = Literal["claude-code", "codex", "cursor"]
 NAME = "kb"
+BY_HAND = "nothing was written; correct the file, or add the entry that `kb mcp install HOST --print` shows by hand"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """What a host starts. Hosts pass little of their environment on, so the home is named."""
+    """The command that a host starts. It names the home, because hosts pass on little of their environment."""
 
     command: str
     args: list[str]
@@ -31,15 +32,10 @@ class ServerEntry:
 
     @classmethod
     def of(cls, home: Path) -> Self:
-        """The kb that runs now, on `home`.
-
-        Raises:
-            SettingsError: the `kb` command is not installed.
-        """
-        # Not the first on the path: the kb of this environment.
+        """An entry for this environment's kb and `home`. Raises SettingsError if no `kb` command is installed."""
         command = shutil.which("kb", path=str(Path(sys.executable).parent)) or shutil.which("kb")
         if command is None:
-            raise SettingsError("there is no `kb` command for a host to start", hint="`pip install` kb")
+            raise SettingsError("there is no `kb` command for a host to start", hint="run `pip install kb-hardware`")
         return cls(command=command, args=["mcp"], env={"KB_HOME": str(home)})
 
 
@@ -49,17 +45,13 @@ class ConfigFile(ABC):
 
     @abstractmethod
     def with_entry(self, before: str, entry: ServerEntry) -> str:
-        """The text `before` with kb's entry in it.
-
-        Raises:
-            SettingsError: the text is not what such a file holds.
-        """
+        """The text `before` with kb's entry added. Raises SettingsError if the text has another format."""
 
     def add(self, entry: ServerEntry) -> bool:
-        """Put the entry there, or that of another kb right, and say whether the file changed.
+        """Add or correct kb's entry, and return whether the file changed.
 
         Raises:
-            SettingsError: the file cannot be read or written, or is not what it should be; it is as it was then.
+            SettingsError: the file cannot be read or written, or has another format; it is not changed.
         """
         try:
             before = self.path.read_bytes().decode() if self.path.exists() else ""
@@ -67,11 +59,8 @@ class ConfigFile(ABC):
             if after != before:
                 write_whole(self.path, after)
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{self.path} cannot be changed: {error}", hint=self._by_hand()) from error
+            raise SettingsError(f"cannot change {self.path}: {error}", hint=BY_HAND) from error
         return after != before
-
-    def _by_hand(self) -> str:
-        return "correct the file, or add by hand what `kb mcp install HOST --print` shows; nothing was written"
 
 
 class JsonFile(ConfigFile):
@@ -79,10 +68,10 @@ class JsonFile(ConfigFile):
         try:
             config = json.loads(before) if before.strip() else {}
         except ValueError as error:
-            raise SettingsError(f"{self.path} is not valid JSON: {error}", hint=self._by_hand()) from error
+            raise SettingsError(f"{self.path} is not valid JSON: {error}", hint=BY_HAND) from error
         servers = config.setdefault("mcpServers", {}) if isinstance(config, dict) else None
         if not isinstance(servers, dict):
-            raise SettingsError(f"{self.path} holds no object of `mcpServers`", hint=self._by_hand())
+            raise SettingsError(f"`mcpServers` in {self.path} is not an object", hint=BY_HAND)
         wanted = {"type": "stdio", **asdict(entry)}
         if servers.get(NAME) == wanted:
             return before
@@ -97,21 +86,21 @@ class CodexFile(ConfigFile):
             servers = config.get("mcp_servers", {})
             held = servers.get(NAME, {}) if isinstance(servers, MutableMapping) else None
         except TOMLKitError as error:
-            raise SettingsError(f"{self.path} cannot be read as TOML: {error}", hint=self._by_hand()) from error
+            raise SettingsError(f"{self.path} is not valid TOML: {error}", hint=BY_HAND) from error
         if not isinstance(held, MutableMapping):
-            raise SettingsError(f"{self.path} holds no tables of `mcp_servers`", hint=self._by_hand())
+            raise SettingsError(f"`mcp_servers` in {self.path} is not a table of tables", hint=BY_HAND)
         wanted = {**asdict(entry), "env": tomlkit.inline_table() | entry.env}
         if NAME in servers:
             _make_equal(held, wanted)
         elif isinstance(servers, InlineTable):
             servers[NAME] = wanted
-        else:  # at the end of the file: next to its siblings it would take the comment above the table after them
+        else:  # at the end of the file: after its siblings it would take over the comment above the next table
             config.append("mcp_servers", tomlkit.table(is_super_table=True).append(NAME, wanted))
         return tomlkit.dumps(config)
 
 
 def config_file(host: Host) -> ConfigFile:
-    """Where a host looks: the first and the last in the project's folder, Codex in its own home."""
+    """The configuration of a host: in the current folder, or in Codex's own home."""
     if host == "claude-code":
         return JsonFile(Path.cwd() / ".mcp.json")
     if host == "cursor":
@@ -120,7 +109,7 @@ def config_file(host: Host) -> ConfigFile:
 
 
 def _make_equal(table: MutableMapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Change what differs, one key at a time: the comments between them stay."""
+    """Change only the keys that differ, so that comments between them stay."""
     for key in table.keys() - wanted.keys():
         del table[key]
     for key, value in wanted.items():

@@ -1,6 +1,6 @@
-"""The answers of `kb.views.answers` as tools of the Model Context Protocol. The only importer of its SDK.
+"""Offers the answers of `kb.views.answers` as tools of the Model Context Protocol.
 
-What kb refuses is an error that says what to do next; that the documents do not say is a result.
+A refusal by kb is an error that says what to do next. A question that the documents do not answer is not an error.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 8000
 MIN_TOKENS = 500
-"""Room for an answer that holds nothing but its labels and notes."""
+"""Enough for an answer with nothing but labels and notes."""
 DEFAULT_TOKENS = 3000
 PROBLEMS_SHOWN = 3
 
@@ -54,17 +54,17 @@ knows nothing of the user's own code.
 
 NEXT = {
     TargetError: "kb_targets lists all names",
-    FactError: "kb_search finds numbers that stand in prose; do not guess",
-    CitationError: "kb_read takes ids that kb_search or kb_facts gave; search again where documents have changed since",
-    QueryError: "call kb_search again with words that a manual would hold",
-    StoreError: "tell the user, who can run `kb doctor`",
+    FactError: "use kb_search to find numbers in prose; do not guess",
+    CitationError: "kb_read needs an id from kb_search or kb_facts; search again if documents have changed since",
+    QueryError: "call kb_search again with words that a manual would contain",
+    StoreError: "tell the user to run `kb doctor`",
 }
-"""What a model can do after an error; the hints of kb speak to a person at the command line."""
+"""Next steps for a model after an error; kb's own hints are for a person at the command line."""
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 Tokens = Annotated[
-    int, Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="Most to return, at 4 characters a token. 500 to 8000.")
+    int, Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="Most tokens to return (4 characters each), 500 to 8000.")
 ]
 TargetName = Annotated[str, Field(max_length=100, description="A chip or family, by name or alias, such as mi300x.")]
 CitationId = Annotated[str, Field(max_length=40)]
@@ -76,7 +76,7 @@ Phrasings = Annotated[
 
 
 class Server(MCPServer[Any]):
-    """Says in few words what is wrong with arguments; the SDK says it in many, once for each item of a list."""
+    """Reports wrong arguments briefly; the SDK repeats a long message for each item of a list."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -92,9 +92,9 @@ class Server(MCPServer[Any]):
 
 
 class Home:
-    """The knowledge base that the tools ask, opened for the first of them.
+    """The knowledge base behind the tools, opened by the first call.
 
-    SQLite's connections stay in one thread, so all is done in one; meanwhile the host still hears from the server.
+    All calls run in one thread, as SQLite's connections require; the server stays responsive meanwhile.
     """
 
     def __init__(self, open_kb: "Callable[[], KnowledgeBase]") -> None:
@@ -103,10 +103,10 @@ class Home:
         self._thread = ThreadPoolExecutor(max_workers=1)
 
     async def ask(self, question: "Callable[[KnowledgeBase], answers.Answer]") -> CallToolResult:
-        """The answer as structured content and, word for word, as text.
+        """The answer as structured content and as the same JSON text.
 
         Raises:
-            ToolError: kb refuses; the message says what to do.
+            ToolError: kb refused; the message says what to do next.
         """
         try:
             answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, question)
@@ -119,7 +119,7 @@ class Home:
     def _answer(self, question: "Callable[[KnowledgeBase], answers.Answer]") -> answers.Answer:
         if self._kb is None:
             self._kb = self._open()
-        self._kb.targets = Targets.load(self._kb.settings.home)  # an ingest may have added some since
+        self._kb.targets = Targets.load(self._kb.settings.home)  # an ingest may have added targets
         return question(self._kb)
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ def server(home: Home) -> MCPServer[Any]:
         target: TargetName | None = None,
         limit: Annotated[int, Field(ge=1, le=20, description="Most passages to return.")] = 5,
         seen: Annotated[
-            tuple[CitationId, ...], Field(max_length=200, description="Ids you already have; they are left out.")
+            tuple[CitationId, ...], Field(max_length=200, description="Ids that you already have, to leave out.")
         ] = (),
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.FoundPassages]:
@@ -149,8 +149,8 @@ def server(home: Home) -> MCPServer[Any]:
 
         Give the same question in two or three phrasings, which finds far more than one: the vendor's terms, bare
         keywords, an exact instruction name. Example: ["avoid LDS bank conflicts", "local data share padding swizzle",
-        "ds_read_b128 bank"]. Name the target when it is about one chip. Status "insufficient" means that the documents
-        do not say. For a single number ask kb_facts first.
+        "ds_read_b128 bank"]. Name the target if the question is about one chip. Status "insufficient" means that the
+        documents do not answer. For a single number call kb_facts first.
         """
         return await home.ask(
             lambda kb: answers.search(
@@ -165,10 +165,10 @@ def server(home: Home) -> MCPServer[Any]:
         offset: Annotated[int, Field(ge=0, description="Where to read on: next_offset of the last answer.")] = 0,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.CitedText]:
-        """Open what an id names: a passage, a table row, a cell or a fact, with the lines around it in its document.
+        """Open a cited passage, table row, cell or fact, with the lines around it in its document.
 
-        Use it to check a citation, to see the text before and after it (raise `around`), or to get what kb_search cut
-        or left out. A long place comes in parts: call again with offset=next_offset.
+        Use it to check a citation, to see the text before and after it (raise `around`), or to get text that kb_search
+        cut or left out. A long text comes in parts: call again with offset=next_offset.
         """
         return await home.ask(lambda kb: answers.read(kb, id, around=around, offset=offset, max_tokens=max_tokens))
 
@@ -176,15 +176,15 @@ def server(home: Home) -> MCPServer[Any]:
     async def kb_facts(
         target: TargetName,
         quantity: Annotated[
-            str | None, Field(max_length=100, description="Such as lds_size or hbm_bandwidth; without it, all.")
+            str | None, Field(max_length=100, description="Such as lds_size or hbm_bandwidth (default: all).")
         ] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.StatedFacts]:
         """Look up exact hardware numbers of a chip: value, unit, condition, source, id to cite.
 
         Use it for every size, width, bandwidth, latency, peak or limit before you compute with it. Facts of the chip's
-        family are included, those of a sibling never. What no document states is refused and the nearest names are
-        given; then try kb_search, and never guess.
+        family are included, facts of siblings never. If no document states a number, you get an error with the nearest
+        names; then try kb_search, and never guess.
         """
         return await home.ask(lambda kb: answers.facts(kb, target, quantity or None, max_tokens=max_tokens))
 
@@ -192,8 +192,8 @@ def server(home: Home) -> MCPServer[Any]:
     async def kb_targets(max_tokens: Tokens = DEFAULT_TOKENS) -> Annotated[CallToolResult, answers.KnownTargets]:
         """List the chips and families that kb knows: name, aliases, parent, number of documents.
 
-        Call it once, when you do not know what a chip is called here or whether there are documents about it. Those
-        with documents come first. A target's documents are its own, its ancestors' and its descendants'.
+        Call it once, if you do not know the name of a chip here or whether there are documents about it. Targets with
+        documents come first. A question about a target also uses documents of its ancestors and descendants.
         """
         return await home.ask(lambda kb: answers.targets(kb, max_tokens=max_tokens))
 
@@ -201,7 +201,7 @@ def server(home: Home) -> MCPServer[Any]:
 
 
 def serve(open_kb: "Callable[[], KnowledgeBase]") -> None:
-    """Speak the protocol on standard input and output until the host closes them."""
+    """Serve on standard input and output until the host closes them."""
     home = Home(open_kb)
     try:
         server(home).run("stdio")

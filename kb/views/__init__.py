@@ -1,1 +1,1 @@
-"""The shape of each thing that is shown: one for `--json`, MCP and Python alike."""
+"""Answers in the form that agents get: plain data of limited size."""

@@ -36,7 +36,9 @@ def the_id(run: Run) -> str:
     )
 
 
-def test_the_list_has_a_line_for_each_document_below_what_several_share(run: Run, stored: Path, docs: Path) -> None:
+def test_the_list_has_a_line_for_each_document_under_headings_that_several_share(
+    run: Run, stored: Path, docs: Path
+) -> None:
     (docs / "mi210" / "stated.md").write_text(
         "---\nversion: 2.5\nlicence: MIT\n---\n# Stated\n\nText.\n", encoding="utf-8"
     )
@@ -46,9 +48,9 @@ def test_the_list_has_a_line_for_each_document_below_what_several_share(run: Run
 
     assert shown[0].split() == ["passages", "version", "format", "path"]
     assert [line for line in shown if line.startswith("mi")] == [
-        "mi210, licence not known, community",
+        "mi210, licence unknown, community",
         "mi210, MIT, community",
-        "mi250, licence not known, community",
+        "mi250, licence unknown, community",
     ]
     assert [line.split() for line in shown if line.endswith("stated.md")] == [
         ["1", "2.5", "markdown", "docs/mi210/stated.md"]
@@ -103,7 +105,7 @@ def test_what_is_shown_fits_a_screen_of_80_columns(
     assert "…" in shown.out
 
 
-def test_what_the_screen_leaves_of_a_path_names_the_document(on_screen: Run, docs: Path, home: Path) -> None:
+def test_the_visible_end_of_a_path_names_the_document(on_screen: Run, docs: Path, home: Path) -> None:
     deep = docs / "mi210" / LONG / "deep.md"
     deep.parent.mkdir(parents=True)
     deep.write_text("# Deep\n", encoding="utf-8")
@@ -138,7 +140,7 @@ def test_a_document_is_shown_with_its_properties_and_its_headings(run: Run, stor
         "target": "mi210",
         "format": "markdown",
         "version": f"@{sha256[:8]}, file of 20",
-        "licence": "not known",
+        "licence": "unknown",
         "trust": "vendor",
         "file": str(docs / "mi210" / "memory.md"),
     }.items():
@@ -224,7 +226,7 @@ def test_a_pdf_has_pages(run: Run, docs: Path, home: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_what_cannot_be_done_is_refused_and_nothing_is_removed(
+def test_an_impossible_removal_is_refused_and_nothing_is_removed(
     run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str, hint: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
@@ -259,7 +261,7 @@ def test_removal_asks_and_takes_no_for_an_answer(answering: Callable[..., Outcom
     refused = answering("n", "docs", "remove", "docs/mi210")
     assert (refused.status, refused.out.strip(), documents(stored)) == (1, "", before)
     assert "docs/mi210/memory.md" in refused.err
-    assert "Forget 5 documents" in refused.err
+    assert "Remove 5 documents" in refused.err
 
     assert answering("y", "docs", "remove", "docs", "--target", "mi210", "--json").status == 0
     assert {target for _, target, _ in documents(stored)} == {"cdna2", "mi250"}
@@ -289,7 +291,9 @@ def test_a_home_that_cannot_be_written_can_be_read_and_keeps_its_documents(run_c
         assert f"{home} cannot be written" in message
 
 
-def test_coverage_counts_what_was_kept_and_names_what_lacks_where_it_is_asked(run: Run, docs: Path, home: Path) -> None:
+def test_coverage_counts_stored_words_and_lists_missing_words_for_named_documents(
+    run: Run, docs: Path, home: Path
+) -> None:
     (docs / "mi210" / "label.rst").write_text(".. _alpha-beta:\n\nHead\n====\n\nText.\n", encoding="utf-8")
     run("ingest", docs)
 
@@ -297,9 +301,9 @@ def test_coverage_counts_what_was_kept_and_names_what_lacks_where_it_is_asked(ru
 
     assert every.splitlines()[1].split()[0] == "0.500"
     assert "lacks" not in every
-    assert re.search(r"^path +words that it lacks\ndocs/mi210/label.rst +alpha beta$", one, re.MULTILINE)
+    assert re.search(r"^path +missing words\ndocs/mi210/label.rst +alpha beta$", one, re.MULTILINE)
     assert re.search(r"^1\.000 +\d+ +\d+ +2 +3 +1 +2 +0 +2 +0 docs/mi210/memory\.md$", every, re.MULTILINE)
-    assert re.search(r"^8 documents; 0\.\d+ of the words of a file kept on average$", every, re.MULTILINE)
+    assert re.search(r"^8 documents; on average 0\.\d+ of the words of a file are stored$", every, re.MULTILINE)
 
 
 def test_coverage_shows_the_worst_and_says_how_many_more_there_are(run: Run, stored: Path, docs: Path) -> None:
@@ -310,5 +314,5 @@ def test_coverage_shows_the_worst_and_says_how_many_more_there_are(run: Run, sto
 
     assert len(re.findall(r"\.md$", shown, re.MULTILINE)) == 1
     assert "6 more documents" in shown
-    assert "5 not compared: the file is gone" in shown
+    assert "5 could not be compared: the file is gone" in shown
     assert len(run("docs", "coverage", "--limit", "1", "--json").json) == 7

@@ -76,7 +76,7 @@ def test_a_home_that_is_not_there_yet_is_no_failure(run: Run, home: Path) -> Non
         pytest.param("UPDATE document SET text = replace(text, '64', '46')", "document", id="text altered"),
     ],
 )
-def test_damage_inside_the_catalog_is_found_and_mended_without_losing_a_document(
+def test_damage_inside_the_catalog_is_found_and_repaired_without_losing_a_document(
     run: Run, embedded: Path, docs: Path, damage: str, found: str
 ) -> None:
     before, answered = documents(embedded), answer(run)
@@ -102,7 +102,7 @@ def spoil(file: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [shutil.rmtree, lambda index: spoil(next(index.glob("*/chroma.sqlite3")))], ids=["removed", "spoilt"]
 )
-def test_a_lost_index_is_a_warning_and_is_made_anew(run: Run, embedded: Path, damage) -> None:
+def test_a_lost_index_is_a_warning_and_is_rebuilt(run: Run, embedded: Path, damage) -> None:
     damage(embedded / "index")
 
     examined, repaired = run("doctor", "--json"), run("doctor", "--repair", "--json")
@@ -114,7 +114,9 @@ def test_a_lost_index_is_a_warning_and_is_made_anew(run: Run, embedded: Path, da
 
 
 @needs_model
-def test_an_index_that_is_not_needed_is_not_missed(run: Run, embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_index_is_no_problem_if_it_is_not_needed(
+    run: Run, embedded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.rmtree(embedded / "index")
     monkeypatch.setenv("KB_EXACT_VECTORS", "500")
 
@@ -125,7 +127,7 @@ def test_an_index_that_is_not_needed_is_not_missed(run: Run, embedded: Path, mon
 
 
 @needs_model
-def test_an_index_that_is_there_is_examined_and_mended_though_it_is_not_needed(
+def test_an_existing_index_is_checked_and_repaired_even_if_it_is_not_needed(
     run: Run, embedded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spoil(next(embedded.glob("index/*/chroma.sqlite3")))
@@ -186,7 +188,7 @@ def test_a_healthy_home_is_not_touched_by_a_repair(run: Run, stored: Path) -> No
 
 
 @pytest.mark.parametrize(("name", "state"), [("none", "ok"), ("no-such-model", "warn")])
-def test_search_without_a_model_is_said_and_is_no_failure(
+def test_search_without_a_model_is_reported_and_is_no_failure(
     run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch, name: str, state: str
 ) -> None:
     monkeypatch.setenv("KB_EMBEDDING_MODEL", name)

@@ -71,7 +71,9 @@ def test_a_fact_that_only_a_sibling_has_is_refused_without_its_value(run: Run, s
     assert "777" not in message + hint
 
 
-def test_facts_that_only_descendants_have_are_refused_and_the_hint_names_these(run: Run, stored: Path) -> None:
+def test_facts_that_only_descendants_have_are_refused_and_the_hint_names_the_descendants(
+    run: Run, stored: Path
+) -> None:
     message, hint = run("facts", "cdna").refusal
 
     assert message == "no document states facts of cdna"

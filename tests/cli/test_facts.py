@@ -52,7 +52,7 @@ def values(run: Run, *arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("arguments", [["mi210"], ["mi210", "LDS"], ["MI-210", "--json"], ["mi210", "--all"]])
-def test_show_may_be_left_out(run: Run, facts: Path, arguments: list[str]) -> None:
+def test_the_word_show_may_be_omitted(run: Run, facts: Path, arguments: list[str]) -> None:
     short, whole = run("facts", *arguments), run("facts", "show", *arguments)
 
     assert short == whole
@@ -77,7 +77,7 @@ def test_an_inherited_value_is_marked(run: Run, facts: Path) -> None:
     assert "inherited from" not in run("facts", "cdna2").out
 
 
-def test_a_class_is_shown_only_where_it_is_not_the_vendors(run: Run, facts: Path) -> None:
+def test_trust_is_shown_only_if_it_is_not_the_vendors(run: Run, facts: Path) -> None:
     note = facts / "mi210" / "blog.md"
     note.write_text(f"# Blog\n\n{FACT_HEADER}| power_max | 301 | W |  | blog |\n", encoding="utf-8")
     run("ingest", note, "--target", "mi210", "--trust", "community")
@@ -100,7 +100,7 @@ def test_facts_stand_in_groups_and_a_count_has_no_unit(run: Run, facts: Path) ->
     assert "memory" not in run("facts", "mi210", "lds_size").out.splitlines()
 
 
-def test_json_holds_each_fact_with_its_citation_its_quote_and_its_class(run: Run, facts: Path) -> None:
+def test_json_has_each_fact_with_its_citation_its_quote_and_its_trust(run: Run, facts: Path) -> None:
     [fact] = run("facts", "mi210", "lds_size", "--json").json
 
     assert (fact["target"], fact["value"], fact["number"], fact["unit"]) == ("mi210", "65", 65.0, "KiB")
@@ -143,10 +143,10 @@ def test_options_choose_the_condition_and_the_unit(run: Run, facts: Path, option
         (["mi210", "l3_size"], "'l3_size' of mi210 that holds", "--all` shows 2: conflict"),
         (["mi210", "lds_banks"], "that holds", "--all` shows 1: unconfirmed"),
         (["mi210", "peak_flops", "--dtype", "float64"], "for float64", "float16, dense, matrix"),
-        (["mi210", "lds_size", "--unit", "GHz"], "cannot be written in GHz", "KiB"),
-        (["mi210", "lds_size", "--unit", "furlong"], "cannot be written in furlong", "KiB"),
-        (["mi210", "--dtype", "float16"], "of one quantity", "name the quantity"),
-        (["mi210", "--unit", "KiB"], "of one quantity", "name the quantity"),
+        (["mi210", "lds_size", "--unit", "GHz"], "cannot be converted to GHz", "KiB"),
+        (["mi210", "lds_size", "--unit", "furlong"], "cannot be converted to furlong", "KiB"),
+        (["mi210", "--dtype", "float16"], "needs a quantity", "name the quantity"),
+        (["mi210", "--unit", "KiB"], "needs a quantity", "name the quantity"),
         (["conflicts", "mi21O"], "unknown target 'mi21O'", "mi210"),
         (["diff", "mi210", "mi21O"], "unknown target 'mi21O'", "mi210"),
         (["diff", "mi210", "hexagon"], "facts of hexagon", "ingest"),
@@ -214,7 +214,7 @@ def test_conflicts_show_both_sides_with_their_citations(run: Run, facts: Path) -
     assert "l3_size" not in run("facts", "conflicts", "mi250").out
 
 
-def test_of_many_facts_that_nothing_confirms_a_conflict_shows_three(run: Run, facts: Path) -> None:
+def test_a_conflict_shows_at_most_three_unconfirmed_facts(run: Run, facts: Path) -> None:
     for value in range(71, 76):
         for copy in (1, 2):
             note = facts / "mi210" / f"note{value}-{copy}.md"
@@ -225,7 +225,7 @@ def test_of_many_facts_that_nothing_confirms_a_conflict_shows_three(run: Run, fa
 
     assert shown.index("65 KiB") < shown.index("71 KiB")
     assert [value for value in range(71, 76) if f"{value} KiB" in shown] == [71, 72, 73]
-    assert "2 more not confirmed: `kb facts mi210 lds_size --all`" in shown
+    assert "2 more unconfirmed: `kb facts mi210 lds_size --all`" in shown
 
 
 def test_conflicts_as_json_hold_both_facts(run: Run, facts: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_sentence_that_is_accepted_holds(run: Run, facts: Path) -> None:
     assert values(run, "mi210", "lds_banks") == ["34"]
 
 
-def test_diff_shows_what_is_said_otherwise_or_of_one_alone(run: Run, facts: Path) -> None:
+def test_diff_shows_facts_that_differ_or_that_only_one_target_has(run: Run, facts: Path) -> None:
     outcome = run("facts", "diff", "mi210", "mi250")
     rows = {line.split()[0]: line for line in outcome.out.splitlines() if line.strip()}
 

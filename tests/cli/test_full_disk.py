@@ -63,7 +63,7 @@ def fill(disk: Path, *, leave: int) -> Path:
     return disk / "fill"
 
 
-def test_a_document_for_which_there_is_no_space_is_refused_and_the_others_stay(
+def test_a_document_that_does_not_fit_on_the_disk_is_refused_and_the_others_stay(
     run: Run, on_small_disk: Path, large: Path
 ) -> None:
     before = documents(on_small_disk)

@@ -50,7 +50,7 @@ def test_every_command_has_one_example_of_itself_that_kb_accepts(run: Run, comma
 
 
 @pytest.mark.parametrize("command", THAT_MAY_SAY_NO, ids=named)
-def test_a_command_that_may_say_no_tells_its_exit_status(run: Run, command: tuple[str, ...]) -> None:
+def test_the_help_of_a_command_that_can_fail_states_its_exit_status(run: Run, command: tuple[str, ...]) -> None:
     text = " ".join(run(*command, "--help").out.split())
 
     assert re.search(r"Exit status: 0 when .+, 1 (when|otherwise)", text)

@@ -89,17 +89,17 @@ def written(folder: Path, name: str, text: str) -> Path:
         (TASK.replace("return 2", "return ("), "is not valid Python"),
     ],
 )
-def test_a_file_that_is_no_task_is_refused_in_one_line(run: Run, tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_not_a_task_is_refused_in_one_line(run: Run, tmp_path: Path, text: str, message: str) -> None:
     file = written(tmp_path, "task.py", text)
     for command in (("verify", file, file), ("prompt", file), ("optimize", file)):
         assert message in run(*command, "--target", "mi300x").refusal[0]
 
 
-def test_a_task_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_missing_task_file_is_refused(run: Run, tmp_path: Path) -> None:
     assert "cannot be read" in run("optimize", tmp_path / "none.py", "--target", "mi300x").refusal[0]
 
 
-def test_a_candidate_of_no_language_is_refused(run: Run, task: Path) -> None:
+def test_a_candidate_in_an_unknown_language_is_refused(run: Run, task: Path) -> None:
     message, hint = run("verify", task, written(task.parent, "kernel.rs", ""), "--target", "mi300x").refusal
     assert "name ends in .rs" in message
     assert ".cpp" in hint
@@ -112,9 +112,9 @@ def test_a_candidate_of_no_language_is_refused(run: Run, task: Path) -> None:
         (("--language", "cuda"), "unknown language 'cuda'"),
         (("--synthesizer", "oracle"), "unknown synthesizer 'oracle'"),
         (("--target", "mi9000"), "unknown target 'mi9000'"),
-        (("--synthesizer", "anthropic"), "no model is named"),
+        (("--synthesizer", "anthropic"), "the settings name no model"),
         (("--language", "cpp"), "kernels for mi300x are not written in cpp"),
-        (("--synthesizer", "external"), "this run is answered by hand"),
+        (("--synthesizer", "external"), "this run is driven by hand"),
     ],
 )
 @pytest.mark.usefixtures("no_judge")
@@ -123,9 +123,9 @@ def test_an_unknown_choice_is_refused(run: Run, task: Path, options: tuple[str, 
 
 
 @pytest.mark.usefixtures("no_judge")
-def test_nobody_is_asked_about_a_target_that_no_document_speaks_of(run: Run, task: Path, home: Path) -> None:
+def test_no_prompt_is_made_for_a_target_without_documents(run: Run, task: Path, home: Path) -> None:
     message, hint = run("prompt", task, "--target", "a100").refusal
-    assert "no document speaks of a100" in message
+    assert "there are no documents about a100" in message
     assert "kb ingest" in hint
     assert not (home / "runs").exists()
 
@@ -142,7 +142,7 @@ def test_a_malformed_skill_is_named_and_hides_no_other(run: Run, home: Path) -> 
     assert "is not a skill" in run("skills", "show", "torn").refusal[0]
 
 
-def test_a_run_that_is_not_there_is_refused(run: Run, task: Path) -> None:
+def test_an_unknown_run_is_refused(run: Run, task: Path) -> None:
     for command in (("runs", "show", "none"), ("runs", "resume", "none"), ("submit", "none", task)):
         assert "there is no run 'none'" in run(*command).refusal[0]
 
@@ -163,7 +163,7 @@ def test_a_candidate_with_a_syntax_error_is_refused_with_the_compilers_words(run
 @needs_compiler
 @pytest.mark.alone
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"])
-def test_a_right_candidate_is_timed_and_the_status_says_so(
+def test_a_correct_candidate_is_timed_and_exits_with_status_0(
     run: Run, task: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool
 ) -> None:
     if not compiled:  # torch.compile gives the reference back as it is: the first time on a machine it takes a minute
@@ -178,10 +178,10 @@ def test_a_right_candidate_is_timed_and_the_status_says_so(
 
 @needs_linux
 @pytest.mark.usefixtures("judge_here")
-def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_told(run: Run, task: Path, home: Path) -> None:
+def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_claimed(run: Run, task: Path, home: Path) -> None:
     done = run("verify", task, written(task.parent, "kernel.py", SCREENED), "--target", "mi300x")
     assert done.status == 0, done
-    assert "no speed is known" in done.out
+    assert "its speed is unknown" in done.out
     assert re.search(r"at best [\d.]+ us: [\d,]+ B at [\d.]+ TB/s", done.out), "how fast it could be"
     cited = set(re.findall(r"\[kb cite (\w+)\]", done.out))
     assert cited
@@ -215,7 +215,7 @@ def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home:
 
 @needs_linux
 @pytest.mark.usefixtures("judge_here")
-def test_a_refused_key_ends_the_run_in_one_line_and_it_can_go_on(
+def test_a_refused_key_stops_the_run_with_one_line_and_the_run_can_be_resumed(
     run: Run, task: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KB_ANTHROPIC_MODEL", "claude-test")

@@ -45,7 +45,7 @@ def given(file: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(("host", "name"), HOSTS.items())
-def test_where_nothing_was_the_entry_names_the_command_and_the_home_of_now(
+def test_a_new_entry_names_the_command_and_the_current_home(
     run: Run, project: Path, home: Path, host: str, name: str
 ) -> None:
     assert run("mcp", "install", host).status == 0
@@ -57,7 +57,7 @@ def test_where_nothing_was_the_entry_names_the_command_and_the_home_of_now(
 
 
 @pytest.mark.parametrize(("host", "name"), HOSTS.items())
-def test_what_else_stands_in_the_file_is_kept_and_a_second_time_changes_nothing(
+def test_the_rest_of_the_file_is_kept_and_a_second_install_changes_nothing(
     run: Run, project: Path, host: str, name: str
 ) -> None:
     file = given(project / name, OTHERS[host])
@@ -116,7 +116,7 @@ theme = "x"
     ids=["none", "as Codex writes it", "with a setting", "dotted"],
 )
 @pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["unix", "windows"])
-def test_codex_keeps_the_comments_and_the_form_of_all_else(run: Run, project: Path, own: str, ends: str) -> None:
+def test_an_entry_for_codex_keeps_comments_and_formatting(run: Run, project: Path, own: str, ends: str) -> None:
     file = given(project / HOSTS["codex"], "")
     model, _, tables = OF_A_USER.partition("\n\n")
     file.write_bytes(f"{model}\n{own}\n{tables}".replace("\n", ends).encode())
@@ -185,7 +185,7 @@ def test_a_link_stays_a_link(run: Run, project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("host", "name"), HOSTS.items())
-def test_a_home_with_odd_signs_in_its_name_comes_through(
+def test_special_characters_in_the_name_of_the_home_survive(
     run: Run, project: Path, monkeypatch: pytest.MonkeyPatch, host: str, name: str
 ) -> None:
     odd = '/a "quoted" \\ folder\x7fé'

@@ -12,7 +12,10 @@ from tests.cli.conftest import Run
 COMMANDS = {
     ("search", "local data share", "--target", "mi210"): "",
     ("context", "local data share", "--target", "mi210"): "of tokens passages left out",
-    ("facts", "mi210"): "stated in kb cite ID opens the place json has each source inherited from execution memory",
+    (
+        "facts",
+        "mi210",
+    ): "stated in kb cite ID opens the cited place json shows each source inherited from execution memory",
     ("cite", "{id}"): "",
     ("targets", "list"): "",
     ("targets", "show", "mi210"): "lineage descendants aliases documents none in scope of",
@@ -54,7 +57,7 @@ def test_json_holds_all_that_the_text_shows(run: Run, stored: Path, command: tup
     assert told - {w for value in values(data) for w in words(value)} == set()
 
 
-def test_json_of_a_search_says_how_each_hit_came_to_its_rank(run: Run, stored: Path) -> None:
+def test_json_of_a_search_shows_how_each_hit_was_scored(run: Run, stored: Path) -> None:
     shown = run("search", "local data share", "--why").out
     hits = run("search", "local data share", "--why", "--json").json["hits"]
 
@@ -70,7 +73,7 @@ def test_several_phrasings_are_searched_together(run: Run, stored: Path) -> None
     assert (together.status, together.json["status"]) == (0, "ok")
 
 
-def test_what_the_documents_do_not_say_is_exit_status_1_with_the_reason_on_the_screen(run: Run, stored: Path) -> None:
+def test_a_question_without_an_answer_is_exit_status_1_with_the_reason_on_the_screen(run: Run, stored: Path) -> None:
     outcome = run("search", "lds", "--target", "hexagon")
 
     assert (outcome.status, outcome.err) == (1, "")
@@ -103,11 +106,11 @@ def test_a_citation_opens_the_lines_of_the_file(run: Run, stored: Path, docs: Pa
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda file: file.write_text("# Other\n", encoding="utf-8"), "has changed since"),
-        (lambda file: file.unlink(), "no longer there"),
+        (lambda file: file.write_text("# Other\n", encoding="utf-8"), "has changed;"),
+        (lambda file: file.unlink(), "no longer exists"),
     ],
 )
-def test_a_citation_says_that_its_file_is_not_what_was_read(run: Run, stored: Path, docs: Path, change, said) -> None:
+def test_a_citation_reports_that_its_file_changed_or_is_gone(run: Run, stored: Path, docs: Path, change, said) -> None:
     citation = run("facts", "mi210", "lds_size", "--json").json[0]["citation"]["id"]
     change(docs / "mi210" / "memory.md")
 

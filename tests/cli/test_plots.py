@@ -62,6 +62,6 @@ def test_a_run_that_ends_without_matplotlib_notes_that_it_has_no_plot(
         finish(started, as_json=False)
 
     shown = capsys.readouterr()
-    assert shown.err == "note: no plot is drawn: matplotlib is not installed\n"
+    assert shown.err == "note: no plot was drawn: matplotlib is not installed\n"
     assert f"journal: {started.folder}" in shown.out
     assert not (started.folder / "progress.png").exists()

@@ -101,7 +101,7 @@ def test_a_named_target_wins_over_the_devices_name(run: Run, home: Path) -> None
 
 
 @pytest.mark.parametrize(("target", "cpu"), [("cpu-x86", True), ("x86-avx512", True), ("h200", False)])
-def test_of_a_cpu_target_the_cpu_is_measured(run: Run, machine: list[dict[str, Any]], target: str, cpu: bool) -> None:
+def test_for_a_cpu_target_the_cpu_is_measured(run: Run, machine: list[dict[str, Any]], target: str, cpu: bool) -> None:
     run("probe", "--target", target, "--dry-run")
 
     assert machine == [{"cpu": cpu}]

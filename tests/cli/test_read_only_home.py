@@ -51,7 +51,7 @@ def protected(home: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("command", [("search", "lds"), ("facts", "mi210"), ("ingest", "{docs}")], ids=lambda c: c[0])
-def test_a_home_that_cannot_be_made_is_refused(
+def test_a_home_that_cannot_be_created_is_refused(
     run_confined: Run, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     (tmp_path / "locked").mkdir()
@@ -83,7 +83,7 @@ def test_a_home_that_cannot_be_written_can_be_read(
     assert (outcome.status, outcome.err, outcome.out) == (0, "", expected)
 
 
-def test_what_a_home_that_cannot_be_written_lacks_is_a_note(run_confined: Run, read_only: Path) -> None:
+def test_sheets_missing_from_a_read_only_home_are_reported_in_a_note(run_confined: Run, read_only: Path) -> None:
     outcome = run_confined("search", "roofline", "--target", "mi300x")
 
     assert outcome.status == 0
@@ -111,7 +111,7 @@ def test_a_dry_run_needs_no_home_that_can_be_written(run_confined: Run, read_onl
     assert (outcome.status, outcome.err) == (0, "")
 
 
-def test_doctor_calls_a_home_that_can_only_be_read_no_failure(run_confined: Run, read_only: Path) -> None:
+def test_for_doctor_a_read_only_home_is_no_failure(run_confined: Run, read_only: Path) -> None:
     outcome = run_confined("doctor", "--json")
 
     assert outcome.status == 0
@@ -137,7 +137,7 @@ def test_what_a_killed_writer_left_in_the_log_can_be_read_where_nothing_can_be_w
         assert outcome.json[0]["value"] == "64"
 
 
-def test_a_log_that_cannot_be_read_is_not_passed_over(run_confined: Run, stored: Path, docs: Path) -> None:
+def test_an_unreadable_log_is_not_ignored(run_confined: Run, stored: Path, docs: Path) -> None:
     """SQLite needs an index of the log, which a copy of the home may lack and which cannot be made there."""
     memory = docs / "mi210" / "memory.md"
     memory.write_text(memory.read_text(encoding="utf-8").replace("| 64 |", "| 128 |"), encoding="utf-8")

@@ -165,7 +165,7 @@ def test_a_table_fits_and_keeps_every_word(
     assert sorted(word for line in lines for word in line.split()) == wanted
 
 
-def test_a_word_that_is_too_long_breaks_behind_a_sign_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_that_is_too_long_breaks_after_punctuation_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     monkeypatch.setattr(table, "show", lines.append)
     monkeypatch.setattr(table, "screen_width", lambda: 30)

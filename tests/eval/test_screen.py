@@ -357,7 +357,7 @@ def test_a_record_that_no_compiler_wrote_is_refused(changes: dict[str, Any]) -> 
 def test_assembly_that_does_not_say_what_the_kernel_uses_is_refused(tmp_path: Path, isa: Isa, text: str) -> None:
     (tmp_path / "tiny.amdgcn").write_text(text)
 
-    with pytest.raises(Fault, match="does not say"):
+    with pytest.raises(Fault, match="does not state"):
         screen_kernel(RECORD, tmp_path, isa, [])
 
 

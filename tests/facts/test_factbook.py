@@ -52,7 +52,7 @@ def values(kb: KnowledgeBase, target: str, *asked: str) -> list[tuple[str, str]]
 
 
 @pytest.mark.parametrize("spelling", ["lds_size", "LDS size", "LDS", "local data share", "LDS_SIZE", "Shared memory"])
-def test_a_quantity_is_asked_for_by_its_own_name_or_a_vendor_s(known: KnowledgeBase, spelling: str) -> None:
+def test_a_quantity_is_found_by_its_own_name_or_a_vendors(known: KnowledgeBase, spelling: str) -> None:
     assert values(known, "MI-210", spelling) == [("65", "KiB"), ("130", "KiB")]
 
 
@@ -79,7 +79,7 @@ def test_a_condition_that_is_shown_can_be_asked_for(known: KnowledgeBase, phrase
     assert known.facts("mi210", "peak_flops", phrase)
 
 
-def test_an_inherited_fact_says_of_which_ancestor_it_is(known: KnowledgeBase) -> None:
+def test_an_inherited_fact_names_its_ancestor(known: KnowledgeBase) -> None:
     [fact] = known.facts("mi210", "wavefront_size")
 
     assert (fact.value, fact.target) == ("66", "cdna2")
@@ -102,7 +102,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("asked", "error", "said", "advised"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_what_is_not_known_is_refused_and_the_hint_names_what_is(
+def test_an_unknown_fact_is_refused_and_the_hint_names_known_ones(
     known: KnowledgeBase, asked: tuple[str, ...], error: type[FactError | TargetError], said: str, advised: str
 ) -> None:
     with pytest.raises(error) as refused:
@@ -119,7 +119,7 @@ def test_a_fact_in_another_unit_is_the_same_amount(known: KnowledgeBase) -> None
     found = in_unit(fact, "PFLOP/s")
 
     assert (found.value, found.unit, found.amount) == ("0.602", "PFLOP/s", fact.amount)
-    with pytest.raises(FactError, match="TFLOPS, which cannot be written in KiB"):
+    with pytest.raises(FactError, match="TFLOPS, which cannot be converted to KiB"):
         in_unit(fact, "KiB")
 
 

@@ -13,11 +13,14 @@ from tests.facts.documents import fact
 LINEAGE = ("mi300x", "gfx942", "cdna3")
 RULES = {
     "accepted": ({"key": "accepted"}, {}),
-    "said of a nearer target": ({}, {"target": "cdna3"}),
-    "a fact table goes before what kb read off a text": ({"form": Form.STATED}, {}),
-    "the vendor goes before the community": ({}, {"trust": Trust.COMMUNITY}),
-    "it says more of its condition": ({"condition": "per compute unit, each way"}, {}),
-    "a newer version of the document": ({"version": "3", "path": "new/a.md"}, {"version": "2", "path": "old/a.md"}),
+    "stated for a nearer target": ({}, {"target": "cdna3"}),
+    "a fact table outranks what kb read from other text": ({"form": Form.STATED}, {}),
+    "the vendor outranks the community": ({}, {"trust": Trust.COMMUNITY}),
+    "its condition is more specific": ({"condition": "per compute unit, each way"}, {}),
+    "from a newer version of the document": (
+        {"version": "3", "path": "new/a.md"},
+        {"version": "2", "path": "old/a.md"},
+    ),
 }
 """What is said of the better fact, and of the worse."""
 VERDICTS = {"accepted": Verdict.ACCEPTED, "rejected": Verdict.REJECTED}
@@ -184,11 +187,11 @@ def test_a_verdict_settles_what_is_ambiguous(key: str, stand: list[FactStanding]
     assert standing(fact("65", section="s", key=key), fact("66", section="s")) == stand
 
 
-def test_989_is_989_and_a_half_rounded_as_its_documentation_says() -> None:
+def test_989_is_a_rounding_of_989_and_a_half() -> None:
     assert same_value(fact("989", "TFLOPS"), fact("989.5", "TFLOPS"))
 
 
-def test_who_says_the_same_in_another_document_is_named() -> None:
+def test_equal_facts_of_other_documents_are_named() -> None:
     a, b, c = fact("65", document="a"), fact("65", document="a"), fact("65", document="b")
 
     found = {s.fact.citation.id: s.confirmed_by for s in judge(a, b, c)}

@@ -74,7 +74,7 @@ def test_the_order_of_rounded_facts_of_one_table_does_not_matter() -> None:
 
 @PROPERTY
 @given(FACTS, DECISIONS)
-def test_who_gives_way_says_to_whom_and_who_is_in_conflict_with_whom(
+def test_a_fact_that_gives_way_or_conflicts_names_the_other_facts(
     facts: list[Fact], decisions: list[Verdict | None]
 ) -> None:
     for standing in judge(facts, decided(facts, decisions)):

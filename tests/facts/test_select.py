@@ -28,7 +28,7 @@ from tests.facts.documents import fact, records, table
         ("opt-in", "opt-in"),
     ],
 )
-def test_a_phrase_counts_in_kb_s_own_words_and_else_as_it_stands(phrase: str, means: str) -> None:
+def test_a_phrase_is_compared_in_kbs_spelling_or_else_unchanged(phrase: str, means: str) -> None:
     assert canonical(phrase) == canonical(means) == means
 
 
@@ -46,9 +46,7 @@ def test_a_phrase_counts_in_kb_s_own_words_and_else_as_it_stands(phrase: str, me
         ("of_no_kind", "", set()),
     ],
 )
-def test_an_unsaid_share_is_the_usual_one_of_the_quantity_where_it_has_one(
-    quantity: str, condition: str, means: set[str]
-) -> None:
+def test_a_missing_share_is_the_usual_share_of_the_quantity(quantity: str, condition: str, means: set[str]) -> None:
     assert conditions(fact("255", "1", condition, quantity=quantity)) == means
 
 
@@ -71,7 +69,7 @@ def test_an_unsaid_share_is_the_usual_one_of_the_quantity_where_it_has_one(
         ("", (), True),
     ],
 )
-def test_what_is_unsaid_but_the_share_answers_only_who_does_not_ask_for_it(
+def test_a_fact_without_a_condition_other_than_the_share_answers_only_questions_without_it(
     condition: str, asked: tuple[str, ...], answered: bool
 ) -> None:
     stated = fact("900", "TFLOP/s", condition, quantity="peak_flops")
@@ -96,7 +94,7 @@ def test_a_limit_that_a_table_states_without_a_condition_is_the_screen_s(
     assert (read.condition, one_value([found], *key)) == ("", (limit, found))
 
 
-def test_a_fact_counts_only_under_the_very_condition() -> None:
+def test_a_fact_answers_only_its_own_condition() -> None:
     facts = [
         fact("228", "KiB", "per compute unit"),
         fact("48", "KiB", "per workgroup, without opt-in"),
@@ -111,14 +109,14 @@ def test_a_fact_counts_only_under_the_very_condition() -> None:
     assert one_value(facts, "l2_size") is None
 
 
-def test_documents_that_agree_in_other_units_are_one_and_that_differ_are_none() -> None:
+def test_equal_values_in_different_units_are_one_value_and_different_values_are_none() -> None:
     kib, byte, other = fact("64", "KiB"), fact("65536", "byte"), fact("64000", "byte")
 
     assert one_value([kib, byte], "lds_size") == (65536, kib)
     assert one_value([kib, byte, other], "lds_size") is None
 
 
-def test_a_measured_value_goes_before_a_stated_one_and_a_fact_table_before_other_texts() -> None:
+def test_a_measured_value_outranks_a_stated_one_and_a_fact_table_outranks_other_text() -> None:
     stated, measured = fact("64", form=Form.STATED), fact("63", form=Form.STATED, trust=Trust.MEASURED)
     read_off = [fact("65", form=Form.TABLE), fact("66", form=Form.SENTENCE)]
 
@@ -151,7 +149,7 @@ def test_facts_are_compared_where_one_says_no_more_than_the_other_and_both_of_on
     assert comparable(peak(one), peak(other)) is comparable(peak(other), peak(one)) is same
 
 
-def test_who_says_no_share_is_not_compared_with_who_does_where_none_is_usual() -> None:
+def test_facts_with_and_without_a_share_are_not_compared_if_no_share_is_usual() -> None:
     said, unsaid = (fact("32", "1", c, quantity="max_wavefronts") for c in ("per compute unit", ""))
 
     assert not comparable(said, unsaid)
@@ -170,7 +168,7 @@ def test_who_says_no_share_is_not_compared_with_who_does_where_none_is_usual() -
         ("float8_e4m3fn", "float8_e4m3fnuz", True),
     ],
 )
-def test_a_reading_stands_beside_a_fact_unless_both_say_different_things(read: str, stated: str, beside: bool) -> None:
+def test_a_reading_is_compared_with_a_fact_unless_their_conditions_differ(read: str, stated: str, beside: bool) -> None:
     reading = Measurement(quantity="peak_flops", value=1, unit="TFLOP/s", condition=read, how="by hand")
 
     assert compatible(reading, peak(stated)) is beside

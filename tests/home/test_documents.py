@@ -108,7 +108,7 @@ def test_a_target_has_the_documents_that_may_speak_for_it_and_no_siblings(read: 
         ("./mi250/memory.md", "manuals/mi250/memory.md"),
     ],
 )
-def test_a_document_is_called_by_any_end_of_its_path(read: KnowledgeBase, called: str, path: str) -> None:
+def test_any_end_of_its_path_names_a_document(read: KnowledgeBase, called: str, path: str) -> None:
     assert read.documents.get(called).path == path
 
 
@@ -140,7 +140,7 @@ def test_documents_with_one_path_are_told_apart_by_their_files(base: KnowledgeBa
 
 
 @pytest.mark.parametrize(("called", "near"), [("tre.md", "manuals/mi210/tree.md"), ("", ""), ("/", ""), ("ee.md", "")])
-def test_what_nothing_is_called_is_refused_with_the_nearest(read: KnowledgeBase, called: str, near: str) -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_names(read: KnowledgeBase, called: str, near: str) -> None:
     with pytest.raises(DocumentError, match="no document is called") as refused:
         read.documents.below([called])
 

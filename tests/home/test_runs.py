@@ -69,14 +69,18 @@ def by_model(target: str = "mi300x", model: str = "some-model") -> Plan:
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [
-        (lambda kb: kb.optimize(kb.plan(TASK, "mi300x", synthesizer="anthropic")), SettingsError, "no model is named"),
+        (
+            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", synthesizer="anthropic")),
+            SettingsError,
+            "the settings name no model",
+        ),
         (lambda kb: kb.optimize(plan("mi9000")), TargetError, "unknown target 'mi9000'"),
         (lambda kb: kb.optimize(plan(language="cpp")), CandidateError, "are not written in cpp"),
-        (lambda kb: kb.optimize(by_model("a100")), FactError, "no document speaks of a100"),
-        (lambda kb: kb.optimize(by_hand()), RunError, "answered by hand"),
+        (lambda kb: kb.optimize(by_model("a100")), FactError, "no documents about a100"),
+        (lambda kb: kb.optimize(by_hand()), RunError, "driven by hand"),
         (lambda kb: kb.prompt(by_hand("mi9000")), TargetError, "unknown target 'mi9000'"),
         (lambda kb: kb.prompt(by_hand(language="cpp")), CandidateError, "are not written in cpp"),
-        (lambda kb: kb.prompt(by_hand("a100")), FactError, "no document speaks of a100"),
+        (lambda kb: kb.prompt(by_hand("a100")), FactError, "no documents about a100"),
         (lambda kb: kb.prompt(plan()), RunError, "driven by tune"),
         (lambda kb: kb.plan(TASK, "mi9000"), TargetError, "unknown target 'mi9000'"),
         (lambda kb: kb.plan(TASK, "mi300x", language="cuda"), CandidateError, "unknown language 'cuda'"),
@@ -109,7 +113,7 @@ def over(run: Run) -> Run:
     ("ask", "error", "message"),
     [
         (lambda kb: kb.resume(over(kb.runs.start(plan()))), RunError, "is over: enough"),
-        (lambda kb: kb.resume(kb.runs.start(by_hand())), RunError, "answered by hand"),
+        (lambda kb: kb.resume(kb.runs.start(by_hand())), RunError, "driven by hand"),
         (lambda kb: kb.submit(over(kb.runs.start(by_hand())), TRITON), RunError, "is over: enough"),
         (lambda kb: kb.submit(kb.runs.start(plan()), TRITON), RunError, "driven by tune, not by hand"),
         (lambda kb: kb.submit(kb.runs.start(by_hand()), CPP), CandidateError, "candidate is in cpp"),
@@ -141,7 +145,9 @@ def test_each_answer_brings_evidence_and_the_next_prompt_until_the_evaluations_a
     assert (passed.evidence.passed, passed.prompt, passed.ended) == (True, None, "all evaluations are spent")
 
 
-def test_of_a_whole_answer_the_kernel_is_judged_and_the_note_kept(kb: KnowledgeBase, judged: list[Candidate]) -> None:
+def test_the_kernel_of_a_whole_answer_is_judged_and_its_note_is_kept(
+    kb: KnowledgeBase, judged: list[Candidate]
+) -> None:
     run, _ = kb.prompt(by_hand())
 
     kb.submit(run, f"note: wide loads\n\n```python\n{TRITON.source}```\n")

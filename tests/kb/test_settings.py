@@ -146,7 +146,7 @@ def test_the_user_data_folder_comes_last(tmp_path: Path) -> None:
     assert find_home() == tmp_path / "user-data"
 
 
-def test_a_home_with_a_tilde_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_in_the_home_stands_for_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
     assert Settings.load(Path("~/knowledge")).home == tmp_path / "knowledge"

@@ -57,7 +57,7 @@ def left_aside(home: Path) -> list[Path]:
 
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.rename"])
 @pytest.mark.parametrize("writer", WRITERS)
-def test_no_file_is_left_aside_when_the_disk_refuses(
+def test_no_temporary_file_is_left_when_the_disk_refuses(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, writer: str, call: str
 ) -> None:
     def refuse(*arguments: object) -> None:
@@ -71,7 +71,7 @@ def test_no_file_is_left_aside_when_the_disk_refuses(
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_no_file_is_left_aside_when_all_goes_well(kb: KnowledgeBase, writer: str) -> None:
+def test_no_temporary_file_is_left_after_success(kb: KnowledgeBase, writer: str) -> None:
     WRITERS[writer](kb)
 
     assert left_aside(kb.settings.home) == []

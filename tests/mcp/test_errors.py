@@ -30,7 +30,7 @@ MISTAKES = [
     ("kb_read", {"id": "000000000000"}, "no passage has the id '000000000000'", "kb_search or kb_facts"),
     ("kb_read", {"id": ""}, "no passage has the id ''", "kb_search or kb_facts"),
     ("kb_read", {"id": "i" * 41}, "id: String should have at most 40", "call it again"),
-    ("kb_read", {"id": "000000000000.2"}, "no row of a table", "kb_search or kb_facts"),
+    ("kb_read", {"id": "000000000000.2"}, "not a table row", "kb_search or kb_facts"),
     ("kb_read", {"id": "0", "around": 201}, "around: Input should be less than or equal to 200", "call it again"),
     ("kb_read", {"id": "0", "offset": -1}, "offset: Input should be greater than or equal to 0", "call it again"),
     ("kb_facts", {"target": "mi21O"}, "unknown target 'mi21O'", "did you mean mi210"),
@@ -69,7 +69,7 @@ def test_a_fact_that_only_a_sibling_has_is_refused_without_its_value(ask: Ask) -
     assert "96" not in ask("kb_facts", target="mi100", quantity="lds_size").text
 
 
-def test_a_home_that_cannot_be_opened_is_told_and_tried_again_at_the_next_call(home: Path) -> None:
+def test_a_home_that_cannot_be_opened_is_reported_and_tried_again_at_the_next_call(home: Path) -> None:
     home.mkdir()
     catalog = home / "catalog.sqlite"
     catalog.write_bytes(b"no database " * 1000)
@@ -88,7 +88,7 @@ def test_a_home_that_cannot_be_opened_is_told_and_tried_again_at_the_next_call(h
     assert after.answer["targets"]
 
 
-def test_what_nobody_foresaw_tells_the_model_nothing_of_itself(served: Home) -> None:
+def test_an_unexpected_error_gives_the_model_no_details(served: Home) -> None:
     def broken() -> KnowledgeBase:
         raise RuntimeError("secret")
 

@@ -82,7 +82,7 @@ BAD: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="makes pipes, links and names that only Linux has")
-def test_bad_files_cost_themselves_alone_and_little_time(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_bad_file_harms_no_other_file_and_costs_little_time(kb: KnowledgeBase, tmp_path: Path) -> None:
     folder = tmp_path / "chip-x"
     folder.mkdir()
     for name, make in BAD.items():

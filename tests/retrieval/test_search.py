@@ -187,8 +187,8 @@ def test_a_context_holds_the_stored_passages_of_the_hits_within_its_budget(asked
     ("question", "said"),
     [
         ("latency of TDPBSSD", "no documents of mi300x name TDPBSSD"),
-        ("latency of v_mfma_f32_32x32x9_f16", "near it they name v_mfma_f32_32x32x8_f16"),
-        ("LDS (mi355x)", "mi355x, which is a target of its own"),
+        ("latency of v_mfma_f32_32x32x9_f16", "similar names: v_mfma_f32_32x32x8_f16"),
+        ("LDS (mi355x)", "mi355x, which is another target"),
         (["LDS of the XMX", "XMX memory"], "name XMX"),
     ],
 )

@@ -48,7 +48,7 @@ def test_a_fact_comes_with_the_place_of_its_quote() -> None:
     ],
     ids=str,
 )
-def test_what_the_text_does_not_hold_or_kb_does_not_know_is_left_out(wrong: object) -> None:
+def test_proposals_without_a_quote_in_the_text_or_a_known_quantity_are_left_out(wrong: object) -> None:
     assert proposed(wrong, GOOD) == [("owns 48 KiB of scratch", "owns 48 KiB of scratch")]
 
 

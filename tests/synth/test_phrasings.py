@@ -21,7 +21,7 @@ def test_each_line_of_the_answer_is_a_phrasing(text: str, phrasings: list[str]) 
     assert ask_for_phrasings(ScriptedModel(text), "LDS size", target="mi300x") == phrasings
 
 
-def test_the_model_is_told_question_and_chip_and_no_more() -> None:
+def test_the_model_gets_only_the_question_and_the_chip() -> None:
     model = ScriptedModel("local data share")
 
     ask_for_phrasings(model, "LDS size", target="mi300x")
@@ -30,7 +30,7 @@ def test_the_model_is_told_question_and_chip_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("outcome", [ModelOutcome.KEY_MISSING, ModelOutcome.TRUNCATED])
-def test_what_keeps_a_model_from_answering_is_told(outcome: ModelOutcome) -> None:
+def test_the_reason_for_a_missing_answer_is_reported(outcome: ModelOutcome) -> None:
     with pytest.raises(ModelError) as caught:
         ask_for_phrasings(ScriptedModel(ModelError("no", outcome)), "LDS size", target=None)
 
