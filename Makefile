@@ -1,20 +1,20 @@
-# Each target sets up .venv by itself. PYTHON chooses the interpreter for it (3.11 or newer).
+# Each target sets up .venv if necessary. PYTHON chooses its interpreter (3.11 or newer).
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-MAKEFLAGS += --jobs=2  # `lint` beside `wheel-check`
+MAKEFLAGS += --jobs=2  # runs `lint` and `wheel-check` at the same time
 
 .PHONY: demo test test-slow lint wheel-check docs clean
 
-demo: .venv/.ready  ## kb on real documents; DOCS=path adds a folder of your own
+demo: .venv/.ready  ## show kb on real documents; DOCS=path adds your own folder
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
 
-test: lint wheel-check  ## what CI runs
+test: lint wheel-check  ## run what CI runs
 	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
 	$(BIN)/python -m pytest -m "not alone and not slow" --durations 10 -n 2 --dist loadfile
 
-test-slow: .venv/.ready-dev  ## what takes minutes: the whole corpus, when it lies beside the project
+test-slow: .venv/.ready-dev  ## run the tests that take minutes, on the whole corpus if it is beside the project
 	$(BIN)/python -m pytest -m slow
 
 lint: .venv/.ready-dev
@@ -26,7 +26,7 @@ lint: .venv/.ready-dev
 	$(BIN)/python tests/size_report.py
 	$(BIN)/cog --check docs/cli.md CONTRIBUTING.md
 
-wheel-check: .venv/.ready-dev  ## the built wheel, without its heavy dependencies, still shows its help
+wheel-check: .venv/.ready-dev  ## check that the built wheel shows its help without its heavy dependencies
 	rm -rf build/wheel build/clean
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/clean
@@ -35,7 +35,7 @@ wheel-check: .venv/.ready-dev  ## the built wheel, without its heavy dependencie
 	build/clean/bin/kb --help > /dev/null
 	build/clean/bin/kb ingest --help > /dev/null
 
-docs: .venv/.ready-dev  ## write the generated parts of the documentation anew
+docs: .venv/.ready-dev  ## regenerate the generated parts of the documentation
 	$(BIN)/cog -r docs/cli.md CONTRIBUTING.md
 
 clean:

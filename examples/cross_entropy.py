@@ -1,4 +1,4 @@
-"""Cross-entropy of every row of logits with its label, as when a language model is scored token by token."""
+"""Cross-entropy of each row of logits with its label, as in scoring a language model token by token."""
 
 import torch
 from torch import nn
@@ -9,7 +9,7 @@ CLASSES = 32000
 
 class Model(nn.Module):
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        # A loss per row: their mean is so even over random logits that a kernel could guess it.
+        # One loss per row: their mean over random logits varies so little that a kernel could guess it.
         return nn.functional.cross_entropy(logits, labels, reduction="none")
 
 

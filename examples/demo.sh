@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kb on the sheets that ship with it and, with DOCS=folder, on a folder of yours. Writes only to a temporary home.
+# Show kb on the sheets that ship with it and, with DOCS=folder, on your own documents. Writes only to a temporary home.
 set -euo pipefail
 KB_HOME=$(mktemp -d)
 export KB_HOME
@@ -25,34 +25,34 @@ run search "which row stride makes a GEMM slow?" --also "leading dimension chann
     --target mi300x --budget 500
 run facts h200 peak_flops --dtype float16
 run facts diff h100 h200
-printf '\nA citation opens the place it names:\n'
+printf '\nkb cite opens the place that a citation names:\n'
 id=$("$BIN/kb" facts mi300x lds_size --json | sed -n 's/.*"id": "\([0-9a-f]*\)".*/\1/p' | head -n 1)
 run cite "$id"
-printf '\nWhat no document states is refused, never guessed:\n'
+printf '\nkb refuses what no document states; it never guesses:\n'
 run facts h200 tensor_memory_size || true
 
-# Kernels. Timing needs Linux and a C++ compiler, screening needs Triton, which is for Linux alone.
+# Kernels: timing needs Linux and a C++ compiler; screening needs Triton, which runs only on Linux.
 case $(uname -m) in x86_64) cpu=cpu-x86 ;; aarch64) cpu=arm ;; riscv64) cpu=riscv ;; *) cpu= ;; esac
 if [ "$(uname -s)" != Linux ]; then
-    printf '\nLeft out: judging kernels needs Linux.\n'
+    printf '\nSkipped: judging kernels needs Linux.\n'
     exit
 fi
-printf '\nA kernel for a chip that is not here: right in an interpreter, compiled for it, held against cited limits.\n'
+printf '\nA kernel for a chip that this machine lacks: run in an interpreter, compiled, compared with cited limits:\n'
 run roofline examples/softmax.py --target mi300x
 run verify examples/softmax.py kb/skills/softmax-triton/scripts/kernel.py --target mi300x
 if [ -z "$cpu" ] || ! command -v c++ >/dev/null; then
-    printf '\nLeft out: timing kernels on this CPU needs a C++ compiler (c++).\n'
+    printf '\nSkipped: timing kernels on this CPU needs a C++ compiler (c++).\n'
     exit
 fi
 last_run() { find "$KB_HOME/runs" -mindepth 1 -maxdepth 1 -printf '%T@ %f\n' | sort -n | tail -n 1 | cut -d' ' -f2; }
-printf '\nKernels for the CPU that is here, timed beside the best of eager and torch.compile:\n'
+printf '\nKernels for this CPU, timed against the faster of eager PyTorch and torch.compile:\n'
 run optimize examples/exclusive_cumsum.py --target "$cpu" --evaluations 1 || true
 run optimize examples/int8_matvec.py --target "$cpu" --evaluations 3 || true
-printf '\nWhat it learnt:\n'
+printf '\nThe skills that kb has now:\n'
 run skills list --target "$cpu"
 learnt=$(find "$KB_HOME/skills" -mindepth 1 -maxdepth 1 -name 'int8-matvec-*' -printf '%f\n' 2>/dev/null | head -n 1) || true
-if [ -n "$learnt" ]; then run skills show "$learnt"; else printf 'Nothing won on this machine this time.\n'; fi
-printf '\nA sibling task, first without what was learnt, then with it; templates and budget are the same:\n'
+if [ -n "$learnt" ]; then run skills show "$learnt"; else printf 'No kernel won this time, so no skill was written.\n'; fi
+printf '\nA similar task, first without the skills just written, then with them; templates and budget are the same:\n'
 run optimize examples/int8_matvec_wide.py --target "$cpu" --evaluations 3 --control || true
 cold=$(last_run)
 run optimize examples/int8_matvec_wide.py --target "$cpu" --evaluations 3 || true

@@ -1,4 +1,4 @@
-"""For every element, the sum of those before it in its row."""
+"""Exclusive cumulative sum: for each element, the sum of the elements before it in its row."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""GELU of every element in its exact form, with the error function."""
+"""GELU of each element in its exact form, with the error function."""
 
 import torch
 from torch import nn

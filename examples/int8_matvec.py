@@ -1,4 +1,4 @@
-"""A vector times a matrix of int8 weights with one scale per output: a linear layer of a quantised language model."""
+"""Multiply a matrix of int8 weights, with one scale per output, by a vector: a linear layer of a quantised LLM."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""The int8 matrix-vector product at another shape: few outputs, long rows."""
+"""The int8 matrix-vector product with another shape: few outputs, long rows."""
 
 import torch
 from torch import nn

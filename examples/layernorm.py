@@ -1,4 +1,4 @@
-"""Shift and scale every row to mean 0 and variance 1, then every column by a learned weight and bias."""
+"""Normalise each row to mean 0 and variance 1, then scale and shift each column by a learned weight and bias."""
 
 import torch
 from torch import nn
@@ -19,7 +19,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    # Every row has a mean and a spread of its own, so that neither can be left out.
+    # Each row has its own mean and spread, so a kernel can skip neither.
     return [torch.randn(ROWS, COLS) * (3 * torch.rand(ROWS, 1) + 0.5) + 2 * torch.randn(ROWS, 1)]
 
 

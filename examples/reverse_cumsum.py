@@ -1,4 +1,4 @@
-"""For every element, the sum of it and of those after it in its row."""
+"""Reverse cumulative sum: for each element, the sum of it and the elements after it in its row."""
 
 import torch
 from torch import nn

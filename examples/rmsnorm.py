@@ -1,4 +1,4 @@
-"""Scale every row to root mean square 1, then every column by a learned weight."""
+"""Scale each row to root mean square 1, then each column by a learned weight."""
 
 import torch
 from torch import nn
@@ -18,7 +18,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    # Rows of different size: where all are near 1 already, leaving the norm out would hardly show.
+    # Rows differ in magnitude: if all were near 1, a kernel without the norm would be nearly right.
     return [torch.randn(ROWS, COLS) * (3 * torch.rand(ROWS, 1) + 0.5)]
 
 

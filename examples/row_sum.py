@@ -1,4 +1,4 @@
-"""Sum of every row."""
+"""Sum of each row."""
 
 import torch
 from torch import nn

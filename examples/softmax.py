@@ -1,4 +1,4 @@
-"""Softmax of every row."""
+"""Softmax of each row."""
 
 import torch
 from torch import nn
@@ -13,7 +13,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    # Spread widely, so that a few columns hold most of a row's weight: near-uniform rows would forgive a wrong kernel.
+    # A wide spread gives a few columns most of a row's weight: near-uniform rows would hide errors of a kernel.
     return [4 * torch.randn(ROWS, COLS)]
 
 
