@@ -34,20 +34,17 @@ class Vendor(NamedTuple):
     """Bytes per lane that an instruction loads from global memory; 0 for one that does not."""
     scratchpad: Key
     registers: Key
-    compute_unit: Mapping[str, Key]
-    """Facts that occupancy needs by field of eval.screen.occupancy.ComputeUnit."""
+    compute_unit: Mapping[str, str]
+    """Facts that occupancy needs, named as the fields of eval.screen.occupancy.ComputeUnit, each with its condition."""
     occupancy_per_simd: bool
     """Count wavefronts per SIMD unit; per compute unit otherwise."""
     tile_copies: tuple[str, ...] = ()
     """How instructions begin that copy whole tiles from global memory."""
 
 
-COMPUTE_UNIT: dict[str, Key] = {
-    "simd_units": ("simd_units", "per compute unit"),
-    "max_wavefronts": ("max_wavefronts", "per compute unit"),
-    "vgpr_file_size": ("vgpr_file_size", "per compute unit"),
-    "vgpr_granule": ("vgpr_granule", "allocation"),
-    "lds_size": ("lds_size", "per compute unit"),
-    "lds_granule": ("lds_granule", "per workgroup"),
+COMPUTE_UNIT = {
+    **dict.fromkeys(("simd_units", "max_wavefronts", "vgpr_file_size", "lds_size"), "per compute unit"),
+    "vgpr_granule": "allocation",
+    "lds_granule": "per workgroup",
 }
 """Facts that occupancy needs of every vendor."""
