@@ -5,6 +5,8 @@ by the operations it must do, whichever takes longer. Bytes are those of inputs,
 operations those of matrix products and convolutions, which torch counts: other arithmetic rarely binds.
 """
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 
 from kb.errors import FactError
@@ -101,17 +103,14 @@ def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> 
 
 
 def _bytes(tensor: TensorSpec) -> int:
-    size = ELEMENT_BYTES.get(tensor.dtype, 1)
-    for extent in tensor.shape:
-        size *= extent
-    return size
+    return math.prod(tensor.shape) * ELEMENT_BYTES.get(tensor.dtype, 1)
 
 
 def _operands(interface: Interface) -> str:
     """The type that most bytes of the inputs and the state have."""
-    sizes: dict[str, int] = {}
+    sizes = Counter[str]()
     for tensor in (*interface.inputs, *interface.state):
-        sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + _bytes(tensor)
+        sizes[tensor.dtype] += _bytes(tensor)
     return max(sizes, key=lambda dtype: sizes[dtype], default="float32")
 
 
