@@ -77,7 +77,7 @@ def roofline(
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda ceiling: -ceiling.seconds)))
 
 
-def task_roofline(interface: Interface, facts: Sequence[Fact], *, highest: bool = False) -> Roofline:
+def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
     """The bounds of a task at its own sizes. Raises FactError as `roofline`."""
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
     return roofline(
@@ -85,7 +85,6 @@ def task_roofline(interface: Interface, facts: Sequence[Fact], *, highest: bool 
         operations=interface.matrix_operations,
         dtype=_operands(interface),
         facts=facts,
-        highest=highest,
     )
 
 

@@ -22,14 +22,12 @@ if TYPE_CHECKING:  # these import torch, which the driver does not load
 
 
 class CaseSizes(NamedTuple):
-    """Maximum number of elements in all tensors of a case on this device."""
+    """Maximum number of elements in all tensors of a case on this device, if its sizes are odd, even or the task's."""
 
     odd: int
-    """Limit for cases with odd sizes."""
     even: int
-    """Limit for cases with even sizes."""
     given: int | None
-    """Limit for the task's own sizes, which are skipped if they exceed it; None: they are always tried."""
+    """The task's own sizes are skipped if they exceed it; None: they are always tried."""
 
 
 @dataclass(frozen=True)
