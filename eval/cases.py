@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from eval.reference import Reference, Tensors, as_tuple, integer_constants, same_bits
+from eval.reference import Reference, Tensors, as_tuple, integer_constants, is_float, same_bits
 from kb.errors import TaskError
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Interface, Task
@@ -126,8 +126,8 @@ def cases(reference: Reference, *, sizes: Mapping[str, int], kinds: Iterable[str
     for kind in kinds:
         change = VALUES[kind]
         inputs = reference.inputs(secrets.randbits(62))
-        if kind == "given" or any(_changeable(x) for x in inputs):
-            changed = [change(x) if _changeable(x) else x for x in inputs]
+        if kind == "given" or any(map(is_float, inputs)):
+            changed = [change(x) if is_float(x) else x for x in inputs]
             case = make_case(f"{where}; {kind} values", reference, changed)
             if case.is_finite:
                 yield case
@@ -215,7 +215,3 @@ def _errors(output: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     """Absolute difference per element; for integers at least 1 if they differ, even beyond the precision of float64."""
     errors = (output.double() - expected.double()).abs()
     return errors if output.is_floating_point() else torch.where(output == expected, 0.0, errors.clamp(min=1.0))
-
-
-def _changeable(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()

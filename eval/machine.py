@@ -19,29 +19,31 @@ _LANDLOCK_VERSION = 1
 
 def compilers() -> dict[str, str]:
     """Version line of each compiler on the path, by compiler name."""
-    return {name: _first_line(path, "--version") for name in COMPILERS if (path := shutil.which(name))}
+    return {name: next(iter(answer_of(name, "--version")), "") for name in COMPILERS if shutil.which(name)}
 
 
 def accelerators() -> list[str]:
     """Names of the GPUs as their vendors' tools report them; empty without tools or GPUs."""
-    found: list[str] = []
-    if tool := shutil.which("nvidia-smi"):
-        found += _lines(tool, "--query-gpu=name", "--format=csv,noheader")
-    if tool := shutil.which("rocm-smi"):
-        found += [
-            line.rpartition(":")[2].strip() for line in _lines(tool, "--showproductname") if "Card Series" in line
-        ]
-    return found
+    cards = (line for line in answer_of("rocm-smi", "--showproductname") if "Card Series" in line)
+    return [
+        *answer_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader"),
+        *(card.rpartition(":")[2].strip() for card in cards),
+    ]
 
 
 def processor() -> str:
     """The CPU's name."""
+    names = (value for key, value in cpu_info() if key == "model name")
+    return next(names, platform.processor() or platform.machine())
+
+
+def cpu_info() -> list[tuple[str, str]]:
+    """Lines of /proc/cpuinfo as (key, value); empty on systems without it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
+        return []
+    return [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in lines)]
 
 
 def cpu_seconds() -> tuple[float, float]:
@@ -75,15 +77,12 @@ def sandbox_level() -> int:
     return 2 if landlock_abi() and has_seccomp() else 1
 
 
-def _first_line(*command: str) -> str:
-    return next(iter(_lines(*command)), "")
-
-
-def _lines(*command: str) -> list[str]:
+def answer_of(*command: str) -> list[str]:
+    """Lines that a tool on the path prints; empty if there is no such tool or it fails."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=QUERY_SECONDS, check=False
+            command, capture_output=True, text=True, errors="replace", timeout=QUERY_SECONDS, check=True
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.SubprocessError):
         return []
-    return done.stdout.strip().splitlines() if done.returncode == 0 else []
+    return done.stdout.strip().splitlines()

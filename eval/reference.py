@@ -75,7 +75,7 @@ class Reference:
     def oracle(self, inputs: Sequence[Any]) -> Tensors:
         """The outputs of the reference with parameters, buffers and inputs in float64."""
         exact = copy.deepcopy(self.model).double()
-        wide = [x.double() if _is_float(x) else x for x in inputs]
+        wide = [x.double() if is_float(x) else x for x in inputs]
         outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
         return outputs
 
@@ -211,5 +211,5 @@ def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:
     return TensorSpec(name=name, shape=tuple(tensor.shape), dtype=str(tensor.dtype).removeprefix("torch."))
 
 
-def _is_float(value: Any) -> bool:
+def is_float(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()

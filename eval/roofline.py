@@ -5,6 +5,8 @@ must move or for the operations that it must do, whichever is longer. Bytes are 
 moved once. Operations are those of matrix products and convolutions, counted by torch; other arithmetic rarely matters.
 """
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 
 from kb.errors import FactError
@@ -75,7 +77,7 @@ def roofline(
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda ceiling: -ceiling.seconds)))
 
 
-def task_roofline(interface: Interface, facts: Sequence[Fact], *, highest: bool = False) -> Roofline:
+def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
     """The bounds on a task's time at its own sizes. Raises FactError as `roofline`."""
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
     return roofline(
@@ -83,7 +85,6 @@ def task_roofline(interface: Interface, facts: Sequence[Fact], *, highest: bool 
         operations=interface.matrix_operations,
         dtype=_operands(interface),
         facts=facts,
-        highest=highest,
     )
 
 
@@ -101,17 +102,14 @@ def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> 
 
 
 def _bytes(tensor: TensorSpec) -> int:
-    size = ELEMENT_BYTES.get(tensor.dtype, 1)
-    for extent in tensor.shape:
-        size *= extent
-    return size
+    return math.prod(tensor.shape) * ELEMENT_BYTES.get(tensor.dtype, 1)
 
 
 def _operands(interface: Interface) -> str:
     """The dtype of most bytes of the inputs and the state."""
-    sizes: dict[str, int] = {}
+    sizes = Counter[str]()
     for tensor in (*interface.inputs, *interface.state):
-        sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + _bytes(tensor)
+        sizes[tensor.dtype] += _bytes(tensor)
     return max(sizes, key=lambda dtype: sizes[dtype], default="float32")
 
 

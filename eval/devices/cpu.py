@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
 from eval.roofline import implausible
+from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
 from kb.model.evidence import CaseResult, Grade, Outcome
 from kb.model.kernels import Candidate
-from kb.model.target import Isa
 
 if TYPE_CHECKING:
     from eval.cases import Case
     from eval.devices.cpu_timing import Baselines
-    from eval.worker.language import JudgedLanguage
 
 
 class Cpu(Device):
+    backends = ("cpu",)
     languages = ("cpp", "torch")
     sizes = CaseSizes(odd=1 << 22, even=1 << 14, given=None)
-
-    @staticmethod
-    def serves(isa: Isa) -> bool:
-        return isa.is_cpu
 
     @cached_property
     def baselines(self) -> Baselines:

@@ -4,6 +4,7 @@ import math
 import random
 import secrets
 import time
+import timeit
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -159,7 +160,7 @@ def _set_count(call_s: float, case: Case) -> int:
 def _median_us(call: Callable[..., Any], inputs: list[Any]) -> float:
     with torch.no_grad():
         call(*inputs)
-        return median(_seconds(lambda: call(*inputs)) for _ in range(TRIES)) * 1e6
+        return median(timeit.repeat(lambda: call(*inputs), number=1, repeat=TRIES)) * 1e6
 
 
 def _asking_s(worker: WorkerProcess, count: int, outputs: int, batch_s: float) -> float:
@@ -168,9 +169,3 @@ def _asking_s(worker: WorkerProcess, count: int, outputs: int, batch_s: float) -
     answer = worker.ask("rehearse", sets=list(range(count)), outputs=outputs, busy_s=min(batch_s, BATCH_S))
     busy_s: float = answer["seconds"]
     return worker.answer_s - busy_s
-
-
-def _seconds(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from eval.roofline import task_roofline
+from eval.worker.language import JudgedLanguage
 from eval.worker.process import ALL_GUARDS, Guard
 from kb.errors import FactError
 from kb.model.evidence import CaseResult, Grade, KernelScreen, Outcome, Timing
@@ -18,18 +19,15 @@ from kb.model.target import Isa
 if TYPE_CHECKING:  # these import torch, which the driver does not load
     from eval.cases import Case
     from eval.reference import Reference
-    from eval.worker.language import JudgedLanguage
 
 
 class CaseSizes(NamedTuple):
-    """Maximum number of elements in all tensors of a case on this device."""
+    """Maximum number of elements in all tensors of a case on this device, if its sizes are odd, even or the task's."""
 
     odd: int
-    """Limit for cases with odd sizes."""
     even: int
-    """Limit for cases with even sizes."""
     given: int | None
-    """Limit for the task's own sizes, which are skipped if they exceed it; None: they are always tried."""
+    """The task's own sizes are skipped if they exceed it; None: they are always tried."""
 
 
 @dataclass(frozen=True)
@@ -62,23 +60,16 @@ class Judgement:
 
 
 class Device(ABC):
-    """A device on which candidates are judged. Each has a subclass in eval/devices/.
+    """A device on which candidates are judged. Each has a subclass in eval/devices/."""
 
-    A subclass defines the languages it judges, the sizes of the cases, how tensors travel between judge and worker,
-    and, if candidates are timed, the clock and the baselines.
-    """
-
+    backends: ClassVar[tuple[str, ...]]
+    """It judges for targets whose ISA has one of these backends."""
     languages: ClassVar[tuple[str, ...]]
     """Names of the languages, the usual one first."""
     sizes: ClassVar[CaseSizes]
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
-
-    @staticmethod
-    @abstractmethod
-    def serves(isa: Isa) -> bool:
-        """Whether it judges for targets with this ISA."""
 
     @abstractmethod
     def judge(

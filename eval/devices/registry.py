@@ -11,7 +11,7 @@ DEVICES: tuple[type[Device], ...] = (Cpu, TritonCompiler)
 
 def device_for(isa: Isa | None, target: str) -> type[Device]:
     """Raises JudgeError if there is none."""
-    found = next((device for device in DEVICES if isa and device.serves(isa)), None)
+    found = next((device for device in DEVICES if isa and isa.backend in device.backends), None)
     if found is None:
         raise JudgeError(
             f"kb knows no compiler for {target}, so it cannot judge kernels for it",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
+from eval.screen.screen import screen_kernel
+from eval.worker.language import JudgedLanguage
 from kb.model.evidence import CaseResult, Grade, KernelScreen, Outcome
 from kb.model.kernels import Candidate
-from kb.model.target import Isa
 
 if TYPE_CHECKING:
     from eval.cases import Case
-    from eval.worker.language import JudgedLanguage
     from eval.worker.trial import Trial
 
 ELEMENTS = 1 << 16
@@ -22,12 +22,9 @@ ELEMENTS = 1 << 16
 
 
 class TritonCompiler(Device):
+    backends = ("cuda", "hip")
     languages = ("triton",)
     sizes = CaseSizes(odd=ELEMENTS, even=1 << 14, given=ELEMENTS)
-
-    @staticmethod
-    def serves(isa: Isa) -> bool:
-        return isa.backend in ("cuda", "hip")
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
@@ -47,8 +44,6 @@ class TritonCompiler(Device):
 
     def _compiled(self, trial: Trial) -> list[KernelScreen]:
         """Screens of the candidate's kernels, compiled for the target at the task's own sizes."""
-        from eval.screen.screen import screen_kernel
-
         bench = self.bench
         with trial.worker() as worker:
             answer = worker.ask(

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from eval.devices.registry import device_for
@@ -40,10 +39,6 @@ class LocalJudge:
         TaskError: the reference fails.
         JudgeError: this machine cannot judge for this target.
     """
-
-    interface: Interface
-    _channel: Channel
-    _process: subprocess.Popen[bytes]
 
     def __init__(
         self,
@@ -89,9 +84,7 @@ class LocalJudge:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -27,8 +28,7 @@ def compile_kernels(isa: dict[str, Any], call: Callable[[], object], folder: Pat
             `0-name.sass`, which contains the disassembly and the resource usage.
 
     Returns:
-        One record per distinct compiled kernel, in the order of first launch; see
-        `eval.screen.screen.Record`.
+        One record per distinct compiled kernel, in the order of first launch; see `eval.screen.screen.Record`.
 
     Raises:
         Any exception of the candidate or of Triton's compiler, unchanged.
@@ -59,7 +59,7 @@ def compile_kernels(isa: dict[str, Any], call: Callable[[], object], folder: Pat
 
     skip_autotuning()
     with (
-        patch.object(driver, "_active", _Driver(isa)),
+        patch.object(driver, "_active", _driver(isa)),
         patch.object(JITFunction, "run", run),
         patch.object(Autotuner, "run", run_autotuned),
     ):
@@ -67,32 +67,20 @@ def compile_kernels(isa: dict[str, Any], call: Callable[[], object], folder: Pat
     return list(records.values())
 
 
-class _Driver:
+def _driver(isa: dict[str, Any]) -> SimpleNamespace:
     """A stand-in for the driver of an absent chip, which can only tell the compiler its target."""
+    import torch
+    from triton.backends.compiler import GPUTarget
 
-    def __init__(self, isa: dict[str, Any]) -> None:
-        from triton.backends.compiler import GPUTarget
-
-        architecture = isa["architecture"]
-        self._device = " ".join(map(str, isa.values()))
-        self._target = GPUTarget(
-            isa["backend"], int(architecture) if architecture.isdigit() else architecture, isa["lanes"]
-        )
-
-    def get_current_target(self) -> Any:
-        return self._target
-
-    def get_current_device(self) -> str:
-        """Triton caches compiled kernels by device, so each target gets its own name."""
-        return self._device
-
-    def get_current_stream(self, device: object) -> int:
-        return 0
-
-    def get_active_torch_device(self) -> Any:
-        import torch
-
-        return torch.device("meta")
+    architecture = isa["architecture"]
+    target = GPUTarget(isa["backend"], int(architecture) if architecture.isdigit() else architecture, isa["lanes"])
+    name = " ".join(map(str, isa.values()))  # Triton caches compiled kernels by device
+    return SimpleNamespace(
+        get_current_target=lambda: target,
+        get_current_device=lambda: name,
+        get_current_stream=lambda device: 0,
+        get_active_torch_device=lambda: torch.device("meta"),
+    )
 
 
 def _record(compiled: Any, configurations: int, folder: Path, number: int) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 
 from eval.languages.cpp_model import FLAGS
-from eval.machine import compilers, processor
+from eval.machine import compilers, cpu_info, processor
 from eval.probe.parts import MIB, bandwidth, product_peak, torch_product
-from eval.probe.sampling import Extent, Step, sampled, timed, wall_clock
+from eval.probe.sampling import Extent, Step, reported, sampled, timed, wall_clock
 from kb.model.measurement import Measurement, ProbedDevice
 
 EXTENT = Extent(
@@ -36,12 +36,13 @@ SYSTEM = Path("/sys/devices/system/cpu")
 
 
 def device() -> ProbedDevice:
+    compiler = compilers().get("c++", "")
     return ProbedDevice(
         name=processor(),
         backend="cpu",
         architecture=platform.machine(),
         features=_features(),
-        software=(f"torch {torch.__version__}", f"{platform.system()} {platform.release()}", *_compiler_version()),
+        software=(f"torch {torch.__version__}", f"{platform.system()} {platform.release()}", *filter(None, [compiler])),
     )
 
 
@@ -63,15 +64,7 @@ def steps(extent: Extent = EXTENT) -> list[Step]:
 
 def _cores() -> list[Measurement]:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return [
-        Measurement(
-            quantity="compute_units",
-            value=count,
-            unit="1",
-            condition="logical cores that a process may use",
-            how="as the system reports it",
-        )
-    ]
+    return [reported("compute_units", count, "1", "logical cores that a process may use", "as the system reports it")]
 
 
 def _caches() -> list[Measurement]:
@@ -82,15 +75,9 @@ def _caches() -> list[Measurement]:
             (folder / name).read_text(encoding="ascii").strip() for name in ("level", "type", "size", "shared_cpu_list")
         )
         if quantity := CACHES.get((level, kind)):
-            found.append(
-                Measurement(
-                    quantity=quantity,
-                    value=int(size.removesuffix("K")),
-                    unit="KiB",
-                    condition=f"one cache, of logical cores {shared.replace(',', ' and ')}",
-                    how="as the system reports it in sysfs",
-                )
-            )
+            cores = f"one cache, of logical cores {shared.replace(',', ' and ')}"
+            size_kib = int(size.removesuffix("K"))
+            found.append(reported(quantity, size_kib, "KiB", cores, "as the system reports it in sysfs"))
     return found
 
 
@@ -143,7 +130,7 @@ def _clocks_hz() -> list[float]:
     """Clock of each core, as the system reports it."""
     if files := _frequency_files():
         return [1e3 * float(file.read_text(encoding="ascii")) for file in files]
-    found = [1e6 * float(value) for key, value in _cpuinfo() if key == "cpu MHz"]
+    found = [1e6 * float(value) for key, value in cpu_info() if key == "cpu MHz"]
     if not found:
         raise RuntimeError("neither sysfs nor /proc/cpuinfo reports the clock")
     return found
@@ -155,17 +142,4 @@ def _frequency_files() -> list[Path]:
 
 def _features() -> tuple[str, ...]:
     """Features of the first core."""
-    return next((tuple(value.split()) for key, value in _cpuinfo() if key in ("flags", "Features")), ())
-
-
-def _cpuinfo() -> list[tuple[str, str]]:
-    """Lines of /proc/cpuinfo as (key, value); empty on systems without it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    return [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in lines)]
-
-
-def _compiler_version() -> list[str]:
-    return [version for name, version in compilers().items() if name == "c++" and version]
+    return next((tuple(value.split()) for key, value in cpu_info() if key in ("flags", "Features")), ())

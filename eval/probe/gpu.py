@@ -1,8 +1,6 @@
 """Probe the first GPU: driver properties, bandwidth, matrix and vector peaks, launches, clocks under load."""
 
 import math
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +9,9 @@ from typing import Any
 
 import torch
 
+from eval.machine import answer_of
 from eval.probe.parts import MIB, Product, bandwidth, product_peak, torch_product
-from eval.probe.sampling import Call, Extent, Step, sampled, timed, wall_clock
+from eval.probe.sampling import Call, Extent, Step, reported, sampled, timed, wall_clock
 from kb.model.measurement import Measurement, ProbedDevice, scale_of
 
 EXTENT = Extent(
@@ -25,7 +24,7 @@ FMA_BLOCK, FMA_ROUNDS, UNROLLED, PROGRAMS = 2048, 2048, 16, 16
 """The multiply-add kernel's elements per program, rounds, unrolled steps per round and programs per compute unit,
 which are enough to keep all units busy to the end."""
 GRAPH_LAUNCHES = 100
-LOAD_S, SETTLE_S, CLOCK_SAMPLES, QUERY_S = 1.0, 0.3, 3, 10
+LOAD_S, SETTLE_S, CLOCK_SAMPLES = 1.0, 0.3, 3
 FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz")
 """A device supports one of these."""
 REPORTED = (
@@ -88,16 +87,10 @@ def event_clock(call: Call, count: int) -> float:
 
 
 def _reported() -> list[Measurement]:
-    properties = _properties()
+    properties, how = _properties(), "as the driver reports it"
     rows = (*REPORTED, WORKGROUP_MEMORY["hip" if torch.version.hip else "cuda"])
     return [
-        Measurement(
-            quantity=quantity,
-            value=value / scale_of(unit),
-            unit=unit,
-            condition=condition,
-            how=f"as the driver reports it, {name} of torch's device properties",
-        )
+        reported(quantity, value / scale_of(unit), unit, condition, f"{how}, {name} of torch's device properties")
         for quantity, name, unit, condition in rows
         if (value := getattr(properties, name, 0))
     ]
@@ -239,10 +232,9 @@ def _clocks() -> list[Measurement]:
         if (samples := _clock_samples_hz(load))
     ]
     highest = [
-        Measurement(quantity="clock_peak", value=float(mhz), unit="MHz", condition="highest that can be set",
-                how="as nvidia-smi reports it, clocks.max.sm")
+        reported("clock_peak", float(mhz), "MHz", "highest that can be set", "as nvidia-smi reports it, clocks.max.sm")
         for mhz in _nvidia_smi("clocks.max.sm")
-    ]  # fmt: skip
+    ]
     if not found:
         raise RuntimeError(f"{tool} does not answer while work runs")
     return highest + found
@@ -274,15 +266,10 @@ def _current_clocks_hz() -> list[float]:
 
 def _nvidia_smi(field: str) -> list[str]:
     """Values of a field that NVIDIA's tool reports for the device; empty if it reports nothing."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None or torch.version.hip:
+    if torch.version.hip:
         return []
-    command = [tool, f"--query-gpu={field}", "--format=csv,noheader,nounits", "-i", f"GPU-{_properties().uuid}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=QUERY_S, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return done.stdout.split()
+    uuid = f"GPU-{_properties().uuid}"
+    return answer_of("nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits", "-i", uuid)
 
 
 def _event() -> Any:

@@ -36,25 +36,13 @@ def bandwidth(
     seconds = iter(sampled(runs, clock, extent))
     copies, reads = [], []
     for size in extent.copied_bytes:
-        spread = f"{size // MIB} MiB a call, over {max(extent.copied_bytes) // MIB} MiB in turn"
-        copies.append(
-            timed(
-                "hbm_bandwidth",
-                [2 * size / s for s in next(seconds)],
-                "GB/s",
-                f"copy, {size // MIB} MiB",
-                f"torch copy_, bytes read and written, {spread}",
-            )
-        )
-        reads.append(
-            timed(
-                "hbm_bandwidth",
-                [size / s for s in next(seconds)],
-                "GB/s",
-                f"read, {size // MIB} MiB",
-                f"{how}, {spread}",
-            )
-        )
+        part = f"{size // MIB} MiB"
+        spread = f"{part} a call, over {max(extent.copied_bytes) // MIB} MiB in turn"
+        copied = [2 * size / s for s in next(seconds)]
+        copy_how = f"torch copy_, bytes read and written, {spread}"
+        copies.append(timed("hbm_bandwidth", copied, "GB/s", f"copy, {part}", copy_how))
+        was_read = [size / s for s in next(seconds)]
+        reads.append(timed("hbm_bandwidth", was_read, "GB/s", f"read, {part}", f"{how}, {spread}"))
     return [_best("copy", copies), _best("read", reads), *copies, *reads]
 
 
@@ -88,9 +76,7 @@ def product_peak(product: Product, unit: str, clock: Clock, extent: Extent) -> l
         for size, seconds in zip(extent.matrix_sizes, sampled(calls, clock, extent), strict=True)
     ]
     best = max(readings, key=lambda r: r.value)
-    sizes = ", ".join(
-        f"{size} cubed {reading.value:.4g}" for size, reading in zip(extent.matrix_sizes, readings, strict=True)
-    )
+    sizes = ", ".join(f"{n} cubed {r.value:.4g}" for n, r in zip(extent.matrix_sizes, readings, strict=True))
     return [best.model_copy(update={"how": f"{product.how}, random values, the best of {sizes} {unit}"})]
 
 

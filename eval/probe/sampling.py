@@ -63,6 +63,11 @@ def wall_clock(call: Call, count: int) -> float:
     return time.perf_counter() - start
 
 
+def reported(quantity: str, value: float, unit: str, condition: str, how: str) -> Measurement:
+    """A measurement that the system reports, so it has no samples."""
+    return Measurement(quantity=quantity, value=value, unit=unit, condition=condition, how=how)
+
+
 def timed(quantity: str, samples: Iterable[float], unit: str, condition: str, how: str) -> Measurement:
     """A measurement from `samples`, which are in bytes/s, FLOP/s, Hz or s."""
     in_unit = tuple(sample / scale_of(unit) for sample in samples)

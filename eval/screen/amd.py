@@ -30,7 +30,6 @@ AMD = Vendor(
     load_bytes=_load_bytes,
     scratchpad=("lds_size", "per workgroup"),
     registers=("vgprs_max", "per lane", "architected plus accumulation"),
-    compute_unit=COMPUTE_UNIT
-    | {"sgpr_file_size": ("sgpr_file_size", "per compute unit"), "sgpr_granule": ("sgpr_granule", "allocation")},
+    compute_unit=COMPUTE_UNIT | {"sgpr_file_size": "per compute unit", "sgpr_granule": "allocation"},
     occupancy_per_simd=True,
 )

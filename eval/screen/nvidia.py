@@ -28,8 +28,7 @@ NVIDIA = Vendor(
     load_bytes=_load_bytes,
     scratchpad=("lds_size", "per workgroup", "opt-in"),
     registers=("vgprs_max", "per thread"),
-    compute_unit=COMPUTE_UNIT
-    | {"lds_reserved": ("lds_reserved", "per workgroup"), "max_workgroups": ("max_workgroups", "per compute unit")},
+    compute_unit=COMPUTE_UNIT | {"lds_reserved": "per workgroup", "max_workgroups": "per compute unit"},
     occupancy_per_simd=False,
     tile_copies=("UTMALDG", "UBLKCP"),
 )

@@ -152,9 +152,9 @@ def _spills(usage: Usage) -> Finding:
 
 
 def _occupancy(needs: Needs, lanes: int, vendor: Vendor, facts: Sequence[Fact]) -> tuple[int | None, Finding]:
-    found = {name: one_value(facts, *key) for name, key in vendor.compute_unit.items()}
+    found = {name: one_value(facts, name, condition) for name, condition in vendor.compute_unit.items()}
     known = {name: value for name, value in found.items() if value is not None}
-    if missing := [key for name, key in vendor.compute_unit.items() if name not in known]:
+    if missing := [key for key in vendor.compute_unit.items() if key[0] not in known]:
         return None, _unknown("occupancy", *missing)
     unit = ComputeUnit(lanes, **{name: int(number) for name, (number, _) in known.items()})
     wavefronts, limit = occupancy(needs, unit)

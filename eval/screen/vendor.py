@@ -34,20 +34,17 @@ class Vendor(NamedTuple):
     """Bytes per lane that an instruction loads from global memory; 0 for other instructions."""
     scratchpad: Key
     registers: Key
-    compute_unit: Mapping[str, Key]
-    """Facts for occupancy, by field of eval.screen.occupancy.ComputeUnit."""
+    compute_unit: Mapping[str, str]
+    """Facts for occupancy, named as the fields of eval.screen.occupancy.ComputeUnit, each with its condition."""
     occupancy_per_simd: bool
     """Whether to report wavefronts per SIMD unit instead of per compute unit."""
     tile_copies: tuple[str, ...] = ()
     """Prefixes of instructions that copy whole tiles from global memory."""
 
 
-COMPUTE_UNIT: dict[str, Key] = {
-    "simd_units": ("simd_units", "per compute unit"),
-    "max_wavefronts": ("max_wavefronts", "per compute unit"),
-    "vgpr_file_size": ("vgpr_file_size", "per compute unit"),
-    "vgpr_granule": ("vgpr_granule", "allocation"),
-    "lds_size": ("lds_size", "per compute unit"),
-    "lds_granule": ("lds_granule", "per workgroup"),
+COMPUTE_UNIT = {
+    **dict.fromkeys(("simd_units", "max_wavefronts", "vgpr_file_size", "lds_size"), "per compute unit"),
+    "vgpr_granule": "allocation",
+    "lds_granule": "per workgroup",
 }
 """Facts for occupancy that all vendors need."""

@@ -8,7 +8,6 @@ import ctypes
 import errno
 import math
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -129,8 +128,6 @@ class _Span(ctypes.Structure):
 
 
 def _read(pid: int, pointer: int, into: torch.Tensor) -> None:
-    if sys.platform != "linux":
-        raise JudgeError("candidates can be judged on Linux only", hint="use a Linux machine")
     libc = ctypes.CDLL(None, use_errno=True)
     libc.process_vm_readv.restype = ctypes.c_ssize_t
     length, done = into.numel() * into.element_size(), 0

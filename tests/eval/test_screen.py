@@ -179,7 +179,7 @@ def test_occupancy_is_what_the_compiler_says_of_the_registers(compiled: Screen, 
 
 @cache
 def compute_unit(isa: Isa) -> ComputeUnit:
-    found = {name: one_value(facts_of(isa), *key) for name, key in VENDORS[isa.backend].compute_unit.items()}
+    found = {key[0]: one_value(facts_of(isa), *key) for key in VENDORS[isa.backend].compute_unit.items()}
     return ComputeUnit(isa.lanes or 1, **{name: int(value[0]) for name, value in found.items() if value is not None})
 
 
@@ -228,9 +228,9 @@ def test_many_scalar_registers_cost_a_wavefront() -> None:
 
 @pytest.mark.parametrize("isa", [AMD, NVIDIA], ids=str)
 def test_without_any_one_of_its_facts_occupancy_is_unknown(isa: Isa) -> None:
-    for quantity, *phrases in VENDORS[isa.backend].compute_unit.values():
+    for quantity, condition in VENDORS[isa.backend].compute_unit.items():
         known = facts_of(isa)
-        missing = one_value(known, quantity, *phrases)
+        missing = one_value(known, quantity, condition)
         assert missing is not None
         screen = screened(isa, [f for f in known if f != missing[1]])
 

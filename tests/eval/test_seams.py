@@ -48,12 +48,9 @@ class Toy(JudgedLanguage):
 class ToyChip(Device):
     """A device that counts words instead of seconds."""
 
+    backends = ("toy",)
     languages = ("toy",)
     sizes = CaseSizes(odd=1 << 12, even=1 << 10, given=None)
-
-    @staticmethod
-    def serves(isa: Isa) -> bool:
-        return isa.backend == "toy"
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

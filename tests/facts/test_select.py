@@ -82,7 +82,11 @@ def test_a_fact_without_a_condition_other_than_the_share_answers_only_questions_
     ("label", "key", "limit"),
     [
         ("Maximum registers per thread", VENDORS["cuda"].registers, 255),
-        ("Shared memory allocation unit size (bytes)", VENDORS["cuda"].compute_unit["lds_granule"], 255),
+        (
+            "Shared memory allocation unit size (bytes)",
+            ("lds_granule", VENDORS["cuda"].compute_unit["lds_granule"]),
+            255,
+        ),
     ],
 )
 def test_a_limit_that_a_table_states_without_a_condition_is_the_screen_s(
