@@ -6,7 +6,7 @@ and records for each line of the text its line in the file.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from kb.model.records import SectionRecord
@@ -69,6 +69,14 @@ class ParsedDocument:
     includes: tuple[str, ...] = ()
     """Other files whose text is part of this document."""
     warnings: tuple[str, ...] = ()
+
+    def trail(self, section: int | None) -> list[str]:
+        """Return the titles of a section and of those around it, outermost first."""
+        titles: list[str] = []
+        while section is not None:
+            titles.insert(0, self.sections[section].title)
+            section = self.sections[section].parent
+        return titles
 
 
 @dataclass(slots=True)
@@ -170,10 +178,7 @@ class DocumentBuilder:
         for cells, line in zip(grid[header_rows:], body, strict=True):
             spans.append(Row(tuple(cells), tuple(_cell_spans(cells, at)), at, at + len(line)))
             at += len(line) + 1
-        last = self._blocks[-1]
-        self._blocks[-1] = Block(
-            BlockKind.TABLE, last.start, last.end, last.section, Table(header, tuple(spans), caption)
-        )
+        self._blocks[-1] = replace(self._blocks[-1], table=Table(header, tuple(spans), caption))
 
     def furniture(self, text: str, line: int) -> None:
         """Add text that belongs to the page, not to the document; it is kept after the text."""
@@ -183,9 +188,8 @@ class DocumentBuilder:
     def build(self) -> ParsedDocument:
         if self._furniture:
             self._open.clear()
-            self._emit(
-                BlockKind.FURNITURE, [text for _, text in self._furniture], [line for line, _ in self._furniture]
-            )
+            numbers, texts = zip(*self._furniture, strict=True)
+            self._emit(BlockKind.FURNITURE, list(texts), list(numbers))
         sections = tuple(SectionRecord(s.level, s.title, s.start, s.end, s.parent) for s in self._sections)
         return ParsedDocument(
             "\n".join(self._lines),

@@ -47,7 +47,7 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
     records: list[ChunkRecord] = []
     body_blocks = (b for b in document.blocks if b.kind is not BlockKind.FURNITURE)
     for section, run in groupby(body_blocks, key=lambda b: b.section):
-        trail = _trail(document, section)
+        trail = document.trail(section)
         blocks = list(run)
         body = [b for b in blocks if b.kind is not BlockKind.HEADING]
         if not body and section not in with_children:
@@ -70,14 +70,6 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
                 )
             )
     return tuple(records)
-
-
-def _trail(document: ParsedDocument, section: int | None) -> list[str]:
-    titles: list[str] = []
-    while section is not None:
-        titles.insert(0, document.sections[section].title)
-        section = document.sections[section].parent
-    return titles
 
 
 def _pieces(text: str, block: Block) -> Iterator[_Piece]:

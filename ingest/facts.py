@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ingest.builder import Block, ParsedDocument, Row, Table
 from kb.catalog import FactRecord
@@ -21,30 +21,26 @@ def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], l
     found: list[FactRecord] = []
     refused: list[str] = []
     for block, row in _fact_rows(document):
-        fields = dict(zip(HEADER, row.cells, strict=True))
-        number = _number(fields["value"])
-        if empty := [name for name, value in fields.items() if not value and name not in MAY_BE_EMPTY]:
-            refused.append(f"fact refused (no {empty[0]}): {' | '.join(row.cells)}")
-        elif mismatch := _mismatch(fields["quantity"], fields["unit"]):
-            refused.append(f"fact refused ({mismatch}): {' | '.join(row.cells)}")
-        elif number is None and not _SHAPE.fullmatch(fields["value"]):
-            refused.append(
-                f"fact refused ({fields['value']!r} is neither a number nor a shape): {' | '.join(row.cells)}"
-            )
+        quantity, value, unit, condition, source = row.cells
+        number = _number(value)
+        if reason := _refusal(row.cells, number):
+            refused.append(f"fact refused ({reason}): {' | '.join(row.cells)}")
         else:
-            quantity, value, unit, condition, source = row.cells
             found.append(
                 FactRecord(block.section, target, quantity, value, number, unit, condition, source, row.start, row.end)
             )
     return found, refused
 
 
-def _mismatch(quantity: str, unit: str) -> str:
-    """Say why a known quantity cannot be counted in `unit`; empty if it can."""
+def _refusal(cells: Sequence[str], number: float | None) -> str:
+    """Say why a row is no fact; empty if it is one."""
+    if empty := [name for name, cell in zip(HEADER, cells, strict=True) if not cell and name not in MAY_BE_EMPTY]:
+        return f"no {empty[0]}"
+    quantity, value, unit, *_ = cells
     known, counted = quantities().by_name.get(quantity), unit_of(unit)
-    if known is None or counted is None or known.counts(counted):
-        return ""
-    return f"{quantity} is counted in {known.unit}, not in {unit}"
+    if known and counted and not known.counts(counted):
+        return f"{quantity} is counted in {known.unit}, not in {unit}"
+    return "" if number is not None or _SHAPE.fullmatch(value) else f"{value!r} is neither a number nor a shape"
 
 
 def is_fact_table(table: Table) -> bool:

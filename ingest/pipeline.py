@@ -188,11 +188,9 @@ class Ingest:
         if self.embedder is None or not texts:
             return {}
         missing = sorted(self.catalog.missing_vectors(self.embedder.fingerprint, texts))
-        return (
-            dict(zip(missing, self.embedder.embed_documents([texts[d] for d in missing]), strict=True))
-            if missing
-            else {}
-        )
+        if not missing:
+            return {}
+        return dict(zip(missing, self.embedder.embed_documents([texts[d] for d in missing]), strict=True))
 
     def _gone(
         self, paths: Sequence[Path], candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]
@@ -200,11 +198,7 @@ class Ingest:
         """Return stored documents below the ingested folders whose file no longer exists or is no longer read."""
         present = {c.source for c in candidates if not c.skip}
         prefixes = tuple(f"{source_of(p)}/" for p in paths if p.is_dir())
-        return (
-            [s for s in stored.values() if s.source.startswith(prefixes) and s.source not in present]
-            if prefixes
-            else []
-        )
+        return [s for s in stored.values() if s.source.startswith(prefixes) and s.source not in present]
 
     def _remove(self, gone: Sequence[DocumentState]) -> None:
         if gone and not self.dry_run:

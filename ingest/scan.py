@@ -100,26 +100,21 @@ def stamp(path: Path, includes: tuple[str, ...]) -> str:
 
 def seen(path: Path) -> tuple[str | int, ...]:
     """Return the part of a stamp for one file in its present state."""
-    return str(path), *_size_and_time(path)
+    try:
+        found = path.stat()
+    except OSError:
+        return (str(path),)
+    return str(path), found.st_size, found.st_mtime_ns
 
 
 def stamped_includes(stored: str) -> tuple[str, ...]:
     return tuple(entry[0] for entry in json.loads(stored)[1:])
 
 
-def _size_and_time(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_size, found.st_mtime_ns
-
-
 def _walk(root: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
-        raise SourceError(
-            f"{error.filename} cannot be listed: {error.strerror}", hint="check its permissions"
-        ) from error
+        reason = f"{error.filename} cannot be listed: {error.strerror}"
+        raise SourceError(reason, hint="check its permissions") from error
 
     for folder, folders, names in os.walk(root, onerror=refuse):
         yield from (Path(folder) / name for name in names)

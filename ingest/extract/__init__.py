@@ -58,7 +58,7 @@ class _Outline:
         self._document = document
         self._subjects = subjects
         sections = {block.section for block in document.blocks}
-        self._headings = {s: (title, *_titles(document, s)) for s in sections}
+        self._headings = {s: (title, *document.trail(s)) for s in sections}
         self._owners = {s: subjects.of_headings(h) for s, h in self._headings.items()}
         self._section: int | None = None
         self._above: list[tuple[int, str]] = []
@@ -87,11 +87,3 @@ class _Outline:
             tuple(as_share(above) for above in (*texts, self._headings[block.section][-1])),
             named=bool(owners),
         )
-
-
-def _titles(document: ParsedDocument, section: int | None) -> list[str]:
-    titles: list[str] = []
-    while section is not None:
-        titles.insert(0, document.sections[section].title)
-        section = document.sections[section].parent
-    return titles

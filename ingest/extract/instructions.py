@@ -18,16 +18,10 @@ _TYPES = {
     "f16": "float16",
     "bf16": "bfloat16",
     "f32": "float32",
-    "xf32": "tf32",
-    "tf32": "tf32",
     "f64": "float64",
-    "i8": "int8",
-    "s8": "int8",
-    "u8": "int8",
-    "fp8": "float8",
-    "bf8": "float8",
-    "e4m3": "float8",
-    "e5m2": "float8",
+    **dict.fromkeys(("xf32", "tf32"), "tf32"),
+    **dict.fromkeys(("i8", "s8", "u8"), "int8"),
+    **dict.fromkeys(("fp8", "bf8", "e4m3", "e5m2"), "float8"),
 }
 _TYPE = re.compile(r"(?<![a-z0-9])(?:tf32|bf16|f16|f64|[su]8|e4m3|e5m2)(?![0-9])")
 """Types of operands; f32 alone is the type of the accumulator."""
@@ -39,12 +33,12 @@ def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects
     """Yield one fact for each shape and operand type that instructions in `text` name; spans are in `text`."""
     seen: set[tuple[str, str]] = set()
     for match in (*_MFMA.finditer(text), *_MMA.finditer(text)):
-        for shape, dtype in _spelt(match, text):
+        start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+        line = text[start : end if end >= 0 else len(text)]
+        for shape, dtype in _spelt(match, line):
             if (shape, dtype) in seen:
                 continue
             seen.add((shape, dtype))
-            start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
-            line = text[start : end if end >= 0 else len(text)]
             sparse = match["kind"].startswith("s") if match.re is _MFMA else ".sp" in match["rest"]
             density = "sparse" if sparse else "dense"
             named = subjects.most_specific(n.target for n in subjects.named(line)) or around
@@ -53,14 +47,12 @@ def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects
                 yield FoundFact(target, "matrix_shape", shape, SHAPE, conditions, start, start + len(line))
 
 
-def _spelt(match: re.Match[str], text: str) -> Iterator[tuple[str, str]]:
+def _spelt(match: re.Match[str], line: str) -> Iterator[tuple[str, str]]:
     if match.re is _MFMA:
         if dtype := _TYPES.get(match["type"]):
             yield match["shape"], dtype
         return
     shape = f"{match['m']}x{match['n'].strip('{}')}x{match['k']}"
-    line_start, line_end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
-    line = text[line_start : line_end if line_end >= 0 else len(text)]
     types = _TYPE.findall(match["rest"]) or _TYPE.findall(line)
     for dtype in dict.fromkeys(_TYPES[t] for t in types):
         yield shape, dtype

@@ -43,9 +43,10 @@ class Expanded:
     warnings: list[str] = field(default_factory=list)
     characters: int = 0
 
-    def add(self, line: str, number: int) -> None:
-        self.lines.append(line)
-        self.numbers.append(number)
+    def add(self, number: int, *lines: str) -> None:
+        """Add lines that all have one number."""
+        self.lines += lines
+        self.numbers += [number] * len(lines)
 
     def take(self, candidates: Iterable[Path], above: Sequence[Path]) -> tuple[Path, str]:
         """Return the first of `candidates` that is a file, and its text; `above` are the files that include it.
@@ -114,7 +115,7 @@ def _expand(text: str, files: tuple[Path, ...], lead: str, number: int | None, s
         own = number or at + 1
         directive = syntax.find(lines, at)
         if directive is None or not directive.file:
-            out.add((indent + lines[at]).rstrip(), own)
+            out.add(own, (indent + lines[at]).rstrip())
             at += 1
             continue
         at = directive.end
@@ -130,7 +131,7 @@ def _expand(text: str, files: tuple[Path, ...], lead: str, number: int | None, s
             _expand(content, (*files, included), indent, own, syntax, out)
             continue
         for i, line in enumerate(_written(directive, included, content, syntax)):
-            out.add(((_blank(indent) if i else indent) + line).rstrip(), own)
+            out.add(own, ((_blank(indent) if i else indent) + line).rstrip())
 
 
 def _written(directive: _Directive, included: Path, content: str, syntax: Syntax) -> list[str]:

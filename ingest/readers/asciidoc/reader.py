@@ -323,15 +323,13 @@ class _Blocks:
         self._at += 1
         if not text:
             begin = next((at for at in range(self._at, len(self._lines)) if self._lines[at]), self._at)
-            if begin == len(self._lines) or not self._is_prose(self._lines[begin]):
+            below = self._lines[begin] if begin < len(self._lines) else "+"
+            if below == "+" or syntax.begins(below, syntax.NOT_PROSE):
                 return f"{term}:"
             term += ":" + "\n" * (begin - self._at)
             self._at = begin
             return "\n".join([term, *self._paragraph_lines(in_item=True)])
         return "\n".join([f"{term}: {text}", *self._paragraph_lines(in_item=True)])
-
-    def _is_prose(self, line: str) -> bool:
-        return line != "+" and not syntax.begins(line, syntax.NOT_PROSE)
 
     # Tables
 

@@ -69,7 +69,7 @@ def _expand(text: str, files: tuple[Path, ...], number: int | None, out: _Expand
         if directive is None:
             if kept[-1]:
                 out.attributes.define(line)
-                out.add(line.removeprefix("\\") if _DIRECTIVE.match(line[1:]) else line, place)
+                out.add(place, line.removeprefix("\\") if _DIRECTIVE.match(line[1:]) else line)
             continue
         name, target, content = directive.groups()
         if name == "endif":
@@ -82,7 +82,7 @@ def _expand(text: str, files: tuple[Path, ...], number: int | None, out: _Expand
             if name == "ifeval" or not content:
                 kept.append(kept[-1] and holds)
             elif kept[-1] and holds:
-                out.add(content, place)
+                out.add(place, content)
 
 
 def _holds(name: str, target: str, attributes: Attributes, with_alternative: set[str]) -> bool:
@@ -102,20 +102,19 @@ def _include(name: str, options: dict[str, str], files: tuple[Path, ...], number
     except IncludeError as reason:
         if "optional" not in options.get("opts", ""):
             out.warnings.append(f"line {number}: include of {name}: {reason}")
-            out.add(f"include::{name}[]", number)
+            out.add(number, f"include::{name}[]")
         return
     out.characters += len(content)
     content = _part(content, options)
     if included.suffix.lower() not in _MARKUP:
-        for line in content.rstrip("\n").split("\n"):
-            out.add(line, number)
+        out.add(number, *content.rstrip("\n").split("\n"))
         return
     offset = _offset(options.get("leveloffset", ""))
-    for line in ["", f":leveloffset: {offset:+}", ""] if offset else []:
-        out.add(line, number)
+    if offset:
+        out.add(number, "", f":leveloffset: {offset:+}", "")
     _expand(content.removesuffix("\n"), (*files, included), number, out)
-    for line in ["", f":leveloffset: {-offset:+}", ""] if offset else []:
-        out.add(line, number)
+    if offset:
+        out.add(number, "", f":leveloffset: {-offset:+}", "")
 
 
 def _offset(value: str) -> int:
