@@ -40,6 +40,10 @@ class LocalJudge:
         JudgeError: this machine cannot judge for this target.
     """
 
+    interface: Interface
+    _channel: Channel
+    _process: subprocess.Popen[bytes]
+
     def __init__(
         self,
         task: Task,
