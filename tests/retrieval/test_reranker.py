@@ -90,7 +90,7 @@ def test_if_the_time_runs_out_the_fused_order_stays_and_a_note_says_so(
     late = search(reranker_model=str(cross_encoder), reranker_seconds=0.5)
 
     assert ids(late) == ids(search())
-    assert any("took longer" in note for note in late.notes)
+    assert any("exceeded its time limit" in note for note in late.notes)
 
 
 def test_reranking_is_off_by_default(search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch) -> None:

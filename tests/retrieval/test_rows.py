@@ -73,5 +73,5 @@ def test_rows_vanish_with_their_file(asked: KnowledgeBase, tmp_path: Path) -> No
 def test_a_passage_that_is_not_a_row_has_no_cells(asked: KnowledgeBase) -> None:
     passage = best(asked, "LDS of unit47").passage
 
-    with pytest.raises(CitationError, match="is no row of a table"):
+    with pytest.raises(CitationError, match="is not a table row"):
         asked.cite(f"{passage.citation.id}.1")
