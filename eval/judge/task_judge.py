@@ -1,4 +1,4 @@
-"""The judge's process: `python -P -m eval.judge.task_judge READ_FD WRITE_FD`, started by eval.judge.driver.
+"""Run the judge's process, which eval.judge.driver starts: `python -P -m eval.judge.task_judge READ_FD WRITE_FD`.
 
 It runs the task's reference; the candidate runs only in a worker. One process serves one task and target, so that
 references, expected outputs and baselines are computed once.

@@ -23,7 +23,7 @@ _TECHNICAL = re.compile(
     r"(?:FP|BF|TF|XF|INT|UINT|HBM|DDR|SM|SVE|SSE|AVX|ISA|EXP|ROM|RAM|GB|MB|KB|GPR|[XYZT]MM|[FUIBSWQX])\d+[A-Z]*"
     r"|[B-KM-Z]\d{2}|A(?:32|64)|GDDR\d|MX\w+"
 )
-"""Looks like a product, but is a data type, a memory or a register."""
+"""Words that look like a product's name but mean a data type, a memory or a register."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,7 +246,7 @@ class KnowledgeBase:
         return self.factbook.all_of(target, quantity) if quantity else self.factbook.standings(target)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
-        """The contradictions between documents about `target` (default: about any target), open ones first."""
+        """List where documents contradict each other about `target` (default: any target), open conflicts first."""
         if target:
             self.ensure_sheets(target)
         return self.factbook.conflicts(target)
