@@ -23,18 +23,18 @@ def language_named(name: str) -> JudgedLanguage:
     raise CandidateError(f"unknown language {name!r}", hint=f"known: {', '.join(known.name for known in LANGUAGES)}")
 
 
-def language_of(suffix: str, source: str) -> JudgedLanguage:
+def language_of(path: Path, source: str) -> JudgedLanguage:
     """The language of a file, recognised by its suffix and its imports.
 
     Raises:
         CandidateError: no language has such files.
     """
     for language in LANGUAGES:
-        if suffix in language.suffixes and language.claims(source):
+        if path.suffix in language.suffixes and language.claims(source):
             return language
     known = dict.fromkeys(suffix for language in LANGUAGES for suffix in language.suffixes)
     raise CandidateError(
-        f"a file whose name ends in {suffix or 'nothing'} is not a candidate",
+        f"{path} is not a candidate: its name ends in {path.suffix or 'nothing'}",
         hint=f"candidates end in {', '.join(known)}",
     )
 
@@ -45,6 +45,6 @@ def load_candidate(path: Path) -> Candidate:
     Raises:
         CandidateError: there is no such file, or no language has such files.
     """
-    language_of(path.suffix, "")  # refuses a wrong suffix before the file is read
+    language_of(path, "")  # refuses a wrong suffix before the file is read
     source = read_source(path, CandidateError)
-    return Candidate(language=language_of(path.suffix, source).name, source=source)
+    return Candidate(language=language_of(path, source).name, source=source)

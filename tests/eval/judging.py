@@ -59,7 +59,7 @@ def candidate(path: Path) -> Candidate:
     """The candidate in a file; a final `.txt` hides the file from tools that would parse it as Python."""
     name = Path(path.name.removesuffix(".txt"))
     source = path.read_text(encoding="utf-8")
-    return Candidate(language=language_of(name.suffix, source).name, source=source)
+    return Candidate(language=language_of(name, source).name, source=source)
 
 
 def trial_of(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float = PATIENCE_S) -> Trial:

@@ -72,7 +72,7 @@ def compare(got: Any, wanted: Any, what: object) -> None:
 def candidate(template: Path) -> Candidate:
     [source] = (template / "scripts").iterdir()
     text = source.read_text(encoding="utf-8")
-    return Candidate(language=language_of(source.suffix, text).name, source=text)
+    return Candidate(language=language_of(source, text).name, source=text)
 
 
 def task_of(template: Path) -> str:
