@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.chunk import chunk
+from ingest.editions import edition_of
 from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
@@ -25,7 +26,7 @@ from kb.model.protocols import Embedder
 from kb.model.records import Trust
 from kb.targets import Targets
 
-READER_VERSION = "8"
+READER_VERSION = "9"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
 
 BATCH_WINDOWS = 512
@@ -148,7 +149,7 @@ class Ingest:
             target=target,
             title=title,
             format=format_of(candidate.path) or UNKNOWN_FORMAT,
-            version=parsed.metadata.get("version", ""),
+            version=edition_of(parsed, title, candidate.path, candidate.root),
             licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
             trust=trust,
             sha256=file.sha256,

@@ -15,6 +15,7 @@ from kb.catalog.connection import storage_errors
 from kb.catalog.database import scope_of
 from kb.catalog.facts import FactTables
 from kb.catalog.health import Health
+from kb.catalog.symbols import SymbolTables
 from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
 from kb.errors import CitationError
@@ -48,7 +49,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(FactTables, VocabularyTables, Health):
+class Catalog(FactTables, SymbolTables, VocabularyTables, Health):
     """An open catalog; not for use by several threads."""
 
     # Documents

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kb.model.passages import CitedPlace, Context, SearchResult
     from kb.model.protocols import Embedder
     from kb.model.records import Trust
+    from kb.model.symbols import SymbolReport
     from kb.runs.journal import Plan, Run, Runs
     from kb.runs.loop import Tell, Teller
     from kb.settings import Settings
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from synth.prompts.prompt import Prompt
 
 DEFAULT_HITS = 5
+DEFAULT_PLACES = 15
 
 
 class KnowledgeBase:
@@ -207,6 +209,12 @@ class KnowledgeBase:
         from synth.phrasings import ask_for_phrasings
 
         return ask_for_phrasings(chat_model(self.settings.anthropic_model), question, target=target)
+
+    def symbol(self, name: str, *, target: str | None = None, limit: int = DEFAULT_PLACES) -> SymbolReport:
+        """Where documents define, list, call and mention an identifier; see `kb.home.symbols.look_up`."""
+        from kb.home.symbols import look_up
+
+        return look_up(self, name, target=target, limit=limit)
 
     def cite(self, citation_id: str) -> CitedPlace:
         """See `Documents.cite`."""

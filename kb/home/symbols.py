@@ -1,0 +1,154 @@
+"""Looks up an identifier: where documents define, list, call and mention it, and whether they agree."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import PurePosixPath
+
+from kb.catalog.symbols import NamingDocument
+from kb.errors import QueryError, did_you_mean
+from kb.home.knowledge_base import KnowledgeBase
+from kb.model.edition import Edition, are_nested, product_folder
+from kb.model.symbols import SymbolCount, SymbolKind, SymbolPlace, SymbolReport
+from retrieval.symbols import Occurrence, occurrences
+from retrieval.unknown_names import nearest_names
+
+PLAIN_RANK = 1
+"""Definitions up to this rank are plain ones: a heading, a signature, a definition in code."""
+TEXT_CHARACTERS = 160
+"""Longest text of a place."""
+LEAST_LAST_PART = 3
+"""Fewest letters of the last part of a dotted name that is looked up by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An occurrence in its document."""
+
+    document: NamingDocument
+    occurrence: Occurrence
+
+
+def look_up(kb: KnowledgeBase, name: str, *, target: str | None, limit: int) -> SymbolReport:
+    """The places of an identifier, best first.
+
+    Args:
+        name: As code writes it; `nki.isa.nc_matmul` also finds the definition of `nc_matmul` in a document about
+            `nki.isa`, and `nc_matmul` finds `nki.isa.nc_matmul`.
+        target: Look into the documents of this target, its ancestors and its descendants (default: all documents).
+        limit: Most places.
+
+    Raises:
+        QueryError: `name` is no identifier, or no document has it (the hint names similar ones).
+        TargetError: `target` is unknown.
+    """
+    name = name.strip().strip("`").removesuffix("()")
+    if not re.search(r"\w", name) or re.search(r"\s", name):
+        raise QueryError(f"{name!r} is not an identifier", hint="`kb search` answers questions")
+    scope = None
+    if target:
+        kb.ensure_sheets(target)
+        scope = kb.targets.scope(target)
+    uses = uses_of(kb, name, targets=scope)
+    if not uses:
+        raise _unknown(kb, name, target=target, scope=scope)
+    kinds = {kind: [use for use in uses if use.occurrence.kind is kind] for kind in SymbolKind}
+    shown: list[Use] = []
+    for own in kinds.values():
+        shown += own[: ceil((limit - len(shown)) / 2)]
+    return SymbolReport(
+        name=name,
+        places=tuple(_place(kb, use) for use in shown),
+        counts=tuple(
+            SymbolCount(
+                kind=kind,
+                places=len(own),
+                documents=len({use.document.id for use in own}),
+                shown=sum(use.occurrence.kind is kind for use in shown),
+            )
+            for kind, own in kinds.items()
+            if own
+        ),
+        notes=() if len(uses) > 1 else (f"only one place names {name}",),
+    )
+
+
+def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) -> list[Use]:
+    """Every use of a name, definitions first, newer documents first; in any case if none has this spelling."""
+    documents = kb.catalog.documents_naming(name, targets=targets)
+    uses = _uses(documents, name) or _uses(documents, name, ignore_case=True)
+    qualifier, last = _parted(name)
+    if qualifier and not any(use.occurrence.kind is SymbolKind.DEFINITION for use in uses):
+        others = _uses(kb.catalog.documents_naming(last, targets=targets), last)
+        uses += [u for u in others if u.occurrence.kind in (SymbolKind.DEFINITION, SymbolKind.ROW) and _is_about(u, qualifier)]
+    older = _older(uses)
+    return sorted(uses, key=lambda use: _order(use, name, older))
+
+
+def _uses(documents: Sequence[NamingDocument], name: str, *, ignore_case: bool = False) -> list[Use]:
+    return [Use(d, occurrence) for d in documents for occurrence in occurrences(d.text, name, ignore_case=ignore_case)]
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """The last qualifier and the last part of a dotted name; empty if the last part says nothing by itself."""
+    *qualifiers, last = re.split(r"\.|::", name)
+    return (qualifiers[-1] if qualifiers and len(last) >= LEAST_LAST_PART else "", last)
+
+
+def _is_about(use: Use, qualifier: str) -> bool:
+    """Whether the document of an unqualified definition is about the qualifier."""
+    document = use.document
+    if use.occurrence.qualifier:
+        return False
+    about = re.compile(rf"(?<![A-Za-z0-9]){re.escape(qualifier)}(?![A-Za-z0-9])", re.IGNORECASE)
+    return bool(about.search(f"{document.path} {document.title}"))
+
+
+def _older(uses: Sequence[Use]) -> dict[int, int]:
+    """For each document, how many of the others are newer."""
+    found = {use.document.id: use.document for use in uses if use.document.version}
+    groups = Counter((d.version, product_folder(d.path)) for d in found.values())
+    editions = {(version, folder): Edition.read(version) for version, folder in groups}
+    newer = {
+        own: sum(
+            groups[other]
+            for other in groups
+            if other != own and editions[other].is_newer_than(editions[own], same_product=are_nested(own[1], other[1]))
+        )
+        for own in groups
+    }
+    return {d.id: newer[d.version, product_folder(d.path)] for d in found.values()}
+
+
+def _order(use: Use, name: str, older: dict[int, int]) -> tuple[object, ...]:
+    occurrence, document = use.occurrence, use.document
+    is_own = name.lower() in (document.title.lower(), PurePosixPath(document.path).stem.lower())
+    return (
+        list(SymbolKind).index(occurrence.kind),
+        occurrence.rank > PLAIN_RANK,
+        older.get(document.id, 0),
+        occurrence.rank,
+        not is_own,
+        document.path,
+        occurrence.start,
+    )
+
+
+def _place(kb: KnowledgeBase, use: Use) -> SymbolPlace:
+    text = use.occurrence.text
+    return SymbolPlace(
+        kind=use.occurrence.kind,
+        citation=kb.catalog.citation_at(use.document, use.occurrence.start),
+        target=use.document.target,
+        edition=use.document.version,
+        text=text if len(text) <= TEXT_CHARACTERS else f"{text[: TEXT_CHARACTERS - 4]} ...",
+    )
+
+
+def _unknown(kb: KnowledgeBase, name: str, *, target: str | None, scope: Collection[str] | None) -> QueryError:
+    counts = kb.catalog.count_by_target()
+    near = nearest_names(kb.catalog, name, targets=counts.keys() & (counts.keys() if scope is None else scope))
+    where = f"no document of {kb.targets.get(target).name}" if target else "no document"
+    return QueryError(f"{where} names {name}", hint=f"{did_you_mean(near)}`kb search` also finds other spellings")

@@ -1,0 +1,235 @@
+"""Find a name in the text of a document, and tell definitions, table rows, calls and mentions apart.
+
+The text is normalised Markdown, as all readers write it.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from kb.model.symbols import SymbolKind
+from retrieval.definitions import are_formal, defines, family_of, is_output, operands
+from retrieval.signatures import Signature, bracketed, keywords, signature
+
+NEARBY_LINES = 3
+"""How far around a bare instruction the lines tell whether it stands in a list of syntax or in a program."""
+
+_FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)(?:```$|\Z)", re.MULTILINE)
+_QUALIFIER = re.compile(r"(?:[A-Za-z_]\w*(?:\[[^\]]*\]|\(\))?(?:\.|::|->))+$")
+_MARKUP = re.compile(r"[`*]+|\\(?=[_*<])")
+_LISTED = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
+_LINKING = re.compile(r"\b(?:of|for|with|from|to|in|on|by|via|vs|versus|using|\w+ing)\b", re.IGNORECASE)
+_NUMBERING = re.compile(r"^(?:chapter |section |appendix )?[\dA-Z]?[\d.]+\s+(?=\D)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One place of a name in a text."""
+
+    start: int
+    kind: SymbolKind
+    rank: int
+    """0 is the plainest form of its kind; a higher number is less certain."""
+    text: str
+    """The line without its markup, or the whole signature."""
+    qualifier: str = ""
+    """What stands before the name: `nki.isa.`."""
+    signature: Signature | None = None
+    """Of a definition or row that states parameters."""
+    keywords: tuple[str, ...] = ()
+    """Of a call."""
+    has_body: bool = False
+    """Whether a definition is a program's own, with its body, and not a statement about an interface."""
+
+
+def occurrences(text: str, name: str, *, ignore_case: bool = False) -> list[Occurrence]:
+    """Every place of `name` as a whole word, in order; `x.y` is also a place of `y`."""
+    flags = re.IGNORECASE if ignore_case else 0
+    found = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, flags)
+    first = next(found, None)
+    if first is None:
+        return []
+    page = _Page(text)
+    return [page.occurrence(match) for match in (first, *found)]
+
+
+@dataclass(frozen=True)
+class _Page:
+    text: str
+
+    @cached_property
+    def _fences(self) -> list[re.Match[str]]:
+        return list(_FENCE.finditer(self.text))
+
+    @cached_property
+    def _fence_starts(self) -> list[int]:
+        return [fence.start() for fence in self._fences]
+
+    def occurrence(self, match: re.Match[str]) -> Occurrence:
+        start, end = match.span()
+        line_start = self.text.rfind("\n", 0, start) + 1
+        line_end = self.text.find("\n", end)
+        line = self.text[line_start : line_end if line_end >= 0 else len(self.text)]
+        before = _QUALIFIER.search(self.text[line_start:start])
+        place = _Place(self.text, match[0], start, line_start, line, before[0] if before else "")
+        at = bisect_right(self._fence_starts, start) - 1
+        fence = self._fences[at] if at >= 0 and start < self._fences[at].end() else None
+        if fence:
+            return place.in_code(fence[1].strip("{} ").split(" ")[0], fence[2], at=line_start - fence.start(2))
+        if line.startswith("#"):
+            return place.in_heading()
+        return place.in_table() if line.startswith("|") else place.in_prose()
+
+
+@dataclass(frozen=True)
+class _Place:
+    text: str
+    name: str
+    start: int
+    line_start: int
+    line: str
+    qualifier: str
+
+    def is_(
+        self, kind: SymbolKind, rank: int, text: str = "", *, stated: Signature | None = None, has_body: bool = False
+    ) -> Occurrence:
+        shown = " ".join(_MARKUP.sub("", text or self.line).split()).lstrip("#| ").rstrip("| ")
+        return Occurrence(self.start, kind, rank, shown, self.qualifier, stated, has_body=has_body)
+
+    @cached_property
+    def _after(self) -> int:
+        """Where the text goes on after the name and the markup that ends it."""
+        at = self.start + len(self.name)
+        skipped = re.match(r"[`*]*(?:<[^<>()\n]*>|\[[\w, ]*\])?", self.text[at : at + 100])
+        return at + (skipped.end() if skipped else 0)
+
+    @cached_property
+    def _list(self) -> str | None:
+        """The list of parameters or arguments after the name; None if there is none."""
+        return bracketed(self.text, self._after) if self.text[self._after : self._after + 1] == "(" else None
+
+    @cached_property
+    def _rest(self) -> str:
+        """What follows the list on its last line."""
+        at = self._after + (len(self._list) + 2 if self._list is not None else 0)
+        return self.text[at : at + 300].partition("\n")[0].strip("` *")
+
+    @property
+    def _stated(self) -> str:
+        """The name with its list."""
+        return f"{self.qualifier}{self.name}({self._list})"
+
+    @cached_property
+    def _lead(self) -> str:
+        """What stands before the name on its line, without markup."""
+        lead = _MARKUP.sub("", self.text[self.line_start : self.start])
+        return _LISTED.sub("", lead).removesuffix(self.qualifier).lstrip("#| ")
+
+    @property
+    def _is_longer(self) -> bool:
+        """Whether the name is only the first part of a dotted one."""
+        at = self.start + len(self.name)
+        return re.match(r"(?:\.|::|-)\w", self.text[at : at + 3]) is not None
+
+    def _signature(self) -> Signature | None:
+        return None if self._list is None else signature(self._list, typed=bool(self._lead.strip()))
+
+    def in_heading(self) -> Occurrence:
+        lead = _NUMBERING.sub("", self._lead)
+        others = re.sub(r"\(.*?\)", " ", f"{lead} {self.text[self._after :].partition(chr(10))[0]}")
+        words = [w for w in re.findall(r"[A-Za-z][\w.]*", _MARKUP.sub("", others)) if not re.search(r"[_.\d]", w)]
+        if self._is_longer or _LINKING.search(lead):
+            return self.is_(SymbolKind.MENTION, 0)
+        if not lead.strip() or not words:
+            return self.is_(SymbolKind.DEFINITION, int(bool(words)), stated=self._signature())
+        if len(words) <= 2 or self._list is not None:
+            return self.is_(SymbolKind.DEFINITION, 1, stated=self._signature())
+        return self.is_(SymbolKind.MENTION, 0)
+
+    def in_table(self) -> Occurrence:
+        cells = [_MARKUP.sub("", cell).strip() for cell in re.split(r"(?<!\\)\|", self.line.strip().strip("|"))]
+        own = len(re.findall(r"(?<!\\)\|", self.text[self.line_start : self.start].lstrip("|")))
+        cell = cells[min(own, len(cells) - 1)]
+        rest = cell.removeprefix(self.qualifier).removeprefix(self.name)
+        below = self.text[self.line_start + len(self.line) + 1 :][:4]
+        stated = self._signature() if self._list is not None and self.line_start + len(self.line) > self._after else None
+        if below == "|---":
+            return self.is_(SymbolKind.ROW, 4)
+        if not rest or (stated and cell.endswith(")")):
+            return self.is_(SymbolKind.ROW, 0 if own == 0 else 1, stated=stated)
+        if len(rest) < len(cell) and not re.match(r"\.?\w", rest):
+            return self.is_(SymbolKind.ROW, 1 if own == 0 else 2, stated=stated)
+        return self.is_(SymbolKind.ROW, 3)
+
+    def in_prose(self) -> Occurrence:
+        if self._list is not None and self._is_statement(self._rest):
+            return self.is_(SymbolKind.DEFINITION, 1, f"{self._lead}{self._stated}", stated=self._signature())
+        if self._lead.strip() or self._is_longer:
+            return self._called() or self.is_(SymbolKind.MENTION, 1)
+        if self._list is not None:
+            return self.is_(SymbolKind.DEFINITION, 3, stated=self._signature())
+        if not self._rest:
+            return self.is_(SymbolKind.ROW, 2)
+        if re.match(r"(?::|=|[-–—]+)\s", self._rest):
+            return self.is_(SymbolKind.DEFINITION, 3)
+        return self.is_(SymbolKind.MENTION, 0)
+
+    def _is_statement(self, rest: str) -> bool:
+        """Whether nothing but types stands around the name and its list on their lines."""
+        words = self._lead.split()
+        return (
+            len(words) <= 5
+            and re.fullmatch(r"[\w:<>,*&\s\[\]]*", self._lead) is not None
+            and not re.search(r"\b(?:return|await|see|use|using|with|call|and|or|of|the|to|a|an|by|if)\b", self._lead.lower())
+            and not self._lead.rstrip().endswith((":", ","))
+            and re.fullmatch(r"(?:(?:const|noexcept|override)\s*)*(?:->\s*\S.*|[;:{]?)", rest) is not None
+        )
+
+    def in_code(self, language: str, block: str, *, at: int) -> Occurrence:
+        """Its kind in a block of code whose line at the offset `at` has the name."""
+        family = family_of(language)
+        if is_output(language):
+            return self._called() or self.is_(SymbolKind.MENTION, 2)
+        if not self._is_longer and defines(self.line, self.name, family=family) and not self._is_called_here(family):
+            has_body = self._rest.startswith((":", "{")) or self._rest == ""
+            text = f"{self._lead}{self._stated}" if self._list is not None else self.line
+            return self.is_(SymbolKind.DEFINITION, 1, text, stated=self._signature(), has_body=has_body)
+        if self._list is not None and not self._lead.strip() and self._is_statement(self._rest):
+            is_alone = block.strip().removesuffix(";") == self._stated
+            if is_alone or self._rest.startswith("->") or re.search(r"\w\s*:\s*[A-Za-z]", self._list):
+                return self.is_(SymbolKind.DEFINITION, 2, self._stated, stated=self._signature())
+        if called := self._called():
+            return called
+        given = operands(self.line, self.name) if family in ("", "assembly", "mlir") and not self.qualifier else None
+        if given is None:
+            is_term = not family and not self._lead.strip() and re.match(r":\s+\w+\s+\w+\s+\w", self._rest)
+            return self.is_(SymbolKind.DEFINITION, 3) if is_term else self.is_(SymbolKind.MENTION, 1)
+        around = [*block[:at].splitlines()[-NEARBY_LINES:], *block[at:].splitlines()[1 : NEARBY_LINES + 1]]
+        if are_formal(given) or (not given and _is_syntax(around)):
+            return self.is_(SymbolKind.DEFINITION, 2)
+        if not given and all(len(line.split()) < 2 for line in around):
+            return self.is_(SymbolKind.ROW, 2)
+        return self.is_(SymbolKind.CALL, 0)
+
+    def _is_called_here(self, family: str) -> bool:
+        """Whether what looks like a prototype is a statement of a program: its arguments are no parameters."""
+        if family not in ("", "c") or self._list is None or re.search(r"\b(?:def|fn|func|function|define)\b", self._lead):
+            return False
+        return bool(re.search(r"(?<![=!<>])==|\"|\w\(|\s[-+/]\s|->", self._list))
+
+    def _called(self) -> Occurrence | None:
+        if self._list is None:
+            return None
+        call = self.is_(SymbolKind.CALL, 0)
+        return Occurrence(call.start, call.kind, 0, call.text, self.qualifier, keywords=keywords(self._list))
+
+
+def _is_syntax(lines: Sequence[str]) -> bool:
+    """Whether lines of assembly give the syntax of instructions: some have operands, and those are formal."""
+    named = [(words[0], line) for line in lines if (words := line.split())]
+    if any(word.startswith(".") or word.endswith(":") for word, _ in named):
+        return False
+    given = [own for word, line in named if (own := operands(line, word))]
+    return bool(given) and all(map(are_formal, given))
