@@ -15,7 +15,7 @@ from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
 from ingest.licences import licence_near
-from ingest.readers import UNKNOWN_FORMAT, format_of
+from ingest.readers import CODE, UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, read_all
 from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
@@ -25,7 +25,7 @@ from kb.model.protocols import Embedder
 from kb.model.records import Trust
 from kb.targets import Targets
 
-READER_VERSION = "8"
+READER_VERSION = "9"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
 
 BATCH_WINDOWS = 512
@@ -139,15 +139,17 @@ class Ingest:
     def _document(self, candidate: ScannedFile, target: str, trust: Trust, file: ReadFile) -> DocumentRecord:
         parsed = file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
-        found, refused = facts(parsed, target=target) if trust is not Trust.UNTRUSTED else ([], [])
-        if trust is not Trust.UNTRUSTED and not found:
+        kind = format_of(candidate.path) or UNKNOWN_FORMAT
+        states_facts = trust is not Trust.UNTRUSTED and kind != CODE
+        found, refused = facts(parsed, target=target) if states_facts else ([], [])
+        if states_facts and not found:
             found = list(extracted(parsed, title=title, subjects=subjects_of(self.targets, target)))
         return DocumentRecord(
             source=candidate.source,
             path=candidate.shown,
             target=target,
             title=title,
-            format=format_of(candidate.path) or UNKNOWN_FORMAT,
+            format=kind,
             version=parsed.metadata.get("version", ""),
             licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
             trust=trust,
