@@ -16,7 +16,7 @@ from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
 from ingest.licences import licence_near
-from ingest.readers import UNKNOWN_FORMAT, format_of
+from ingest.readers import CODE, UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, read_all
 from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
@@ -140,15 +140,17 @@ class Ingest:
     def _document(self, candidate: ScannedFile, target: str, trust: Trust, file: ReadFile) -> DocumentRecord:
         parsed = file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
-        found, refused = facts(parsed, target=target) if trust is not Trust.UNTRUSTED else ([], [])
-        if trust is not Trust.UNTRUSTED and not found:
+        kind = format_of(candidate.path) or UNKNOWN_FORMAT
+        states_facts = trust is not Trust.UNTRUSTED and kind != CODE
+        found, refused = facts(parsed, target=target) if states_facts else ([], [])
+        if states_facts and not found:
             found = list(extracted(parsed, title=title, subjects=subjects_of(self.targets, target)))
         return DocumentRecord(
             source=candidate.source,
             path=candidate.shown,
             target=target,
             title=title,
-            format=format_of(candidate.path) or UNKNOWN_FORMAT,
+            format=kind,
             version=edition_of(parsed, title, candidate.path, candidate.root),
             licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
             trust=trust,

@@ -22,7 +22,9 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         r"^\s*(?:[\w()\"]+\s+)*fn\s+NAME\b",
         r"^\s*(?:pub\S*\s+)?(?:struct|enum|trait|union|type|const|static|mod|macro_rules!)\s+NAME\b",
     ),
-    "others": (r"^\s*(?:[\w@]+\s+)*(?:func|function|fn|kernel|module|sub|proc|macro|task)\s+@?NAME\b",),
+    "others": (
+        r"^\s*(?:[\w@]+\s+)*(?:func|function|fn|def|kernel|module|subroutine|proc|macro|task|entity|type|object|trait)\s+NAME\b",
+    ),
     "mlir": (r"^\s*(?:func\.|llvm\.|gpu\.|\w+\.)?func\b[^@]*@NAME\b", r"^\s*[#!]NAME\s*="),
     "tablegen": (
         r"^\s*(?:def|defm|class|multiclass)\s+NAME\b",
@@ -40,6 +42,7 @@ _LANGUAGES = {
     "rust": "rs rust zig",
     "mlir": "mlir llvm ll",
     "tablegen": "td tablegen ebnf bnf",
+    "others": "go julia jl scala swift kotlin verilog vhdl fortran csl wgsl javascript js typescript ts",
     "assembly": "s asm assembly nasm gas ptx sass amdgcn armasm riscv",
 }
 _FAMILY = {name: family for family, names in _LANGUAGES.items() for name in names.split()}
@@ -66,7 +69,7 @@ def is_output(language: str) -> bool:
 
 @cache
 def _patterns(family: str, name: str) -> tuple[re.Pattern[str], ...]:
-    kept = [p for own, patterns in PATTERNS.items() if family in ("", own) or own == "others" for p in patterns]
+    kept = [p for own, patterns in PATTERNS.items() if family in ("", own) for p in patterns]
     return tuple(re.compile(p.replace("NAME", re.escape(name))) for p in kept)
 
 

@@ -6,7 +6,7 @@ The text is normalised Markdown, as all readers write it.
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kb.model.symbols import SymbolKind
@@ -42,6 +42,7 @@ class Occurrence:
     """Of a call."""
     has_body: bool = False
     """Whether a definition is a program's own, with its body, and not a statement about an interface."""
+    in_heading: bool = False
 
 
 def occurrences(text: str, name: str, *, ignore_case: bool = False) -> list[Occurrence]:
@@ -79,7 +80,7 @@ class _Page:
         if fence:
             return place.in_code(fence[1].strip("{} ").split(" ")[0], fence[2], at=line_start - fence.start(2))
         if line.startswith("#"):
-            return place.in_heading()
+            return replace(place.heading(), in_heading=True)
         return place.in_table() if line.startswith("|") else place.in_prose()
 
 
@@ -136,7 +137,7 @@ class _Place:
     def _signature(self) -> Signature | None:
         return None if self._list is None else signature(self._list, typed=bool(self._lead.strip()))
 
-    def in_heading(self) -> Occurrence:
+    def heading(self) -> Occurrence:
         lead = _NUMBERING.sub("", self._lead)
         others = re.sub(r"\(.*?\)", " ", f"{lead} {self.text[self._after :].partition(chr(10))[0]}")
         words = [w for w in re.findall(r"[A-Za-z][\w.]*", _MARKUP.sub("", others)) if not re.search(r"[_.\d]", w)]
@@ -222,8 +223,7 @@ class _Place:
     def _called(self) -> Occurrence | None:
         if self._list is None:
             return None
-        call = self.is_(SymbolKind.CALL, 0)
-        return Occurrence(call.start, call.kind, 0, call.text, self.qualifier, keywords=keywords(self._list))
+        return replace(self.is_(SymbolKind.CALL, 0), keywords=keywords(self._list))
 
 
 def _is_syntax(lines: Sequence[str]) -> bool:

@@ -5,9 +5,12 @@ from importlib import import_module
 from pathlib import Path
 
 from ingest.builder import ParsedDocument
+from ingest.readers.languages import LANGUAGES
 from ingest.source import Source
 from kb.errors import DocumentError
 
+CODE = "code"
+"""Reader of source code, in which numbers are no statements about hardware."""
 FORMATS = {
     ".adoc": "asciidoc",
     ".asciidoc": "asciidoc",
@@ -25,6 +28,7 @@ FORMATS = {
     ".txt": "plain",
     ".yaml": "plain",
     ".yml": "plain",
+    **dict.fromkeys(LANGUAGES, CODE),
 }
 """Reader for each ending of a file name; other files are reported as skipped."""
 UNKNOWN_FORMAT = "plain"

@@ -88,7 +88,16 @@ def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) ->
 
 
 def _uses(documents: Sequence[NamingDocument], name: str, *, ignore_case: bool = False) -> list[Use]:
-    return [Use(d, occurrence) for d in documents for occurrence in occurrences(d.text, name, ignore_case=ignore_case)]
+    found = ((d, occurrences(d.text, name, ignore_case=ignore_case)) for d in documents)
+    return [Use(d, one) for d, own in found for one in (_in_code(own) if d.format == "code" else own)]
+
+
+def _in_code(found: list[Occurrence]) -> list[Occurrence]:
+    """The occurrences in source code, without the headings that the reader made of the definitions below them."""
+    defined = [one for one in found if one.kind is SymbolKind.DEFINITION]
+    if all(one.in_heading for one in defined):
+        return found
+    return [one for one in found if not one.in_heading]
 
 
 def _parted(name: str) -> tuple[str, str]:
