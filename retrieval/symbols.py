@@ -11,7 +11,7 @@ from functools import cached_property
 
 from kb.model.symbols import SymbolKind
 from retrieval.definitions import are_formal, defines, family_of, is_output, operands
-from retrieval.signatures import Signature, bracketed, keywords, signature
+from retrieval.signatures import Signature, arguments, bracketed, keywords, signature
 
 NEARBY_LINES = 3
 """How far around a bare instruction the lines tell whether it stands in a list of syntax or in a program."""
@@ -20,7 +20,11 @@ _FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)(?:```$|\Z)", re.MULTILINE)
 _QUALIFIER = re.compile(r"(?:[A-Za-z_]\w*(?:\[[^\]]*\]|\(\))?(?:\.|::|->))+$")
 _MARKUP = re.compile(r"[`*]+|\\(?=[_*<])")
 _LISTED = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
-_LINKING = re.compile(r"\b(?:of|for|with|from|to|in|on|by|via|vs|versus|using|\w+ing)\b", re.IGNORECASE)
+_LINKING = re.compile(r"\b(?:and|or|of|for|with|from|to|in|on|by|via|vs|versus|using|\w+ing)\b", re.IGNORECASE)
+_RECORD = r"[-{\s\"']*(?:name|id|mnemonic|instruction|opcode|register|field|function|command|symbol|signal)[\"']?\s*[:=]"
+_RECORD_LEAD = re.compile(rf"{_RECORD}\s*[\"']?", re.IGNORECASE)
+"""In a file of data, the entry that gives a record its name: `- mnemonic: vadd`."""
+_COMMENT = re.compile(r"\s*(?:/?\*|//|--|;|#(?!\s*(?:define|undef|if|el|end|incl|pragma))(?=\s|!|$))|.*?\s//\s")
 _NUMBERING = re.compile(r"^(?:chapter |section |appendix )?[\dA-Z]?[\d.]+\s+(?=\D)", re.IGNORECASE)
 
 
@@ -45,20 +49,25 @@ class Occurrence:
     in_heading: bool = False
 
 
-def occurrences(text: str, name: str, *, ignore_case: bool = False) -> list[Occurrence]:
-    """Every place of `name` as a whole word, in order; `x.y` is also a place of `y`."""
+def occurrences(text: str, name: str, *, is_code: bool = False, ignore_case: bool = False) -> list[Occurrence]:
+    """Every place of `name` as a whole word, in order; `x.y` is also a place of `y`.
+
+    Args:
+        is_code: Whether the document is a file of source code: its text outside fences is a comment.
+    """
     flags = re.IGNORECASE if ignore_case else 0
     found = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, flags)
     first = next(found, None)
     if first is None:
         return []
-    page = _Page(text)
+    page = _Page(text, is_code)
     return [page.occurrence(match) for match in (first, *found)]
 
 
 @dataclass(frozen=True)
 class _Page:
     text: str
+    is_code: bool
 
     @cached_property
     def _fences(self) -> list[re.Match[str]]:
@@ -81,6 +90,8 @@ class _Page:
             return place.in_code(fence[1].strip("{} ").split(" ")[0], fence[2], at=line_start - fence.start(2))
         if line.startswith("#"):
             return replace(place.heading(), in_heading=True)
+        if self.is_code:
+            return place.in_comment()
         return place.in_table() if line.startswith("|") else place.in_prose()
 
 
@@ -141,7 +152,8 @@ class _Place:
         lead = _NUMBERING.sub("", self._lead)
         others = re.sub(r"\(.*?\)", " ", f"{lead} {self.text[self._after :].partition(chr(10))[0]}")
         words = [w for w in re.findall(r"[A-Za-z][\w.]*", _MARKUP.sub("", others)) if not re.search(r"[_.\d]", w)]
-        if self._is_longer or _LINKING.search(lead):
+        plain = [word for word in re.findall(r"[A-Za-z]\w*", lead) if word in words and word.lower() not in ("the", "a")]
+        if self._is_longer or len(plain) > 1 or (plain and _LINKING.search(lead)):
             return self.is_(SymbolKind.MENTION, 0)
         if not lead.strip() or not words:
             return self.is_(SymbolKind.DEFINITION, int(bool(words)), stated=self._signature())
@@ -165,7 +177,11 @@ class _Place:
         return self.is_(SymbolKind.ROW, 3)
 
     def in_prose(self) -> Occurrence:
+        if self._names_record():
+            return self.is_(SymbolKind.DEFINITION, 1)
         if self._list is not None and self._is_statement(self._rest):
+            if not self._list and not self._lead:
+                return self.is_(SymbolKind.ROW, 2)
             return self.is_(SymbolKind.DEFINITION, 1, f"{self._lead}{self._stated}", stated=self._signature())
         if self._lead.strip() or self._is_longer:
             return self._called() or self.is_(SymbolKind.MENTION, 1)
@@ -177,6 +193,10 @@ class _Place:
             return self.is_(SymbolKind.DEFINITION, 3)
         return self.is_(SymbolKind.MENTION, 0)
 
+    def in_comment(self) -> Occurrence:
+        said = self.in_prose()
+        return replace(said, rank=max(said.rank, 2))
+
     def _is_statement(self, rest: str) -> bool:
         """Whether nothing but types stands around the name and its list on their lines."""
         words = self._lead.split()
@@ -185,6 +205,7 @@ class _Place:
             and re.fullmatch(r"[\w:<>,*&\s\[\]]*", self._lead) is not None
             and not re.search(r"\b(?:return|await|see|use|using|with|call|and|or|of|the|to|a|an|by|if)\b", self._lead.lower())
             and not self._lead.rstrip().endswith((":", ","))
+            and all(re.match(r"[*&]*[A-Za-z_.][^+/\"'?]*$", a.partition("=")[0]) for a in arguments(self._list or ""))
             and re.fullmatch(r"(?:(?:const|noexcept|override)\s*)*(?:->\s*\S.*|[;:{]?)", rest) is not None
         )
 
@@ -193,10 +214,15 @@ class _Place:
         family = family_of(language)
         if is_output(language):
             return self._called() or self.is_(SymbolKind.MENTION, 2)
+        if self._names_record():
+            return self.is_(SymbolKind.DEFINITION, 1)
+        if self._is_in_comment(block[:at]):
+            return self.in_comment()
         if not self._is_longer and defines(self.line, self.name, family=family) and not self._is_called_here(family):
             has_body = self._rest.startswith((":", "{")) or self._rest == ""
             text = f"{self._lead}{self._stated}" if self._list is not None else self.line
-            return self.is_(SymbolKind.DEFINITION, 1, text, stated=self._signature(), has_body=has_body)
+            is_label = not family and self.line.startswith(f"{self.name}:")
+            return self.is_(SymbolKind.DEFINITION, 3 if is_label else 1, text, stated=self._signature(), has_body=has_body)
         if self._list is not None and not self._lead.strip() and self._is_statement(self._rest):
             is_alone = block.strip().removesuffix(";") == self._stated
             if is_alone or self._rest.startswith("->") or re.search(r"\w\s*:\s*[A-Za-z]", self._list):
@@ -213,6 +239,17 @@ class _Place:
         if not given and all(len(line.split()) < 2 for line in around):
             return self.is_(SymbolKind.ROW, 2)
         return self.is_(SymbolKind.CALL, 0)
+
+    def _names_record(self) -> bool:
+        """Whether the line gives a record of a data file this name and says no more."""
+        lead = self.text[self.line_start : self.start]
+        return _RECORD_LEAD.fullmatch(lead) is not None and re.fullmatch(r"[\"'`,\s]*", self._rest) is not None
+
+    def _is_in_comment(self, above: str) -> bool:
+        if above.rfind("/*") > above.rfind("*/"):
+            return True
+        match = _COMMENT.match(self.line)
+        return match is not None and match.start() + self.line_start < self.start and match.end() + self.line_start <= self.start
 
     def _is_called_here(self, family: str) -> bool:
         """Whether what looks like a prototype is a statement of a program: its arguments are no parameters."""

@@ -15,6 +15,8 @@ from kb.model.symbols import SymbolCount, SymbolKind, SymbolPlace, SymbolReport
 from retrieval.symbols import Occurrence, occurrences
 from retrieval.unknown_names import nearest_names
 
+SOURCE_CODE = "code"
+"""The format of documents that are source code."""
 PLAIN_RANK = 1
 """Definitions up to this rank are plain ones: a heading, a signature, a definition in code."""
 TEXT_CHARACTERS = 160
@@ -88,11 +90,15 @@ def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) ->
 
 
 def _uses(documents: Sequence[NamingDocument], name: str, *, ignore_case: bool = False) -> list[Use]:
-    found = ((d, occurrences(d.text, name, ignore_case=ignore_case)) for d in documents)
-    return [Use(d, one) for d, own in found for one in (_in_code(own) if d.format == "code" else own)]
+    uses: list[Use] = []
+    for document in documents:
+        is_code = document.format == SOURCE_CODE
+        found = occurrences(document.text, name, is_code=is_code, ignore_case=ignore_case)
+        uses += (Use(document, one) for one in (_without_headings(found) if is_code else found))
+    return uses
 
 
-def _in_code(found: list[Occurrence]) -> list[Occurrence]:
+def _without_headings(found: list[Occurrence]) -> list[Occurrence]:
     """The occurrences in source code, without the headings that the reader made of the definitions below them."""
     defined = [one for one in found if one.kind is SymbolKind.DEFINITION]
     if all(one.in_heading for one in defined):
@@ -133,13 +139,17 @@ def _older(uses: Sequence[Use]) -> dict[int, int]:
 
 def _order(use: Use, name: str, older: dict[int, int]) -> tuple[object, ...]:
     occurrence, document = use.occurrence, use.document
+    is_code = document.format == SOURCE_CODE
+    is_declared = is_code and occurrence.signature is not None and not occurrence.has_body
     is_own = name.lower() in (document.title.lower(), PurePosixPath(document.path).stem.lower())
     return (
         list(SymbolKind).index(occurrence.kind),
         occurrence.rank > PLAIN_RANK,
         older.get(document.id, 0),
-        occurrence.rank,
-        not is_own,
+        0 if is_declared and occurrence.rank == PLAIN_RANK else occurrence.rank,
+        not (is_own or is_declared),
+        occurrence.has_body,
+        not is_code,
         document.path,
         occurrence.start,
     )
