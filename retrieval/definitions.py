@@ -53,7 +53,7 @@ _CONCRETE = re.compile(
 )
 """Registers and numbers of a program. The operands of a syntax are names: `vd`, `rs1`, `imm`."""
 
-_ROLE = re.compile(r":\w+:`([^`<]*)[^`]*`")
+ROLE = re.compile(r":\w+:`([^`<]*)[^`]*`")
 """Sphinx writes operands in a literal block as links."""
 
 
@@ -80,7 +80,7 @@ def defines(line: str, name: str, *, family: str) -> bool:
 
 def operands(line: str, name: str) -> list[str] | None:
     """The operands of a line of assembly that begins with the instruction `name`; None for any other line."""
-    match = re.match(rf"\s*{re.escape(name)}(?:\s+(.*)|\s*)$", _ROLE.sub(r"\1", line))
+    match = re.match(rf"\s*{re.escape(name)}(?:\s+(.*)|\s*)$", ROLE.sub(r"\1", line))
     if match is None or re.match(r"(?:[=:(+*/|&.-]|\w+\s*=)", match[1] or ""):
         return None
     stated = re.split(r"\s(?:#|//|;|/\*)|;", f" {match[1] or ''}")[0]

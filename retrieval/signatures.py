@@ -12,10 +12,22 @@ _QUALIFIERS = {"const", "volatile", "unsigned", "signed", "struct", "class", "en
 
 @dataclass(frozen=True, slots=True)
 class Signature:
+    inside: str
+    """The list of parameters as it is written, on one line."""
     parameters: tuple[str, ...] | None
     """Their names; None if the text gives only their types."""
-    open: bool
+    is_open: bool
     """Whether it takes more than it names: `*args`, `**kwargs`, `...`."""
+    is_typed: bool
+    """Whether a type stands before the name, as in C, where callers give no names of parameters."""
+
+    def agrees_with(self, other: "Signature") -> bool:
+        """Whether both may state one interface. Names count only where a caller can give them."""
+        if self.is_open or other.is_open or self.parameters is None or other.parameters is None:
+            return True
+        if self.is_typed or other.is_typed:
+            return len(self.parameters) == len(other.parameters)
+        return self.parameters == other.parameters
 
 
 def bracketed(text: str, start: int) -> str | None:
@@ -70,7 +82,7 @@ def signature(inside: str, *, typed: bool) -> Signature:
             continue
         unnamed = unnamed or (typed and len(words) == 1)
         names.append(words[-1])
-    return Signature(None if unnamed else tuple(names), is_open)
+    return Signature(" ".join(inside.split()), None if unnamed else tuple(names), is_open, typed)
 
 
 def keywords(inside: str) -> tuple[str, ...]:

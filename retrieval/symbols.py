@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kb.model.symbols import SymbolKind
-from retrieval.definitions import are_formal, defines, family_of, is_output, operands
+from retrieval.definitions import ROLE, are_formal, defines, family_of, is_output, operands
 from retrieval.signatures import Signature, arguments, bracketed, keywords, signature
 
 NEARBY_LINES = 3
@@ -24,6 +24,10 @@ _LINKING = re.compile(r"\b(?:and|or|of|for|with|from|to|in|on|by|via|vs|versus|u
 _RECORD = r"[-{\s\"']*(?:name|id|mnemonic|instruction|opcode|register|field|function|command|symbol|signal)[\"']?\s*[:=]"
 _RECORD_LEAD = re.compile(rf"{_RECORD}\s*[\"']?", re.IGNORECASE)
 """In a file of data, the entry that gives a record its name: `- mnemonic: vadd`."""
+_PARAMETER = re.compile(
+    r"\.\.\.|[*&\[]*[A-Za-z_]\w*(?:[\s*&<>,:\[\]\w]|\.(?!\.)(?=\w+[\s\w\]*&]*(?:=|\s)))*(?::\s*[^=]+)?"
+    r"(?:=\s*(?:[-\w.]*\d[\w.]*|\"[^\"]*\"|'[^']*'|None|True|False|true|false|nullptr|NULL|\{\}|\[\]|\(\)|\w+(?:\.|::)\S+)\s*)?"
+)
 _COMMENT = re.compile(r"\s*(?:/?\*|//|--|;|#(?!\s*(?:define|undef|if|el|end|incl|pragma))(?=\s|!|$))|.*?\s//\s")
 _NUMBERING = re.compile(r"^(?:chapter |section |appendix )?[\dA-Z]?[\d.]+\s+(?=\D)", re.IGNORECASE)
 
@@ -61,7 +65,8 @@ def occurrences(text: str, name: str, *, is_code: bool = False, ignore_case: boo
     if first is None:
         return []
     page = _Page(text, is_code)
-    return [page.occurrence(match) for match in (first, *found)]
+    places = [page.occurrence(match) for match in (first, *found)]
+    return [one for i, one in enumerate(places) if i == 0 or not _repeats(text, places[i - 1], one)]
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ class _Place:
     def is_(
         self, kind: SymbolKind, rank: int, text: str = "", *, stated: Signature | None = None, has_body: bool = False
     ) -> Occurrence:
-        shown = " ".join(_MARKUP.sub("", text or self.line).split()).lstrip("#| ").rstrip("| ")
+        shown = " ".join(_MARKUP.sub("", ROLE.sub(r"\1", text or self.line)).split()).lstrip("#| ").rstrip("| ")
         return Occurrence(self.start, kind, rank, shown, self.qualifier, stated, has_body=has_body)
 
     @cached_property
@@ -121,6 +126,16 @@ class _Place:
     def _list(self) -> str | None:
         """The list of parameters or arguments after the name; None if there is none."""
         return bracketed(self.text, self._after) if self.text[self._after : self._after + 1] == "(" else None
+
+    @cached_property
+    def _has_parameters(self) -> bool:
+        """Whether the list may be one of parameters: names with types and constant defaults, and not values."""
+        if self._list is None:
+            return False
+        given = arguments(self._list)
+        if given and len(keywords(self._list)) == len(given):
+            return False
+        return all(_PARAMETER.fullmatch(argument) for argument in given)
 
     @cached_property
     def _rest(self) -> str:
@@ -138,6 +153,11 @@ class _Place:
         """What stands before the name on its line, without markup."""
         lead = _MARKUP.sub("", self.text[self.line_start : self.start])
         return _LISTED.sub("", lead).removesuffix(self.qualifier).lstrip("#| ")
+
+    @property
+    def _begins_paragraph(self) -> bool:
+        above = self.text[: self.line_start].rsplit("\n", 2)[-2:-1]
+        return not above or not above[0].strip() or _LISTED.match(self.line) is not None or not self._rest
 
     @property
     def _is_longer(self) -> bool:
@@ -184,8 +204,10 @@ class _Place:
                 return self.is_(SymbolKind.ROW, 2)
             return self.is_(SymbolKind.DEFINITION, 1, f"{self._lead}{self._stated}", stated=self._signature())
         if self._lead.strip() or self._is_longer:
-            return self._called() or self.is_(SymbolKind.MENTION, 1)
-        if self._list is not None:
+            return self._called(rank=1) or self.is_(SymbolKind.MENTION, 1)
+        if not self._begins_paragraph:
+            return self._called(rank=1) or self.is_(SymbolKind.MENTION, 1)
+        if self._has_parameters:
             return self.is_(SymbolKind.DEFINITION, 3, stated=self._signature())
         if not self._rest:
             return self.is_(SymbolKind.ROW, 2)
@@ -199,14 +221,13 @@ class _Place:
 
     def _is_statement(self, rest: str) -> bool:
         """Whether nothing but types stands around the name and its list on their lines."""
-        words = self._lead.split()
         return (
-            len(words) <= 5
+            len(self._lead.split()) <= 5
+            and self._has_parameters
             and re.fullmatch(r"[\w:<>,*&\s\[\]]*", self._lead) is not None
             and not re.search(r"\b(?:return|await|see|use|using|with|call|and|or|of|the|to|a|an|by|if)\b", self._lead.lower())
             and not self._lead.rstrip().endswith((":", ","))
-            and all(re.match(r"[*&]*[A-Za-z_.][^+/\"'?]*$", a.partition("=")[0]) for a in arguments(self._list or ""))
-            and re.fullmatch(r"(?:(?:const|noexcept|override)\s*)*(?:->\s*\S.*|[;:{]?)", rest) is not None
+            and re.fullmatch(r"(?:(?:const|noexcept|override)\s*)*(?:->[^()=`]+|[;:{]?)", rest) is not None
         )
 
     def in_code(self, language: str, block: str, *, at: int) -> Occurrence:
@@ -224,8 +245,9 @@ class _Place:
             is_label = not family and self.line.startswith(f"{self.name}:")
             return self.is_(SymbolKind.DEFINITION, 3 if is_label else 1, text, stated=self._signature(), has_body=has_body)
         if self._list is not None and not self._lead.strip() and self._is_statement(self._rest):
-            is_alone = block.strip().removesuffix(";") == self._stated
-            if is_alone or self._rest.startswith("->") or re.search(r"\w\s*:\s*[A-Za-z]", self._list):
+            is_alone = not family and block.strip().removesuffix(";") == self._stated
+            is_annotated = any(re.match(r"\w+\s*:\s*[A-Za-z]", argument) for argument in arguments(self._list))
+            if is_alone or is_annotated or self._rest.startswith("->"):
                 return self.is_(SymbolKind.DEFINITION, 2, self._stated, stated=self._signature())
         if called := self._called():
             return called
@@ -257,10 +279,16 @@ class _Place:
             return False
         return bool(re.search(r"(?<![=!<>])==|\"|\w\(|\s[-+/]\s|->", self._list))
 
-    def _called(self) -> Occurrence | None:
+    def _called(self, *, rank: int = 0) -> Occurrence | None:
         if self._list is None:
             return None
-        return replace(self.is_(SymbolKind.CALL, 0), keywords=keywords(self._list))
+        return replace(self.is_(SymbolKind.CALL, rank), keywords=keywords(self._list))
+
+
+def _repeats(text: str, before: Occurrence, one: Occurrence) -> bool:
+    """Whether one line has the name twice in the same way."""
+    same = (before.kind, before.rank, before.keywords) == (one.kind, one.rank, one.keywords)
+    return same and "\n" not in text[before.start : one.start]
 
 
 def _is_syntax(lines: Sequence[str]) -> bool:

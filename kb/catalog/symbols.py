@@ -1,5 +1,6 @@
 """Find the documents that have a name, and cite a line of one."""
 
+import json
 import re
 import zlib
 from array import array
@@ -28,14 +29,13 @@ class NamingDocument:
 class SymbolTables(DocumentTables):
     def documents_naming(self, name: str, *, targets: Collection[str] | None) -> list[NamingDocument]:
         """The documents of `targets` in whose headings or passages the words of `name` stand one after the other."""
-        words = " ".join(re.findall(r"[^\W_]+", name))
         rows = self._all(
             """SELECT d.id, d.path, d.target, d.title, d.version, d.format, d.text,
                       (SELECT max(end) FROM chunk WHERE document_id = d.id) AS end
                FROM document d WHERE d.id IN (
                    SELECT c.document_id FROM lexical JOIN chunk c ON c.id = lexical.rowid WHERE lexical MATCH ?)
                ORDER BY d.path""",
-            (within(targets, f"{{heading body}} : {match_expression([words])}"),),
+            (self._naming(name, targets),),
         )
         return [NamingDocument(*row[:6], row["text"][: row["end"]]) for row in rows]
 
@@ -48,3 +48,37 @@ class SymbolTables(DocumentTables):
         )[0]
         line = array("I", zlib.decompress(row["numbers"]))[document.text.count("\n", 0, offset)]
         return Trails(self.heading_path).citation(row).model_copy(update={"line_start": line, "line_end": line})
+
+    def passages_naming(self, name: str, *, targets: Collection[str] | None, limit: int) -> list[NamingDocument]:
+        """As `documents_naming`, but each with the text of one passage below its heading, and the likeliest first."""
+        rows = self._all(
+            """SELECT d.id, d.path, d.target, d.title, d.version, d.format, s.title AS heading, found.body, c.kind
+               FROM (SELECT rowid AS id, body FROM lexical WHERE lexical MATCH ?
+                     ORDER BY bm25(lexical, 0, 10, 1, 0, 0, 0), rowid LIMIT ?) found
+               JOIN chunk c ON c.id = found.id JOIN document d ON d.id = c.document_id
+               LEFT JOIN section s ON s.document_id = d.id AND s.ordinal = c.section""",
+            (self._naming(name, targets), limit),
+        )
+        return [NamingDocument(*row[:6], f"# {row['heading'] or ''}\n\n{fenced(row['body'], row['kind'])}") for row in rows]
+
+    def editions(self) -> list[tuple[str, str, str]]:
+        """Path, target and version of each document that states a version."""
+        return [tuple(row) for row in self._all("SELECT path, target, version FROM document WHERE version != ''")]
+
+    def is_named_in(self, name: str, paths: Collection[str], *, targets: Collection[str]) -> bool:
+        """Whether the words of `name` stand one after the other in one of the documents with these paths."""
+        row = self._one(
+            """SELECT 1 FROM lexical JOIN chunk c ON c.id = lexical.rowid JOIN document d ON d.id = c.document_id
+               WHERE lexical MATCH ? AND d.path IN (SELECT value FROM json_each(?)) LIMIT 1""",
+            (self._naming(name, targets), json.dumps(list(paths))),
+        )
+        return row is not None
+
+    def _naming(self, name: str, targets: Collection[str] | None) -> str:
+        words = " ".join(re.findall(r"[^\W_]+", name))
+        return within(targets, f"{{heading body}} : {match_expression([words])}")
+
+
+def fenced(body: str, kind: str) -> str:
+    """A part of a long listing between fences, as a whole one is."""
+    return body if kind != "code" or body.startswith("```") else f"```\n{body}\n```"

@@ -182,9 +182,10 @@ class KnowledgeBase:
             TargetError: `target` is unknown.
         """
         from kb.home.searching import find
+        from kb.home.staleness import with_marks
         from retrieval.widening import widen
 
-        found = find(self, question, target=target, compare=compare, limit=limit)
+        found = with_marks(self.catalog, find(self, question, target=target, compare=compare, limit=limit))
         with self.catalog.snapshot():
             return found.model_copy(update={"hits": tuple(widen(found.hits, self.catalog))})
 

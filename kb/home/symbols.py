@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from math import ceil
 from pathlib import PurePosixPath
 
 from kb.catalog.symbols import NamingDocument
 from kb.errors import QueryError, did_you_mean
+from kb.home.agreement import Use, by_target
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.edition import Edition, are_nested, product_folder
 from kb.model.symbols import SymbolCount, SymbolKind, SymbolPlace, SymbolReport
@@ -19,18 +19,12 @@ SOURCE_CODE = "code"
 """The format of documents that are source code."""
 PLAIN_RANK = 1
 """Definitions up to this rank are plain ones: a heading, a signature, a definition in code."""
+SHARES = {SymbolKind.DEFINITION: 0.5, SymbolKind.ROW: 0.25, SymbolKind.CALL: 0.15, SymbolKind.MENTION: 0.1}
+"""The most that each kind takes of the places shown."""
 TEXT_CHARACTERS = 160
 """Longest text of a place."""
 LEAST_LAST_PART = 3
 """Fewest letters of the last part of a dotted name that is looked up by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """An occurrence in its document."""
-
-    document: NamingDocument
-    occurrence: Occurrence
 
 
 def look_up(kb: KnowledgeBase, name: str, *, target: str | None, limit: int) -> SymbolReport:
@@ -57,9 +51,7 @@ def look_up(kb: KnowledgeBase, name: str, *, target: str | None, limit: int) -> 
     if not uses:
         raise _unknown(kb, name, target=target, scope=scope)
     kinds = {kind: [use for use in uses if use.occurrence.kind is kind] for kind in SymbolKind}
-    shown: list[Use] = []
-    for own in kinds.values():
-        shown += own[: ceil((limit - len(shown)) / 2)]
+    shown = [use for kind, own in kinds.items() for use in own[: ceil(limit * SHARES[kind])]][:limit]
     return SymbolReport(
         name=name,
         places=tuple(_place(kb, use) for use in shown),
@@ -73,8 +65,12 @@ def look_up(kb: KnowledgeBase, name: str, *, target: str | None, limit: int) -> 
             for kind, own in kinds.items()
             if own
         ),
-        notes=() if len(uses) > 1 else (f"only one place names {name}",),
+        notes=(*(note for group in by_target(name, uses) for note in group.notes()), *_alone(name, uses)),
     )
+
+
+def _alone(name: str, uses: Sequence[Use]) -> list[str]:
+    return [f"only one place names {name}"] if len(uses) == 1 else []
 
 
 def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) -> list[Use]:
@@ -82,11 +78,19 @@ def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) ->
     documents = kb.catalog.documents_naming(name, targets=targets)
     uses = _uses(documents, name) or _uses(documents, name, ignore_case=True)
     qualifier, last = _parted(name)
-    if qualifier and not any(use.occurrence.kind is SymbolKind.DEFINITION for use in uses):
-        others = _uses(kb.catalog.documents_naming(last, targets=targets), last)
-        uses += [u for u in others if u.occurrence.kind in (SymbolKind.DEFINITION, SymbolKind.ROW) and _is_about(u, qualifier)]
+    if qualifier and not any(map(_is_plain_definition, uses)):
+        others = [u for u in _uses(kb.catalog.documents_naming(last, targets=targets), last) if not u.occurrence.qualifier]
+        stated = [u for u in others if u.occurrence.kind in (SymbolKind.DEFINITION, SymbolKind.ROW)]
+        about = [u for u in stated if _is_about(u.document, qualifier)]
+        uses += about or filter(_is_plain_definition, stated)
     older = _older(uses)
-    return sorted(uses, key=lambda use: _order(use, name, older))
+    nth: Counter[tuple[int, SymbolKind]] = Counter()
+    keys: dict[int, tuple[object, ...]] = {}
+    for use in uses:
+        own = (use.document.id, use.occurrence.kind)
+        keys[id(use)] = _order(use, name, older, nth[own])
+        nth[own] += 1
+    return sorted(uses, key=lambda use: keys[id(use)])
 
 
 def _uses(documents: Sequence[NamingDocument], name: str, *, ignore_case: bool = False) -> list[Use]:
@@ -106,17 +110,17 @@ def _without_headings(found: list[Occurrence]) -> list[Occurrence]:
     return [one for one in found if not one.in_heading]
 
 
+def _is_plain_definition(use: Use) -> bool:
+    return use.occurrence.kind is SymbolKind.DEFINITION and use.occurrence.rank <= PLAIN_RANK
+
+
 def _parted(name: str) -> tuple[str, str]:
     """The last qualifier and the last part of a dotted name; empty if the last part says nothing by itself."""
     *qualifiers, last = re.split(r"\.|::", name)
     return (qualifiers[-1] if qualifiers and len(last) >= LEAST_LAST_PART else "", last)
 
 
-def _is_about(use: Use, qualifier: str) -> bool:
-    """Whether the document of an unqualified definition is about the qualifier."""
-    document = use.document
-    if use.occurrence.qualifier:
-        return False
+def _is_about(document: NamingDocument, qualifier: str) -> bool:
     about = re.compile(rf"(?<![A-Za-z0-9]){re.escape(qualifier)}(?![A-Za-z0-9])", re.IGNORECASE)
     return bool(about.search(f"{document.path} {document.title}"))
 
@@ -137,8 +141,10 @@ def _older(uses: Sequence[Use]) -> dict[int, int]:
     return {d.id: newer[d.version, product_folder(d.path)] for d in found.values()}
 
 
-def _order(use: Use, name: str, older: dict[int, int]) -> tuple[object, ...]:
+def _order(use: Use, name: str, older: dict[int, int], nth: int) -> tuple[object, ...]:
+    """Sort key: how plain, how new, how near to the name; calls and mentions of many documents before many of one."""
     occurrence, document = use.occurrence, use.document
+    is_used = occurrence.kind in (SymbolKind.CALL, SymbolKind.MENTION)
     is_code = document.format == SOURCE_CODE
     is_declared = is_code and occurrence.signature is not None and not occurrence.has_body
     is_own = name.lower() in (document.title.lower(), PurePosixPath(document.path).stem.lower())
@@ -147,6 +153,7 @@ def _order(use: Use, name: str, older: dict[int, int]) -> tuple[object, ...]:
         occurrence.rank > PLAIN_RANK,
         older.get(document.id, 0),
         0 if is_declared and occurrence.rank == PLAIN_RANK else occurrence.rank,
+        nth if is_used else 0,
         not (is_own or is_declared),
         occurrence.has_body,
         not is_code,

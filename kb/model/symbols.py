@@ -34,7 +34,15 @@ class SymbolCount(Frozen):
     kind: SymbolKind
     places: int
     documents: int
+    """Documents with these places."""
     shown: int
+
+    @property
+    def left_out(self) -> str:
+        """How many places are not shown, such as `+23 calls, 26 in 7 documents`; empty if all are."""
+        if self.places == self.shown:
+            return ""
+        return f"+{self.places - self.shown} {self.kind}s ({self.places} in {self.documents} documents)"
 
 
 class SymbolReport(Frozen):
