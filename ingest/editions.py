@@ -28,8 +28,12 @@ _TITLE = re.compile(
     re.IGNORECASE,
 )
 """A title ends with its own version; elsewhere it names the version of something else."""
-_HISTORY = re.compile(r"\b(?:revision|version|release|document|change)s?[ -](?:history|log|record)|changelog", re.IGNORECASE)
-_VERSION_COLUMN = re.compile(r"(?:document |doc )?(?:version|rev(?:ision|\.)?|release|issue)(?: id| number)?", re.IGNORECASE)
+_HISTORY = re.compile(
+    r"\b(?:revision|version|release|document|change)s?[ -](?:history|log|record)|changelog", re.IGNORECASE
+)
+_VERSION_COLUMN = re.compile(
+    r"(?:document |doc )?(?:version|rev(?:ision|\.)?|release|issue)(?: id| number)?", re.IGNORECASE
+)
 _DATE_COLUMN = re.compile(r"(?:release |issue |revision )?date|released?(?: on)?", re.IGNORECASE)
 _ENTRY = re.compile(r"^(?:[#=*]+ |\[|v?\d|version |release ).*\d", re.IGNORECASE | re.MULTILINE)
 _FILES = {
@@ -84,7 +88,10 @@ def _newest_row(table: Table, trail: list[str]) -> str:
     dates = [i for i, name in enumerate(table.header) if _DATE_COLUMN.fullmatch(name.strip())]
     if not (dates and _HISTORY.search(" ".join((*trail[-1:], table.caption)))) and not (versions and dates):
         return ""
-    cells = [[row.cells[i] if i is not None else "" for i in (versions[0] if versions else None, dates[0])] for row in table.rows]
+    cells = [
+        [row.cells[i] if i is not None else "" for i in (versions[0] if versions else None, dates[0])]
+        for row in table.rows
+    ]
     return max((_dated(version, _date(date)) for version, date in cells), key=_date, default="")
 
 

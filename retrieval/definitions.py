@@ -3,9 +3,12 @@
 import re
 from functools import cache
 
-_TYPE = r"(?!\s*(?:return|else|new|delete|throw|case|goto|await|yield|assert|not|in|and|or|if|elif|while|for|from|import)\b)"
-_PROTOTYPE = _TYPE + r"[^=(;#\"'%]*?[\w>\])*&]\s*[\s*&](?:\w+::)*NAME\s*\("
-_BRACED = r"^\s*(?:\w+\s+)*(?:struct|class|enum(?:\s+class)?|union|namespace|concept|interface|trait)\s+(?:\w+::)*NAME\b(?!.*;\s*$)"
+_STATEMENTS = "return|else|new|delete|throw|case|goto|await|yield|assert|not|in|and|or|if|elif|while|for|from|import"
+_PROTOTYPE = rf"(?!\s*(?:{_STATEMENTS})\b)" + r"[^=(;#\"'%]*?[\w>\])*&]\s*[\s*&](?:\w+::)*NAME\s*\("
+_BRACED = (
+    r"^\s*(?:\w+\s+)*(?:struct|class|enum(?:\s+class)?|union|namespace|concept|interface|trait)\s+"
+    r"(?:\w+::)*NAME\b(?!.*;\s*$)"
+)
 
 PATTERNS: dict[str, tuple[str, ...]] = {
     "python": (r"^\s*(?:async\s+)?def\s+NAME\s*\(", r"^\s*class\s+NAME\b", r"^NAME\s*(?::[^=]+)?=(?!=)"),
@@ -32,7 +35,12 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         r"\bmnemonic\s*=\s*\"NAME\"",
         r"::=.*`?NAME\b",
     ),
-    "assembly": (r"^NAME:(?=\s|$)", r"^\s*\.(?:macro|set|equ|equiv)\s+NAME\b", r"^\s*%?(?:macro|define)\s+NAME\b", r"^NAME\s+equ\b"),
+    "assembly": (
+        r"^NAME:(?=\s|$)",
+        r"^\s*\.(?:macro|set|equ|equiv)\s+NAME\b",
+        r"^\s*%?(?:macro|define)\s+NAME\b",
+        r"^NAME\s+equ\b",
+    ),
 }
 """For each family of languages, what stands where NAME is defined."""
 
@@ -46,7 +54,7 @@ _LANGUAGES = {
     "assembly": "s asm assembly nasm gas ptx sass amdgcn armasm riscv",
 }
 _FAMILY = {name: family for family, names in _LANGUAGES.items() for name in names.split()}
-_PROSE = "console bash sh shell shell-session text output yaml json toml ini".split()
+_PROSE = ["console", "bash", "sh", "shell", "shell-session", "text", "output", "yaml", "json", "toml", "ini"]
 
 _CONCRETE = re.compile(
     r"[vsxatfrzpwdqykm]\d+|[a-z]{1,2}\[.*|%\S+|\$\S+|#\S+|sp|ra|zero|[xyz]mm\d+|-?\d.*|0x\w+|ttmp\S*|[vVwWxX]\d+\..*"

@@ -7,7 +7,18 @@ LONGEST = 4000
 """Most characters of a parameter list; a longer one is text with a bracket missing."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_QUALIFIERS = {"const", "volatile", "unsigned", "signed", "struct", "class", "enum", "typename", "restrict", "__restrict__"}
+_QUALIFIERS = {
+    "const",
+    "volatile",
+    "unsigned",
+    "signed",
+    "struct",
+    "class",
+    "enum",
+    "typename",
+    "restrict",
+    "__restrict__",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,17 @@ _QUALIFIER = re.compile(r"(?:[A-Za-z_]\w*(?:\[[^\]]*\]|\(\))?(?:\.|::|->))+$")
 _MARKUP = re.compile(r"[`*]+|\\(?=[_*<])")
 _LISTED = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 _LINKING = re.compile(r"\b(?:and|or|of|for|with|from|to|in|on|by|via|vs|versus|using|\w+ing)\b", re.IGNORECASE)
-_RECORD = r"[-{\s\"']*(?:name|id|mnemonic|instruction|opcode|register|field|function|command|symbol|signal)[\"']?\s*[:=]"
+_RECORD = (
+    r"[-{\s\"']*(?:name|id|mnemonic|instruction|opcode|register|field|function|command|symbol|signal)[\"']?\s*[:=]"
+)
 _RECORD_LEAD = re.compile(rf"{_RECORD}\s*[\"']?", re.IGNORECASE)
 """In a file of data, the entry that gives a record its name: `- mnemonic: vadd`."""
 _PARAMETER = re.compile(
-    r"\.\.\.|[*&\[]*[A-Za-z_]\w*(?:[\s*&<>,:\[\]\w]|\.(?!\.)(?=\w+[\s\w\]*&]*(?:=|\s)))*(?::\s*[^=]+)?"
+    r"\.\.\.|[*/]|[*&\[]*[A-Za-z_]\w*(?:[\s*&<>,:\[\]\w]|\.(?!\.)(?=\w+[\s\w\]*&]*(?:=|\s)))*(?::\s*[^=]+)?"
     r"(?:=\s*(?:[-\w.]*\d[\w.]*|\"[^\"]*\"|'[^']*'|None|True|False|true|false|nullptr|NULL|\{\}|\[\]|\(\)|\w+(?:\.|::)\S+)\s*)?"
 )
+_KEYWORD = re.compile(r"\b(?:def|fn|fun|func|function|proc|sub|class|macro|define|task)\b")
+"""Words before a name that are no type of its result."""
 _COMMENT = re.compile(r"\s*(?:/?\*|//|--|;|#(?!\s*(?:define|undef|if|el|end|incl|pragma))(?=\s|!|$))|.*?\s//\s")
 _NUMBERING = re.compile(r"^(?:chapter |section |appendix )?[\dA-Z]?[\d.]+\s+(?=\D)", re.IGNORECASE)
 
@@ -166,13 +170,17 @@ class _Place:
         return re.match(r"(?:\.|::|-)\w", self.text[at : at + 3]) is not None
 
     def _signature(self) -> Signature | None:
-        return None if self._list is None else signature(self._list, typed=bool(self._lead.strip()))
+        if self._list is None:
+            return None
+        return signature(self._list, typed=bool(self._lead.strip()) and not _KEYWORD.search(self._lead))
 
     def heading(self) -> Occurrence:
         lead = _NUMBERING.sub("", self._lead)
         others = re.sub(r"\(.*?\)", " ", f"{lead} {self.text[self._after :].partition(chr(10))[0]}")
         words = [w for w in re.findall(r"[A-Za-z][\w.]*", _MARKUP.sub("", others)) if not re.search(r"[_.\d]", w)]
-        plain = [word for word in re.findall(r"[A-Za-z]\w*", lead) if word in words and word.lower() not in ("the", "a")]
+        plain = [
+            word for word in re.findall(r"[A-Za-z]\w*", lead) if word in words and word.lower() not in ("the", "a")
+        ]
         if self._is_longer or len(plain) > 1 or (plain and _LINKING.search(lead)):
             return self.is_(SymbolKind.MENTION, 0)
         if not lead.strip() or not words:
@@ -187,7 +195,9 @@ class _Place:
         cell = cells[min(own, len(cells) - 1)]
         rest = cell.removeprefix(self.qualifier).removeprefix(self.name)
         below = self.text[self.line_start + len(self.line) + 1 :][:4]
-        stated = self._signature() if self._list is not None and self.line_start + len(self.line) > self._after else None
+        stated = (
+            self._signature() if self._list is not None and self.line_start + len(self.line) > self._after else None
+        )
         if below == "|---":
             return self.is_(SymbolKind.ROW, 4)
         if not rest or (stated and cell.endswith(")")):
@@ -225,7 +235,9 @@ class _Place:
             len(self._lead.split()) <= 5
             and self._has_parameters
             and re.fullmatch(r"[\w:<>,*&\s\[\]]*", self._lead) is not None
-            and not re.search(r"\b(?:return|await|see|use|using|with|call|and|or|of|the|to|a|an|by|if)\b", self._lead.lower())
+            and not re.search(
+                r"\b(?:return|await|see|use|using|with|call|and|or|of|the|to|a|an|by|if)\b", self._lead.lower()
+            )
             and not self._lead.rstrip().endswith((":", ","))
             and re.fullmatch(r"(?:(?:const|noexcept|override)\s*)*(?:->[^()=`]+|[;:{]?)", rest) is not None
         )
@@ -240,10 +252,14 @@ class _Place:
         if self._is_in_comment(block[:at]):
             return self.in_comment()
         if not self._is_longer and defines(self.line, self.name, family=family) and not self._is_called_here(family):
-            has_body = self._rest.startswith((":", "{")) or self._rest == ""
+            has_body = self._list is not None and (
+                not self._rest or "{" in self._rest or ":" in (self._rest[0], self._rest[-1])
+            )
             text = f"{self._lead}{self._stated}" if self._list is not None else self.line
             is_label = not family and self.line.startswith(f"{self.name}:")
-            return self.is_(SymbolKind.DEFINITION, 3 if is_label else 1, text, stated=self._signature(), has_body=has_body)
+            return self.is_(
+                SymbolKind.DEFINITION, 3 if is_label else 1, text, stated=self._signature(), has_body=has_body
+            )
         if self._list is not None and not self._lead.strip() and self._is_statement(self._rest):
             is_alone = not family and block.strip().removesuffix(";") == self._stated
             is_annotated = any(re.match(r"\w+\s*:\s*[A-Za-z]", argument) for argument in arguments(self._list))
@@ -271,11 +287,15 @@ class _Place:
         if above.rfind("/*") > above.rfind("*/"):
             return True
         match = _COMMENT.match(self.line)
-        return match is not None and match.start() + self.line_start < self.start and match.end() + self.line_start <= self.start
+        return (
+            match is not None
+            and match.start() + self.line_start < self.start
+            and match.end() + self.line_start <= self.start
+        )
 
     def _is_called_here(self, family: str) -> bool:
         """Whether what looks like a prototype is a statement of a program: its arguments are no parameters."""
-        if family not in ("", "c") or self._list is None or re.search(r"\b(?:def|fn|func|function|define)\b", self._lead):
+        if family not in ("", "c") or self._list is None or _KEYWORD.search(self._lead):
             return False
         return bool(re.search(r"(?<![=!<>])==|\"|\w\(|\s[-+/]\s|->", self._list))
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 import zlib
 from array import array
 from collections.abc import Collection
@@ -23,6 +24,7 @@ class NamingDocument:
     title: str
     version: str
     format: str
+    trust: str
     text: str
 
 
@@ -30,14 +32,14 @@ class SymbolTables(DocumentTables):
     def documents_naming(self, name: str, *, targets: Collection[str] | None) -> list[NamingDocument]:
         """The documents of `targets` in whose headings or passages the words of `name` stand one after the other."""
         rows = self._all(
-            """SELECT d.id, d.path, d.target, d.title, d.version, d.format, d.text,
+            """SELECT d.id, d.path, d.target, d.title, d.version, d.format, d.trust, d.text,
                       (SELECT max(end) FROM chunk WHERE document_id = d.id) AS end
                FROM document d WHERE d.id IN (
                    SELECT c.document_id FROM lexical JOIN chunk c ON c.id = lexical.rowid WHERE lexical MATCH ?)
                ORDER BY d.path""",
             (self._naming(name, targets),),
         )
-        return [NamingDocument(*row[:6], row["text"][: row["end"]]) for row in rows]
+        return [_document(row, row["text"][: row["end"]]) for row in rows]
 
     def citation_at(self, document: NamingDocument, offset: int) -> Citation:
         """The line at `offset`, cited with the passage that holds it; for a heading, with the passage below it."""
@@ -52,14 +54,15 @@ class SymbolTables(DocumentTables):
     def passages_naming(self, name: str, *, targets: Collection[str] | None, limit: int) -> list[NamingDocument]:
         """As `documents_naming`, but each with the text of one passage below its heading, and the likeliest first."""
         rows = self._all(
-            """SELECT d.id, d.path, d.target, d.title, d.version, d.format, s.title AS heading, found.body, c.kind
+            """SELECT d.id, d.path, d.target, d.title, d.version, d.format, d.trust,
+                      s.title AS heading, found.body, c.kind
                FROM (SELECT rowid AS id, body FROM lexical WHERE lexical MATCH ?
                      ORDER BY bm25(lexical, 0, 10, 1, 0, 0, 0), rowid LIMIT ?) found
                JOIN chunk c ON c.id = found.id JOIN document d ON d.id = c.document_id
                LEFT JOIN section s ON s.document_id = d.id AND s.ordinal = c.section""",
             (self._naming(name, targets), limit),
         )
-        return [NamingDocument(*row[:6], f"# {row['heading'] or ''}\n\n{fenced(row['body'], row['kind'])}") for row in rows]
+        return [_document(row, f"# {row['heading'] or ''}\n\n{fenced(row['body'], row['kind'])}") for row in rows]
 
     def editions(self) -> list[tuple[str, str, str]]:
         """Path, target and version of each document that states a version."""
@@ -77,6 +80,11 @@ class SymbolTables(DocumentTables):
     def _naming(self, name: str, targets: Collection[str] | None) -> str:
         words = " ".join(re.findall(r"[^\W_]+", name))
         return within(targets, f"{{heading body}} : {match_expression([words])}")
+
+
+def _document(row: sqlite3.Row, text: str) -> NamingDocument:
+    names = ("id", "path", "target", "title", "version", "format", "trust")
+    return NamingDocument(**{name: row[name] for name in names}, text=text)
 
 
 def fenced(body: str, kind: str) -> str:

@@ -40,7 +40,6 @@ def _show_report(report: "SymbolReport") -> None:
     for note in report.notes:
         show_wrapped(f"note: {note}")
     for place in report.places:
-        edition = f" ({place.edition})" if place.edition else ""
-        show_wrapped(f"{place.kind:<10} {place.citation.id}  {place.citation.place}{edition}: {place.text}")
+        show_wrapped(f"{place.kind:<10} {place.citation.id}  {place.citation.place}{place.marks}: {place.text}")
     if left := [c.left_out for c in report.counts if c.left_out]:
         show(", ".join(left))

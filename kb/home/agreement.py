@@ -65,12 +65,18 @@ class Agreement:
         if not use.occurrence.keywords:
             return None
         stated = [(u, s) for u, s in self.statements if self._is_of_same(use.occurrence, u)]
-        if not stated or any(s.is_open or s.is_typed for _, s in stated) or use.document.id in {u.document.id for u, _ in stated}:
+        if (
+            not stated
+            or any(s.is_open or s.is_typed for _, s in stated)
+            or use.document.id in {u.document.id for u, _ in stated}
+        ):
             return None
         newest = stated[0][0].document
         judges = [(u, s) for u, s in stated if not is_newer(newest, u.document)]
         known = {name for _, s in judges for name in s.parameters or ()}
-        if is_newer(use.document, newest) or not (unknown := tuple(k for k in use.occurrence.keywords if k not in known)):
+        if is_newer(use.document, newest) or not (
+            unknown := tuple(k for k in use.occurrence.keywords if k not in known)
+        ):
             return None
         return unknown, label(newest), is_newer(newest, use.document)
 
@@ -94,10 +100,12 @@ class Agreement:
     def stated(self, signature: Signature) -> str:
         """The name with its parameters."""
         inside = signature.inside
-        return f"{self.name}({inside if len(inside) <= INSIDE_CHARACTERS else f'{inside[: INSIDE_CHARACTERS - 4]} ...'})"
+        return (
+            f"{self.name}({inside if len(inside) <= INSIDE_CHARACTERS else f'{inside[: INSIDE_CHARACTERS - 4]} ...'})"
+        )
 
     def _is_of_same(self, call: Occurrence, statement: Use) -> bool:
-        """Whether a call means the function of a statement: the document of the statement knows the call's qualifier."""
+        """Whether a call means the stated function: its qualifier is known to the document of the statement."""
         if not call.qualifier or call.qualifier == statement.occurrence.qualifier:
             return True
         return f"{call.qualifier}{self.name}" in statement.document.text
@@ -136,4 +144,3 @@ def label(document: NamingDocument) -> str:
     """The end of a document's path, with its edition."""
     end = "/".join(document.path.split("/")[-2:])
     return f"{end} of {document.version}" if document.version else end
-

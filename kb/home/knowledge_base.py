@@ -181,13 +181,9 @@ class KnowledgeBase:
             QueryError: there is no word to search for.
             TargetError: `target` is unknown.
         """
-        from kb.home.searching import find
-        from kb.home.staleness import with_marks
-        from retrieval.widening import widen
+        from kb.home.answering import search
 
-        found = with_marks(self.catalog, find(self, question, target=target, compare=compare, limit=limit))
-        with self.catalog.snapshot():
-            return found.model_copy(update={"hits": tuple(widen(found.hits, self.catalog))})
+        return search(self, question, target=target, compare=compare, limit=limit)
 
     def context(
         self,
@@ -198,11 +194,9 @@ class KnowledgeBase:
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
-        from kb.home.searching import CONTEXT_CANDIDATES, find
-        from retrieval.packing import pack
+        from kb.home.answering import context
 
-        found = find(self, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES)
-        return pack(found, budget_tokens=budget_tokens or self.settings.budget_tokens)
+        return context(self, question, target=target, compare=compare, budget_tokens=budget_tokens)
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
         """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""

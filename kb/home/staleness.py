@@ -9,25 +9,18 @@ from kb.catalog.symbols import NamingDocument, fenced
 from kb.catalog.words import is_identifier
 from kb.home.agreement import Agreement, Use, is_newer, label, said_of
 from kb.model.edition import edition_folder
-from kb.model.passages import Passage, SearchResult
+from kb.model.passages import Passage
 from retrieval.symbols import occurrences
 
-PASSAGES_READ = 30
+PASSAGES_READ = 20
 """Passages in which the signature of a called name is sought, those with the name in the heading first."""
-NAMES_READ = 8
+NAMES_READ = 6
 """Most names of a passage that are looked up."""
 MARKS_SHOWN = 2
 """Most marks of a passage."""
 
 _CALLED = re.compile(r"(?<![\w@#])([A-Za-z_]\w{2,})\(")
 _DEFINED = re.compile(r"\b(?:def|fn|func|void|class|struct|auto)\s+(\w+)")
-
-
-def with_marks(catalog: Catalog, found: SearchResult) -> SearchResult:
-    """The result with a mark on each passage that uses what newer documents no longer have."""
-    staleness = Staleness(catalog)
-    hits = (hit.model_copy(update={"passage": staleness.marked(hit.passage)}) for hit in found.hits)
-    return found.model_copy(update={"hits": tuple(hits)})
 
 
 class Staleness:
@@ -48,7 +41,7 @@ class Staleness:
         path = passage.citation.path
         version = next((v for p, t, v in self._editions if p == path and t == passage.target), "")
         heading = f"# {passage.citation.section[-1]}\n\n" if passage.citation.section else ""
-        return NamingDocument(0, path, passage.target, passage.title, version, "", heading + fenced(passage.text, passage.kind))
+        return _document(path, passage.target, version, heading + fenced(passage.text, passage.kind))
 
     def _signatures(self, document: NamingDocument) -> Iterator[str]:
         """Calls with keywords that no newest signature has, and signatures that differ from a newer one."""
@@ -90,10 +83,14 @@ class Staleness:
         for path, target, version in self._editions if own and document.version else ():
             other = edition_folder(path)
             if other and other != own and target == document.target and PurePath(other).parent == PurePath(own).parent:
-                beside.setdefault(other, []).append(NamingDocument(0, path, target, "", version, "", ""))
+                beside.setdefault(other, []).append(_document(path, target, version))
         newer = {folder: found for folder, found in beside.items() if is_newer(found[0], document)}
         newest = min(newer, key=lambda f: sum(is_newer(o[0], newer[f][0]) for o in newer.values()), default="")
         return newest, [one.path for one in newer.get(newest, ())]
+
+
+def _document(path: str, target: str, version: str, text: str = "") -> NamingDocument:
+    return NamingDocument(id=0, path=path, target=target, title="", version=version, format="", trust="", text=text)
 
 
 def _first(names: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from kb.errors import QueryError, did_you_mean
 from kb.home.agreement import Use, by_target
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.edition import Edition, are_nested, product_folder
+from kb.model.records import Trust
 from kb.model.symbols import SymbolCount, SymbolKind, SymbolPlace, SymbolReport
 from retrieval.symbols import Occurrence, occurrences
 from retrieval.unknown_names import nearest_names
@@ -79,7 +80,9 @@ def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) ->
     uses = _uses(documents, name) or _uses(documents, name, ignore_case=True)
     qualifier, last = _parted(name)
     if qualifier and not any(map(_is_plain_definition, uses)):
-        others = [u for u in _uses(kb.catalog.documents_naming(last, targets=targets), last) if not u.occurrence.qualifier]
+        others = [
+            u for u in _uses(kb.catalog.documents_naming(last, targets=targets), last) if not u.occurrence.qualifier
+        ]
         stated = [u for u in others if u.occurrence.kind in (SymbolKind.DEFINITION, SymbolKind.ROW)]
         about = [u for u in stated if _is_about(u.document, qualifier)]
         uses += about or filter(_is_plain_definition, stated)
@@ -169,6 +172,7 @@ def _place(kb: KnowledgeBase, use: Use) -> SymbolPlace:
         citation=kb.catalog.citation_at(use.document, use.occurrence.start),
         target=use.document.target,
         edition=use.document.version,
+        trust=Trust(use.document.trust),
         text=text if len(text) <= TEXT_CHARACTERS else f"{text[: TEXT_CHARACTERS - 4]} ...",
     )
 

@@ -5,7 +5,7 @@ from typing import Self
 
 from kb.model.base import Frozen
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _DATES = (
@@ -13,8 +13,9 @@ _DATES = (
     rf"(?:(?P<day>\d\d?)(?:st|nd|rd|th)?[ -])?\b{_MONTH}[ -]{_YEAR}",
     rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?, ?{_YEAR}",
     rf"(?<!\d)(?P<first>\d\d?)/(?P<second>\d\d?)/{_YEAR}",
+    rf"(?:^|\(){_YEAR}(?:\)|$)",
 )
-"""`2026-02`, `20260211`; `11 February 2026`; `Feb 11, 2026`; `02/11/2026`."""
+"""`2026-02`, `20260211`; `11 February 2026`; `Feb 11, 2026`; `02/11/2026`; a year alone."""
 _VERSION = re.compile(r"\d+(?:\.\d+)*(?:[-.]?(?:a|b|rc|dev|alpha|beta|draft|pre|post)[-.]?\d*)?", re.IGNORECASE)
 _PART = re.compile(
     r"(?:.*[-_])?(?:v?\d+(?:\.(?:\d+|x))+|(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?)"

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from kb.model.base import Frozen
 from kb.model.passages import Citation
+from kb.model.records import Trust
 
 
 class SymbolKind(StrEnum):
@@ -24,8 +25,15 @@ class SymbolPlace(Frozen):
     target: str
     edition: str
     """The version or date that the document states; empty if it states none."""
+    trust: Trust
     text: str
     """The line, or the whole signature."""
+
+    @property
+    def marks(self) -> str:
+        """The edition, and who states it unless it is the vendor, in brackets; empty if there is nothing to say."""
+        marks = (self.edition, "" if self.trust is Trust.VENDOR else self.trust.value)
+        return f" ({', '.join(filter(None, marks))})" if any(marks) else ""
 
 
 class SymbolCount(Frozen):
