@@ -1,4 +1,4 @@
-"""Answers a question: hits with the text around them, or passages packed into a token budget; stale ones are marked."""
+"""Answers a question with hits or with packed passages, and marks those that are stale."""
 
 from collections.abc import Sequence
 
