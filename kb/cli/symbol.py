@@ -22,7 +22,7 @@ def symbol(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Most places to show.")] = DEFAULT_LINES,
     as_json: Json = False,
 ) -> None:
-    """Show where documents define, list, call and mention an identifier.
+    """Show where an identifier is defined and used.
 
     Each line has the kind of place, the id for `kb cite`, the place, the version or date that the document states, and
     the text. Definitions come first, and newer documents before older ones. Notes say where documents disagree.
