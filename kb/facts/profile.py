@@ -88,6 +88,11 @@ class _Ranks:
     def verdict(self, fact: Fact) -> Verdict | None:
         return self.verdicts.get(fact.citation.id)
 
+    def told_apart(self, a: Fact, b: Fact) -> bool:
+        """Whether a person accepted both, under different conditions."""
+        both = self.verdict(a) is self.verdict(b) is Verdict.ACCEPTED
+        return both and conditions(a) != conditions(b)
+
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` takes precedence over `b`, in words; empty if there is none."""
         are_editions = a.citation.path.rsplit("/", 1)[-1] == b.citation.path.rsplit("/", 1)[-1]
@@ -136,8 +141,8 @@ class _Side:
 
     @cached_property
     def denying(self) -> "list[_Side]":
-        others = () if _many(self.fact) else (o for o in self.stated if comparable(self.fact, o.fact))
-        return [o for o in others if not same_value(self.fact, o.fact)]
+        others = (o for o in self.stated if contradict(self.fact, o.fact))
+        return [o for o in others if not self.ranks.told_apart(self.fact, o.fact)]
 
     @cached_property
     def is_confirmed(self) -> bool:
@@ -212,7 +217,7 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
     """Ids of the facts whose own section gives another value under the same condition."""
     places: dict[tuple[object, ...], list[Fact]] = defaultdict(list)
     for fact in group:
-        if fact.form is not Form.STATED and not _many(fact):
+        if fact.form in (Form.TABLE, Form.SENTENCE) and not _many(fact):
             place = (fact.citation.sha256, fact.citation.section, fact.form, fact.target, fact.conditions)
             places[place].append(fact)
     return {
@@ -221,6 +226,11 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
         if any(not same_value(a, b) for a, b in combinations(facts, 2))
         for fact in facts
     }
+
+
+def contradict(a: Fact, b: Fact) -> bool:
+    """Whether both cannot hold: they state different values of one quantity under comparable conditions."""
+    return not _many(a) and comparable(a, b) and not same_value(a, b)
 
 
 def same_value(a: Fact, b: Fact) -> bool:

@@ -12,6 +12,8 @@ from kb.model.units import PIECES, Unit, unit_of
 
 SHAPE = "shape"
 """Unit of values such as `128x128`, which are not single numbers."""
+NAME = "name"
+"""Unit of values in words, such as the name of an instruction or a list of data types."""
 
 
 class Quantity(Frozen):
