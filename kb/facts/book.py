@@ -16,6 +16,7 @@ from kb.model.units import unit_of
 from kb.targets import Targets
 
 SUGGESTIONS = 5
+NAMES_SHOWN = 20
 
 
 class Difference(Frozen):
@@ -103,13 +104,21 @@ class FactBook:
         if out := [s for s in self.standings(target) if s.fact.quantity in names]:
             why = ", ".join(sorted({s.standing.value for s in out}))
             return FactError(f"{message} that holds", hint=f"`kb facts {own} {spelling} --all` shows {len(out)}: {why}")
-        siblings = sorted({f.target for f in self._catalog.facts(self._targets.family(target)) if f.quantity in names})
-        if siblings:
+        stated = sorted({f.target for f in self._catalog.facts(self._targets.family(target)) if f.quantity in names})
+        if siblings := [name for name in stated if name != own and self._holds(name, names)][:SUGGESTIONS]:
             return FactError(message, hint=f"it is stated of {', '.join(siblings)}, whose value is not {own}'s")
         known = sorted({s.fact.quantity for s in profile})
         wanted = "_".join(spelling.lower().split())
         near = nearest(wanted, known) or [name for name in known if any(part in name for part in wanted.split("_"))]
-        return FactError(message, hint=did_you_mean(near[:SUGGESTIONS]).rstrip() or f"known: {', '.join(known)}")
+        if near:
+            return FactError(message, hint=did_you_mean(near[:SUGGESTIONS]).rstrip())
+        more = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
+        return FactError(message, hint=f"known: {', '.join(known[:NAMES_SHOWN])}{more}")
+
+    def _holds(self, target: str, names: Collection[str]) -> bool:
+        """Whether a fact of one of these quantities holds for the target: only then it is a hint to ask there."""
+        holding = profile_of(self.standings(target), lineage=self._targets.lineage(target))
+        return any(s.fact.quantity in names for s in holding)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """The contradictions about `target` (default: about all targets), open ones first."""

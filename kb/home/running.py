@@ -1,5 +1,6 @@
 """Judges kernels, and starts and continues runs. Refuses bad plans before a judge starts."""
 
+import platform
 from collections.abc import Sequence
 
 from eval.devices.registry import device_for
@@ -16,6 +17,7 @@ from kb.model.kernels import Candidate, Task
 from kb.model.passages import Passage
 from kb.model.protocols import Synthesizer
 from kb.model.records import Trust
+from kb.model.target import CPU, Isa
 from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.runs.loop import Loop, Tell, Teller, say_nothing
 from kb.settings import cache_dir
@@ -50,7 +52,8 @@ def verify(kb: "KnowledgeBase", task: Task, candidate: Candidate, target: str) -
 
 def roofline(kb: "KnowledgeBase", task: Task, target: str) -> Roofline:
     facts = kb.facts(target)
-    with _judge(kb, task, target) as judge:
+    here = Isa(CPU, platform.machine())  # the sizes of a task's tensors are the same on every device
+    with LocalJudge(task, target=kb.targets.get(target).name, isa=here, facts=(), cache=cache_dir()) as judge:
         return task_roofline(judge.interface, facts)
 
 
