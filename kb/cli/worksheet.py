@@ -128,9 +128,7 @@ def answer(
     Exit status: 0 when all answers are stored, 1 when some are refused.
     """
     if (file is None) == (quantity is None):
-        raise FactError(
-            "expected either a file of answers or --quantity", hint="give one of the two"
-        )
+        raise FactError("expected either a file of answers or --quantity", hint="give one of the two")
     if quantity is None:
         given = _answers_in(file)
     else:
@@ -182,9 +180,7 @@ def _show_answered(found: "FactsAnswered") -> None:
     waiting = len(found.stored) - found.accepted
     show(f"{len(found.stored)} facts stored, {found.accepted} of them hold, {len(found.refused)} answers refused")
     if waiting:
-        show_wrapped(
-            "`kb facts review TARGET` confirms the others one by one, `kb facts accept --all TARGET` at once"
-        )
+        show_wrapped("`kb facts review TARGET` confirms the others one by one, `kb facts accept --all TARGET` at once")
 
 
 def review(target: TargetName) -> None:

@@ -30,6 +30,7 @@ class Quantity(Frozen):
     prefix: bool = False
     many: bool = False
     confirm: bool = False
+    system: bool = False
 
     def holds(self, text: str, unit: Unit | None) -> bool:
         """Whether `text` in this unit can be a value of this quantity; a count is a whole number above 1."""

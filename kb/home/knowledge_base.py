@@ -378,15 +378,14 @@ class KnowledgeBase:
         Raises:
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
         """
-        from eval.languages.registry import language_named
-        from kb.home.running import languages
+        from kb.home.running import languages, written_in
         from kb.runs.journal import Plan, SynthesizerKind
 
         kind = SynthesizerKind.named(synthesizer)
         return Plan(
             task=task,
             target=target,
-            language=language_named(language).name if language else languages(self, target)[0],
+            language=written_in(self, target, language).name if language else languages(self, target)[0],
             synthesizer=kind,
             model=self.settings.anthropic_model if kind is SynthesizerKind.ANTHROPIC else "",
             evaluations=evaluations,

@@ -103,10 +103,14 @@ def test_a_second_accepted_value_needs_a_condition_that_tells_the_two_apart(kb: 
     assert {(f.value, f.condition) for f in kb.facts("zchip", "tcm_size")} == {("128", ""), ("64", "host side")}
 
 
-def test_a_document_that_is_read_again_keeps_the_answers_that_it_still_states(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_document_that_is_read_again_keeps_the_answers_that_it_still_states(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
     kb.answer_facts("zchip", [SIZE, OTHER_SIZE])
     kb.factbook.accept_answers("zchip")
-    (tmp_path / "zchip" / "manual.md").write_text("# Foreword\n\nNew.\n\n" + MANUAL.replace("host side has", "host has"))
+    (tmp_path / "zchip" / "manual.md").write_text(
+        "# Foreword\n\nNew.\n\n" + MANUAL.replace("host side has", "host has")
+    )
     kb.ingest([tmp_path / "zchip"])
 
     [fact] = [s.fact for s in kb.standings("zchip") if s.fact.quantity == "tcm_size"]

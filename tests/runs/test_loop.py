@@ -131,18 +131,6 @@ def test_two_runs_share_a_home(home: Path, library: Path, judge: FakeJudge) -> N
     assert not Skillbook(home, shipped=library).problems()
 
 
-def test_the_first_search_begins_with_the_words_of_the_task(home: Path, library: Path, judge: FakeJudge) -> None:
-    asked: list[Sequence[str]] = []
-
-    def brief(phrases: Sequence[str]) -> tuple[list[Fact], list[Passage]]:
-        asked.append(phrases)
-        return [], []
-
-    loop = loop_of(start(home, evaluations=1), home, library)
-    replace(loop, brief=brief).request(INTERFACE)
-    assert asked[0][0] == "row sum Sums the rows of a matrix."
-
-
 def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(
     home: Path, library: Path, judge: FakeJudge
 ) -> None:
