@@ -1,14 +1,10 @@
 """The loop keeps to its evaluations, never judges a candidate twice, and publishes wins as skills."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kb.errors import RunError
-from kb.model.fact import Fact
-from kb.model.passages import Passage
 from kb.model.protocols import Attempt
 from kb.model.skill import SkillStanding
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
