@@ -51,7 +51,7 @@ class Label:
 
     def _other_words(self, rest: str) -> int:
         for vocabulary in quantities().conditions.values():
-            for mention in reversed(list(vocabulary.mentions(rest))):
+            for mention in reversed(vocabulary.mentions(rest)):
                 rest = rest[: mention.start] + " " + rest[mention.end :]
         return sum(word.lower() not in quantities().filler for word in _WORD.findall(_UNIT.sub(" ", rest)))
 
