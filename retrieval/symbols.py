@@ -16,6 +16,9 @@ from retrieval.signatures import Signature, arguments, bracketed, keywords, sign
 NEARBY_LINES = 3
 """How far around a bare instruction the lines tell whether it stands in a list of syntax or in a program."""
 
+NEARBY_CHARACTERS = 1000
+"""Longest text in which those lines are sought."""
+
 _FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)(?:```$|\Z)", re.MULTILINE)
 _QUALIFIER = re.compile(r"(?:[A-Za-z_]\w*(?:\[[^\]]*\]|\(\))?(?:\.|::|->))+$")
 _MARKUP = re.compile(r"[`*]+|\\(?=[_*<])")
@@ -64,7 +67,8 @@ def occurrences(text: str, name: str, *, is_code: bool = False, ignore_case: boo
         is_code: Whether the document is a file of source code: its text outside fences is a comment.
     """
     flags = re.IGNORECASE if ignore_case else 0
-    found = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, flags)
+    plain = re.escape(name)
+    found = re.finditer(rf"{plain}(?<!\w{plain})(?!\w)", text, flags)  # the plain text first: re seeks it fast
     first = next(found, None)
     if first is None:
         return []
@@ -96,7 +100,7 @@ class _Page:
         at = bisect_right(self._fence_starts, start) - 1
         fence = self._fences[at] if at >= 0 and start < self._fences[at].end() else None
         if fence:
-            return place.in_code(fence[1].strip("{} ").split(" ")[0], fence[2], at=line_start - fence.start(2))
+            return place.in_code(fence[1].strip("{} ").split(" ")[0], *fence.span(2))
         if line.startswith("#"):
             return replace(place.heading(), in_heading=True)
         if self.is_code:
@@ -160,8 +164,8 @@ class _Place:
 
     @property
     def _begins_paragraph(self) -> bool:
-        above = self.text[: self.line_start].rsplit("\n", 2)[-2:-1]
-        return not above or not above[0].strip() or _LISTED.match(self.line) is not None or not self._rest
+        above = self.text[self.text.rfind("\n", 0, max(0, self.line_start - 1)) + 1 : self.line_start]
+        return not above.strip() or _LISTED.match(self.line) is not None or not self._rest
 
     @property
     def _is_longer(self) -> bool:
@@ -242,36 +246,49 @@ class _Place:
             and re.fullmatch(r"(?:(?:const|noexcept|override)\s*)*(?:->[^()=`]+|[;:{]?)", rest) is not None
         )
 
-    def in_code(self, language: str, block: str, *, at: int) -> Occurrence:
-        """Its kind in a block of code whose line at the offset `at` has the name."""
+    def in_code(self, language: str, begin: int, end: int) -> Occurrence:
+        """Its kind in a block of code that begins and ends at these offsets."""
         family = family_of(language)
         if is_output(language):
             return self._called() or self.is_(SymbolKind.MENTION, 2)
         if self._names_record():
             return self.is_(SymbolKind.DEFINITION, 1)
-        if self._is_in_comment(block[:at]):
+        if self._is_in_comment(begin):
             return self.in_comment()
         if not self._is_longer and defines(self.line, self.name, family=family) and not self._is_called_here(family):
-            has_body = self._list is not None and (
-                not self._rest or "{" in self._rest or ":" in (self._rest[0], self._rest[-1])
-            )
-            text = f"{self._lead}{self._stated}" if self._list is not None else self.line
-            is_label = not family and self.line.startswith(f"{self.name}:")
-            return self.is_(
-                SymbolKind.DEFINITION, 3 if is_label else 1, text, stated=self._signature(), has_body=has_body
-            )
-        if self._list is not None and not self._lead.strip() and self._is_statement(self._rest):
-            is_alone = not family and block.strip().removesuffix(";") == self._stated
-            is_annotated = any(re.match(r"\w+\s*:\s*[A-Za-z]", argument) for argument in arguments(self._list))
-            if is_alone or is_annotated or self._rest.startswith("->"):
-                return self.is_(SymbolKind.DEFINITION, 2, self._stated, stated=self._signature())
+            return self._defined(family)
+        if self._is_signature(family, begin, end):
+            return self.is_(SymbolKind.DEFINITION, 2, self._stated, stated=self._signature())
         if called := self._called():
             return called
-        given = operands(self.line, self.name) if family in ("", "assembly", "mlir") and not self.qualifier else None
+        may_be_assembly = family in ("", "assembly", "mlir") and not self.qualifier
+        return self._instruction(begin, end) if may_be_assembly else self.is_(SymbolKind.MENTION, 1)
+
+    def _defined(self, family: str) -> Occurrence:
+        rest = self._rest
+        has_body = self._list is not None and (not rest or "{" in rest or ":" in (rest[0], rest[-1]))
+        text = f"{self._lead}{self._stated}" if self._list is not None else self.line
+        is_label = not family and self.line.startswith(f"{self.name}:")
+        rank = 3 if is_label else 1
+        return self.is_(SymbolKind.DEFINITION, rank, text, stated=self._signature(), has_body=has_body)
+
+    def _is_signature(self, family: str, begin: int, end: int) -> bool:
+        """Whether a line of code only states a call with its types, or is all that its block has."""
+        if self._list is None or self._lead.strip() or not self._is_statement(self._rest):
+            return False
+        is_alone = not family and self.text[begin:end].strip().removesuffix(";") == self._stated
+        is_annotated = any(re.match(r"\w+\s*:\s*[A-Za-z]", argument) for argument in arguments(self._list))
+        return is_alone or is_annotated or self._rest.startswith("->")
+
+    def _instruction(self, begin: int, end: int) -> Occurrence:
+        """Its kind in what may be assembly: the syntax of an instruction, or its use in a program."""
+        given = operands(self.line, self.name)
         if given is None:
-            is_term = not family and not self._lead.strip() and re.match(r":\s+\w+\s+\w+\s+\w", self._rest)
+            is_term = not self._lead.strip() and re.match(r":\s+\w+\s+\w+\s+\w", self._rest)
             return self.is_(SymbolKind.DEFINITION, 3) if is_term else self.is_(SymbolKind.MENTION, 1)
-        around = [*block[:at].splitlines()[-NEARBY_LINES:], *block[at:].splitlines()[1 : NEARBY_LINES + 1]]
+        above = self.text[max(begin, self.line_start - NEARBY_CHARACTERS) : self.line_start]
+        below = self.text[self.line_start + len(self.line) + 1 : min(end, self.start + NEARBY_CHARACTERS)]
+        around = [*above.splitlines()[-NEARBY_LINES:], *below.splitlines()[:NEARBY_LINES]]
         if are_formal(given) or (not given and _is_syntax(around)):
             return self.is_(SymbolKind.DEFINITION, 2)
         if not given and all(len(line.split()) < 2 for line in around):
@@ -283,15 +300,11 @@ class _Place:
         lead = self.text[self.line_start : self.start]
         return _RECORD_LEAD.fullmatch(lead) is not None and re.fullmatch(r"[\"'`,\s]*", self._rest) is not None
 
-    def _is_in_comment(self, above: str) -> bool:
-        if above.rfind("/*") > above.rfind("*/"):
+    def _is_in_comment(self, begin: int) -> bool:
+        if self.text.rfind("/*", begin, self.start) > self.text.rfind("*/", begin, self.start):
             return True
         match = _COMMENT.match(self.line)
-        return (
-            match is not None
-            and match.start() + self.line_start < self.start
-            and match.end() + self.line_start <= self.start
-        )
+        return match is not None and match.end() + self.line_start <= self.start
 
     def _is_called_here(self, family: str) -> bool:
         """Whether what looks like a prototype is a statement of a program: its arguments are no parameters."""
