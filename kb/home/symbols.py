@@ -80,12 +80,7 @@ def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) ->
     uses = _uses(documents, name) or _uses(documents, name, ignore_case=True)
     qualifier, last = _parted(name)
     if qualifier and not any(map(_is_plain_definition, uses)):
-        others = [
-            u for u in _uses(kb.catalog.documents_naming(last, targets=targets), last) if not u.occurrence.qualifier
-        ]
-        stated = [u for u in others if u.occurrence.kind in (SymbolKind.DEFINITION, SymbolKind.ROW)]
-        about = [u for u in stated if _is_about(u.document, qualifier)]
-        uses += about or filter(_is_plain_definition, stated)
+        uses += _unqualified(kb, qualifier, last, targets={u.document.target for u in uses} or targets)
     older = _older(uses)
     nth: Counter[tuple[int, SymbolKind]] = Counter()
     keys: dict[int, tuple[object, ...]] = {}
@@ -94,6 +89,15 @@ def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) ->
         keys[id(use)] = _order(use, name, older, nth[own])
         nth[own] += 1
     return sorted(uses, key=lambda use: keys[id(use)])
+
+
+def _unqualified(kb: KnowledgeBase, qualifier: str, name: str, *, targets: Collection[str] | None) -> list[Use]:
+    """Where documents about `qualifier` state an unqualified name; if none does, where others state its interface."""
+    uses = [u for u in _uses(kb.catalog.documents_naming(name, targets=targets), name) if not u.occurrence.qualifier]
+    stated = [u for u in uses if u.occurrence.kind in (SymbolKind.DEFINITION, SymbolKind.ROW)]
+    return [u for u in stated if _is_about(u.document, qualifier)] or [
+        u for u in stated if _is_plain_definition(u) and not u.occurrence.has_body
+    ]
 
 
 def _uses(documents: Sequence[NamingDocument], name: str, *, ignore_case: bool = False) -> list[Use]:

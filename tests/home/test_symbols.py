@@ -187,3 +187,10 @@ def test_an_unknown_name_is_refused_with_similar_ones(library: Library) -> None:
 
 def test_a_name_in_another_case_is_found(library: Library) -> None:
     assert library({"a.md": "# V_ADD\n\nAdds.\n"}).symbol("v_add").places[0].kind is SymbolKind.DEFINITION
+
+
+def test_an_example_that_defines_the_same_word_is_no_definition_of_a_dotted_name(library: Library) -> None:
+    example = "# E\n\n```cpp\nvoid dot(double* a) {\n}\n```\n"
+    report = library({"a.md": example, "b.md": "# B\n\n```python\ny = tl.dot(a, b)\n```\n"}).symbol("tl.dot")
+
+    assert [place.kind for place in report.places] == [SymbolKind.CALL]
