@@ -30,7 +30,7 @@ _RECORD = (
 _RECORD_LEAD = re.compile(rf"{_RECORD}\s*[\"']?", re.IGNORECASE)
 """In a file of data, the entry that gives a record its name: `- mnemonic: vadd`."""
 _PARAMETER = re.compile(
-    r"\.\.\.|[*/]|[*&\[]*[A-Za-z_]\w*(?:[\s*&<>,:\[\]\w]|\.(?!\.)(?=\w+[\s\w\]*&]*(?:=|\s)))*(?::\s*[^=]+)?"
+    r"\.\.\.|[*/]|\*{0,2}\[?[A-Za-z_]\w*(?:[\s*&<>,:\[\]\w]|\.(?!\.)(?=\w+[\s\w\]*&]*(?:=|\s)))*(?::\s*[^=]+)?"
     r"(?:=\s*(?:[-\w.]*\d[\w.]*|\"[^\"]*\"|'[^']*'|None|True|False|true|false|nullptr|NULL|\{\}|\[\]|\(\)|\w+(?:\.|::)\S+)\s*)?"
 )
 _KEYWORD = re.compile(r"\b(?:def|fn|fun|func|function|proc|sub|class|macro|define|task)\b")

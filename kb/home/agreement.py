@@ -35,10 +35,12 @@ class Agreement:
     def statements(self) -> list[tuple[Use, Signature]]:
         """The signatures that documents state of the interface, the newest first where that is known.
 
-        A definition with a body counts if only one document has one: every example may define its own `main`.
+        A definition with a body counts if only one document has one: every example may define its own `main`. `f()` in
+        a text is how people write the name `f`.
         """
         found = [(use, use.occurrence.signature) for use in self.uses if use.occurrence.signature is not None]
-        stated = [(u, s) for u, s in found if s.parameters is not None and u.occurrence.kind is not SymbolKind.CALL]
+        found = [(u, s) for u, s in found if s.parameters or (s.parameters is not None and s.is_typed)]
+        stated = [(u, s) for u, s in found if u.occurrence.kind is not SymbolKind.CALL]
         bodies = {u.document.id for u, _ in stated if u.occurrence.has_body}
         kept = [(u, s) for u, s in stated if not u.occurrence.has_body or len(bodies) == 1]
         return sorted(kept, key=lambda one: sum(is_newer(other.document, one[0].document) for other, _ in kept))

@@ -22,6 +22,7 @@ PLAIN_RANK = 1
 """Definitions up to this rank are plain ones: a heading, a signature, a definition in code."""
 SHARES = {SymbolKind.DEFINITION: 0.5, SymbolKind.ROW: 0.25, SymbolKind.CALL: 0.15, SymbolKind.MENTION: 0.1}
 """The most that each kind takes of the places shown."""
+NOTES_SHOWN = 5
 TEXT_CHARACTERS = 160
 """Longest text of a place."""
 LEAST_LAST_PART = 3
@@ -53,6 +54,9 @@ def look_up(kb: KnowledgeBase, name: str, *, target: str | None, limit: int) -> 
         raise _unknown(kb, name, target=target, scope=scope)
     kinds = {kind: [use for use in uses if use.occurrence.kind is kind] for kind in SymbolKind}
     shown = [use for kind, own in kinds.items() for use in own[: ceil(limit * SHARES[kind])]][:limit]
+    notes = [note for agreement in by_target(name, uses) for note in agreement.notes()]
+    if len(uses) == 1:
+        notes.append(f"only one place names {name}")
     return SymbolReport(
         name=name,
         places=tuple(_place(kb, use) for use in shown),
@@ -66,12 +70,8 @@ def look_up(kb: KnowledgeBase, name: str, *, target: str | None, limit: int) -> 
             for kind, own in kinds.items()
             if own
         ),
-        notes=(*(note for group in by_target(name, uses) for note in group.notes()), *_alone(name, uses)),
+        notes=tuple(notes[:NOTES_SHOWN]),
     )
-
-
-def _alone(name: str, uses: Sequence[Use]) -> list[str]:
-    return [f"only one place names {name}"] if len(uses) == 1 else []
 
 
 def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) -> list[Use]:

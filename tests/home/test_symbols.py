@@ -194,3 +194,9 @@ def test_an_example_that_defines_the_same_word_is_no_definition_of_a_dotted_name
     report = library({"a.md": example, "b.md": "# B\n\n```python\ny = tl.dot(a, b)\n```\n"}).symbol("tl.dot")
 
     assert [place.kind for place in report.places] == [SymbolKind.CALL]
+
+
+def test_a_name_with_empty_brackets_in_a_text_is_no_signature(library: Library) -> None:
+    kb = library({"a.md": "# A\n\n## init(filter, state)\n", "b.md": "# B\n\n### init()\n\nCall it first.\n"})
+
+    assert kb.symbol("init").notes == ()
