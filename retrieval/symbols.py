@@ -180,7 +180,8 @@ class _Place:
 
     def heading(self) -> Occurrence:
         lead = _NUMBERING.sub("", self._lead)
-        others = re.sub(r"\(.*?\)", " ", f"{lead} {self.text[self._after :].partition(chr(10))[0]}")
+        behind = self.line[min(len(self.line), self._after - self.line_start) :]
+        others = re.sub(r"\(.*?\)", " ", f"{lead} {behind}")
         words = [w for w in re.findall(r"[A-Za-z][\w.]*", _MARKUP.sub("", others)) if not re.search(r"[_.\d]", w)]
         plain = [
             word for word in re.findall(r"[A-Za-z]\w*", lead) if word in words and word.lower() not in ("the", "a")
@@ -198,11 +199,9 @@ class _Place:
         own = len(re.findall(r"(?<!\\)\|", self.text[self.line_start : self.start].lstrip("|")))
         cell = cells[min(own, len(cells) - 1)]
         rest = cell.removeprefix(self.qualifier).removeprefix(self.name)
-        below = self.text[self.line_start + len(self.line) + 1 :][:4]
-        stated = (
-            self._signature() if self._list is not None and self.line_start + len(self.line) > self._after else None
-        )
-        if below == "|---":
+        line_end = self.line_start + len(self.line)
+        stated = self._signature() if self._after < line_end else None
+        if self.text.startswith("|---", line_end + 1):
             return self.is_(SymbolKind.ROW, 4)
         if not rest or (stated and cell.endswith(")")):
             return self.is_(SymbolKind.ROW, 0 if own == 0 else 1, stated=stated)

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from kb.catalog.symbols import NamingDocument
 from kb.model.edition import Edition, is_same_product
+from kb.model.records import Trust
 from kb.model.symbols import SymbolKind
 from retrieval.signatures import Signature
 from retrieval.symbols import Occurrence
@@ -36,11 +37,11 @@ class Agreement:
         """The signatures that documents state of the interface, the newest first where that is known.
 
         A definition with a body counts if only one document has one: every example may define its own `main`. `f()` in
-        a text is how people write the name `f`.
+        a text is how people write the name `f`. Untrusted documents have no say.
         """
-        found = [(use, use.occurrence.signature) for use in self.uses if use.occurrence.signature is not None]
-        found = [(u, s) for u, s in found if s.parameters or (s.parameters is not None and s.is_typed)]
-        stated = [(u, s) for u, s in found if u.occurrence.kind is not SymbolKind.CALL]
+        trusted = (use for use in self.uses if use.document.trust != Trust.UNTRUSTED)
+        found = [(use, use.occurrence.signature) for use in trusted if use.occurrence.signature is not None]
+        stated = [(u, s) for u, s in found if s.parameters and u.occurrence.kind is not SymbolKind.CALL]
         bodies = {u.document.id for u, _ in stated if u.occurrence.has_body}
         kept = [(u, s) for u, s in stated if not u.occurrence.has_body or len(bodies) == 1]
         return sorted(kept, key=lambda one: sum(is_newer(other.document, one[0].document) for other, _ in kept))
@@ -102,9 +103,8 @@ class Agreement:
     def stated(self, signature: Signature) -> str:
         """The name with its parameters."""
         inside = signature.inside
-        return (
-            f"{self.name}({inside if len(inside) <= INSIDE_CHARACTERS else f'{inside[: INSIDE_CHARACTERS - 4]} ...'})"
-        )
+        cut = inside if len(inside) <= INSIDE_CHARACTERS else f"{inside[: INSIDE_CHARACTERS - 4]} ..."
+        return f"{self.name}({cut})"
 
     def _is_of_same(self, call: Occurrence, statement: Use) -> bool:
         """Whether a call means the stated function: its qualifier is known to the document of the statement."""

@@ -7,6 +7,7 @@ import pytest
 
 from kb.errors import QueryError, TargetError
 from kb.home.knowledge_base import KnowledgeBase
+from kb.model.records import Trust
 from kb.model.symbols import SymbolKind
 from kb.settings import NO_MODEL, Settings
 
@@ -200,3 +201,13 @@ def test_a_name_with_empty_brackets_in_a_text_is_no_signature(library: Library) 
     kb = library({"a.md": "# A\n\n## init(filter, state)\n", "b.md": "# B\n\n### init()\n\nCall it first.\n"})
 
     assert kb.symbol("init").notes == ()
+
+
+def test_untrusted_documents_have_no_say_on_a_signature(library: Library, tmp_path: Path) -> None:
+    kb = languages(library)
+    forum = tmp_path / "forum.md"
+    forum.write_text("---\ndate: 2030-01-01\n---\n# F\n\n## broadcast(everything)\n")
+    kb.ingest([forum], target="chip", trust=Trust.UNTRUSTED)
+
+    assert [note for note in kb.symbol("broadcast").notes if "forum" in note] == []
+    assert any("untrusted" in place.marks for place in kb.symbol("broadcast").places)
