@@ -59,20 +59,30 @@ class FactTables(DocumentTables):
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
         """Store a fact and return its key, which does not depend on other facts of the same sentence."""
         text = document[fact.start : fact.end]
-        said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
-        place = places.of(fact.section, fact.start, fact.end, "fact" + said)
+        place = place_of(fact, text, places)
         self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
         return str(place["key"])
 
     def add_facts(self, source: str, facts: Sequence[FactRecord]) -> list[str]:
         """Replace the facts that a model proposed from a document; return the keys of the new ones."""
-        [row] = self._all("SELECT id, text, lines FROM document WHERE source = ?", (source,))
-        places = Places(source, row["text"], array("I", zlib.decompress(row["lines"])), self.sections(row["id"]))
+        [row] = self._all("SELECT id, origin, text, lines FROM document WHERE source = ?", (source,))
+        places = self._places(row)
         with self._transaction() as db:
             db.execute("DELETE FROM fact WHERE document_id = ? AND form = ?", (row["id"], Form.PROPOSED))
             return [self._put_fact(row["id"], fact, row["text"], places) for fact in facts]
+
+    def _places(self, document: sqlite3.Row) -> Places:
+        """The places in a stored document, from its id, origin, text and lines."""
+        lines = array("I", zlib.decompress(document["lines"]))
+        return Places(document["origin"], document["text"], lines, self.sections(document["id"]))
 
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))
         fields = {k: row[k] for k in _FACT_FIELDS}
         return Fact(**fields, citation=trails.citation(row))
+
+
+def place_of(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
+    """The place of a fact whose span is `text`; its key holds what the fact says."""
+    said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
+    return places.of(fact.section, fact.start, fact.end, "fact" + said)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ingest.coverage import file_words, words
-from ingest.scan import file_digest, file_of
+from ingest.scan import file_digest, file_of, place_of
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, DocumentError, did_you_mean, nearest
 from kb.model.documents import Coverage, Document, Outline, PlacedPassage, Section
@@ -84,12 +84,11 @@ class Documents:
         chosen = range(len(sections)) if section is None else _subtrees(section, sections)
         if section is not None and not chosen:
             raise _unknown_section(section, sections, document)
-        file = file_of(document.source)
-        digest = _digest(file)
+        digest = _digest(file_of(document.source))
         shown = [] if section is None else self._catalog.chunk_ids(document.source, chosen)
         return Outline(
             document=document,
-            file=str(file),
+            file=str(place_of(document.source)),
             file_exists=digest is not None,
             file_same=digest == document.sha256,
             holds=self._catalog.holdings(document.source),
@@ -135,11 +134,10 @@ class Documents:
             raise CitationError(f"{key} is not a table row, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
         stated = row or self._catalog.fact(key) or self._catalog.passage(key)
         source, lines = self._catalog.source_lines(key, around=CITED_LINES_AROUND)
-        file = file_of(source)
-        digest = _digest(file)
+        digest = _digest(file_of(source))
         return CitedPlace(
             citation=stated.citation,
-            file=str(file),
+            file=str(place_of(source)),
             lines=tuple(lines),
             cell=row.cell(nth) if row and nth else "",
             file_exists=digest is not None,

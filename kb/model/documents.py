@@ -11,9 +11,10 @@ class Document(Frozen):
     """A stored document without its text."""
 
     path: str
-    """Path as citations show it; begins with the name of the ingested folder."""
+    """Path as citations show it, from the folder that names the target on; no other document has it."""
     source: str
-    """The file, or `sheet:/<path>` for a document that ships with kb."""
+    """The file (for a member of an archive, its path below that of the archive), or `sheet:/<path>` for a document that
+    ships with kb."""
     target: str
     title: str
     format: str
@@ -116,19 +117,39 @@ class FileReport(Frozen):
     path: str
     target: str
     outcome: str
-    """`new`, `changed`, `unchanged`, `removed`, `skipped` or `failed`."""
+    """`new`, `changed`, `unchanged`, `moved` (another file, the same content), `removed`, `skipped` or `failed`."""
     reason: str = ""
     chunks: int = 0
     facts: int = 0
     warnings: tuple[str, ...] = ()
 
 
+class NewTarget(Frozen):
+    """A target that an ingest added."""
+
+    name: str
+    parent: str
+    folder: str
+    """The folder that names it; empty if the user named it."""
+
+
+class OfferedAlias(Frozen):
+    """Another name that documents give a target; the user decides whether it is one."""
+
+    target: str
+    alias: str
+    titles: int
+    """Number of documents whose titles have it."""
+
+
 class IngestReport(Frozen):
     """The outcome of one ingest."""
 
     files: tuple[FileReport, ...]
-    new_targets: tuple[str, ...]
-    notes: tuple[str, ...]
+    new_targets: tuple[NewTarget, ...]
+    in_families: tuple[tuple[str, str], ...]
+    """Folders that name no known target, each with the family that ships with kb and got their documents."""
+    aliases: tuple[OfferedAlias, ...] = ()
     seconds: float
     dry_run: bool
 

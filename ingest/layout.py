@@ -1,0 +1,155 @@
+"""Where a file belongs: the target that its folders name, and the path that citations show.
+
+The innermost folder that names something is the chip. A folder whose words are all ordinary (`docs`, `isa`, `v1.2`)
+names nothing. A folder that holds documents itself is one manual: nothing below it names another chip. A folder that
+holds only such folders is a family, with its chips below. A name that kb knows comes before all of this.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from ingest.archives import folder_name
+from ingest.scan import SHEETS, ScannedFile
+from kb.errors import TargetError
+from kb.model.documents import NewTarget
+from kb.targets import ROOT, Targets
+
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+_NUMBER = re.compile(r"v?\d{1,2}|(19|20)\d\d")
+
+
+class Layout:
+    """Assigns the files of one ingest to targets, and adds the targets that their folders name for the first time.
+
+    Args:
+        files: All files of the ingest that are read.
+        parent: Parent of the outermost new targets (default: `any`).
+    """
+
+    def __init__(self, targets: Targets, files: Sequence[ScannedFile], *, parent: str | None = None) -> None:
+        self.targets = targets
+        self.new: list[NewTarget] = []
+        self.unnamed: dict[Path, str] = {}
+        """Folders that may be chips, each with the family that ships with kb and has their documents."""
+        self._parent = targets.get(parent).name if parent else ROOT
+        self._manuals = {f.place.parent for f in files if not _introduces(f.place)}
+
+    def named(self, name: str, *, parent: str | None) -> str:
+        """The target with this name or alias, which becomes a new target if there is none.
+
+        Raises:
+            TargetError: the target has another parent, or `name` is malformed.
+        """
+        known = self.targets.find(name)
+        if known is None:
+            return self._add(name, self._parent)
+        if parent and known.parent != self._parent:
+            raise TargetError(
+                f"{known.name} is a child of {known.parent}, not of {self._parent}",
+                hint=f"omit --parent, or move it: `kb targets move {known.name} {self._parent}`",
+            )
+        return known.name
+
+    def target_of(self, file: ScannedFile, *, before: str | None) -> str:
+        """The target of a file: known from its folders, as it was `before`, or new.
+
+        Raises:
+            TargetError: no folder names a target, or the name of a folder cannot be one.
+        """
+        folders = _folders(file)
+        known = self._known(folders, file.top)
+        names = list(self._names(folders, known))
+        if known and not self._has_own_chips(known):
+            if names and known in self.targets.families:
+                self.unnamed[names[0]] = known
+            return known
+        if before:
+            return before
+        if not known and not names:
+            names = [_above(file.top)]
+        found = known or self._parent
+        for folder in names:
+            inner = self.targets.find(folder_name(folder))
+            found = inner.name if inner else self._add(folder_name(folder), found, folder)
+        return found
+
+    def shown(self, file: ScannedFile, target: str) -> str:
+        """The path of a file from the outermost folder that names its target or the target's family.
+
+        It is the same whichever folder was ingested. If no folder names the target, the path begins with the ingested
+        folder.
+        """
+        if file.path.is_relative_to(SHEETS):
+            top = SHEETS
+        else:
+            lineage = set(self.targets.lineage(target)) - {ROOT}
+            above = reversed(file.place.parents)
+            top = next((f for f in above if (t := self.targets.find(folder_name(f))) and t.name in lineage), file.top)
+        return file.place.relative_to(top.parent).as_posix().encode(errors="replace").decode()
+
+    def _known(self, folders: Sequence[Path], top: Path) -> str | None:
+        """The known target of the folders from the ingested one down, or else the nearest known chip above."""
+        known = self.targets.of_path(map(folder_name, folders))
+        above = next((t.name for f in top.parents if (t := self.targets.find(f.name)) and self._is_chip(t.name)), None)
+        return above if above and (known is None or known in self.targets.lineage(above)) else known
+
+    def _is_chip(self, name: str) -> bool:
+        return self.targets.scope(name) == set(self.targets.lineage(name))
+
+    def _has_own_chips(self, name: str) -> bool:
+        """Whether it is a family that the user added: other folders in its folder are further chips."""
+        return self.targets.is_own(name) and not self._is_chip(name)
+
+    def _names(self, folders: Sequence[Path], known: str | None) -> Iterator[Path]:
+        """The folders below the one that names `known` which name something, down to the first manual."""
+        naming = (i for i, f in enumerate(folders) if (t := self.targets.find(folder_name(f))) and t.name == known)
+        start = max(naming, default=-1)
+        if start >= 0 and folders[start] in self._manuals:
+            return
+        for folder in folders[start + 1 :]:
+            if not is_ordinary(folder_name(folder)):
+                yield folder
+            if folder in self._manuals:
+                return
+
+    def _add(self, name: str, parent: str, folder: Path | None = None) -> str:
+        before = {t.name for t in self.targets}
+        self.targets = self.targets.with_new(name, parent=parent)
+        [added] = (t.name for t in self.targets if t.name not in before)
+        self.new.append(NewTarget(name=added, parent=parent, folder=str(folder or "")))
+        return added
+
+
+def is_ordinary(name: str) -> bool:
+    """Whether a folder's name says nothing about a chip; `user-guide`, `v1.2` and `00_hardware` do not."""
+    return all(w.lower() in _ordinary_words() or _NUMBER.fullmatch(w.lower()) for w in _WORD.findall(name))
+
+
+@cache
+def _ordinary_words() -> frozenset[str]:
+    lines = files("ingest").joinpath("ordinary_words.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+def _introduces(place: Path) -> bool:
+    """Whether it is the read-me of a folder with an ordinary name, which introduces the manuals below it."""
+    return place.stem.lower() == "readme" and is_ordinary(folder_name(place.parent))
+
+
+def _folders(file: ScannedFile) -> list[Path]:
+    """The folders from the ingested one down to the file's own."""
+    inner = file.place.relative_to(file.top).parts[:-1]
+    return [file.top.joinpath(*inner[:n]) for n in range(len(inner) + 1)]
+
+
+def _above(folder: Path) -> Path:
+    """The nearest folder above `folder`, below the user's own, that names something."""
+    for above in folder.parents:
+        if above == Path.home():
+            break
+        if not is_ordinary(above.name):
+            return above
+    raise TargetError(f"no folder of {folder} names a chip", hint="name it with --target")
