@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 from ingest.scan import SHEET, ScannedFile, file_digest, file_of
 from kb.catalog import DocumentState
@@ -44,4 +44,5 @@ def _same_place(new: Sequence[ScannedFile], gone: Mapping[str, DocumentState]) -
 
 
 def _common_end(one: str, other: str) -> int:
-    return len(commonprefix((one[::-1], other[::-1])))
+    """Number of characters that are the same at the end of both."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False)))
