@@ -31,6 +31,7 @@ class Layout:
 
     def __init__(self, targets: Targets, files: Sequence[ScannedFile], *, parent: str | None = None) -> None:
         self.targets = targets
+        self._earlier = targets
         self.new: list[NewTarget] = []
         self.unnamed: dict[Path, str] = {}
         """Folders that may be chips, each with the family that ships with kb and has their documents."""
@@ -93,7 +94,8 @@ class Layout:
     def _known(self, folders: Sequence[Path], top: Path) -> str | None:
         """The known target of the folders from the ingested one down, or else the nearest known chip above."""
         known = self.targets.of_path(map(folder_name, folders))
-        above = next((t.name for f in top.parents if (t := self.targets.find(f.name)) and self._is_chip(t.name)), None)
+        earlier = (t.name for f in top.parents if (t := self._earlier.find(f.name)))
+        above = next(filter(self._is_chip, earlier), None)
         return above if above and (known is None or known in self.targets.lineage(above)) else known
 
     def _is_chip(self, name: str) -> bool:

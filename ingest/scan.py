@@ -151,7 +151,10 @@ def _members(archive: Path, top: Path, exclusions: Exclusions, *, hidden: bool, 
         nested = "an archive in an archive" if is_archive(file) else ""
         skip = exclusions.reason(place) or nested or _skip(file, inside.folder, hidden=hidden, unknown=unknown)
         found.append(ScannedFile(file, inside.folder, place, top, skip))
-    refused = (ScannedFile(archive, archive.parent, archive / name, top, why) for name, why in inside.refused.items())
+    refused = (
+        ScannedFile(archive, archive.parent, Path(f"{archive}/{name}"), top, why)
+        for name, why in inside.refused.items()
+    )
     return [*found, *refused]
 
 

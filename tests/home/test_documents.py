@@ -103,7 +103,6 @@ def test_a_target_has_the_documents_that_may_speak_for_it_and_no_siblings(read: 
     [
         ("tree.md", "mi210/tree.md"),
         ("mi210/memory.md", "mi210/memory.md"),
-        ("mi210/memory.md", "mi210/memory.md"),
         ("…/mi250/memory.md", "mi250/memory.md"),
         ("./mi250/memory.md", "mi250/memory.md"),
     ],
