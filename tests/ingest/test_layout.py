@@ -43,7 +43,7 @@ def laid_out(root: Path, *files: str, ingested: str) -> dict[str, tuple[str, ...
         ),
         ("docs/chip", {"docs/chip/isa/a.md": ("chip",), "docs/chip/user-guide/b.md": ("chip",)}),
         ("chip", {"chip/index.md": ("chip",), "chip/foo/a.md": ("chip",), "chip/bar/b.md": ("chip",)}),
-        ("chip/docs", {"chip/docs/index.md": ("chip",), "chip/docs/foo/a.md": ("foo",)}),
+        ("chip/docs", {"chip/docs/index.md": ("chip",), "chip/docs/foo/a.md": ("chip",)}),
         ("chip/docs/html", {"chip/docs/html/a.html": ("chip",)}),
         ("docs/chip/isa/add.md", {"docs/chip/isa/add.md": ("chip",)}),
         ("docs", {"docs/README.md": None, "docs/chipa/a.md": ("chipa",), "docs/chipb/b.md": ("chipb",)}),
