@@ -157,7 +157,8 @@ def remove_target(
 
 
 def _lost(it: "Dependents") -> Iterator[str]:
-    yield f"  lost: {it.documents:,} documents, {it.passages:,} passages, {it.facts:,} facts, {it.verdicts:,} verdicts"
+    lost = {"documents": it.documents, "passages": it.passages, "facts": it.facts, "verdicts": it.verdicts}
+    yield f"  lost: {', '.join(f'{kind} {number:,}' for kind, number in lost.items())}"
     for kind, names in (("skills", it.skills), ("runs", it.runs)):
         if names:
-            yield f"  {len(names)} {kind} stay, but no target has their name: {', '.join(names[:NAMES_SHOWN])}"
+            yield f"  kept without a target: {len(names)} {kind}: {', '.join(names[:NAMES_SHOWN])}"

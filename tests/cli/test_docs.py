@@ -17,19 +17,6 @@ READING = [("list",), ("show", "mi210/memory.md"), ("show", "mi210/memory.md", "
 LONG = "a-folder-with-a-rather-long-name/" * 3
 
 
-@pytest.fixture
-def answering(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """`kb` whose user answers each question with one word."""
-
-    def ask(answer: str, *arguments: str) -> Outcome:
-        stdin = io.StringIO(f"{answer}\n")
-        monkeypatch.setattr(stdin, "isatty", lambda: True)
-        monkeypatch.setattr(sys, "stdin", stdin)
-        return run(*arguments)
-
-    return ask
-
-
 def the_id(run: Run) -> str:
     return str(
         run("search", "local data share", "--target", "mi210", "--json").json["hits"][0]["passage"]["citation"]["id"]
