@@ -93,7 +93,7 @@ class Layout:
 
     def _known(self, folders: Sequence[Path], top: Path) -> str | None:
         """The known target of the folders from the ingested one down, or else the nearest known chip above."""
-        known = self.targets.of_path(map(folder_name, folders))
+        known = self._earlier.of_path(map(folder_name, folders))
         earlier = (t.name for f in top.parents if (t := self._earlier.find(f.name)))
         above = next(filter(self._is_chip, earlier), None)
         return above if above and (known is None or known in self.targets.lineage(above)) else known

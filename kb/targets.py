@@ -151,14 +151,17 @@ class Targets:
     def of_path(self, parts: Iterable[str]) -> str | None:
         """The target that the folder names of a path name, outermost first; None if they name none.
 
-        The first known name decides; later names can only make it more specific (`tenstorrent/…/WormholeB0` is
-        wormhole, `mi300x/…/AMDGPU` stays mi300x).
+        Of names that ship with kb the first decides; later names can only make it more specific
+        (`tenstorrent/…/WormholeB0` is wormhole, `mi300x/…/AMDGPU` stays mi300x). Of the home's own names the last one
+        decides, and one that ships with kb comes before them (`collection/mi300x` is mi300x).
         """
         found: str | None = None
         for part in parts:
-            target = self.find(part)
-            if target and target.name != ROOT and (found is None or found in self.lineage(target.name)):
-                found = target.name
+            name = target.name if (target := self.find(part)) else ROOT
+            if name == ROOT or (found and name in self.lineage(found)):
+                continue
+            if found is None or found in self.lineage(name) or self.is_own(found):
+                found = name
         return found
 
     def is_own(self, name: str) -> bool:

@@ -1,5 +1,6 @@
 """Where files belong: the target that their folders name, and the path that citations show."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.layout import Layout, is_ordinary
-from ingest.scan import scan
+from ingest.scan import ScannedFile, scan
 from kb.errors import TargetError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
@@ -53,6 +54,7 @@ def laid_out(root: Path, *files: str, ingested: str) -> dict[str, tuple[str, ...
         ("docs", {"docs/tenstorrent/tt-metal/a.md": ("tenstorrent",)}),
         ("docs", {"docs/tenstorrent/tt-isa/WormholeB0/a.md": ("wormhole", "tenstorrent")}),
         ("docs/v100", {"docs/v100/a.md": ("v100",)}),
+        ("all", {"all/a.md": ("all",), "all/apple/m1/b.md": ("m1", "apple"), "all/nvdla/c.md": ("nvdla",)}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -80,6 +82,27 @@ def test_two_chips_in_ordinary_folders_never_share_a_target(
     files = {"/".join(("docs", *above, chip, *below, "a.md")): (chip,) for chip in chips}
 
     assert laid_out(tmp_path_factory.mktemp("layout"), *files, ingested="docs") == files
+
+
+FOLDERS = st.lists(st.sampled_from(["docs", "isa", "qx1", "qx2", "qx3", "apple", "m1", "nvdla"]), max_size=4)
+
+
+@PROPERTY
+@given(folders=st.lists(FOLDERS, min_size=1, max_size=6), order=st.randoms())
+def test_the_order_of_files_and_an_earlier_ingest_change_no_target(
+    tmp_path_factory: pytest.TempPathFactory, folders: list[list[str]], order: random.Random
+) -> None:
+    root = tmp_path_factory.mktemp("layout") / "top"
+    files = [ScannedFile(p, root, p, root) for p in {root.joinpath(*names, "a.md") for names in folders}]
+    shuffled = order.sample(files, len(files))
+    one, other = Layout(SHIPPED, files), Layout(SHIPPED, shuffled)
+
+    first = {f.place: one.target_of(f, before=None) for f in files}
+
+    assert {f.place: other.target_of(f, before=None) for f in shuffled} == first
+    again = Layout(one.targets, files)
+    assert {f.place: again.target_of(f, before=None) for f in files} == first
+    assert again.new == []
 
 
 @pytest.mark.parametrize(
