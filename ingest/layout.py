@@ -17,7 +17,7 @@ from kb.errors import TargetError
 from kb.model.documents import NewTarget
 from kb.targets import ROOT, Targets
 
-_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+|[^\W_a-zA-Z0-9]+")
 _NUMBER = re.compile(r"v?\d{1,2}|(19|20)\d\d")
 
 
@@ -74,7 +74,10 @@ class Layout:
         found = known or self._parent
         for folder in names:
             inner = self.targets.find(folder_name(folder))
-            found = inner.name if inner else self._add(folder_name(folder), found, folder)
+            if inner is None:
+                found = self._add(folder_name(folder), found, folder)
+            elif inner.name not in self.targets.lineage(found):
+                found = inner.name
         return found
 
     def shown(self, file: ScannedFile, target: str) -> str:
@@ -118,10 +121,10 @@ class Layout:
                 return
 
     def _add(self, name: str, parent: str, folder: Path | None = None) -> str:
-        before = {t.name for t in self.targets}
+        similar = () if folder else tuple(self.targets.similar(name))
         self.targets = self.targets.with_new(name, parent=parent)
-        [added] = (t.name for t in self.targets if t.name not in before)
-        self.new.append(NewTarget(name=added, parent=parent, folder=str(folder or "")))
+        added = self.targets.get(name).name
+        self.new.append(NewTarget(name=added, parent=parent, folder=str(folder or ""), similar=similar))
         return added
 
 

@@ -80,6 +80,10 @@ class Targets:
         resolved = self._resolve.get(_plain(name))
         return self._by_name[resolved] if resolved else None
 
+    def similar(self, name: str) -> list[str]:
+        """The known targets with the most similar names or aliases, nearest first."""
+        return nearest(_plain(name), self._resolve, cutoff=0.5)
+
     def name_of(self, name: str) -> str:
         """The name of the target with this name or alias; an unknown name as it is."""
         found = self.find(name)
@@ -89,9 +93,8 @@ class Targets:
         """The target with this name or alias. Raises TargetError, with the nearest names, if there is none."""
         if target := self.find(name):
             return target
-        suggested = did_you_mean(nearest(_plain(name), self._resolve, cutoff=0.5))
-        hint = f"{suggested}`kb targets list` shows all targets, `kb targets add {shlex.quote(name)}` adds one"
-        raise TargetError(f"unknown target {name!r}", hint=hint)
+        hint = f"`kb targets list` shows all targets, `kb targets add {shlex.quote(name)}` adds one"
+        raise TargetError(f"unknown target {name!r}", hint=did_you_mean(self.similar(name)) + hint)
 
     def lineage(self, name: str) -> tuple[str, ...]:
         """The target and its ancestors, nearest first, `any` last."""

@@ -42,9 +42,11 @@ def _show_targets(report: IngestReport) -> None:
     """Show which targets are new and which names they may have, with the commands that change it."""
     for new in report.new_targets:
         named = f", named by {new.folder}" if new.folder else ""
-        show_wrapped(f"new target: {new.name}, child of {new.parent}{named}")
+        similar = f" (not {', '.join(new.similar)})" if new.similar else ""
+        show_wrapped(f"new target: {new.name}, child of {new.parent}{named}{similar}")
     if report.new_targets:
         show("  another chip? kb ingest PATH --target NAME; another family? kb targets move NAME PARENT")
+        show("  a slip? kb targets remove NAME")
     for folder, family in report.in_families[:NAMES_SHOWN]:
         command = f"kb ingest {shlex.quote(folder)} --target NAME --parent {family}"
         show_wrapped(f"{folder} is read as documents of all {family}; if it is about one chip: {command}")

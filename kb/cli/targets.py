@@ -102,7 +102,9 @@ def alias_target(
 def move_target(
     name: Own, parent: Annotated[str, typer.Argument(metavar="PARENT", help="The new family, or any.")]
 ) -> None:
-    """Give a target another parent; its documents and descendants follow.
+    """Give a target another parent.
+
+    Its documents and descendants follow.
 
     Example: kb targets move mi400x cdna
     """
@@ -116,9 +118,10 @@ def move_target(
 def rename_target(
     name: Own, new: Annotated[str, typer.Argument(metavar="NAME", help="The new name, in lower case.")]
 ) -> None:
-    """Give a target another name; its documents, facts and verdicts follow.
+    """Give a target another name.
 
-    The old name becomes an alias, so that folders, skills and runs with it still belong to the target.
+    Its documents, facts and verdicts follow. The old name becomes an alias, so that folders, skills and runs with it
+    still belong to the target.
 
     Example: kb targets rename mi400x mi450x
     """
@@ -134,9 +137,10 @@ def remove_target(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove a target from this home, with its documents and the facts about it.
+    """Remove a target with its documents.
 
-    The files are not touched. A target with children cannot be removed, nor one that ships with kb.
+    The facts about it are removed too; the files are not touched. A target with children cannot be removed, nor one
+    that ships with kb.
 
     Example: kb targets remove mi400x --yes
 

@@ -1,5 +1,6 @@
 """The facts of one home: profiles of targets, contradictions, and the user's decisions."""
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -101,7 +102,9 @@ class FactBook:
         message = f"no document states {spelling!r} of {own}"
         if out := [s for s in self.standings(target) if s.fact.quantity in names]:
             why = ", ".join(sorted({s.standing.value for s in out}))
-            return FactError(f"{message} that holds", hint=f"`kb facts {own} {spelling} --all` shows {len(out)}: {why}")
+            return FactError(
+                f"{message} that holds", hint=f"`kb facts {own} {shlex.quote(spelling)} --all` shows {len(out)}: {why}"
+            )
         siblings = sorted({f.target for f in self._catalog.facts(self._targets.family(target)) if f.quantity in names})
         if siblings:
             return FactError(message, hint=f"it is stated of {', '.join(siblings)}, whose value is not {own}'s")

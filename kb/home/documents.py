@@ -1,6 +1,7 @@
 """Lists, outlines, cites, compares and removes the documents of a home."""
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -278,5 +279,5 @@ def _subtrees(heading: str, sections: Sequence[Section]) -> list[int]:
 
 def _unknown_section(heading: str, sections: Sequence[Section], document: Document) -> DocumentError:
     titles = {s.trail[-1].casefold(): repr(s.trail[-1]) for s in sections}
-    hint = f"{did_you_mean(nearest(heading.casefold(), titles))}`kb docs show {document.path}` shows its headings"
+    hint = f"{did_you_mean(nearest(heading.casefold(), titles))}`kb docs show {shlex.quote(document.path)}` shows its headings"
     return DocumentError(f"{document.path} has no section {heading!r}", hint=hint)

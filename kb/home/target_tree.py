@@ -61,11 +61,9 @@ class TargetTree:
         """
         with self._changing() as targets:
             old = targets.must_be_own(name).name
-            before = {t.name for t in targets}
             renamed = targets.with_name(old, new)
             self._save(renamed)
-            [now] = {t.name for t in renamed} - before
-            self._kb.catalog.rename_target(old, now)
+            self._kb.catalog.rename_target(old, renamed.get(new).name)
 
     def dependents(self, name: str) -> Dependents:
         """What depends on a target that can be removed or renamed. Raises TargetError if it cannot be changed."""

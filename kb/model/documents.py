@@ -131,6 +131,8 @@ class NewTarget(Frozen):
     parent: str
     folder: str
     """The folder that names it; empty if the user named it."""
+    similar: tuple[str, ...]
+    """Known targets with similar names, if the user named it: it may be a slip."""
 
 
 class OfferedAlias(Frozen):

@@ -37,6 +37,13 @@ def test_a_new_target_may_be_named_with_its_parent(run: Run, home: Path, chips: 
     assert run("targets", "show", "new chip", "--json").json["lineage"] == ["new-chip", "cdna", "amd", "any"]
 
 
+def test_a_new_target_that_resembles_a_known_one_is_said_to(run: Run, home: Path, chips: Path) -> None:
+    shown = run("ingest", chips, "--target", "mi21").out
+
+    assert "new target: mi21, child of any (not mi210" in shown
+    assert "kb targets remove" in shown
+
+
 def test_a_name_that_titles_share_is_offered_and_the_offered_command_works(run: Run, home: Path, chips: Path) -> None:
     (chips / "acme" / "qx100" / "b.md").write_text("# Acme QX100 errata\n", encoding="utf-8")
 
