@@ -279,5 +279,6 @@ def _subtrees(heading: str, sections: Sequence[Section]) -> list[int]:
 
 def _unknown_section(heading: str, sections: Sequence[Section], document: Document) -> DocumentError:
     titles = {s.trail[-1].casefold(): repr(s.trail[-1]) for s in sections}
-    hint = f"{did_you_mean(nearest(heading.casefold(), titles))}`kb docs show {shlex.quote(document.path)}` shows its headings"
+    near, command = nearest(heading.casefold(), titles), f"kb docs show {shlex.quote(document.path)}"
+    hint = f"{did_you_mean(near)}`{command}` shows its headings"
     return DocumentError(f"{document.path} has no section {heading!r}", hint=hint)
