@@ -1,6 +1,7 @@
 """Unpack archives of documents into kb's cache, safely; an unchanged archive is unpacked once."""
 
 import errno
+import gzip
 import json
 import shutil
 import stat
@@ -142,9 +143,20 @@ def _zip_members(archive: Path) -> Iterator[_Member]:
                 yield _Member(info.filename, encrypted or link, changed, partial(opened.open, info))
 
 
+class _Careful(gzip.GzipFile):
+    """A gzip file from which nothing can read much at once: a header may claim any length."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= _PIECE:
+            raise tarfile.ReadError(f"a part of {size:,} bytes cannot be")
+        return super().read(size)
+
+
 def _tar_members(archive: Path) -> Iterator[_Member]:
-    with tarfile.open(archive, "r:gz") as opened:
+    with _Careful(archive) as plain, tarfile.open(fileobj=plain, mode="r:") as opened:
         for info in opened:
+            if opened.offset > MOST_BYTES + MOST_MEMBERS * tarfile.RECORDSIZE:
+                raise _too_large(archive, f"{MOST_BYTES:,} bytes")
             link = "it is a link" if info.issym() or info.islnk() else ""
             other = "" if info.isfile() else "it is not a regular file"
             if not info.isdir():

@@ -6,7 +6,7 @@ holds only such folders is a family, with its chips below. A name that kb knows 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from ingest.archives import folder_name
 from ingest.scan import SHEETS, ScannedFile
 from kb.errors import TargetError
-from kb.model.documents import NewTarget
+from kb.model.documents import NewTarget, SharedFolder
 from kb.targets import ROOT, Targets
 
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+|[^\W_a-zA-Z0-9]+")
@@ -33,12 +33,11 @@ class Layout:
         self.targets = targets
         self._earlier = targets
         self.new: list[NewTarget] = []
-        self.unnamed: dict[Path, str] = {}
-        """Folders that may be chips, each with the family that ships with kb and has their documents."""
-        self._parent = targets.get(parent).name if parent else ROOT
+        self.shared: dict[Path, SharedFolder] = {}
+        self._parent = targets.get(parent).name if parent else None
         self._manuals = {f.place.parent for f in files if not _introduces(f.place)}
 
-    def named(self, name: str, *, parent: str | None) -> str:
+    def named(self, name: str) -> str:
         """The target with this name or alias, which becomes a new target if there is none.
 
         Raises:
@@ -46,8 +45,8 @@ class Layout:
         """
         known = self.targets.find(name)
         if known is None:
-            return self._add(name, self._parent)
-        if parent and known.parent != self._parent:
+            return self._add(name, self._parent or ROOT)
+        if self._parent not in (None, known.parent):
             raise TargetError(
                 f"{known.name} is a child of {known.parent}, not of {self._parent}",
                 hint=f"omit --parent, or move it: `kb targets move {known.name} {self._parent}`",
@@ -62,16 +61,22 @@ class Layout:
         """
         folders = _folders(file)
         known = self._known(folders, file.top)
-        names = list(self._names(folders, known))
+        names, inside = self._names(folders, known)
         if known and not self._has_own_chips(known):
             if names and known in self.targets.families:
-                self.unnamed[names[0]] = known
+                self._share(names[0], known, parent=known)
             return known
-        if before:
+        if before and self.targets.find(before):
             return before
         if not known and not names:
             names = [_above(file.top)]
-        found = known or self._parent
+        found = self._new(known or self._parent or ROOT, names)
+        if inside and any(new.name == found for new in self.new):
+            self._share(inside[0], found, parent=self.targets.lineage(found)[1])
+        return found
+
+    def _new(self, found: str, names: Sequence[Path]) -> str:
+        """The innermost target of these folders below the target `found`; unknown ones are added."""
         for folder in names:
             inner = self.targets.find(folder_name(folder))
             if inner is None:
@@ -108,17 +113,16 @@ class Layout:
         """Whether it is a family that the user added: other folders in its folder are further chips."""
         return self.targets.is_own(name) and not self._is_chip(name)
 
-    def _names(self, folders: Sequence[Path], known: str | None) -> Iterator[Path]:
-        """The folders below the one that names `known` which name something, down to the first manual."""
+    def _names(self, folders: Sequence[Path], known: str | None) -> tuple[list[Path], list[Path]]:
+        """The folders that name something below the one that names `known`: down to the first manual, and inside it."""
         naming = (i for i, f in enumerate(folders) if (t := self.targets.find(folder_name(f))) and t.name == known)
         start = max(naming, default=-1)
-        if start >= 0 and folders[start] in self._manuals:
-            return
-        for folder in folders[start + 1 :]:
-            if not is_ordinary(folder_name(folder)):
-                yield folder
-            if folder in self._manuals:
-                return
+        manual = next((i for i, f in enumerate(folders) if i >= start and f in self._manuals), len(folders))
+        below = [i for i, f in enumerate(folders) if i > start and not is_ordinary(folder_name(f))]
+        return [folders[i] for i in below if i <= manual], [folders[i] for i in below if i > manual]
+
+    def _share(self, folder: Path, target: str, *, parent: str) -> None:
+        self.shared[folder] = SharedFolder(folder=str(folder), target=target, parent=parent)
 
     def _add(self, name: str, parent: str, folder: Path | None = None) -> str:
         similar = () if folder else tuple(self.targets.similar(name))

@@ -102,7 +102,7 @@ class Ingest:
         return IngestReport(
             files=tuple(sorted(self._reports, key=lambda report: report.path)),
             new_targets=tuple(layout.new),
-            in_families=tuple((str(folder), family) for folder, family in layout.unnamed.items()),
+            shared=tuple(layout.shared.values()),
             seconds=time.monotonic() - began,
             dry_run=self.dry_run,
         )
@@ -131,7 +131,7 @@ class Ingest:
         target: str | None,
     ) -> dict[str, Assignment]:
         """Return the assignments of all files to read, by source."""
-        named = layout.named(target, parent=self.parent) if target else None
+        named = layout.named(target) if target else None
         sources = {state.path: state.source for state in stored.values()}
         assigned = {}
         for file in candidates:

@@ -47,11 +47,11 @@ def _show_targets(report: IngestReport) -> None:
     if report.new_targets:
         show("  another chip? kb ingest PATH --target NAME; another family? kb targets move NAME PARENT")
         show("  a slip? kb targets remove NAME")
-    for folder, family in report.in_families[:NAMES_SHOWN]:
-        command = f"kb ingest {shlex.quote(folder)} --target NAME --parent {family}"
-        show_wrapped(f"{folder} is read as documents of all {family}; if it is about one chip: {command}")
-    if len(report.in_families) > NAMES_SHOWN:
-        show(f"and {len(report.in_families) - NAMES_SHOWN} more such folders (--json lists all)")
+    for one in report.shared[:NAMES_SHOWN]:
+        command = f"kb ingest {shlex.quote(one.folder)} --target NAME --parent {one.parent}"
+        show_wrapped(f"{one.folder} belongs to {one.target}; if it is about another chip: {command}")
+    if len(report.shared) > NAMES_SHOWN:
+        show(f"and {len(report.shared) - NAMES_SHOWN} more such folders (--json lists all)")
     for offer in report.aliases:
         command = f"kb targets alias {offer.target} {shlex.quote(offer.alias)}"
         show_wrapped(f"{offer.titles} titles of {offer.target} name {offer.alias!r}; if it is the same: {command}")

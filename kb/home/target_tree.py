@@ -64,6 +64,7 @@ class TargetTree:
             renamed = targets.with_name(old, new)
             self._save(renamed)
             self._kb.catalog.rename_target(old, renamed.get(new).name)
+            self._kb.models.publish_index()
 
     def dependents(self, name: str) -> Dependents:
         """What depends on a target that can be removed or renamed. Raises TargetError if it cannot be changed."""

@@ -135,6 +135,15 @@ class NewTarget(Frozen):
     """Known targets with similar names, if the user named it: it may be a slip."""
 
 
+class SharedFolder(Frozen):
+    """A folder that may be about a chip of its own, although its documents went to a target that is named above it."""
+
+    folder: str
+    target: str
+    parent: str
+    """Parent that the chip would have."""
+
+
 class OfferedAlias(Frozen):
     """Another name that documents give a target; the user decides whether it is one."""
 
@@ -149,8 +158,7 @@ class IngestReport(Frozen):
 
     files: tuple[FileReport, ...]
     new_targets: tuple[NewTarget, ...]
-    in_families: tuple[tuple[str, str], ...]
-    """Folders that name no known target, each with the family that ships with kb and got their documents."""
+    shared: tuple[SharedFolder, ...]
     aliases: tuple[OfferedAlias, ...] = ()
     seconds: float
     dry_run: bool

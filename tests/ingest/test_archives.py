@@ -192,6 +192,17 @@ def test_an_archive_that_is_too_large_fails_alone(
     assert list(cache.rglob("*.*")) == []
 
 
+def test_a_header_of_any_length_is_not_read_into_memory(kb: KnowledgeBase, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "newchip.tgz", "w:gz", format=tarfile.PAX_FORMAT) as opened:
+        info = tarfile.TarInfo("a.md")
+        info.pax_headers = {"comment": "x" * (3 << 20)}
+        opened.addfile(info)
+
+    [report] = kb.ingest([tmp_path / "newchip.tgz"]).files
+
+    assert (report.outcome, "3,14" in report.reason) == ("failed", True)
+
+
 @pytest.mark.parametrize("name", ["newchip.zip", "newchip.tar.gz"])
 def test_a_damaged_archive_keeps_its_earlier_documents(kb: KnowledgeBase, tmp_path: Path, name: str) -> None:
     archive = pack(tmp_path / "docs" / name, MEMBERS)

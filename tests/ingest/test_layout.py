@@ -135,7 +135,19 @@ def test_a_folder_in_a_family_that_ships_with_kb_is_reported(kb: KnowledgeBase, 
 
     report = kb.ingest([tmp_path / "docs"])
 
-    assert report.in_families == ((str(folder), "amd"),)
+    assert [(s.folder, s.target, s.parent) for s in report.shared] == [(str(folder), "amd", "amd")]
+
+
+def test_a_folder_that_may_be_a_chip_inside_a_new_manual_is_reported_once(kb: KnowledgeBase, tmp_path: Path) -> None:
+    for name in ("vendor/README.md", "vendor/qx1/a.md", "vendor/qx1/deep/b.md", "vendor/isa/c.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("# Text\n", encoding="utf-8")
+
+    report = kb.ingest([tmp_path / "vendor"])
+
+    assert {f.target for f in report.files} == {"vendor"}
+    assert [(s.folder, s.target, s.parent) for s in report.shared] == [(str(tmp_path / "vendor/qx1"), "vendor", "any")]
+    assert kb.ingest([tmp_path / "vendor"]).shared == ()
 
 
 def test_a_chip_found_later_joins_its_family(kb: KnowledgeBase, tmp_path: Path) -> None:
