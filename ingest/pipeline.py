@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.assignment import Assignment, assign
 from ingest.chunk import chunk
 from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
@@ -19,7 +20,7 @@ from ingest.licences import licence_near
 from ingest.moves import moved
 from ingest.readers import UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, read_all
-from ingest.scan import SHEET, ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
+from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
 from kb.model.documents import FileReport, IngestReport
@@ -35,19 +36,6 @@ BATCH_WINDOWS = 512
 
 Progress = Callable[[FileReport, int, int], None]
 """Called with each final report (after the file is stored, if it is stored), the number done and the total."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """What a file is to the catalog."""
-
-    file: ScannedFile
-    target: str
-    path: str
-    """As citations show it."""
-    trust: Trust
-    before: DocumentState | None
-    """The stored document of the file."""
 
 
 @dataclass(slots=True)
@@ -91,8 +79,9 @@ class Ingest:
         gone = self._gone(paths, candidates, stored)
         if all(c.skip for c in candidates) and not gone:
             raise nothing_to_read(paths, candidates)
-        layout = Layout(self.targets, [c for c in candidates if not c.skip and not c.fault], parent=self.parent)
-        assigned = self._assign(candidates, stored, layout, target)
+        readable = [c for c in candidates if not c.skip and not c.fault]
+        layout = Layout(self.targets, readable, parent=self.parent)
+        assigned = assign(readable, stored, layout, target=target, trust=self.trust)
         self.targets = layout.targets
         if layout.new and not self.dry_run:
             self.targets.save()
@@ -123,36 +112,11 @@ class Ingest:
         states = (replace(state, source=sources.get(source, source)) for source, state in stored.items())
         return {state.source: state for state in states}
 
-    def _assign(
-        self,
-        candidates: Sequence[ScannedFile],
-        stored: dict[str, DocumentState],
-        layout: Layout,
-        target: str | None,
-    ) -> dict[str, Assignment]:
-        """Return the assignments of all files to read, by source."""
-        named = layout.named(target) if target else None
-        sources = {state.path: state.source for state in stored.values()}
-        assigned = {}
-        for file in candidates:
-            if file.skip or file.fault:
-                continue
-            before = stored.get(file.source)
-            own = named or layout.target_of(file, before=before.target if before else None)
-            if before and before.target == own and file.source.endswith(f"/{before.path}"):
-                path = before.path
-            else:
-                path = _free(layout.shown(file, own), file, sources)
-            trust = self.trust or (Trust(before.trust) if before else Trust.VENDOR)
-            assigned[file.source] = Assignment(file, own, path, trust, before)
-        return assigned
-
     def _changed(
         self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment]
     ) -> Iterator[tuple[DocumentRecord, FileReport]]:
         """Yield the documents to store; report the other files."""
         wanted = list(self._wanted(candidates, assigned))
-        origins = {state.origin for state in self.catalog.states().values()}
         with closing(read_all((a.file.path, a.file.root) for a in wanted)) as files:
             for assignment, file in zip(wanted, files, strict=True):
                 before = assignment.before
@@ -160,7 +124,7 @@ class Ingest:
                 if isinstance(file, DocumentError):
                     self._report(report.model_copy(update={"reason": str(file)}))
                     continue
-                document = self._document(assignment, file, origins)
+                document = self._document(assignment, file)
                 same = before is not None and before.sha256 == file.sha256 and before.source in self._moved
                 found = {
                     "outcome": "new" if before is None else "moved" if same else "changed",
@@ -202,7 +166,7 @@ class Ingest:
             self.catalog.touched(file.source, stamp=mark)
         return True
 
-    def _document(self, assignment: Assignment, file: ReadFile, origins: set[str]) -> DocumentRecord:
+    def _document(self, assignment: Assignment, file: ReadFile) -> DocumentRecord:
         candidate, target, trust, parsed = assignment.file, assignment.target, assignment.trust, file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
         found, refused = facts(parsed, target=target) if trust is not Trust.UNTRUSTED else ([], [])
@@ -210,7 +174,7 @@ class Ingest:
             found = list(extracted(parsed, title=title, subjects=subjects_of(self.targets, target)))
         return DocumentRecord(
             source=candidate.source,
-            origin=assignment.before.origin if assignment.before else _new_origin(assignment, file, origins),
+            origin=assignment.origin,
             path=assignment.path,
             target=target,
             title=title,
@@ -285,19 +249,3 @@ def _below(paths: Sequence[Path], stored: dict[str, DocumentState]) -> list[Docu
     """Return the stored documents that are these files, or lie in these folders and archives."""
     prefixes = tuple(f"{source_of(path)}/" for path in paths)
     return [state for state in stored.values() if f"{state.source}/".startswith(prefixes)]
-
-
-def _free(path: str, file: ScannedFile, sources: dict[str, str]) -> str:
-    """Return `path`, with more folders in front if another document has it, and note that it is taken."""
-    while sources.setdefault(path, file.source) != file.source:
-        path = "/".join(file.place.parts[-2 - path.count("/") :])
-    return path
-
-
-def _new_origin(assignment: Assignment, file: ReadFile, origins: set[str]) -> str:
-    """Return the origin of a new document, and note that it is taken; a document that moved away may have it."""
-    source, path = assignment.file.source, assignment.path
-    origin = source if source.startswith(SHEET) else path
-    origin = f"{path} {file.sha256}" if origin in origins else origin
-    origins.add(origin)
-    return origin

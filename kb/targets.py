@@ -236,13 +236,11 @@ class Targets:
         for name in own.keys() - self._by_name.keys():
             del own[name]
         for name, target in targets.items():
-            wanted = {"parent": target.parent, "title": target.title, "aliases": list(target.aliases)}
+            stated = target.model_dump(mode="json", exclude={"name"}, exclude_defaults=True)
             if name not in own:
-                own.add(name, tomlkit.item({k: v for k, v in wanted.items() if v or k != "title"}))
-            entry, defaults = own[name], {"parent": ROOT, "title": "", "aliases": []}
-            for key, value in wanted.items():
-                if entry.get(key, defaults[key]) != value:
-                    entry[key] = value
+                own.add(name, tomlkit.item(stated))
+            written = {"parent": ROOT} | own[name]
+            own[name].update({key: value for key, value in stated.items() if written.get(key) != value})
         write_whole(self._own_file, tomlkit.dumps(own))
 
 

@@ -99,7 +99,8 @@ class TargetTree:
         """Hold the home's lock, and give the targets as they are on disk: another process may have added some."""
         home = self._kb.settings.home
         with write_lock(home), storage_errors(home):
-            yield Targets.load(home)
+            self._kb.targets = Targets.load(home)
+            yield self._kb.targets
 
     def _save(self, targets: Targets) -> None:
         targets.save()

@@ -124,5 +124,7 @@ def test_a_change_of_the_tree_keeps_what_the_user_wrote(base: KnowledgeBase) -> 
 
     base.target_tree.move("chip9", "any")
     base.target_tree.remove("chip9")
-
     assert file.read_text(encoding="utf-8").startswith('# ours\nmine = { parent = "amd", isa = "hip gfx942 64" }  # of')
+
+    base.target_tree.rename("mine", "ours")
+    assert str(Targets.load(base.settings.home).isa("mine")) == "hip gfx942 64"
