@@ -2,10 +2,11 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, takewhile
 
-from ingest.scan import SHEET, ScannedFile, file_digest, file_of
+from ingest.scan import SHEET, ScannedFile, file_digest, file_of, is_gone
 from kb.catalog import DocumentState
 
 
@@ -18,13 +19,14 @@ def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState]) -> 
     new = [f for f in files if not f.skip and not f.fault and f.source not in stored]
     if not new:
         return {}
-    gone = {s.source: s for s in stored.values() if not s.source.startswith(SHEET) and not file_of(s.source).is_file()}
+    gone = {s.source: s for s in stored.values() if not s.source.startswith(SHEET) and is_gone(file_of(s.source))}
     found: dict[str, str] = {}
-    for match in (_same_content(new, gone), _same_place(new, gone)):
-        for source, earlier in match.items():
-            free = [e for e in earlier if e not in found]
-            if free and source not in found.values():
-                found[max(free, key=lambda e: _common_end(e, source))] = source
+    taken: set[str] = set()
+    for source, earlier in chain(_same_content(new, gone).items(), _same_place(new, gone).items()):
+        free = [e for e in earlier if e not in found]
+        if free and source not in taken:
+            found[max(free, key=lambda e: _common_end(e, source))] = source
+            taken.add(source)
     return found
 
 
@@ -34,13 +36,23 @@ def _same_content(new: Sequence[ScannedFile], gone: Mapping[str, DocumentState])
     for state in gone.values():
         by_digest[state.sha256].append(state.source)
     sizes = {seen[1] for s in gone.values() if len(seen := json.loads(s.stamp)[0]) > 1}
-    digests = {f.source: file_digest(f.path) for f in new if f.path.stat().st_size in sizes}
-    return {source: by_digest[digest] for source, digest in digests.items() if digest in by_digest}
+    found = {}
+    for file in new:
+        with suppress(OSError):  # reading the file reports the error
+            if file.path.stat().st_size in sizes and (earlier := by_digest.get(file_digest(file.path))):
+                found[file.source] = earlier
+    return found
 
 
 def _same_place(new: Sequence[ScannedFile], gone: Mapping[str, DocumentState]) -> dict[str, list[str]]:
-    by_path = {f"/{state.path}": state.source for state in gone.values()}
-    return {f.source: [old for path, old in by_path.items() if f.source.endswith(path)] for f in new if by_path}
+    """Old sources whose document's path is the end of the place of each new file."""
+    by_path = {state.path: state.source for state in gone.values()}
+    return {f.source: [by_path[end] for end in _ends(f.source) if end in by_path] for f in new}
+
+
+def _ends(source: str) -> Iterator[str]:
+    parts = source.split("/")
+    return ("/".join(parts[i:]) for i in range(1, len(parts)))
 
 
 def _common_end(one: str, other: str) -> int:

@@ -20,7 +20,7 @@ from ingest.licences import licence_near
 from ingest.moves import moved
 from ingest.readers import UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, read_all
-from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
+from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
 from kb.model.documents import FileReport, IngestReport
@@ -73,7 +73,7 @@ class Ingest:
         began = time.monotonic()
         paths = [Path(os.path.realpath(p.expanduser())) for p in paths]
         stored = self.catalog.states()
-        found = (c for path in paths if path.exists() or not _below([path], stored) for c in self._scan(path))
+        found = (c for path in paths if not (is_gone(path) and _below([path], stored)) for c in self._scan(path))
         candidates = list({c.place: c for c in found}.values())
         stored = self._follow(candidates, stored)
         gone = self._gone(paths, candidates, stored)

@@ -60,7 +60,7 @@ def place_of(source: str) -> Path:
 def file_of(source: str) -> Path:
     """Return the file to read for a source; a file that is gone does not exist."""
     place = place_of(source)
-    archive = next((above for above in place.parents if is_archive(above) and above.is_file()), None)
+    archive = next((above for above in place.parents if is_archive(above) and not is_gone(above)), None)
     if archive is None:
         return place
     try:
@@ -102,6 +102,17 @@ def scan(path: Path, *, hidden: bool, unknown: bool = False, exclude: Sequence[s
         else:
             found.append(ScannedFile(file, path, file, path, skip))
     return found
+
+
+def is_gone(path: Path) -> bool:
+    """Whether there is no such file or folder; one that may not be seen is not gone."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def nothing_to_read(paths: Sequence[Path], found: Sequence[ScannedFile]) -> SourceError:
