@@ -3,7 +3,6 @@
 import sqlite3
 from dataclasses import fields, replace
 
-from kb.catalog.citations import Places
 from kb.catalog.facts import FactTables, place_of
 from kb.catalog.words import target_word
 from kb.model.records import FactRecord, Form
@@ -47,11 +46,12 @@ class TargetTables(FactTables):
         """Rename the target of a document's facts. A fact's key holds the target, so that the keys change."""
         names = [field.name for field in fields(FactRecord)]
         rows = self._all("SELECT * FROM fact WHERE document_id = ? ORDER BY id", (document["id"],))
-        read, proposed = self._places(document), self._places(document)
+        places_of = self._places_of(document)
+        read = places_of()
         for row in rows:
             fact = FactRecord(**{name: row[name] for name in names})
             renamed = replace(fact, target=new if fact.target == old else fact.target)
-            places: Places = proposed if fact.form == Form.PROPOSED else read
+            places = places_of() if fact.form == Form.PROPOSED else read
             key = place_of(renamed, document["text"][fact.start : fact.end], places)["key"]
             self._db.execute("UPDATE fact SET target = ?, key = ? WHERE id = ?", (renamed.target, key, row["id"]))
             self._db.execute("UPDATE OR REPLACE fact_verdict SET key = ? WHERE key = ?", (key, row["key"]))
