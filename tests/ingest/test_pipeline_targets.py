@@ -95,3 +95,18 @@ def test_a_given_target_that_is_new_is_added_below_its_parent(kb: KnowledgeBase,
     assert {f.target for f in report.files} == {"new-chip"}
     assert Targets.load(home).lineage("newchip") == ("new-chip", "cdna", "amd", "any")
     assert kb.ingest([manuals / "mi300x"], target="newchip", parent="cdna").new_targets == ()
+
+
+def test_a_target_that_is_added_later_gets_the_documents_of_its_folder(kb: KnowledgeBase, tmp_path: Path) -> None:
+    for chip in ("chipa", "chipb"):
+        (tmp_path / "docs" / chip).mkdir(parents=True)
+        (tmp_path / "docs" / chip / "guide.md").write_text(f"# Guide\n\nThe quibble of {chip}.\n", encoding="utf-8")
+    kb.ingest([tmp_path / "docs"], target="both")
+
+    kb.target_tree.add("chipa", parent="both")
+    report = kb.ingest([tmp_path / "docs"])
+
+    assert [(f.path, f.target, f.outcome) for f in report.files] == [
+        ("chipa/guide.md", "chipa", "changed"),
+        ("docs/chipb/guide.md", "both", "unchanged"),
+    ]
