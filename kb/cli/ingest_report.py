@@ -42,7 +42,7 @@ def _show_targets(report: IngestReport) -> None:
     """Show which targets are new and which names they may have, with the commands that change it."""
     for new in report.new_targets:
         named = f", named by {new.folder}" if new.folder else ""
-        similar = f" (not {', '.join(new.similar)})" if new.similar else ""
+        similar = f"; similar names: {', '.join(new.similar)}" if new.similar else ""
         show_wrapped(f"new target: {new.name}, child of {new.parent}{named}{similar}")
     if report.new_targets:
         show("  another chip? kb ingest PATH --target NAME; another family? kb targets move NAME PARENT")

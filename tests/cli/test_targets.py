@@ -40,7 +40,7 @@ def test_a_new_target_may_be_named_with_its_parent(run: Run, home: Path, chips: 
 def test_a_new_target_that_resembles_a_known_one_is_said_to(run: Run, home: Path, chips: Path) -> None:
     shown = run("ingest", chips, "--target", "mi21").out
 
-    assert "new target: mi21, child of any (not mi210" in shown
+    assert "new target: mi21, child of any; similar names: mi210" in shown
     assert "kb targets remove" in shown
 
 
