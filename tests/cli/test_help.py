@@ -26,7 +26,7 @@ assert isinstance(ROOT, TyperGroup)
 PARSERS = dict(commands(ROOT))
 COMMANDS = list(PARSERS)
 THAT_MAY_SAY_NO = [
-    *(("ingest",), ("search",), ("context",), ("cite",), ("doctor",)),
+    *(("ingest",), ("search",), ("context",), ("symbol",), ("cite",), ("doctor",)),
     *(("facts", w) for w in ("show", "answer")),
 ]
 WRITING = [
