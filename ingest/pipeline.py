@@ -1,16 +1,14 @@
-"""One ingest: compare files with the catalog, read what changed, embed it, store one document at a time."""
+"""One ingest: compare files with the catalog, read and store what changed, then embed what has no vectors."""
 
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ingest.chunk import chunk
+from ingest.embedding import embed_missing
 from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
@@ -20,7 +18,7 @@ from ingest.reading import ReadFile, read_all
 from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
-from kb.model.documents import FileReport, IngestReport
+from kb.model.documents import FileReport, IngestReport, Progress
 from kb.model.protocols import Embedder
 from kb.model.records import Trust
 from kb.targets import Targets
@@ -28,16 +26,10 @@ from kb.targets import Targets
 READER_VERSION = "8"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
 
-BATCH_WINDOWS = 512
-"""Number of texts embedded together, across documents, so that short documents share a batch."""
-
-Progress = Callable[[FileReport, int, int], None]
-"""Called with each final report (after the file is stored, if it is stored), the number done and the total."""
-
 
 @dataclass(slots=True)
 class Ingest:
-    """The work of one `kb ingest`. The caller holds the write lock, except in a dry run."""
+    """The work of one `kb ingest`: `read`, then `embed`. The caller holds the write lock, except in a dry run."""
 
     catalog: Catalog
     targets: Targets
@@ -48,18 +40,56 @@ class Ingest:
     unknown: bool = False
     """Also read files of unknown formats, as plain text."""
     dry_run: bool = False
-    progress: Progress = lambda report, done, total: None
+    progress: Callable[[Progress], None] = lambda progress: None
+    """Called when a phase begins, after each file that was read and stored, and after each stored batch of vectors."""
     _reports: list[FileReport] = field(default_factory=list)
     _new_targets: list[str] = field(default_factory=list)
-    _total: int = 0
+    _unread: int = 0
+    _embedded: int = 0
+    _seconds: dict[str, float] = field(default_factory=lambda: {"reading": 0.0, "embedding": 0.0})
 
-    def run(self, paths: Iterable[Path], *, target: str | None = None) -> IngestReport:
+    def read(self, paths: Iterable[Path], *, target: str | None = None) -> None:
         """Update the catalog to match all files in `paths`, which are files and folders.
+
+        Words find each document from the moment when it was read.
 
         Raises:
             SourceError: a path cannot be used, or there is nothing to read; nothing was changed.
         """
-        began = time.monotonic()
+        with self._timed("reading"):
+            self._read(paths, target)
+
+    def embed(self) -> None:
+        """Give vectors to all passages of the catalog that have none yet. Errors as in `embed_missing`."""
+        if self.embedder is not None:
+            before = self.unembedded
+            with self._timed("embedding"):
+                try:
+                    embed_missing(self.catalog, self.embedder, self.progress)
+                finally:
+                    self._embedded = before - self.unembedded
+
+    @property
+    def unembedded(self) -> int:
+        """Number of passages in the catalog that have no vector yet."""
+        return len(self.catalog.unembedded_chunks(self.embedder.fingerprint)) if self.embedder else 0
+
+    def report(self, *, interrupted: bool = False) -> IngestReport:
+        """What was done so far, and what is left."""
+        return IngestReport(
+            files=tuple(sorted(self._reports, key=lambda report: report.path)),
+            new_targets=tuple(self._new_targets),
+            notes=(),
+            reading_seconds=self._seconds["reading"],
+            embedding_seconds=self._seconds["embedding"],
+            embedded=self._embedded,
+            unread=self._unread,
+            unembedded=self.unembedded,
+            interrupted=interrupted,
+            dry_run=self.dry_run,
+        )
+
+    def _read(self, paths: Iterable[Path], target: str | None) -> None:
         named = self.targets.get(target).name if target else None
         paths = [Path(os.path.realpath(p.expanduser())) for p in paths]
         found = (c for path in paths for c in scan(path, hidden=self.hidden, unknown=self.unknown))
@@ -68,40 +98,54 @@ class Ingest:
         gone = self._gone(paths, candidates, stored)
         if all(c.skip for c in candidates) and not gone:
             raise nothing_to_read(paths, candidates)
-        self._total = len(candidates) + len(gone)
-        self._store(self._changed(candidates, stored, named))
+        self._store(candidates, stored, named)
         self._remove(gone)
-        return IngestReport(
-            files=tuple(sorted(self._reports, key=lambda report: report.path)),
-            new_targets=tuple(self._new_targets),
-            notes=(),
-            seconds=time.monotonic() - began,
-            dry_run=self.dry_run,
-        )
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[phase] += time.monotonic() - began
 
     @property
     def pipeline(self) -> str:
         return f"{READER_VERSION}/{self.embedder.fingerprint if self.embedder else 'lexical'}"
 
-    def _changed(
-        self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
-    ) -> Iterator[tuple[DocumentRecord, FileReport]]:
-        """Yield the documents to store; report the other files."""
+    def _store(self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None) -> None:
+        """Read what is new or changed; store each document as soon as it is read."""
         wanted = list(self._wanted(candidates, stored, named))
+        lengths = [_length(candidate.path) for candidate, _, _ in wanted]
+        self._unread, whole, read = len(wanted), sum(lengths) or 1, 0
+        self.progress(Progress(phase="reading", done=0, total=len(wanted), share=0))
         with closing(read_all((c.path, c.root) for c, _, _ in wanted)) as files:
-            for (candidate, target, trust), file in zip(wanted, files, strict=True):
-                report = FileReport(path=candidate.shown, target=target, outcome="failed")
-                if isinstance(file, DocumentError):
-                    self._report(report.model_copy(update={"reason": str(file)}))
-                    continue
-                document = self._document(candidate, target, trust, file)
-                found = {
-                    "outcome": "changed" if candidate.source in stored else "new",
-                    "chunks": len(document.chunks),
-                    "facts": len(document.facts),
-                    "warnings": document.warnings,
-                }
-                yield document, report.model_copy(update=found)
+            for (candidate, target, trust), length, file in zip(wanted, lengths, files, strict=True):
+                outcome = "changed" if candidate.source in stored else "new"
+                report = self._stored(candidate, target, trust, file, outcome)
+                self._report(report)
+                self._unread -= 1
+                read += length
+                done = len(wanted) - self._unread
+                self.progress(Progress(phase="reading", done=done, total=len(wanted), share=read / whole, file=report))
+
+    def _stored(
+        self, candidate: ScannedFile, target: str, trust: Trust, file: ReadFile | DocumentError, outcome: str
+    ) -> FileReport:
+        """Store what was read from a file."""
+        if isinstance(file, DocumentError):
+            return FileReport(path=candidate.shown, target=target, outcome="failed", reason=str(file))
+        document = self._document(candidate, target, trust, file)
+        if not self.dry_run:
+            self.catalog.put(document, model=self.embedder.fingerprint if self.embedder else None)
+        return FileReport(
+            path=candidate.shown,
+            target=target,
+            outcome=outcome,
+            chunks=len(document.chunks),
+            facts=len(document.facts),
+            warnings=document.warnings,
+        )
 
     def _wanted(
         self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
@@ -162,36 +206,6 @@ class Ingest:
             facts=tuple(found),
         )
 
-    def _store(self, changed: Iterable[tuple[DocumentRecord, FileReport]]) -> None:
-        """Embed in batches across documents; store each document in its own transaction."""
-        pending: list[tuple[DocumentRecord, FileReport]] = []
-        windows = 0
-        for document, report in changed:
-            pending.append((document, report))
-            windows += sum(len(c.windows) for c in document.chunks)
-            if windows >= BATCH_WINDOWS or self.embedder is None:
-                self._flush(pending)
-                pending, windows = [], 0
-        self._flush(pending)
-
-    def _flush(self, pending: Sequence[tuple[DocumentRecord, FileReport]]) -> None:
-        model = self.embedder.fingerprint if self.embedder else ""
-        vectors = {} if self.dry_run else self._embed({k: v for d, _ in pending for k, v in d.window_digests().items()})
-        for document, report in pending:
-            if not self.dry_run:
-                own = {digest: vectors[digest] for digest in document.window_digests() if digest in vectors}
-                self.catalog.put(document, own, model=model)
-            self._report(report)
-
-    def _embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
-        """Return vectors for the texts that have none yet."""
-        if self.embedder is None or not texts:
-            return {}
-        missing = sorted(self.catalog.missing_vectors(self.embedder.fingerprint, texts))
-        if not missing:
-            return {}
-        return dict(zip(missing, self.embedder.embed_documents([texts[d] for d in missing]), strict=True))
-
     def _gone(
         self, paths: Sequence[Path], candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]
     ) -> list[DocumentState]:
@@ -226,4 +240,11 @@ class Ingest:
 
     def _report(self, report: FileReport) -> None:
         self._reports.append(report)
-        self.progress(report, len(self._reports), self._total)
+
+
+def _length(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if it is gone, which reading it reports."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -88,6 +88,7 @@ class _Process:
     def __init__(self, limits: ReaderLimits) -> None:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
         began, before = time.monotonic(), seen(path)
@@ -105,6 +106,7 @@ class _Process:
         return ReadFile(words[0], json.dumps([before, *(seen(Path(i)) for i in document.includes)]), document)
 
     def kill(self) -> None:
+        self._killed = True
         if process := self._process:
             process.kill()
 
@@ -119,6 +121,8 @@ class _Process:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
+        if self._killed:  # while it was being started
+            self._process.kill()
         return self._process
 
     def _death(self, process: subprocess.Popen[bytes], path: Path, seconds: float) -> DocumentError:

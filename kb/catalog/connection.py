@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kb.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, SchemaError, StoreError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 BUSY_TIMEOUT_MS = 5000
 MIN_FREE_BYTES = 65_536
 """With less free space SQLite cannot write its log and reports an I/O error."""
@@ -91,6 +91,14 @@ CREATE TABLE vector (                 -- keyed by text: a rebuilt index or a mov
     value BLOB NOT NULL,              -- float16, little-endian, length 1
     PRIMARY KEY (model, text_digest)
 ) WITHOUT ROWID;
+
+CREATE TABLE unembedded (             -- texts whose vector is not stored yet
+    id INTEGER PRIMARY KEY,           -- in the order in which documents were read
+    model TEXT NOT NULL,
+    text_digest TEXT NOT NULL,
+    text TEXT NOT NULL,
+    UNIQUE (model, text_digest)
+);
 
 CREATE TABLE fact (
     id INTEGER PRIMARY KEY,

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from eval.roofline import Roofline
-    from ingest.pipeline import Progress
     from kb.facts.book import Conflict, Difference, FactBook
     from kb.facts.profile import StandingFact
     from kb.home.documents import Documents
     from kb.home.probing import ProbeReport
     from kb.home.running import Submission
     from kb.home.searching import Models
-    from kb.model.documents import IngestReport
+    from kb.model.documents import IngestReport, Progress
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact
     from kb.model.kernels import Candidate, Task
@@ -116,9 +115,12 @@ class KnowledgeBase:
         hidden: bool = False,
         unknown: bool = False,
         dry_run: bool = False,
-        progress: Progress = lambda report, done, total: None,
+        progress: Callable[[Progress], None] = lambda progress: None,
     ) -> IngestReport:
-        """Update the catalog to match files and folders, and publish the vector index.
+        """Update the catalog to match files and folders, give vectors to all passages, and publish the vector index.
+
+        Words find each document as soon as it is read. Vectors follow when all documents are read, also for what an
+        earlier, interrupted ingest left.
 
         Args:
             target: Target of all documents (default: the folder names tell it).
@@ -126,11 +128,12 @@ class KnowledgeBase:
             hidden: Also read files and folders whose names begin with a dot.
             unknown: Also read files of unknown formats, as plain text.
             dry_run: Report what would be done; write nothing.
-            progress: Called for each finished file.
+            progress: Called for each file that was read and for each batch of passages that got vectors.
 
         Raises:
             SourceError, TargetError: a path cannot be used, `target` is unknown; nothing was changed.
             StoreError: the home cannot be written, is full, or another process is writing it.
+            IngestInterrupted: a KeyboardInterrupt with the report so far; what was read is stored.
         """
         from ingest.pipeline import Ingest
         from kb.home.ingesting import ingest
