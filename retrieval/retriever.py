@@ -27,6 +27,7 @@ RowScores = dict[int, dict[int, float]]
 """Chunk id to row id to the row's best score over the phrasings."""
 
 Fuse = Callable[[Sequence[Lists], Collection[int]], list[Fused]]
+"""Ranks the lists; the second argument names the chunks that have no vector yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ CREATE TABLE embedded (               -- a chunk longer than the model accepts i
     text_digest TEXT NOT NULL,
     PRIMARY KEY (chunk_id, ordinal)
 ) WITHOUT ROWID;
+CREATE INDEX embedded_text ON embedded(text_digest);
 
 CREATE TABLE vector (                 -- keyed by text: a rebuilt index or a moved file needs no new embedding
     model TEXT NOT NULL,

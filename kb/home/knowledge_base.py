@@ -119,8 +119,7 @@ class KnowledgeBase:
     ) -> IngestReport:
         """Update the catalog to match files and folders, give vectors to all passages, and publish the vector index.
 
-        Words find each document as soon as it is read. Vectors follow when all documents are read, also for what an
-        earlier, interrupted ingest left.
+        Words find each document as soon as it is read; vectors follow when all are.
 
         Args:
             target: Target of all documents (default: the folder names tell it).
@@ -133,7 +132,7 @@ class KnowledgeBase:
         Raises:
             SourceError, TargetError: a path cannot be used, `target` is unknown; nothing was changed.
             StoreError: the home cannot be written, is full, or another process is writing it.
-            IngestInterrupted: a KeyboardInterrupt with the report so far; what was read is stored.
+            IngestInterrupted: a KeyboardInterrupt, with the report so far.
         """
         from ingest.pipeline import Ingest
         from kb.home.ingesting import ingest
