@@ -78,6 +78,8 @@ def test_what_was_told_as_stored_is_found_and_the_next_ingest_does_the_rest_and_
     run = interrupted(ingester, home, folder, number, after, seconds)
     took = time.monotonic() - began
 
+    with Catalog(home) as catalog:
+        assert catalog.problems(HashEmbedder.fingerprint) == []
     held = dump(home)
     told = set(run.stored)
     if number == signal.SIGKILL:
@@ -92,8 +94,6 @@ def test_what_was_told_as_stored_is_found_and_the_next_ingest_does_the_rest_and_
         assert report["unembedded"] == without_vectors(held)
     assert told <= found_by_words(home)
     assert agrees(held, held_by_whole)
-    with Catalog(home) as catalog:
-        assert catalog.problems(HashEmbedder.fingerprint) == []
 
     finished = ingester.run(home, folder)
 
