@@ -14,7 +14,7 @@ from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
 from ingest.licences import licence_near
 from ingest.readers import UNKNOWN_FORMAT, format_of
-from ingest.reading import ReadFile, read_all
+from ingest.reading import ReadFile, file_bytes, read_all
 from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
@@ -116,7 +116,7 @@ class Ingest:
     def _store(self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None) -> None:
         """Read what is new or changed; store each document as soon as it is read."""
         wanted = list(self._wanted(candidates, stored, named))
-        lengths = [_length(candidate.path) for candidate, _, _ in wanted]
+        lengths = [file_bytes(candidate.path) for candidate, _, _ in wanted]
         self._unread, whole, read = len(wanted), sum(lengths) or 1, 0
         self.progress(Progress(phase="reading", done=0, total=len(wanted), share=0))
         with closing(read_all((c.path, c.root) for c, _, _ in wanted)) as files:
@@ -240,11 +240,3 @@ class Ingest:
 
     def _report(self, report: FileReport) -> None:
         self._reports.append(report)
-
-
-def _length(path: Path) -> int:
-    """Return the size of a file in bytes; 0 if it is gone, which reading it reports."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

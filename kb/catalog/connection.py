@@ -124,7 +124,8 @@ CREATE TABLE fact_verdict (            -- what a person decided; kept when the d
     key TEXT PRIMARY KEY,
     verdict TEXT NOT NULL,            -- accepted or rejected
     reason TEXT NOT NULL,
-    at TEXT NOT NULL
+    at TEXT NOT NULL,
+    condition TEXT NOT NULL           -- added to the fact's own, to tell it from another value
 ) WITHOUT ROWID;
 CREATE INDEX fact_key ON fact(key);
 CREATE INDEX fact_target ON fact(target, quantity);

@@ -64,8 +64,10 @@ class Catalog(FactTables, VocabularyTables, VectorTables, Health):
         """Store `document`, replacing an earlier version of the same source, all at once or not at all.
 
         Words find it from now on. Texts without a vector of `model` wait for `put_vectors`; with None, none is needed.
+        Facts that a reader answered stay if the document still has their quote.
         """
         with self._transaction() as db:
+            answers = self._answers(document.source, document.text)
             db.execute("DELETE FROM document WHERE source = ?", (document.source,))
             values: dict[str, object] = {k: getattr(document, k) for k in _STORED_AS_THEY_ARE}
             values["lines"] = zlib.compress(array("I", document.lines).tobytes())
@@ -74,7 +76,7 @@ class Catalog(FactTables, VocabularyTables, VectorTables, Health):
             for ordinal, section in enumerate(document.sections):
                 self._insert("section", {"document_id": document_id, "ordinal": ordinal, **asdict(section)})
             self._put_chunks(document_id, document)
-            self._put_facts(document_id, document)
+            self._put_facts(document_id, document, answers)
             if model is not None:
                 self._put_unembedded(document.window_digests(), model)
 
