@@ -4,21 +4,24 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ingest.assignment import Assignment, assign
 from ingest.chunk import chunk
 from ingest.embedding import embed_missing
 from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
+from ingest.layout import Layout
 from ingest.licences import licence_near
+from ingest.moves import moved
 from ingest.readers import UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, file_bytes, read_all
-from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_of, stamp, stamped_includes
+from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
-from kb.model.documents import FileReport, IngestReport, Progress
+from kb.model.documents import FileReport, IngestReport, NewTarget, Progress, SharedFolder
 from kb.model.protocols import Embedder
 from kb.model.records import Trust
 from kb.targets import Targets
@@ -42,19 +45,29 @@ class Ingest:
     dry_run: bool = False
     progress: Callable[[Progress], None] = lambda progress: None
     """Called when a phase begins, after each file that was read and stored, and after each stored batch of vectors."""
+    exclude: Sequence[str] = ()
+    """Patterns of files to skip, in the form of .gitignore."""
+    parent: str | None = None
+    """Parent of new targets."""
     _reports: list[FileReport] = field(default_factory=list)
-    _new_targets: list[str] = field(default_factory=list)
+    _moved: frozenset[str] = frozenset()
+    """Present sources of the documents whose files moved."""
+    _new_targets: tuple[NewTarget, ...] = ()
+    _shared: tuple[SharedFolder, ...] = ()
     _unread: int = 0
     _embedded: int = 0
     _seconds: dict[str, float] = field(default_factory=lambda: {"reading": 0.0, "embedding": 0.0})
 
     def read(self, paths: Iterable[Path], *, target: str | None = None) -> None:
-        """Update the catalog to match all files in `paths`, which are files and folders.
+        """Update the catalog to match all files in `paths`, which are files, folders and archives.
+
+        A path that is gone is forgotten with the documents from it. An unknown `target` is added.
 
         Words find each document from the moment when it was read.
 
         Raises:
-            SourceError: a path cannot be used, or there is nothing to read; nothing was changed.
+            SourceError, TargetError: a path cannot be used, there is nothing to read, or no folder names a target;
+                nothing was changed.
         """
         with self._timed("reading"):
             self._read(paths, target)
@@ -78,8 +91,8 @@ class Ingest:
         """What was done so far, and what is left."""
         return IngestReport(
             files=tuple(sorted(self._reports, key=lambda report: report.path)),
-            new_targets=tuple(self._new_targets),
-            notes=(),
+            new_targets=self._new_targets,
+            shared=self._shared,
             reading_seconds=self._seconds["reading"],
             embedding_seconds=self._seconds["embedding"],
             embedded=self._embedded,
@@ -90,15 +103,22 @@ class Ingest:
         )
 
     def _read(self, paths: Iterable[Path], target: str | None) -> None:
-        named = self.targets.get(target).name if target else None
         paths = [Path(os.path.realpath(p.expanduser())) for p in paths]
-        found = (c for path in paths for c in scan(path, hidden=self.hidden, unknown=self.unknown))
-        candidates = list({c.path: c for c in found}.values())
         stored = self.catalog.states()
+        found = (c for path in paths if not (is_gone(path) and _below([path], stored)) for c in self._scan(path))
+        candidates = list({c.place: c for c in found}.values())
+        stored = self._follow(candidates, stored)
         gone = self._gone(paths, candidates, stored)
         if all(c.skip for c in candidates) and not gone:
             raise nothing_to_read(paths, candidates)
-        self._store(candidates, stored, named)
+        readable = [c for c in candidates if not c.skip and not c.fault]
+        layout = Layout(self.targets, readable, parent=self.parent)
+        assigned = assign(readable, stored, layout, target=target, trust=self.trust)
+        self.targets = layout.targets
+        if layout.new and not self.dry_run:
+            self.targets.save()
+        self._new_targets, self._shared = tuple(layout.new), tuple(layout.shared.values())
+        self._store(candidates, assigned)
         self._remove(gone)
 
     @contextmanager
@@ -113,82 +133,92 @@ class Ingest:
     def pipeline(self) -> str:
         return f"{READER_VERSION}/{self.embedder.fingerprint if self.embedder else 'lexical'}"
 
-    def _store(self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None) -> None:
+    def _scan(self, path: Path) -> list[ScannedFile]:
+        return scan(path, hidden=self.hidden, unknown=self.unknown, exclude=self.exclude)
+
+    def _follow(self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]) -> dict[str, DocumentState]:
+        """Return the stored documents by their present sources, and record the sources that are new."""
+        sources = moved(candidates, stored)
+        if sources and not self.dry_run:
+            self.catalog.moved(sources)
+        self._moved = frozenset(sources.values())
+        states = (replace(state, source=sources.get(source, source)) for source, state in stored.items())
+        return {state.source: state for state in states}
+
+    def _store(self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment]) -> None:
         """Read what is new or changed; store each document as soon as it is read."""
-        wanted = list(self._wanted(candidates, stored, named))
-        lengths = [file_bytes(candidate.path) for candidate, _, _ in wanted]
+        wanted = list(self._wanted(candidates, assigned))
+        lengths = [file_bytes(a.file.path) for a in wanted]
         self._unread, whole, read = len(wanted), sum(lengths) or 1, 0
         self.progress(Progress(phase="reading", done=0, total=len(wanted), share=0))
-        with closing(read_all((c.path, c.root) for c, _, _ in wanted)) as files:
-            for (candidate, target, trust), length, file in zip(wanted, lengths, files, strict=True):
-                outcome = "changed" if candidate.source in stored else "new"
-                report = self._stored(candidate, target, trust, file, outcome)
+        with closing(read_all((a.file.path, a.file.root) for a in wanted)) as files:
+            for assignment, length, file in zip(wanted, lengths, files, strict=True):
+                report = self._stored(assignment, file)
                 self._report(report)
                 self._unread -= 1
                 read += length
                 done = len(wanted) - self._unread
                 self.progress(Progress(phase="reading", done=done, total=len(wanted), share=read / whole, file=report))
 
-    def _stored(
-        self, candidate: ScannedFile, target: str, trust: Trust, file: ReadFile | DocumentError, outcome: str
-    ) -> FileReport:
+    def _stored(self, assignment: Assignment, file: ReadFile | DocumentError) -> FileReport:
         """Store what was read from a file."""
+        report = FileReport(path=assignment.path, target=assignment.target, outcome="failed")
         if isinstance(file, DocumentError):
-            return FileReport(path=candidate.shown, target=target, outcome="failed", reason=str(file))
-        document = self._document(candidate, target, trust, file)
+            return report.model_copy(update={"reason": str(file)})
+        document, before = self._document(assignment, file), assignment.before
         if not self.dry_run:
             self.catalog.put(document, model=self.embedder.fingerprint if self.embedder else None)
-        return FileReport(
-            path=candidate.shown,
-            target=target,
-            outcome=outcome,
-            chunks=len(document.chunks),
-            facts=len(document.facts),
-            warnings=document.warnings,
-        )
+        same = before is not None and before.sha256 == file.sha256 and before.source in self._moved
+        found = {
+            "outcome": "new" if before is None else "moved" if same else "changed",
+            "chunks": len(document.chunks),
+            "facts": len(document.facts),
+            "warnings": document.warnings,
+        }
+        return report.model_copy(update=found)
 
-    def _wanted(
-        self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
-    ) -> Iterator[tuple[ScannedFile, str, Trust]]:
-        """Yield each file to read, with its target and trust."""
-        for candidate in candidates:
-            before = stored.get(candidate.source)
-            if candidate.skip:
-                self._report(FileReport(path=candidate.shown, target="", outcome="skipped", reason=candidate.skip))
-                continue
-            target = named or self._target_of(candidate, before)
-            trust = self.trust or (Trust(before.trust) if before else Trust.VENDOR)
-            if before is not None and before.trust == trust and self._is_current(candidate, before, target):
-                self._report(FileReport(path=candidate.shown, target=target, outcome="unchanged"))
+    def _wanted(self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment]) -> Iterator[Assignment]:
+        """Yield the files to read; report the others."""
+        for file in candidates:
+            if file.skip:
+                self._report(FileReport(path=file.shown, target="", outcome="skipped", reason=file.skip))
+            elif file.fault:
+                self._report(FileReport(path=file.shown, target="", outcome="failed", reason=file.fault))
+            elif self._is_current(assignment := assigned[file.source]):
+                outcome = "moved" if file.source in self._moved else "unchanged"
+                self._report(FileReport(path=assignment.path, target=assignment.target, outcome=outcome))
             else:
-                yield candidate, target, trust
+                yield assignment
 
-    def _is_current(self, candidate: ScannedFile, before: DocumentState, target: str) -> bool:
+    def _is_current(self, assignment: Assignment) -> bool:
         """Whether the stored document still matches the file; if only the stamp is new, record it."""
-        if (before.pipeline, before.target) != (self.pipeline, target):
+        file, before = assignment.file, assignment.before
+        wanted = (self.pipeline, assignment.target, assignment.path, assignment.trust)
+        if before is None or (before.pipeline, before.target, before.path, before.trust) != wanted:
             return False
         includes = stamped_includes(before.stamp)
         try:
-            mark = stamp(candidate.path, includes)
+            mark = stamp(file.path, includes)
             if mark == before.stamp:
                 return True
-            if includes or file_digest(candidate.path) != before.sha256:
+            if includes or file_digest(file.path) != before.sha256:
                 return False
         except OSError:
             return False  # reading the file reports the error
         if not self.dry_run:
-            self.catalog.moved(candidate.source, stamp=mark)
+            self.catalog.touched(file.source, stamp=mark)
         return True
 
-    def _document(self, candidate: ScannedFile, target: str, trust: Trust, file: ReadFile) -> DocumentRecord:
-        parsed = file.document
+    def _document(self, assignment: Assignment, file: ReadFile) -> DocumentRecord:
+        candidate, target, trust, parsed = assignment.file, assignment.target, assignment.trust, file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
         found, refused = facts(parsed, target=target) if trust is not Trust.UNTRUSTED else ([], [])
         if trust is not Trust.UNTRUSTED and not found:
             found = list(extracted(parsed, title=title, subjects=subjects_of(self.targets, target)))
         return DocumentRecord(
             source=candidate.source,
-            path=candidate.shown,
+            origin=assignment.origin,
+            path=assignment.path,
             target=target,
             title=title,
             format=format_of(candidate.path) or UNKNOWN_FORMAT,
@@ -209,10 +239,11 @@ class Ingest:
     def _gone(
         self, paths: Sequence[Path], candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]
     ) -> list[DocumentState]:
-        """Return stored documents below the ingested folders whose file no longer exists or is no longer read."""
+        """Return stored documents below the ingested paths whose file no longer exists or is no longer read."""
         present = {c.source for c in candidates if not c.skip}
-        prefixes = tuple(f"{source_of(p)}/" for p in paths if p.is_dir())
-        return [s for s in stored.values() if s.source.startswith(prefixes) and s.source not in present]
+        faulty = [c.place for c in candidates if c.fault]
+        kept = {state.source for state in _below(faulty, stored)}
+        return [s for s in _below(paths, stored) if s.source not in present | kept]
 
     def _remove(self, gone: Sequence[DocumentState]) -> None:
         if gone and not self.dry_run:
@@ -222,21 +253,11 @@ class Ingest:
         if not self.dry_run and any(r.outcome in ("changed", "removed") for r in self._reports):
             self.catalog.drop_unused_vectors()
 
-    def _target_of(self, candidate: ScannedFile, before: DocumentState | None) -> str:
-        """Return the target that the folders name, else the stored one, else one named like the ingested folder."""
-        if found := self.targets.of_path(candidate.folders):
-            return found
-        if before:
-            return before.target
-        name = candidate.root.name
-        if known := self.targets.find(name):
-            return known.name
-        self.targets = self.targets.with_new(name)
-        added = self.targets.get(name).name
-        if not self.dry_run:
-            self.targets.save(added)
-        self._new_targets.append(added)
-        return added
-
     def _report(self, report: FileReport) -> None:
         self._reports.append(report)
+
+
+def _below(paths: Sequence[Path], stored: dict[str, DocumentState]) -> list[DocumentState]:
+    """Return the stored documents that are these files, or lie in these folders and archives."""
+    prefixes = tuple(f"{source_of(path)}/" for path in paths)
+    return [state for state in stored.values() if f"{state.source}/".startswith(prefixes)]

@@ -8,7 +8,7 @@ from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import write_lock
 from kb.errors import StoreError
 from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import IngestInterrupted, IngestReport
+from kb.model.documents import IngestInterrupted, IngestReport, OfferedAlias
 from kb.targets import Targets
 
 if TYPE_CHECKING:  # reading commands load this module, but not the readers
@@ -29,7 +29,8 @@ def ingest(kb: KnowledgeBase, work: "Ingest", paths: Sequence[Path], *, target: 
                 _ingest(kb, work, paths, target)
     except KeyboardInterrupt as interrupt:
         raise IngestInterrupted(work.report(interrupted=True)) from interrupt
-    return work.report()
+    report = work.report()
+    return report if work.dry_run else report.model_copy(update={"aliases": _aliases(kb, report)})
 
 
 def _ingest(kb: KnowledgeBase, work: "Ingest", paths: Sequence[Path], target: str | None) -> None:
@@ -64,6 +65,18 @@ def ensure_sheets(kb: KnowledgeBase, target: str) -> None:
                 work.embed()
     except StoreError as error:
         kb.notify(f"the sheets that ship with kb for {target} could not be added: {error.message}")
+
+
+def _aliases(kb: KnowledgeBase, report: IngestReport) -> tuple[OfferedAlias, ...]:
+    """Other names of the home's targets that have new documents."""
+    from kb.home.aliases import offered_aliases
+
+    own = sorted({f.target for f in report.files if f.outcome == "new" and kb.targets.is_own(f.target)})
+    titles: dict[str, list[str]] = {name: [] for name in own}
+    for document in kb.catalog.documents() if own else ():
+        if document.target in titles:
+            titles[document.target].append(document.title)
+    return tuple(alias for name in own for alias in offered_aliases(kb.targets, name, titles[name]))
 
 
 def _sheet_folders(targets: Targets, target: str) -> list[Path]:
