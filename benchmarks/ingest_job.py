@@ -147,7 +147,9 @@ class Listener:
 def embedded_by_kb(folder: Path, model: OnnxEmbedder) -> dict:
     listener = Listener(model)
     with tempfile.TemporaryDirectory() as home, Catalog(Path(home)) as catalog:
-        Ingest(catalog, Targets.load(Path(home)), listener).run([folder])
+        work = Ingest(catalog, Targets.load(Path(home)), listener)
+        work.read([folder])
+        work.embed()
         documents = len(catalog.states())
     return {"documents": documents} | embedded(listener.texts, model)
 

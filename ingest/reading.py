@@ -68,7 +68,7 @@ def read_all(
     with ThreadPoolExecutor(count) as threads:
         try:
             for path, root in files:
-                waiting.append((threads.submit(read, path, root), _size(path)))
+                waiting.append((threads.submit(read, path, root), file_bytes(path)))
                 bytes_ahead += waiting[-1][1]
                 while bytes_ahead > BYTES_AHEAD and len(waiting) > count:
                     future, size = waiting.popleft()
@@ -86,10 +86,11 @@ def read_all(
                 process.end()
 
 
-def _size(path: Path) -> int:
+def file_bytes(path: Path) -> int:
+    """Return the size of a file; 0 if it is gone, which reading it reports."""
     try:
         return path.stat().st_size
-    except OSError:  # reading the file reports it
+    except OSError:
         return 0
 
 
@@ -99,6 +100,7 @@ class _Process:
     def __init__(self, limits: ReaderLimits) -> None:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
         began, before = time.monotonic(), seen(path)
@@ -116,6 +118,7 @@ class _Process:
         return ReadFile(words[0], json.dumps([before, *(seen(Path(i)) for i in document.includes)]), document)
 
     def kill(self) -> None:
+        self._killed = True
         if process := self._process:
             process.kill()
 
@@ -130,6 +133,8 @@ class _Process:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
+        if self._killed:  # while it was being started
+            self._process.kill()
         return self._process
 
     def _death(self, process: subprocess.Popen[bytes], path: Path, seconds: float) -> DocumentError:

@@ -76,6 +76,9 @@ def _catalog(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -
         return _check("warn", "catalog", f"repaired; {mended} documents must be read again", INGEST)
     counts = catalog.counts()
     finding = ", ".join(f"{counts[table]} {table}s" for table in ("document", "chunk", "fact", "vector"))
+    if model and (waiting := len(catalog.unembedded_chunks(model))):
+        finding += f"; {waiting} passages have no vector yet, so they are found by words only"
+        return _check("warn", "catalog", finding, "the next `kb ingest` goes on with them")
     return _check("ok", "catalog", finding)
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from eval.roofline import Roofline
-    from ingest.pipeline import Progress
     from kb.facts.book import Conflict, Difference, FactBook
     from kb.facts.profile import StandingFact
     from kb.facts.worksheet import Entry
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from kb.home.running import Submission
     from kb.home.searching import Models
     from kb.home.target_tree import TargetTree
-    from kb.model.documents import IngestReport
+    from kb.model.documents import IngestReport, Progress
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact, FactAnswer
     from kb.model.kernels import Candidate, Task
@@ -130,9 +129,11 @@ class KnowledgeBase:
         unknown: bool = False,
         exclude: Sequence[str] = (),
         dry_run: bool = False,
-        progress: Progress = lambda report, done, total: None,
+        progress: Callable[[Progress], None] = lambda progress: None,
     ) -> IngestReport:
-        """Update the catalog to match files, folders and archives, and publish the vector index.
+        """Update the catalog to match files, folders and archives, embed all passages, and publish the vector index.
+
+        Words find each document as soon as it is read; vectors follow when all are.
 
         Args:
             target: Target of all documents, which is added if it is unknown (default: the folder names tell it).
@@ -142,11 +143,12 @@ class KnowledgeBase:
             unknown: Also read files of unknown formats, as plain text.
             exclude: Patterns of files to skip, in the form of .gitignore, besides those of `.kbignore` files.
             dry_run: Report what would be done; write nothing.
-            progress: Called for each finished file.
+            progress: Called for each file that was read and for each batch of passages that got vectors.
 
         Raises:
             SourceError, TargetError: a path cannot be used, or no target can be told; nothing was changed.
             StoreError: the home cannot be written, is full, or another process is writing it.
+            IngestInterrupted: a KeyboardInterrupt, with the report so far.
         """
         from ingest.pipeline import Ingest
         from kb.home.ingesting import ingest

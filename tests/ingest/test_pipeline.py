@@ -9,7 +9,6 @@ import pytest
 from kb.errors import SourceError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.records import Trust
-from kb.settings import Settings
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found, outcomes
 
@@ -42,14 +41,6 @@ def test_each_file_is_reported_with_its_target_chunks_and_outcome(kb: KnowledgeB
     ]
     assert "64 KB of local data share" in found(kb, "local data share")
     assert "160 KB" not in found(kb, "local data share")
-
-
-def test_without_a_model_each_document_is_stored_as_soon_as_it_is_read(home: Path, manuals: Path) -> None:
-    stored: list[int] = []
-    with KnowledgeBase(Settings(home=home, embedding_model="none")) as kb:
-        kb.ingest([manuals], progress=lambda report, done, total: stored.append(len(kb.catalog.documents())))
-
-    assert stored == [1, 2, 3, 4]
 
 
 def test_unchanged_files_are_not_read_again(filled: KnowledgeBase, manuals: Path, embedder: HashEmbedder) -> None:
