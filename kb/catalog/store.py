@@ -182,6 +182,9 @@ class Catalog(FactTables, VocabularyTables, Health):
         """Number of embedded windows; a text in several chunks counts once for each."""
         return int(self._all("SELECT count(*) FROM embedded")[0][0])
 
+    def has_vectors(self, model: str) -> bool:
+        return self._one("SELECT 1 FROM vector WHERE model = ? LIMIT 1", (model,)) is not None
+
     def missing_vectors(self, model: str, digests: Collection[str]) -> set[str]:
         """Those of `digests` for which no vector of `model` is stored."""
         rows = self._all(
