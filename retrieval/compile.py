@@ -16,7 +16,7 @@ import numpy as np
 
 from kb.errors import LocalModelError
 from kb.model.protocols import Vectors
-from retrieval.embedder import OnnxEmbedder
+from retrieval.embedder import OnnxEmbedder, load_tokenizer
 from retrieval.embedding_model import EmbeddingModel, find_model
 from retrieval.precision import Precision, fastest
 from retrieval.quantise import quantise
@@ -28,8 +28,8 @@ FILE = "model.onnx"
 FORMAT = 2
 """Raise this when the export or the quantisation changes."""
 MIN_COSINE = {Precision.FLOAT32: 0.999, Precision.INT8: 0.99}
-"""Minimum cosine with the vectors of sentence-transformers on the texts below. In int8 the default model has 0.995, and
-answers as many questions as in float32 (benchmarks/results/int8.json); a model below the minimum stays in float32."""
+"""Minimum cosine with the vectors of sentence-transformers on the texts below. In int8 the default model has 0.997, and
+answers as many questions as in float32 (benchmarks/results/precision.json); a model below the minimum stays in float32."""
 CALIBRATION_TEXTS = 48
 """Number of random texts, of all lengths up to the model's, that set the scales for int8. Words of any kind give wider
 ranges than sentences do, and better vectors."""
@@ -89,8 +89,7 @@ class Compiler:
         """
         folder = self.cache / "models" / f"{self.model.digest[:32]}-{FORMAT}-{precision}"
         if not folder.is_dir():
-            if precision is Precision.FLOAT32:
-                self.notify(f"compiling the embedding model {self.model.name} (once on this machine)")
+            self.notify(f"compiling the embedding model {self.model.name} in {precision} (once on this machine)")
             folder.parent.mkdir(parents=True, exist_ok=True)
             staged = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".staged-"))
             try:
@@ -123,11 +122,7 @@ class Compiler:
 
 def _random_texts(model: EmbeddingModel) -> list[list[int]]:
     """Token ids of texts of random tokens, the same on each machine."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = load_tokenizer(model)
     random = np.random.default_rng(0)
     lengths = np.linspace(1, model.max_seq_length, CALIBRATION_TEXTS, dtype=int)
     drawn = (random.integers(tokenizer.get_vocab_size(), size=length).tolist() for length in lengths)

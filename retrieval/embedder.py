@@ -76,12 +76,7 @@ class OnnxEmbedder:
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(self._model.folder / "tokenizer.json"))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+        return load_tokenizer(self._model)
 
     @cached_property
     def _session(self) -> "InferenceSession":
@@ -99,3 +94,13 @@ class OnnxEmbedder:
             providers=["CPUExecutionProvider"],
             disabled_optimizers=["SkipLayerNormFusion"],  # the fused kernel takes longer than its two parts
         )
+
+
+def load_tokenizer(model: EmbeddingModel) -> "Tokenizer":
+    """The tokenizer of a model; it cuts no text and pads none."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

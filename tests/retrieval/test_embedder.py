@@ -198,8 +198,9 @@ def test_a_model_whose_vectors_would_differ_too_much_in_int8_stays_in_float32(
 
     assert all(embedder.fingerprint.endswith("/float32") for embedder in chosen)
     assert [re.sub(r"cosine [\d.]+", "cosine X", message) for message in told] == [
+        "compiling the embedding model all-MiniLM-L6-v2 in int8 (once on this machine)",
         "all-MiniLM-L6-v2 embeds in float32, which is slower: in int8 its vectors would differ too much "
-        "(cosine X, needed 1.1)"
+        "(cosine X, needed 1.1)",
     ]
 
 
