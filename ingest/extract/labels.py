@@ -75,14 +75,6 @@ def conditions(quantity: Quantity, texts: Sequence[str]) -> list[list[str]]:
     return [[dtype, *fixed] for dtype in dtypes] or ([] if "dtype" in quantity.needs else [fixed])
 
 
-def as_share(text: str) -> str:
-    """Read the text above a list as a share: `SM:` says that each entry is per SM."""
-    for mention in quantities().conditions["per"].mentions(text):
-        if not _WORD.search(text[: mention.start] + text[mention.end :]) and not text[: mention.end].endswith("s"):
-            return f"per {mention.means}"
-    return text
-
-
 def _first(vocabulary: Vocabulary, texts: Sequence[str], *, all_of_them: bool = False) -> list[str]:
     for text in texts:
         if found := list(dict.fromkeys(m.means for m in vocabulary.mentions(text))):

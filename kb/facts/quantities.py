@@ -13,6 +13,8 @@ from kb.model.units import PIECES, Unit, unit_of
 
 SHAPE = "shape"
 """Unit of values such as `128x128`, which are not single numbers."""
+NAME = "name"
+"""Unit of values in words, such as the name of an instruction or a list of data types."""
 
 CACHED_TEXTS = 4096
 """Texts whose mentions are kept: headings and headers are read again for each sentence and cell below them."""
@@ -32,6 +34,7 @@ class Quantity(Frozen):
     prefix: bool = False
     many: bool = False
     confirm: bool = False
+    system: bool = False
 
     def holds(self, text: str, unit: Unit | None) -> bool:
         """Whether `text` in this unit can be a value of this quantity; a count is a whole number above 1."""
