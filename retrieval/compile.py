@@ -28,8 +28,9 @@ FILE = "model.onnx"
 FORMAT = 2
 """Raise this when the export or the quantisation changes."""
 MIN_COSINE = {Precision.FLOAT32: 0.999, Precision.INT8: 0.99}
-"""Minimum cosine with the vectors of sentence-transformers on the texts below. In int8 the default model has 0.997, and
-answers as many questions as in float32 (benchmarks/results/precision.json); a model below the minimum stays in float32."""
+"""Minimum cosine with the vectors of sentence-transformers on the texts below. In int8 the default model has 0.997 and
+answers as many questions as in float32 (benchmarks/results/precision.json). A model below the minimum stays in float32.
+"""
 CALIBRATION_TEXTS = 48
 """Number of random texts, of all lengths up to the model's, that set the scales for int8. Words of any kind give wider
 ranges than sentences do, and better vectors."""
