@@ -90,6 +90,9 @@ class VectorTables(Database):
         matrix = np.frombuffer(b"".join(row["value"] for row in rows), dtype=STORED_VECTOR)
         return ids, matrix.reshape(len(rows), -1).astype(np.float32) if len(rows) else np.zeros((0, 0), np.float32)
 
+    def has_vectors(self, model: str) -> bool:
+        return self._one("SELECT 1 FROM vector WHERE model = ? LIMIT 1", (model,)) is not None
+
     def count_windows(self) -> int:
         """Number of embedded windows; a text in several chunks counts once for each."""
         return int(self._all("SELECT count(*) FROM embedded")[0][0])

@@ -44,7 +44,8 @@ class Models:
             return load_embedder(
                 self._settings.embedding_model,
                 cache=cache_dir(),
-                on_compile=lambda name: self._notify(f"compiling the embedding model {name} (once on this machine)"),
+                notify=self._notify,
+                stored=self._catalog.has_vectors,
             )
         except MissingModelError as error:
             self._notify(f"search is lexical only: {error.message}; {error.hint}")
