@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,7 +69,7 @@ class Ingest:
         if all(c.skip for c in candidates) and not gone:
             raise nothing_to_read(paths, candidates)
         self._total = len(candidates) + len(gone)
-        self._store(self._changed(candidates, stored, named))
+        self._store(self._changed(candidates, stored, gone, named))
         self._remove(gone)
         return IngestReport(
             files=tuple(sorted(self._reports, key=lambda report: report.path)),
@@ -84,11 +84,16 @@ class Ingest:
         return f"{READER_VERSION}/{self.embedder.fingerprint if self.embedder else 'lexical'}"
 
     def _changed(
-        self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
+        self,
+        candidates: Sequence[ScannedFile],
+        stored: dict[str, DocumentState],
+        gone: Sequence[DocumentState],
+        named: str | None,
     ) -> Iterator[tuple[DocumentRecord, FileReport]]:
         """Yield the documents to store; report the other files."""
-        wanted = list(self._wanted(candidates, stored, named))
-        with closing(read_all((c.path, c.root) for c, _, _ in wanted)) as files:
+        documents = {c.source for c in candidates if not c.skip} | (stored.keys() - {s.source for s in gone})
+        wanted = list(self._wanted(candidates, stored, named, documents ^ stored.keys()))
+        with closing(read_all(((c.path, c.root) for c, _, _ in wanted), documents=documents)) as files:
             for (candidate, target, trust), file in zip(wanted, files, strict=True):
                 report = FileReport(path=candidate.shown, target=target, outcome="failed")
                 if isinstance(file, DocumentError):
@@ -104,9 +109,17 @@ class Ingest:
                 yield document, report.model_copy(update=found)
 
     def _wanted(
-        self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState], named: str | None
+        self,
+        candidates: Sequence[ScannedFile],
+        stored: dict[str, DocumentState],
+        named: str | None,
+        came_or_went: Set[str],
     ) -> Iterator[tuple[ScannedFile, str, Trust]]:
-        """Yield each file to read, with its target and trust."""
+        """Yield each file to read, with its target and trust.
+
+        Args:
+            came_or_went: Documents that this ingest adds or removes: one that includes them is read again.
+        """
         for candidate in candidates:
             before = stored.get(candidate.source)
             if candidate.skip:
@@ -114,16 +127,20 @@ class Ingest:
                 continue
             target = named or self._target_of(candidate, before)
             trust = self.trust or (Trust(before.trust) if before else Trust.VENDOR)
-            if before is not None and before.trust == trust and self._is_current(candidate, before, target):
+            if (
+                before is not None
+                and before.trust == trust
+                and self._is_current(candidate, before, target, came_or_went)
+            ):
                 self._report(FileReport(path=candidate.shown, target=target, outcome="unchanged"))
             else:
                 yield candidate, target, trust
 
-    def _is_current(self, candidate: ScannedFile, before: DocumentState, target: str) -> bool:
+    def _is_current(self, candidate: ScannedFile, before: DocumentState, target: str, came_or_went: Set[str]) -> bool:
         """Whether the stored document still matches the file; if only the stamp is new, record it."""
-        if (before.pipeline, before.target) != (self.pipeline, target):
-            return False
         includes = stamped_includes(before.stamp)
+        if (before.pipeline, before.target) != (self.pipeline, target) or not came_or_went.isdisjoint(includes):
+            return False
         try:
             mark = stamp(candidate.path, includes)
             if mark == before.stamp:
