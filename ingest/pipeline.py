@@ -74,10 +74,15 @@ class Ingest:
         return IngestReport(
             files=tuple(sorted(self._reports, key=lambda report: report.path)),
             new_targets=tuple(self._new_targets),
-            notes=(),
+            notes=self._notes(),
             seconds=time.monotonic() - began,
             dry_run=self.dry_run,
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        passages = sum(report.chunks for report in self._reports)
+        code = sum(report.chunks for report in self._reports if format_of(Path(report.path)) == CODE)
+        return (f"{code:,} of these {passages:,} passages come from source code",) if code else ()
 
     @property
     def pipeline(self) -> str:

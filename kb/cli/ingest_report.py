@@ -29,6 +29,8 @@ def show_report(report: IngestReport) -> None:
         for target, files in sorted(by_target.items())
     ]
     show_table(("target", *outcomes, "passages", "facts"), rows)
+    for note in report.notes:
+        show_wrapped(note)
     _show_reasons("failed", report)
     _show_reasons("skipped", report)
     if warned := [f for f in report.files if f.warnings]:
