@@ -57,7 +57,10 @@ _FORTRAN = _indented(
     "fortran", r"(?:(?!end\b)\w+(?:\([^)\n]*\))?[ \t]+)*?(?:subroutine|function|module|program)[ \t]+(\w+)", r"![^\n]*"
 )
 _VERILOG = _indented(
-    "verilog", r"(?:module|interface|package|class|function|task)[ \t]+(?:[\w\[\]:]+[ \t]+)*?(\w+)[ \t]*[(;#]", _SLASHES
+    "verilog",
+    r"(?:virtual[ \t]+)?(?:(?:module|interface|package|class)[ \t]+(?:automatic[ \t]+)?(\w+)"
+    r"|(?:function|task)[ \t]+(?:[\w\[\]:]+[ \t]+)*?(\w+)[ \t]*[(;])",
+    _SLASHES,
 )
 _VHDL = _indented("vhdl", r"(?:entity|architecture|package|function|procedure)[ \t]+(?:body[ \t]+)?(\w+)", r"--[^\n]*")
 

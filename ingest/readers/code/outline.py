@@ -124,10 +124,11 @@ def _by_indentation(code: Code) -> list[Definition]:
     outer: list[Definition] = []
     open_: list[tuple[int, Definition]] = []
     for found in pattern.finditer(code.bare):
-        header = code.line_of(found.start(1))
+        number = found.lastindex or 0
+        header = code.line_of(found.start(number))
         line = code.lines[header].expandtabs()
         indent = len(line) - len(line.lstrip())
-        definition = Definition(found[1], code.above(header), header, len(code.lines))
+        definition = Definition(found[number], code.above(header), header, len(code.lines))
         while open_ and open_[-1][0] >= indent:
             open_.pop()[1].end = definition.first
         (open_[-1][1].inner if open_ else outer).append(definition)
@@ -169,22 +170,38 @@ class _Braces:
                 if _GOES_ON.match(self._bare, at):
                     begin = closed.begin
                     continue
+            elif blocks[-1].is_searched and self._declares(begin, at):
+                blocks[-1].inner += filter(None, [self._defined(begin, at)])
             begin = at + 1
         while len(blocks) > 1:
             self._close(blocks.pop(), blocks[-1], len(self._bare))
         return blocks[0].inner
 
+    def _header(self, begin: int, at: int) -> str:
+        return self._bare[max(begin, at - _LONGEST_HEADER) : at]
+
+    def _defined(self, begin: int, at: int) -> Definition | None:
+        """Return what the statement from `begin` to the brace or semicolon at `at` defines or declares."""
+        header = self._header(begin, at)
+        if (found := self._name(header)) is None:
+            return None
+        name, place = found
+        line = self._code.line_of(at - len(header) + place)
+        first = self._code.line_of(at - len(header.lstrip())) if self._is_c else line
+        return Definition(name, self._code.above(first), line, self._code.line_of(at) + 1)
+
+    def _declares(self, begin: int, at: int) -> bool:
+        """Whether the statement is a declaration in the family of C, with a type before its name, and not a call."""
+        header = self._header(begin, at)
+        found = self._name(header) if self._is_c else None
+        return bool(found and header[: found[1]].strip())
+
     def _opened(self, begin: int, at: int, outer: _Block) -> _Block:
-        begin = max(begin, at - _LONGEST_HEADER)
-        header = self._bare[begin:at]
         if not outer.is_searched:
             return _Block(begin)
-        if (found := self._name(header)) is None:
+        header = self._header(begin, at)
+        if (definition := self._defined(begin, at)) is None:
             return _Block(begin, is_searched=not self._is_c or bool(_OPEN.search(header)))
-        name, place = found
-        line = self._code.line_of(begin + place)
-        first = self._code.line_of(begin + len(header) - len(header.lstrip())) if self._is_c else line
-        definition = Definition(name, self._code.above(first), line, line + 1)
         is_type = not self._is_c or bool(_TYPE.search(_plain(header)))
         return _Block(begin, definition, definition.inner, is_type)
 
