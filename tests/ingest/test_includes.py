@@ -354,7 +354,7 @@ def test_an_include_in_markdown_that_cannot_be_followed_stays_and_is_reported(
 
 
 def test_macros_stay_and_are_reported_once_for_a_file(root: Path) -> None:
-    text = "See {{ version }}.\n\n- {{ table('a.csv') }}\n\n`{{ code }}`, $x^{{n}}$\n\n```\n{{ x }}\n```\n"
+    text = "See {{ version }}.\n\n- {{#isa-table base}}\n\n`{{ code }}`, $x^{{n}}$\n\n```\n{{ x }}\n```\n"
     document = parse(root, text, "manual.md")
 
     assert "{{ version }}" in document.text

@@ -20,7 +20,10 @@ _MARK = re.compile(r"#include|#rustdoc|#playground|8<|\{!|\{%")
 _OPTION = re.compile(r"(\w+)=(?:\"([^\"]*)\"|'([^']*)')")
 _SNIPPET_BLOCK = re.compile(r"^([ \t]*)(-+8<-+)[ \t]*\n(.*?)^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _SNIPPET_LINE = re.compile(r"^[ \t]*([^;\s].*?)[ \t]*$", re.MULTILINE)
-_MACRO = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*(?:\([^{}]*\)|\|[^{}]*)?\s*-?\}\}")
+_MACRO = re.compile(
+    r"\{\{-?\s*(?:[A-Za-z_][\w.]*\s*(?:\([^{}]*\)|\|[^{}]*)?"
+    r"|#(?!include\b|rustdoc_include\b|playground\b|title\b)[^{}]*)-?\}\}"
+)
 _VERBATIM = re.compile(r"(`+).*?\1|\$[^$\n]*\$")
 """Code and formulas."""
 _OPTIONS = {"start": "start-after", "end": "end-before"}
