@@ -25,7 +25,7 @@ _PARTIAL = {
 }
 _ANCHOR = re.compile(
     r"\bANCHOR: *(?P<begin>[\w-]+)|\bANCHOR_END: *(?P<end>[\w-]+)"
-    r"|-+8<-+ *\[ *(?:start: *(?P<start>[\w-]+)|end: *(?P<stop>[\w-]+)) *\]"
+    r"|(?<!-)-+8<-+ *\[ *(?:start: *(?P<start>[\w-]+)|end: *(?P<stop>[\w-]+)) *\]"
 )
 """Comments of mdBook and of MkDocs around a part of a file."""
 _LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")

@@ -24,7 +24,7 @@ _MODIFIERS = r"^[ \t]*(?:[\w@]+(?:\([^()\n]*\)|\"[^\"\n]*\")?[ \t]+)*?"
 
 
 def _c(name: str) -> Language:
-    return Language(name, _SLASHES, rf'R"(?P<raw>[^\s()\\]{{0,16}})\(.*?\)(?P=raw)"|{_STRINGS}')
+    return Language(name, _SLASHES, rf'R"(?P<raw>[^\s()\\]{{0,16}})\(.*?(?:\)(?P=raw)"|\Z)|{_STRINGS}')
 
 
 def _braced(
@@ -41,7 +41,7 @@ _PYTHON = _indented("python", r"(?:async +def|def|class|cdef|cpdef)[ \t]+(?:\w+[
 _RUST = Language(
     "rust",
     _SLASHES,
-    rf'\br(?P<hashes>#+)".*?"(?P=hashes)|{_STRINGS}',
+    rf'\br(?P<hashes>#+)".*?(?:"(?P=hashes)|\Z)|{_STRINGS}',
     rf"{_MODIFIERS}(?:(?:fn|struct|enum|union|trait|mod|macro_rules!)[ \t]+(\w+)|(impl\b[^{{;]*))",
 )
 _GO = Language("go", _SLASHES, rf"`[^`]*`|{_STRINGS}", r"^(?:func[ \t]+(?:\([^)\n]*\)[ \t]*)?|type[ \t]+)(\w+)")

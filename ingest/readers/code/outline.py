@@ -25,7 +25,7 @@ _TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*+>)*+>")
 _PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\)"
 _ALIGNED = re.compile(rf"\b(?:alignas|__align__|__attribute__|__declspec)\s*{_PARENTHESES}")
 _TYPE = re.compile(r"\b(?:class|struct|union|enum|interface)\b([^(){}=]*)$")
-_CALL = re.compile(r"(\boperator\s*(?:\(\s*\)|[^\s\w(]+)|~?[A-Za-z_][\w:~]*)\s*\(")
+_CALL = re.compile(r"(\boperator\s*(?:\(\s*\)|[^\s\w(]+)|(?<!\w)~?[A-Za-z_][\w:~]*)\s*\(")
 _AFTER_ARGUMENTS = re.compile(
     rf"(?:\s*(?:const\b|noexcept\b|override\b|final\b|volatile\b|mutable\b|try\b|&&?|[A-Z][A-Z_]+\b)"
     rf"(?:\s*{_PARENTHESES})?)*+\s*(?:(?:->|:(?!:)|requires\b).*)?$",
@@ -167,7 +167,7 @@ class _Braces:
             elif token[0] == "}" and len(blocks) > 1:
                 closed = blocks.pop()
                 self._close(closed, blocks[-1], at)
-                if _GOES_ON.match(self._bare, at):
+                if closed.definition and at - closed.begin < _LONGEST_HEADER and _GOES_ON.match(self._bare, at):
                     begin = closed.begin
                     continue
             elif blocks[-1].is_searched and self._declares(begin, at):
@@ -265,20 +265,21 @@ def _closing(text: str, at: int) -> int:
 def _without_directives(text: str) -> str:
     """Blank the preprocessor's lines, and all branches of a condition but the first, whose braces would count twice."""
     parts: list[str] = []
-    at = 0
-    hidden: list[bool] = []
-    """For each open condition, whether its current branch is blank."""
+    at = depth = 0
+    hidden = 0
+    """Depth of the condition whose branch is blank; 0 if none is."""
     for found in _DIRECTIVE.finditer(text):
         between = text[at : found.start()]
-        parts += [_blank(between) if any(hidden) else between, _blank(found[0])]
+        parts += [_blank(between) if hidden else between, _blank(found[0])]
         at = found.end()
         match found[1]:
             case "if" | "ifdef" | "ifndef":
-                hidden.append(False)
-            case "else" | "elif" | "elifdef" | "elifndef" if hidden:
-                hidden[-1] = True
-            case "endif" if hidden:
-                hidden.pop()
+                depth += 1
+            case "else" | "elif" | "elifdef" | "elifndef" if depth:
+                hidden = hidden or depth
+            case "endif" if depth:
+                hidden = 0 if hidden == depth else hidden
+                depth -= 1
     return "".join([*parts, text[at:]])
 
 
