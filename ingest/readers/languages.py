@@ -19,6 +19,8 @@ class Language:
 
 _STRINGS = r"""\"{3}.*?(?:\"{3}|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.[^'\n]*|[^'\\\n])'"""
 _SLASHES = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+_DIRECTIVE = r"#[ \t]*(?:if|ifdef|ifndef|else|elif|endif|include|define|undef|pragma|error)\b"
+"""Of the preprocessor, whose lines begin like a comment of some assemblers."""
 _MODIFIERS = r"^[ \t]*(?:[\w@]+(?:\([^()\n]*\)|\"[^\"\n]*\")?[ \t]+)*?"
 """Words that may stand before the keyword of a definition."""
 
@@ -48,7 +50,7 @@ _GO = Language("go", _SLASHES, rf"`[^`]*`|{_STRINGS}", r"^(?:func[ \t]+(?:\([^)\
 _MLIR = Language("mlir", r"//[^\n]*", _STRINGS, r"^[ \t]*(?:[\w.]+\.)?func\b[^@\n{]*@([\w$.-]+)")
 _LLVM = Language("llvm", r";[^\n]*", _STRINGS, r"^define\b[^@\n]*@([\w$.-]+)")
 _PTX = Language("ptx", _SLASHES, _STRINGS, r"^[ \t]*(?:\.\w+[ \t]+)*\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$%]+)")
-_ASSEMBLY = _indented("asm", r"([A-Za-z_$][\w$.@]*):(?!:)", rf"{_SLASHES}|(?:^|(?<=\s))[#;@][^\n]*")
+_ASSEMBLY = _indented("asm", r"([A-Za-z_$][\w$.@]*):(?!:)", rf"{_SLASHES}|(?:^|(?<=\s))(?!{_DIRECTIVE})[#;@][^\n]*")
 _JULIA = _indented(
     "julia", r"(?:@\w+[ \t]+)*(?:function|macro|(?:mutable )?struct|module)[ \t]+([\w.!]+)", r"#=.*?(?:=#|\Z)|#[^\n]*"
 )
