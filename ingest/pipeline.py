@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ingest.assignment import Assignment, assign
 from ingest.chunk import chunk
+from ingest.editions import edition_of
 from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
@@ -197,7 +198,7 @@ class Ingest:
             target=target,
             title=title,
             format=kind,
-            version=parsed.metadata.get("version", ""),
+            version=edition_of(parsed, title, candidate.path, candidate.root),
             licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
             trust=trust,
             sha256=file.sha256,

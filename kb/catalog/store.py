@@ -14,6 +14,7 @@ from kb.catalog.citations import Places, Trails, check
 from kb.catalog.connection import storage_errors
 from kb.catalog.database import scope_of
 from kb.catalog.health import Health
+from kb.catalog.symbols import SymbolTables
 from kb.catalog.targets import TargetTables
 from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
@@ -61,7 +62,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(TargetTables, VocabularyTables, Health):
+class Catalog(TargetTables, SymbolTables, VocabularyTables, Health):
     """An open catalog; not for use by several threads."""
 
     # Documents

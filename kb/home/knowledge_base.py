@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kb.model.passages import CitedPlace, Context, SearchResult
     from kb.model.protocols import Embedder
     from kb.model.records import Trust
+    from kb.model.symbols import SymbolReport
     from kb.runs.journal import Plan, Run, Runs
     from kb.runs.loop import Tell, Teller
     from kb.settings import Settings
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from synth.prompts.prompt import Prompt
 
 DEFAULT_HITS = 5
+DEFAULT_PLACES = 15
 
 
 class KnowledgeBase:
@@ -184,12 +186,9 @@ class KnowledgeBase:
             QueryError: there is no word to search for.
             TargetError: `target` is unknown.
         """
-        from kb.home.searching import find
-        from retrieval.widening import widen
+        from kb.home.answering import search
 
-        found = find(self, question, target=target, compare=compare, limit=limit)
-        with self.catalog.snapshot():
-            return found.model_copy(update={"hits": tuple(widen(found.hits, self.catalog))})
+        return search(self, question, target=target, compare=compare, limit=limit)
 
     def context(
         self,
@@ -200,11 +199,9 @@ class KnowledgeBase:
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
-        from kb.home.searching import CONTEXT_CANDIDATES, find
-        from retrieval.packing import pack
+        from kb.home.answering import context
 
-        found = find(self, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES)
-        return pack(found, budget_tokens=budget_tokens or self.settings.budget_tokens)
+        return context(self, question, target=target, compare=compare, budget_tokens=budget_tokens)
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
         """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""
@@ -212,6 +209,12 @@ class KnowledgeBase:
         from synth.phrasings import ask_for_phrasings
 
         return ask_for_phrasings(chat_model(self.settings.anthropic_model), question, target=target)
+
+    def symbol(self, name: str, *, target: str | None = None, limit: int = DEFAULT_PLACES) -> SymbolReport:
+        """Where documents define, list, call and mention an identifier; see `kb.home.symbols.look_up`."""
+        from kb.home.symbols import look_up
+
+        return look_up(self, name, target=target, limit=limit)
 
     def cite(self, citation_id: str) -> CitedPlace:
         """See `Documents.cite`."""

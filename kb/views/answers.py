@@ -48,6 +48,8 @@ class FoundPassage(Frozen):
     """File and lines, or pages of a PDF."""
     about: tuple[str, ...]
     """Siblings of the target that the headings name: numbers in this passage are theirs, not the target's."""
+    stale: tuple[str, ...]
+    """Signatures and keywords in it that newer or other documents do not have."""
     text: str
     """The passage; for the first passages with the text around it."""
     rows: tuple[FoundRow, ...]
@@ -224,6 +226,7 @@ def _passage(hit: Hit) -> FoundPassage:
         title=_short(passage.trail, LABEL_CHARACTERS),
         place=_short(passage.citation.place, LABEL_CHARACTERS),
         about=passage.about,
+        stale=passage.stale,
         text=hit.shown if hit.before or hit.after else passage.body,
         rows=tuple(FoundRow(id=row.citation.id, text=row.shown) for row in hit.rows[:ROWS_SHOWN]),
     )
