@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -119,7 +119,10 @@ class Ingest:
         if layout.new and not self.dry_run:
             self.targets.save()
         self._new_targets, self._shared = tuple(layout.new), tuple(layout.shared.values())
-        self._store(candidates, assigned)
+        went = {state.source for state in gone}
+        came = {os.fspath(a.file.path) for a in assigned.values() if a.before is None}
+        documents = (stored.keys() - went) | {os.fspath(a.file.path) for a in assigned.values()}
+        self._store(candidates, assigned, documents, came | went)
         self._remove(gone)
 
     @contextmanager
@@ -146,13 +149,23 @@ class Ingest:
         states = (replace(state, source=sources.get(source, source)) for source, state in stored.items())
         return {state.source: state for state in states}
 
-    def _store(self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment]) -> None:
-        """Read what is new or changed; store each document as soon as it is read."""
-        wanted = list(self._wanted(candidates, assigned))
+    def _store(
+        self,
+        candidates: Sequence[ScannedFile],
+        assigned: dict[str, Assignment],
+        documents: Set[str],
+        came_or_went: Set[str],
+    ) -> None:
+        """Read what is new or changed; store each document as soon as it is read.
+
+        Args:
+            documents: Files that are documents after this ingest, and `came_or_went` those that it adds or removes.
+        """
+        wanted = list(self._wanted(candidates, assigned, came_or_went))
         lengths = [file_bytes(a.file.path) for a in wanted]
         self._unread, whole, read = len(wanted), sum(lengths) or 1, 0
         self.progress(Progress(phase="reading", done=0, total=len(wanted), share=0))
-        with closing(read_all((a.file.path, a.file.root) for a in wanted)) as files:
+        with closing(read_all(((a.file.path, a.file.root) for a in wanted), documents=documents)) as files:
             for assignment, length, file in zip(wanted, lengths, files, strict=True):
                 report = self._stored(assignment, file)
                 self._report(report)
@@ -175,29 +188,34 @@ class Ingest:
             "chunks": len(document.chunks),
             "facts": len(document.facts),
             "warnings": document.warnings,
+            "format": document.format,
         }
         return report.model_copy(update=found)
 
-    def _wanted(self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment]) -> Iterator[Assignment]:
-        """Yield the files to read; report the others."""
+    def _wanted(
+        self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment], came_or_went: Set[str]
+    ) -> Iterator[Assignment]:
+        """Yield the files to read; report the others. A document that includes one that came or went is read again."""
         for file in candidates:
             if file.skip:
                 self._report(FileReport(path=file.shown, target="", outcome="skipped", reason=file.skip))
             elif file.fault:
                 self._report(FileReport(path=file.shown, target="", outcome="failed", reason=file.fault))
-            elif self._is_current(assignment := assigned[file.source]):
+            elif self._is_current(assignment := assigned[file.source], came_or_went):
                 outcome = "moved" if file.source in self._moved else "unchanged"
                 self._report(FileReport(path=assignment.path, target=assignment.target, outcome=outcome))
             else:
                 yield assignment
 
-    def _is_current(self, assignment: Assignment) -> bool:
+    def _is_current(self, assignment: Assignment, came_or_went: Set[str]) -> bool:
         """Whether the stored document still matches the file; if only the stamp is new, record it."""
         file, before = assignment.file, assignment.before
         wanted = (self.pipeline, assignment.target, assignment.path, assignment.trust)
         if before is None or (before.pipeline, before.target, before.path, before.trust) != wanted:
             return False
         includes = stamped_includes(before.stamp)
+        if not came_or_went.isdisjoint(includes):
+            return False
         try:
             mark = stamp(file.path, includes)
             if mark == before.stamp:

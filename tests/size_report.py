@@ -9,7 +9,7 @@ TEMPLATES = ROOT / "kb" / "skills"
 MAX_FILE_LINES = 400
 LIMITS = {
     "kb": 11600,  # four faces (command line, MCP, Python, benchmark) over one set of use cases, and the stores below
-    "ingest": 7900,  # readers of nine formats, with their includes and tables; folders, archives, moves; facts
+    "ingest": 8150,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
     "eval": 4250,  # a judge that trusts nothing: worker, sandbox, languages, devices, screen, probe
     "retrieval": 1650,  # lexical and dense candidates, fusion, packing, refusals, the kinds of places of a name
     "synth": 1000,  # prompts, answers, the model's SDK, the search without a model

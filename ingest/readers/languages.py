@@ -19,12 +19,14 @@ class Language:
 
 _STRINGS = r"""\"{3}.*?(?:\"{3}|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.[^'\n]*|[^'\\\n])'"""
 _SLASHES = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+_DIRECTIVE = r"#[ \t]*(?:if|ifdef|ifndef|else|elif|endif|include|define|undef|pragma|error)\b"
+"""Of the preprocessor, whose lines begin like a comment of some assemblers."""
 _MODIFIERS = r"^[ \t]*(?:[\w@]+(?:\([^()\n]*\)|\"[^\"\n]*\")?[ \t]+)*?"
 """Words that may stand before the keyword of a definition."""
 
 
 def _c(name: str) -> Language:
-    return Language(name, _SLASHES, rf'R"(?P<raw>[^\s()\\]{{0,16}})\(.*?\)(?P=raw)"|{_STRINGS}')
+    return Language(name, _SLASHES, rf'R"(?P<raw>[^\s()\\]{{0,16}})\(.*?(?:\)(?P=raw)"|\Z)|{_STRINGS}')
 
 
 def _braced(
@@ -41,14 +43,14 @@ _PYTHON = _indented("python", r"(?:async +def|def|class|cdef|cpdef)[ \t]+(?:\w+[
 _RUST = Language(
     "rust",
     _SLASHES,
-    rf'\br(?P<hashes>#+)".*?"(?P=hashes)|{_STRINGS}',
+    rf'\br(?P<hashes>#+)".*?(?:"(?P=hashes)|\Z)|{_STRINGS}',
     rf"{_MODIFIERS}(?:(?:fn|struct|enum|union|trait|mod|macro_rules!)[ \t]+(\w+)|(impl\b[^{{;]*))",
 )
 _GO = Language("go", _SLASHES, rf"`[^`]*`|{_STRINGS}", r"^(?:func[ \t]+(?:\([^)\n]*\)[ \t]*)?|type[ \t]+)(\w+)")
 _MLIR = Language("mlir", r"//[^\n]*", _STRINGS, r"^[ \t]*(?:[\w.]+\.)?func\b[^@\n{]*@([\w$.-]+)")
 _LLVM = Language("llvm", r";[^\n]*", _STRINGS, r"^define\b[^@\n]*@([\w$.-]+)")
 _PTX = Language("ptx", _SLASHES, _STRINGS, r"^[ \t]*(?:\.\w+[ \t]+)*\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$%]+)")
-_ASSEMBLY = _indented("asm", r"([A-Za-z_$][\w$.@]*):(?!:)", rf"{_SLASHES}|(?:^|(?<=\s))[#;@][^\n]*")
+_ASSEMBLY = _indented("asm", r"([A-Za-z_$][\w$.@]*):(?!:)", rf"{_SLASHES}|(?:^|(?<=\s))(?!{_DIRECTIVE})[#;@][^\n]*")
 _JULIA = _indented(
     "julia", r"(?:@\w+[ \t]+)*(?:function|macro|(?:mutable )?struct|module)[ \t]+([\w.!]+)", r"#=.*?(?:=#|\Z)|#[^\n]*"
 )
@@ -57,7 +59,10 @@ _FORTRAN = _indented(
     "fortran", r"(?:(?!end\b)\w+(?:\([^)\n]*\))?[ \t]+)*?(?:subroutine|function|module|program)[ \t]+(\w+)", r"![^\n]*"
 )
 _VERILOG = _indented(
-    "verilog", r"(?:module|interface|package|class|function|task)[ \t]+(?:[\w\[\]:]+[ \t]+)*?(\w+)[ \t]*[(;#]", _SLASHES
+    "verilog",
+    r"(?:virtual[ \t]+)?(?:(?:module|interface|package|class)[ \t]+(?:automatic[ \t]+)?(\w+)"
+    r"|(?:function|task)[ \t]+(?:[\w\[\]:]+[ \t]+)*?(\w+)[ \t]*[(;])",
+    _SLASHES,
 )
 _VHDL = _indented("vhdl", r"(?:entity|architecture|package|function|procedure)[ \t]+(?:body[ \t]+)?(\w+)", r"--[^\n]*")
 

@@ -27,6 +27,8 @@ def show_report(report: IngestReport) -> None:
         for target, files in sorted(by_target.items())
     ]
     show_table(("target", *outcomes, "passages", "facts"), rows)
+    if code := sum(file.chunks for file in report.files if file.format == "code"):
+        show(f"{code:,} of the passages come from source code")
     _show_reasons("failed", report)
     _show_reasons("skipped", report)
     if warned := [f for f in report.files if f.warnings]:

@@ -123,6 +123,8 @@ class FileReport(Frozen):
     reason: str = ""
     chunks: int = 0
     facts: int = 0
+    format: str = ""
+    """Format of a document that was read."""
     warnings: tuple[str, ...] = ()
 
 

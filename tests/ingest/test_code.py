@@ -1,5 +1,6 @@
 """Source code: definitions are sections with their comments; boilerplate and numbers are kept but not searched."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,17 @@ def test_each_part_of_a_long_function_is_code_and_ends_at_a_blank_line() -> None
 @pytest.mark.parametrize("suffix", sorted({language.name: suffix for suffix, language in LANGUAGES.items()}.values()))
 def test_broken_code_is_read_whole(suffix: str, text: str) -> None:
     assert words(text) <= words(parse(f"a{suffix}", text).text)
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", 'R"(', 'r#"', "f(){}", "class ", "template <", "(a", "int a(int b);\n", "'", "AAA "]
+)
+@pytest.mark.parametrize("suffix", [".cpp", ".py", ".rs", ".sv"])
+def test_hostile_code_is_read_in_bounded_time(suffix: str, text: str) -> None:
+    began = time.process_time()
+    parse(f"a{suffix}", text * 10_000)
+
+    assert time.process_time() - began < 10
 
 
 @PROPERTY

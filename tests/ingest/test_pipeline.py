@@ -237,6 +237,38 @@ def test_a_file_is_read_again_when_its_include_appears_or_vanishes(kb: Knowledge
     assert "quibble" not in found(kb, "quibble")
 
 
+def test_a_document_names_its_part_once_the_part_is_a_document_and_holds_it_otherwise(
+    kb: KnowledgeBase, manuals: Path
+) -> None:
+    including = include(manuals)
+    part = manuals / "mi300x" / "part.txt"
+    part.write_text("The quibble.\n", encoding="utf-8")
+    kb.ingest([including], target="mi300x")
+    alone = found(kb, "quibble")
+    kb.ingest([manuals])
+    together = [hit.passage for hit in kb.search("quibble", target="mi300x", limit=50).hits]
+
+    assert "The quibble." in alone
+    assert [p.citation.path for p in together if "The quibble." in p.text] == ["mi300x/part.txt"]
+    assert "See `part.txt`." in found(kb, "head")
+
+
+def test_code_is_a_document_that_states_no_facts(kb: KnowledgeBase, manuals: Path) -> None:
+    (manuals / "mi300x" / "add.hip").write_text(
+        "// MI300X has 64 KB of LDS per compute unit.\n\n"
+        "// Adds two vectors; lds_size = 64 KiB.\n__global__ void add_vectors(float* a) {\n  a[0] += 1;\n}\n",
+        encoding="utf-8",
+    )
+    report = kb.ingest([manuals])
+    [hit] = kb.search("add_vectors", target="mi300x").hits[:1]
+
+    place = hit.passage.citation
+    assert [f.facts for f in report.files if f.path.endswith("add.hip")] == [0]
+    assert (hit.passage.kind, place.section, place.line_start) == ("code", ("add_vectors",), 3)
+    assert kb.documents.get("mi300x/add.hip").format == "code"
+    assert [f.format for f in report.files if f.path.endswith("add.hip")] == ["code"]
+
+
 def test_a_refused_fact_is_a_warning_of_its_file(kb: KnowledgeBase, manuals: Path) -> None:
     (manuals / LDS).write_text(
         "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n| lds_size | 64 | | | me |\n",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ingest.readers.code.outline import Code
+from ingest.readers.code.text import Code
 
 _SEARCHED_DATA_LINES = 16
 """Number of lines of a table of numbers that are searched."""

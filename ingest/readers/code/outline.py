@@ -2,99 +2,10 @@
 
 import ast
 import re
-import warnings
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import accumulate
+from collections.abc import Iterator
 
-from ingest.readers.languages import Language
-
-_LONGEST_HEADER = 4000
-"""Most characters before a brace in which the name of a definition is sought."""
-_MOST_PARSED = 2_000_000
-"""Longest Python, in characters, that is parsed to a tree, which takes a hundred times its size in memory."""
-_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
-_ATTRIBUTE = re.compile(r"\s*(?:@|#!?\[|\[\[|template\b)")
-_GOES_ON = re.compile(r"\}\s*[,{]")
-"""A brace behind which its statement goes on, as that of an initialised member does."""
-_NAME_BEHIND = re.compile(r"\}\s*(\w+)")
-_TOKEN = re.compile(r"[{};]")
-_TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*+>)*+>")
-_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\)"
-_ALIGNED = re.compile(rf"\b(?:alignas|__align__|__attribute__|__declspec)\s*{_PARENTHESES}")
-_TYPE = re.compile(r"\b(?:class|struct|union|enum|interface)\b([^(){}=]*)$")
-_CALL = re.compile(r"(\boperator\s*(?:\(\s*\)|[^\s\w(]+)|~?[A-Za-z_][\w:~]*)\s*\(")
-_AFTER_ARGUMENTS = re.compile(
-    rf"(?:\s*(?:const\b|noexcept\b|override\b|final\b|volatile\b|mutable\b|try\b|&&?|[A-Z][A-Z_]+\b)"
-    rf"(?:\s*{_PARENTHESES})?)*+\s*(?:(?:->|:(?!:)|requires\b).*)?$",
-    re.DOTALL,
-)
-_NO_NAMES = {"if", "for", "while", "switch", "catch", "return", "else", "do", "sizeof", "decltype", "defined", "asm"}
-_OPEN = re.compile(r'\b(?:namespace\b[^(){};=]*|extern\s*(?:"\s*")?|export)\s*$')
-
-
-@dataclass(slots=True)
-class Definition:
-    name: str
-    first: int
-    """Its first line, with the comments and attributes above it; lines count from 0."""
-    header: int
-    """The line that names it."""
-    end: int
-    """The line after its last."""
-    inner: list["Definition"] = field(default_factory=list)
-
-
-class Code:
-    """The text of a code file, and its lines with comments, or with comments and strings, left blank."""
-
-    def __init__(self, text: str, language: Language) -> None:
-        self.text = text
-        self.language = language
-        self.lines = text.split("\n")
-        pattern = re.compile(f"(?P<comment>{language.comments})|{language.strings}", re.DOTALL | re.MULTILINE)
-        self.bare = pattern.sub(lambda found: _blank(found[0]), text)
-        self.bare_lines = self.bare.split("\n")
-        self._uncommented = pattern.sub(lambda m: _blank(m[0]) if m["comment"] else m[0], text).split("\n")
-        self._starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
-
-    def line_of(self, at: int) -> int:
-        return bisect_right(self._starts, at) - 1
-
-    def says_nothing(self, line: int) -> bool:
-        """Whether a compiler sees only blanks."""
-        return not self._uncommented[line].strip()
-
-    def is_comment(self, line: int) -> bool:
-        return bool(self.lines[line].strip()) and self.says_nothing(line)
-
-    def above(self, line: int) -> int:
-        """Return the first of the comments and attributes that stand directly above `line`."""
-        while line and (self.is_comment(line - 1) or _ATTRIBUTE.match(self.lines[line - 1])):
-            line -= 1
-        return line
-
-    @cached_property
-    def tree(self) -> ast.Module | None:
-        """The parsed text; None if it is not valid Python 3."""
-        if self.language.name != "python" or len(self.text) > _MOST_PARSED:
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # strings with invalid escapes
-            try:
-                return ast.parse(self.text)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return None
-
-    @property
-    def docstring(self) -> range:
-        """Lines of the string with which Python describes a file."""
-        if self.tree is None or not self.tree.body or not isinstance(node := self.tree.body[0], ast.Expr):
-            return range(0)
-        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return range(node.lineno - 1, node.end_lineno or node.lineno) if is_text else range(0)
+from ingest.readers.code.braces import braced
+from ingest.readers.code.text import Code, Definition
 
 
 def outline(code: Code) -> list[Definition]:
@@ -103,7 +14,7 @@ def outline(code: Code) -> list[Definition]:
         return list(_of_tree(code.tree, code))
     if not code.language.has_braces:
         return _by_indentation(code)
-    return _Braces(code, _c_name if not code.language.definition else _finder(code.language.definition)).read()
+    return braced(code)
 
 
 def _of_tree(parent: ast.AST, code: Code) -> Iterator[Definition]:
@@ -124,146 +35,13 @@ def _by_indentation(code: Code) -> list[Definition]:
     outer: list[Definition] = []
     open_: list[tuple[int, Definition]] = []
     for found in pattern.finditer(code.bare):
-        header = code.line_of(found.start(1))
+        number = found.lastindex or 0
+        header = code.line_of(found.start(number))
         line = code.lines[header].expandtabs()
         indent = len(line) - len(line.lstrip())
-        definition = Definition(found[1], code.above(header), header, len(code.lines))
+        definition = Definition(found[number], code.above(header), header, len(code.lines))
         while open_ and open_[-1][0] >= indent:
             open_.pop()[1].end = definition.first
         (open_[-1][1].inner if open_ else outer).append(definition)
         open_.append((indent, definition))
     return outer
-
-
-@dataclass(slots=True)
-class _Block:
-    """What stands between two braces."""
-
-    begin: int
-    """Where the statement begins that the block belongs to."""
-    definition: Definition | None = None
-    inner: list[Definition] = field(default_factory=list)
-    is_searched: bool = False
-    """Whether definitions are sought in it."""
-
-
-class _Braces:
-    """Finds definitions that end with a brace."""
-
-    def __init__(self, code: Code, name: Callable[[str], tuple[str, int] | None]) -> None:
-        self._code = code
-        self._name = name
-        self._is_c = not code.language.definition
-        self._bare = _without_directives(code.bare) if self._is_c else code.bare
-
-    def read(self) -> list[Definition]:
-        blocks = [_Block(0, is_searched=True)]
-        begin = 0
-        for token in _TOKEN.finditer(self._bare):
-            at = token.start()
-            if token[0] == "{":
-                blocks.append(self._opened(begin, at, blocks[-1]))
-            elif token[0] == "}" and len(blocks) > 1:
-                closed = blocks.pop()
-                self._close(closed, blocks[-1], at)
-                if _GOES_ON.match(self._bare, at):
-                    begin = closed.begin
-                    continue
-            begin = at + 1
-        while len(blocks) > 1:
-            self._close(blocks.pop(), blocks[-1], len(self._bare))
-        return blocks[0].inner
-
-    def _opened(self, begin: int, at: int, outer: _Block) -> _Block:
-        begin = max(begin, at - _LONGEST_HEADER)
-        header = self._bare[begin:at]
-        if not outer.is_searched:
-            return _Block(begin)
-        if (found := self._name(header)) is None:
-            return _Block(begin, is_searched=not self._is_c or bool(_OPEN.search(header)))
-        name, place = found
-        line = self._code.line_of(begin + place)
-        first = self._code.line_of(begin + len(header) - len(header.lstrip())) if self._is_c else line
-        definition = Definition(name, self._code.above(first), line, line + 1)
-        is_type = not self._is_c or bool(_TYPE.search(_plain(header)))
-        return _Block(begin, definition, definition.inner, is_type)
-
-    def _close(self, block: _Block, outer: _Block, at: int) -> None:
-        if (definition := block.definition) is None:
-            outer.inner += block.inner
-            return
-        definition.end = self._code.line_of(at) + 1
-        if not definition.name and (named := _NAME_BEHIND.match(self._bare, at)):
-            definition.name = named[1]
-        if outer.inner and outer.inner[-1].header == definition.header:
-            outer.inner[-1].end = definition.end
-        elif definition.name:
-            outer.inner.append(definition)
-
-
-def _finder(pattern: str) -> Callable[[str], tuple[str, int] | None]:
-    """Return a function that finds the last name that a header defines, and its place."""
-    compiled = re.compile(pattern, re.MULTILINE)
-
-    def find(header: str) -> tuple[str, int] | None:
-        names = [
-            (found[number], found.start(number)) for found in compiled.finditer(header) if (number := found.lastindex)
-        ]
-        return (" ".join(names[-1][0].split()), names[-1][1]) if names else None
-
-    return find
-
-
-def _c_name(header: str) -> tuple[str, int] | None:
-    """Return the name that a header in the family of C defines, and its place; an empty name follows the braces."""
-    plain = _plain(header)
-    if found := _TYPE.search(plain):
-        names = re.findall(r"[\w:]*\w", re.split(r"(?<!:):(?!:)|<|\bfinal\b", found[1])[0])
-        is_named_later = not names and "typedef" in plain[: found.start()]
-        return (names[-1], found.start()) if names else ("", found.start()) if is_named_later else None
-    if "=" in re.sub(r"operator\s*\S+", "", plain).partition("(")[0]:
-        return None
-    for found in _CALL.finditer(plain):
-        end = _closing(plain, found.end() - 1)
-        if end and found[1] not in _NO_NAMES and _AFTER_ARGUMENTS.match(plain, end):
-            return "".join(found[1].split()), found.start(1)
-    return None
-
-
-def _plain(header: str) -> str:
-    """Return `header` with its template parameters and attributes blank."""
-    return _ALIGNED.sub(lambda m: _blank(m[0]), _TEMPLATE.sub(lambda m: _blank(m[0]), header))
-
-
-def _closing(text: str, at: int) -> int:
-    """Return the place behind the bracket that closes the one at `at`; 0 if none does."""
-    depth = 0
-    for bracket in re.compile(r"[()]").finditer(text, at):
-        depth += 1 if bracket[0] == "(" else -1
-        if not depth:
-            return bracket.end()
-    return 0
-
-
-def _without_directives(text: str) -> str:
-    """Blank the preprocessor's lines, and all branches of a condition but the first, whose braces would count twice."""
-    parts: list[str] = []
-    at = 0
-    hidden: list[bool] = []
-    """For each open condition, whether its current branch is blank."""
-    for found in _DIRECTIVE.finditer(text):
-        between = text[at : found.start()]
-        parts += [_blank(between) if any(hidden) else between, _blank(found[0])]
-        at = found.end()
-        match found[1]:
-            case "if" | "ifdef" | "ifndef":
-                hidden.append(False)
-            case "else" | "elif" | "elifdef" | "elifndef" if hidden:
-                hidden[-1] = True
-            case "endif" if hidden:
-                hidden.pop()
-    return "".join([*parts, text[at:]])
-
-
-def _blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)

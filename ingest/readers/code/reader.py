@@ -7,7 +7,8 @@ from itertools import groupby
 from ingest.builder import CHUNK_CHARACTERS, DocumentBuilder, ParsedDocument
 from ingest.licences import licences_in
 from ingest.readers.code.apart import boilerplate, data
-from ingest.readers.code.outline import Code, Definition, outline
+from ingest.readers.code.outline import outline
+from ingest.readers.code.text import Code, Definition
 from ingest.readers.languages import LANGUAGES
 from ingest.source import Source
 
