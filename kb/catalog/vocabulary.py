@@ -17,6 +17,17 @@ class VocabularyTables(Database):
         )
         return [row["body"] for row in rows]
 
+    def headed(self, name: str, *, targets: Collection[str] | None, limit: int) -> list[tuple[int, str, str]]:
+        """Up to `limit` chunks of `targets` with `name` in title, headings or path: chunk id, title and headings, path.
+
+        Names are compared by word stems, and `name` may be part of a longer one.
+        """
+        rows = self._all(
+            "SELECT rowid AS id, title, heading, path FROM lexical WHERE lexical MATCH ? LIMIT ?",
+            (within(targets, f"{{title heading path}} : {match_expression([name])}"), limit),
+        )
+        return [(row["id"], f"{row['title']}\n{row['heading']}", row["path"]) for row in rows]
+
     def holds(self, word: str, *, targets: Collection[str], whole: bool) -> bool:
         """Whether documents of `targets` contain `word`, or, unless `whole`, a longer word that begins with it.
 
