@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Self
@@ -116,6 +117,15 @@ class Targets:
         below = self.scope(name) - set(self.lineage(name))
         found = self._spelling(below).finditer(text) if below else ()
         return tuple(sorted({self._resolve[_plain(match.group())] for match in found}))
+
+    @cached_property
+    def mentions(self) -> Callable[[str], list[tuple[int, int, str]]]:
+        """The `finder` of all targets."""
+        return self.finder(self._by_name)
+
+    def named(self, text: str) -> frozenset[str]:
+        """The targets that `text` mentions."""
+        return frozenset(name for _, _, name in self.mentions(text))
 
     def sibling_finder(self, name: str) -> Callable[[str], frozenset[str]]:
         """A function that finds siblings in a text; none if the text also names a relative that only `name` has."""

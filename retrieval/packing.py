@@ -21,8 +21,10 @@ def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:
     kept: dict[tuple[str, ...], Hit] = {}
     for hit in hits:
         said = (hit.passage.target, *_said(hit.passage.text))
-        better = kept.get(said)
-        kept[said] = better.model_copy(update={"also_in": (*better.also_in, hit.passage.citation)}) if better else hit
+        if better := kept.get(said):
+            also_in = (*better.also_in, hit.passage.citation, *hit.also_in)
+            hit = better.model_copy(update={"also_in": tuple(c for c in also_in if c != better.passage.citation)})
+        kept[said] = hit
     return list(kept.values())
 
 

@@ -7,6 +7,7 @@ from kb.catalog import Catalog
 from kb.catalog.words import query_words
 from kb.errors import MissingModelError, QueryError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
+from kb.home.stated import asked_of, stated_first
 from kb.model.passages import Hit, SearchResult, Status
 from kb.model.protocols import Embedder
 from kb.settings import NO_MODEL, Settings, cache_dir
@@ -103,9 +104,14 @@ def find(
     if all(unknown):
         return _insufficient(*(_not_named(kb, name, target, stored) for name in unknown[0]))
     found = ranked(kb, phrasings, target=target, scope=scope, limit=limit)
+    beside = _beside(kb, target, phrasings[0], counts) if target and not compare else ()
+    about = _chip(kb, target, phrasings[0], chips) if not (compare or beside) else None
+    if about and found.hits and (asked := asked_of(kb, phrasings)):
+        found = stated_first(kb, found, asked, about, limit=limit)
     notes = [*found.notes]
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
+    notes += [f"{name} is another target: search for it with --target {name}" for name in beside]
     if unit := unstated_unit(phrasings[0], found.hits):
         notes.append(f"no passage found states a number in {unit}: the documents may not answer this")
     return found.model_copy(update={"notes": tuple(notes)})
@@ -134,6 +140,17 @@ def _scope(kb: KnowledgeBase, target: str | None, chips: Sequence[str], *, compa
     if compare:
         return kb.targets.family(target)
     return frozenset().union(*map(kb.targets.scope, chips or (target,)))
+
+
+def _beside(kb: KnowledgeBase, target: str, question: str, counts: Collection[str]) -> list[str]:
+    """The targets with documents that `question` names and that the documents of `target` are not about."""
+    return sorted(kb.targets.named(question) & set(counts) - kb.targets.scope(target))
+
+
+def _chip(kb: KnowledgeBase, target: str | None, question: str, chips: Sequence[str]) -> str | None:
+    """The one chip that the question is about: the one that it names, otherwise the requested target."""
+    named = chips or ([target] if target else sorted(kb.targets.named(question)))
+    return named[0] if len(named) == 1 else None
 
 
 def _not_named(kb: KnowledgeBase, name: str, target: str | None, stored: Collection[str]) -> str:

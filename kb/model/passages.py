@@ -136,6 +136,8 @@ class Why(Frozen):
     dense: float | None
     phrasings: int
     """Number of phrasings that found it."""
+    states: tuple[str, ...] = ()
+    """The quantities that the question asks for, if the passage is first because it states their facts."""
 
 
 class Hit(Frozen):

@@ -1,0 +1,66 @@
+"""Puts the passage that states a fact first, if a question asks for that fact and for nothing else."""
+
+from collections.abc import Sequence
+
+from kb.facts.asked import Asked, asked_quantity
+from kb.home.knowledge_base import KnowledgeBase
+from kb.model.fact import Fact
+from kb.model.passages import Hit, SearchResult, Why
+from kb.model.records import Form
+from retrieval.packing import merge_repetitions
+
+ROWS_SHOWN = 3
+
+
+def asked_of(kb: KnowledgeBase, phrasings: Sequence[str]) -> Asked | None:
+    """The quantity that the first of the phrasings that ask for one asks for."""
+    for phrasing in phrasings:
+        rest = phrasing
+        for start, end, _ in kb.targets.mentions(phrasing):
+            rest = rest[:start] + " " * (end - start) + rest[end:]
+        if asked := asked_quantity(rest):
+            return asked
+    return None
+
+
+def stated_first(kb: KnowledgeBase, found: SearchResult, asked: Asked, target: str, *, limit: int) -> SearchResult:
+    """`found`; if facts of `target` answer, the passage that states them and a table that confirms it come first."""
+    answering = kb.factbook.answering(target, asked)
+    stating = _chunks(kb, [standing.fact for standing in answering])
+    if not stating:
+        return found
+    first = max(stating, key=lambda chunk: len({fact.quantity for fact, _ in stating[chunk]}))
+    keys = {fact.citation.id for fact, _ in stating[first]}
+    equal = (fact for s in answering if s.fact.citation.id in keys for fact in s.confirmed_by)
+    confirming = _chunks(kb, [fact for fact in equal if fact.form in (Form.STATED, Form.TABLE)])
+    others = [chunk for chunk in confirming if chunk != first][:1]
+    front = [_hit(kb, found, first, stating[first]), *(_hit(kb, found, chunk, confirming[chunk]) for chunk in others)]
+    ids = {hit.passage.citation.id for hit in front}
+    rest = [hit for hit in found.hits if hit.passage.citation.id not in ids]
+    return found.model_copy(update={"hits": tuple(merge_repetitions([*front, *rest])[:limit])})
+
+
+def _chunks(kb: KnowledgeBase, facts: Sequence[Fact]) -> dict[int, list[tuple[Fact, int | None]]]:
+    """The chunks that state these facts, each with its facts and their table rows, in the order of the facts."""
+    places = {key: (chunk, row) for key, chunk, row in kb.catalog.stated_in([fact.citation.id for fact in facts])}
+    chunks: dict[int, list[tuple[Fact, int | None]]] = {}
+    for fact in facts:
+        if place := places.get(fact.citation.id):
+            chunks.setdefault(place[0], []).append((fact, place[1]))
+    return chunks
+
+
+def _hit(kb: KnowledgeBase, found: SearchResult, chunk: int, stated: Sequence[tuple[Fact, int | None]]) -> Hit:
+    """The hit of this chunk with the rows that state the facts first, and with the best score."""
+    [passage] = kb.catalog.passages([chunk])
+    own = next((hit for hit in found.hits if hit.passage.citation.id == passage.citation.id), None)
+    why = own.why if own else Why(lexical=None, dense=None, phrasings=0)
+    rows = kb.catalog.rows(list(dict.fromkeys(row for _, row in stated if row is not None)))
+    ids = {row.citation.id for row in rows}
+    return Hit(
+        passage=own.passage if own else passage,
+        score=found.hits[0].score,
+        why=why.model_copy(update={"states": tuple(dict.fromkeys(fact.quantity for fact, _ in stated))}),
+        rows=(*rows, *(row for row in (own.rows if own else ()) if row.citation.id not in ids))[:ROWS_SHOWN],
+        also_in=own.also_in if own else (),
+    )
