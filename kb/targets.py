@@ -119,13 +119,18 @@ class Targets:
         return tuple(sorted({self._resolve[_plain(match.group())] for match in found}))
 
     @cached_property
-    def mentions(self) -> Callable[[str], list[tuple[int, int, str]]]:
-        """The `finder` of all targets."""
+    def _mentions(self) -> Callable[[str], list[tuple[int, int, str]]]:
         return self.finder(self._by_name)
 
     def named(self, text: str) -> frozenset[str]:
         """The targets that `text` mentions."""
-        return frozenset(name for _, _, name in self.mentions(text))
+        return frozenset(name for _, _, name in self._mentions(text))
+
+    def without_names(self, text: str) -> str:
+        """`text` with blanks instead of the names of targets."""
+        for start, end, _ in self._mentions(text):
+            text = text[:start] + " " * (end - start) + text[end:]
+        return text
 
     def sibling_finder(self, name: str) -> Callable[[str], frozenset[str]]:
         """A function that finds siblings in a text; none if the text also names a relative that only `name` has."""

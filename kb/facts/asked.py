@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kb.catalog.words import STOP_WORDS
-from kb.facts.quantities import Mention, Quantity, quantities
+from kb.facts.quantities import Mention, quantities
 from kb.facts.select import answers, conditions
 from kb.model.fact import Fact
 from kb.model.units import PIECES, WRITTEN, Unit, unit_of

@@ -17,7 +17,8 @@ from retrieval.fusion import fuse
 from retrieval.reranker import RERANKED_HITS, Reranker
 from retrieval.retriever import Retriever
 from retrieval.unknown_names import nearest_names, unknown_names
-from retrieval.unstated import unstated_unit
+from retrieval.unknown_terms import unknown_terms
+from retrieval.unstated import DEEP, SUPPORT, asked_number, support
 from retrieval.vectors import ExactIndex, VectorIndex
 
 CONTEXT_CANDIDATES = 50
@@ -100,21 +101,30 @@ def find(
     stored = counts.keys() & (scope if scope is not None else counts.keys())
     if not stored:
         return _insufficient(_no_documents(" or ".join(chips) or target, counts))
-    unknown = [unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings]
+    unknown = [
+        unknown_names(kb.catalog, phrasing, targets=stored) or unknown_terms(kb.catalog, phrasing, targets=stored)
+        for phrasing in phrasings
+    ]
     if all(unknown):
         return _insufficient(*(_not_named(kb, name, target, stored) for name in unknown[0]))
-    found = ranked(kb, phrasings, target=target, scope=scope, limit=limit)
+    number = asked_number(phrasings[0])
+    found = ranked(kb, phrasings, target=target, scope=scope, limit=max(limit, DEEP) if number else limit)
     beside = _beside(kb, target, phrasings[0], counts) if target and not compare else ()
     about = _chip(kb, target, phrasings[0], chips) if not (compare or beside) else None
     if about and found.hits and (asked := asked_of(kb, phrasings)):
-        found = stated_first(kb, found, asked, about, limit=limit)
+        found = stated_first(kb, found, asked, about)
+    if number and not (found.hits and found.hits[0].why.states):
+        question = kb.targets.without_names(phrasings[0])
+        if support(kb.catalog, question, number, found.hits, targets=stored) < SUPPORT:
+            return _insufficient(
+                f"no passage names what the question asks for together with a number in {number.unit}",
+                *(f"{name} is another target: search for it with --target {name}" for name in beside),
+            )
     notes = [*found.notes]
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
     notes += [f"{name} is another target: search for it with --target {name}" for name in beside]
-    if unit := unstated_unit(phrasings[0], found.hits):
-        notes.append(f"no passage found states a number in {unit}: the documents may not answer this")
-    return found.model_copy(update={"notes": tuple(notes)})
+    return found.model_copy(update={"hits": found.hits[:limit], "notes": tuple(notes)})
 
 
 def ranked(

@@ -14,17 +14,12 @@ ROWS_SHOWN = 3
 
 def asked_of(kb: KnowledgeBase, phrasings: Sequence[str]) -> Asked | None:
     """The quantity that the first of the phrasings that ask for one asks for."""
-    for phrasing in phrasings:
-        rest = phrasing
-        for start, end, _ in kb.targets.mentions(phrasing):
-            rest = rest[:start] + " " * (end - start) + rest[end:]
-        if asked := asked_quantity(rest):
-            return asked
-    return None
+    rest = map(kb.targets.without_names, phrasings)
+    return next((asked for phrasing in rest if (asked := asked_quantity(phrasing))), None)
 
 
-def stated_first(kb: KnowledgeBase, found: SearchResult, asked: Asked, target: str, *, limit: int) -> SearchResult:
-    """`found`; if facts of `target` answer, the passage that states them and a table that confirms it come first."""
+def stated_first(kb: KnowledgeBase, found: SearchResult, asked: Asked, target: str) -> SearchResult:
+    """`found`; if facts of `target` answer, the passage that states them and one that confirms it come first."""
     answering = kb.factbook.answering(target, asked)
     stating = _chunks(kb, [standing.fact for standing in answering])
     if not stating:
@@ -32,12 +27,12 @@ def stated_first(kb: KnowledgeBase, found: SearchResult, asked: Asked, target: s
     first = max(stating, key=lambda chunk: len({fact.quantity for fact, _ in stating[chunk]}))
     keys = {fact.citation.id for fact, _ in stating[first]}
     equal = (fact for s in answering if s.fact.citation.id in keys for fact in s.confirmed_by)
-    confirming = _chunks(kb, [fact for fact in equal if fact.form in (Form.STATED, Form.TABLE)])
+    confirming = _chunks(kb, sorted(equal, key=lambda fact: fact.form is not Form.TABLE))
     others = [chunk for chunk in confirming if chunk != first][:1]
     front = [_hit(kb, found, first, stating[first]), *(_hit(kb, found, chunk, confirming[chunk]) for chunk in others)]
     ids = {hit.passage.citation.id for hit in front}
     rest = [hit for hit in found.hits if hit.passage.citation.id not in ids]
-    return found.model_copy(update={"hits": tuple(merge_repetitions([*front, *rest])[:limit])})
+    return found.model_copy(update={"hits": tuple(merge_repetitions([*front, *rest]))})
 
 
 def _chunks(kb: KnowledgeBase, facts: Sequence[Fact]) -> dict[int, list[tuple[Fact, int | None]]]:
