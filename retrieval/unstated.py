@@ -76,10 +76,12 @@ def support(
     A word weighs the more the fewer passages of `targets` have it, as in BM25; most if none has.
     """
     words = [word for word in query_words(question) if word not in _SAYS_LITTLE and word not in asked.unit.lower()]
-    weights = {word: -log(max(share, RAREST)) for word, share in catalog.shares_with(words, targets=targets).items()}
+    weights = {
+        word: log(1 + 1 / max(share, RAREST)) for word, share in catalog.shares_with(words, targets=targets).items()
+    }
     stating = [hit.passage.shown.lower() for hit in hits if asked.stated.search(hit.passage.shown)]
     shares = (sum(weight for word, weight in weights.items() if _has(text, word)) for text in stating)
-    return max(shares, default=0.0) / (sum(weights.values()) or 1.0)
+    return max(shares, default=0.0) / sum(weights.values(), start=1e-9)
 
 
 def _has(text: str, word: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kb.catalog.words import STOP_WORDS
-from kb.facts.quantities import Mention, quantities
+from kb.facts.quantities import Mention, Quantity, quantities
 from kb.facts.select import answers, conditions
 from kb.model.fact import Fact
 from kb.model.units import PIECES, WRITTEN, Unit, unit_of
@@ -14,7 +14,9 @@ _AMOUNTS = {
     "amount": ("size", "capacity", "much", "large", "big"),
     "rate": ("bandwidth", "throughput", "fast", "rate", "speed"),
     "count": ("many", "number", "count"),
-    "any": ("width", "wide", "high", "highest", "largest", "peak", "max", "maximum", "limit", "clock", "frequency"),
+    "width": ("width", "wide"),
+    "frequency": ("clock", "frequency"),
+    "any": ("high", "highest", "largest", "peak", "max", "maximum", "limit"),
 }
 """Words that ask for a number, by what kind of number they ask for."""
 _ASKING = {word: kind for kind, words in _AMOUNTS.items() for word in words}
@@ -101,10 +103,18 @@ def _is_meant(mention: Mention, question: str, unit: Unit | None, kinds: set[str
     quantity = quantities().by_name[mention.means]
     if unit:
         return quantity.counts(unit)
-    own = unit_of(quantity.unit)
-    kind = own.kind if own else ""
-    asks = ("count" if kind in PIECES else "rate" if "/" in kind else "amount") in kinds or kinds <= {"any"}
+    asks = _kind_of(quantity) in kinds or kinds <= {"any"}
     return asks or not _ASKING.keys().isdisjoint(_words(question[mention.start : mention.end]))
+
+
+def _kind_of(quantity: Quantity) -> str:
+    """The kind of words that ask for this quantity."""
+    unit = unit_of(quantity.unit)
+    if unit is None or quantity.name.endswith("_width"):
+        return "width"
+    if unit.kind in PIECES:
+        return "count"
+    return "rate" if "/" in unit.kind else "frequency" if unit.kind == "Hz" else "amount"
 
 
 def _as_acronym(word: re.Match[str]) -> str:

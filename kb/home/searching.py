@@ -7,7 +7,7 @@ from kb.catalog import Catalog
 from kb.catalog.words import query_words
 from kb.errors import MissingModelError, QueryError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
-from kb.home.stated import asked_of, stated_first
+from kb.home.stated import answering_facts, stated_first
 from kb.model.passages import Hit, SearchResult, Status
 from kb.model.protocols import Embedder
 from kb.settings import NO_MODEL, Settings, cache_dir
@@ -101,30 +101,50 @@ def find(
     stored = counts.keys() & (scope if scope is not None else counts.keys())
     if not stored:
         return _insufficient(_no_documents(" or ".join(chips) or target, counts))
-    unknown = [
-        unknown_names(kb.catalog, phrasing, targets=stored) or unknown_terms(kb.catalog, phrasing, targets=stored)
-        for phrasing in phrasings
-    ]
-    if all(unknown):
-        return _insufficient(*(_not_named(kb, name, target, stored) for name in unknown[0]))
-    number = asked_number(phrasings[0])
-    found = ranked(kb, phrasings, target=target, scope=scope, limit=max(limit, DEEP) if number else limit)
-    beside = _beside(kb, target, phrasings[0], counts) if target and not compare else ()
-    about = _chip(kb, target, phrasings[0], chips) if not (compare or beside) else None
-    if about and found.hits and (asked := asked_of(kb, phrasings)):
-        found = stated_first(kb, found, asked, about)
-    if number and not (found.hits and found.hits[0].why.states):
-        question = kb.targets.without_names(phrasings[0])
-        if support(kb.catalog, question, number, found.hits, targets=stored) < SUPPORT:
-            return _insufficient(
-                f"no passage names what the question asks for together with a number in {number.unit}",
-                *(f"{name} is another target: search for it with --target {name}" for name in beside),
-            )
+    beside = _beside(kb, target, phrasings[0], counts) if target and not compare else []
+    chip = None if compare or beside else _chip(kb, target, phrasings[0], chips)
+    facts = answering_facts(kb, phrasings, chip)
+    if not facts and (unknown := _unknown(kb, phrasings, target, stored)):
+        return _insufficient(*unknown)
+    found = ranked(kb, phrasings, target=target, scope=scope, limit=limit)
     notes = [*found.notes]
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
     notes += [f"{name} is another target: search for it with --target {name}" for name in beside]
+    if not facts and (unstated := _unstated(kb, phrasings, found, scope, stored)):
+        return _insufficient(unstated, *notes)
+    found = stated_first(kb, found, facts)
     return found.model_copy(update={"hits": found.hits[:limit], "notes": tuple(notes)})
+
+
+def _unknown(kb: KnowledgeBase, phrasings: Sequence[str], target: str | None, stored: Collection[str]) -> list[str]:
+    """Notes on the unknown words of the first phrasing, if every phrasing has some."""
+    unknown = [
+        unknown_names(kb.catalog, phrasing, targets=stored) or unknown_terms(kb.catalog, phrasing, targets=stored)
+        for phrasing in phrasings
+    ]
+    return [_not_named(kb, name, target, stored) for name in unknown[0]] if all(unknown) else []
+
+
+def _unstated(
+    kb: KnowledgeBase,
+    phrasings: Sequence[str],
+    found: SearchResult,
+    scope: frozenset[str] | None,
+    stored: Collection[str],
+) -> str | None:
+    """A note if the first phrasing asks for a number in a unit and no passage, also far below `found`, supports it."""
+    number = asked_number(phrasings[0])
+    if number is None:
+        return None
+    question = kb.targets.without_names(phrasings[0])
+    supported = partial(support, kb.catalog, question, number, targets=stored)
+    if supported(found.hits) >= SUPPORT:
+        return None
+    deep = kb.models.retriever().search(phrasings, targets=scope, limit=DEEP)
+    if supported(deep.hits) >= SUPPORT:
+        return None
+    return f"no passage names what the question asks for together with a number in {number.unit}"
 
 
 def ranked(

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from kb.facts.asked import Asked, asked_quantity
+from kb.facts.asked import asked_quantity
+from kb.facts.profile import StandingFact
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.model.passages import Hit, SearchResult, Why
@@ -12,15 +13,15 @@ from retrieval.packing import merge_repetitions
 ROWS_SHOWN = 3
 
 
-def asked_of(kb: KnowledgeBase, phrasings: Sequence[str]) -> Asked | None:
-    """The quantity that the first of the phrasings that ask for one asks for."""
+def answering_facts(kb: KnowledgeBase, phrasings: Sequence[str], chip: str | None) -> list[StandingFact]:
+    """The facts of `chip` that the first of the phrasings that asks for a quantity asks for, best first."""
     rest = map(kb.targets.without_names, phrasings)
-    return next((asked for phrasing in rest if (asked := asked_quantity(phrasing))), None)
+    asked = next((asked for phrasing in rest if (asked := asked_quantity(phrasing))), None)
+    return kb.factbook.answering(chip, asked) if chip and asked else []
 
 
-def stated_first(kb: KnowledgeBase, found: SearchResult, asked: Asked, target: str) -> SearchResult:
-    """`found`; if facts of `target` answer, the passage that states them and one that confirms it come first."""
-    answering = kb.factbook.answering(target, asked)
+def stated_first(kb: KnowledgeBase, found: SearchResult, answering: Sequence[StandingFact]) -> SearchResult:
+    """`found` behind the passage that states facts which answer, and one that confirms it, each with its rows."""
     stating = _chunks(kb, [standing.fact for standing in answering])
     if not stating:
         return found
@@ -54,7 +55,7 @@ def _hit(kb: KnowledgeBase, found: SearchResult, chunk: int, stated: Sequence[tu
     ids = {row.citation.id for row in rows}
     return Hit(
         passage=own.passage if own else passage,
-        score=found.hits[0].score,
+        score=max((hit.score for hit in found.hits[:1]), default=0.0),
         why=why.model_copy(update={"states": tuple(dict.fromkeys(fact.quantity for fact, _ in stated))}),
         rows=(*rows, *(row for row in (own.rows if own else ()) if row.citation.id not in ids))[:ROWS_SHOWN],
         also_in=own.also_in if own else (),

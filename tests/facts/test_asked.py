@@ -49,6 +49,7 @@ def test_a_question_of_nothing_but_a_quantity_asks_for_it(question: str, quantit
         "avoid LDS bank conflicts",
         "How do I choose the LDS size of my kernel?",
         "LDS",
+        "how wide is the LDS",
         "why is the L2 cache slow",
         "kernel uses 170 VGPRs: how many waves per SIMD can be resident?",
         "peak bandwidth that the copy benchmark reached",
