@@ -6,7 +6,6 @@ such questions too cost 1 to 4 points of hit@5 on 78 questions.
 
 import re
 from collections.abc import Collection
-from pathlib import PurePosixPath
 
 from kb.catalog import Catalog
 from kb.catalog.words import query_words
@@ -18,14 +17,19 @@ _NAME = re.compile(r"\w+(?:[.:\-]\w+)*")
 
 
 def defining(catalog: Catalog, question: str, *, targets: Collection[str] | None) -> list[int]:
-    """Chunks whose title, headings or file name hold the name that `question` asks for; empty if it asks for more."""
+    """Chunks with the name that `question` asks for in title, headings or file name, or else in their text.
+
+    Empty if the question asks for more than a name, or if the name is not in a few passages only.
+    """
     name = asked_name(question)
     if name is None:
         return []
-    headed = catalog.headed(name, targets=targets, limit=MOST_PASSAGES + 1)
-    whole = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", re.IGNORECASE)
-    found = [chunk for chunk, head, path in headed if whole.search(f"{head}\n{PurePosixPath(path).stem}")]
-    return found if len(headed) <= MOST_PASSAGES else []
+    whole = re.compile(rf"(?<![\w.]){re.escape(name)}(?:(?!\w|\.\w)|(?=\.\w+\Z))", re.IGNORECASE)  # \Z: a path's suffix
+    for columns in (("title", "heading", "path"), ("body",)):
+        found = catalog.passages_with(name, columns=columns, targets=targets, limit=MOST_PASSAGES + 1)
+        if chunks := [chunk for chunk, text in found if whole.search(text)]:
+            return chunks if len(found) <= MOST_PASSAGES else []
+    return []
 
 
 def asked_name(question: str) -> str | None:

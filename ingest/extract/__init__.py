@@ -33,9 +33,7 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
                 )  # fmt: skip
 
 
-def _found(
-    document: str, block: Block, headings: Sequence[str], subjects: Subjects
-) -> Iterator[tuple[FoundFact, int]]:
+def _found(document: str, block: Block, headings: Sequence[str], subjects: Subjects) -> Iterator[tuple[FoundFact, int]]:
     """Yield the facts of one block, each with the offset of its span in the document."""
     if block.table:
         for found in table_facts(block.table, headings=headings, subjects=subjects):

@@ -44,16 +44,18 @@ class VocabularyTables(Database):
         whole = re.compile(rf"(?<![a-z]){singular}(?:s|es)?(?![a-z])")
         return len(texts) == FEW_PASSAGES or any(whole.search(text.lower().replace("-", "")) for text in texts)
 
-    def headed(self, name: str, *, targets: Collection[str] | None, limit: int) -> list[tuple[int, str, str]]:
-        """Up to `limit` chunks of `targets` with `name` in title, headings or path: chunk id, title and headings, path.
+    def passages_with(
+        self, name: str, *, columns: Collection[str], targets: Collection[str] | None, limit: int
+    ) -> list[tuple[int, str]]:
+        """Up to `limit` chunks of `targets` with `name` in these columns of the lexical index, and the columns' text.
 
         Names are compared by word stems, and `name` may be part of a longer one.
         """
         rows = self._all(
-            "SELECT rowid AS id, title, heading, path FROM lexical WHERE lexical MATCH ? LIMIT ?",
-            (within(targets, f"{{title heading path}} : {match_expression([name])}"), limit),
+            f"SELECT rowid AS id, {', '.join(columns)} FROM lexical WHERE lexical MATCH ? LIMIT ?",
+            (within(targets, f"{{{' '.join(columns)}}} : {match_expression([name])}"), limit),
         )
-        return [(row["id"], f"{row['title']}\n{row['heading']}", row["path"]) for row in rows]
+        return [(row["id"], "\n".join(row[column] for column in columns)) for row in rows]
 
     def holds(self, word: str, *, targets: Collection[str], whole: bool) -> bool:
         """Whether documents of `targets` contain `word`, or, unless `whole`, a longer word that begins with it.
