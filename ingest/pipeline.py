@@ -21,7 +21,7 @@ from ingest.scan import ScannedFile, file_digest, nothing_to_read, scan, source_
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
 from kb.model.documents import FileReport, IngestReport
-from kb.model.protocols import Embedder
+from kb.model.embedding import Embedder
 from kb.model.records import Trust
 from kb.targets import Targets
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.errors import LocalModelError
-from kb.model.protocols import Vectors
+from kb.model.embedding import Vectors
 from retrieval.embedding_model import EmbeddingModel
 from retrieval.gpu import LEAST_TEXTS, embed_on_gpu, load_on_gpu
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from kb.catalog import Catalog
 from kb.catalog.words import match_expression, query_words
 from kb.errors import StoreError
+from kb.model.embedding import Embedder
 from kb.model.passages import Hit, SearchResult, Status, Why
-from kb.model.protocols import Embedder
 from retrieval.definitions import defining
 from retrieval.fusion import CANDIDATES, Fused, Lists, Scores
 from retrieval.packing import merge_repetitions

@@ -18,8 +18,8 @@ from kb.catalog.health import Health
 from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
 from kb.errors import CitationError
+from kb.model.embedding import Vectors
 from kb.model.passages import Passage, TableRow
-from kb.model.protocols import Vectors
 from kb.model.records import (
     ChunkRecord,
     DocumentRecord,

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from kb.home.running import Submission
     from kb.home.searching import Models
     from kb.model.documents import IngestReport
+    from kb.model.embedding import Embedder
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact, FactAnswer
     from kb.model.kernels import Candidate, Task
     from kb.model.passages import CitedPlace, Context, SearchResult
-    from kb.model.protocols import Embedder
     from kb.model.records import Trust
     from kb.runs.journal import Plan, Run, Runs
     from kb.runs.loop import Tell, Teller

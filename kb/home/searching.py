@@ -8,8 +8,8 @@ from kb.catalog.words import query_words
 from kb.errors import MissingModelError, QueryError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.stated import answering_facts, stated_first
+from kb.model.embedding import Embedder
 from kb.model.passages import Hit, SearchResult, Status
-from kb.model.protocols import Embedder
 from kb.settings import NO_MODEL, Settings, cache_dir
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
