@@ -1,4 +1,4 @@
-"""Find where a name is defined, for a question that is nothing but a name: headings and file names tell.
+"""Find the passages of a name, for a question that is nothing but a name.
 
 A question with more words than the name is better answered by the passage that has those words: lifting definitions for
 such questions too cost 1 to 4 points of hit@5 on 78 questions.

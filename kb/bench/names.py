@@ -1,4 +1,4 @@
-"""Search a home for names of its own documents: is the passage that defines or has a name the first hit?"""
+"""Search for exact names of a home, and count how often the right passage is the first hit."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Recognise a question that asks for a quantity of a chip and for nothing else, and the facts that answer it."""
+"""Recognise a question for a quantity and nothing else, and the facts that answer it."""
 
 import re
 from collections.abc import Iterable

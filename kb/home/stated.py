@@ -1,4 +1,4 @@
-"""Puts the passage that states a fact first, if a question asks for that fact and for nothing else."""
+"""Puts the passage that states the asked fact first."""
 
 from collections.abc import Sequence
 

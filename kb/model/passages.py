@@ -15,7 +15,7 @@ class Citation(Frozen):
     id: str
     """Argument for `kb cite`."""
     path: str
-    """Path of the file; begins with the name of the ingested folder."""
+    """Path of the file, from the folder that names its target on."""
     sha256: str
     """SHA-256 of the file when it was read."""
     section: tuple[str, ...]
@@ -152,7 +152,7 @@ class Hit(Frozen):
     after: tuple[Passage, ...] = ()
     """Neighbouring passages of the first hits, in document order."""
     also_in: tuple[Citation, ...] = ()
-    """Other places with the same or nearly the same text and no different number."""
+    """Other places with the same words in the same order."""
 
     @property
     def shown(self) -> str:
