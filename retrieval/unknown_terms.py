@@ -23,6 +23,10 @@ _ADVICE = re.compile(r"\b(?:why|how (?:to|do|does|can|should)|can|should|may)\b"
 _ARTICLES = frozenset(("a", "an", "one", "each", "every", "per"))
 _VERBS = frozenset(("have", "has", "had", "hold", "holds", "contain", "contains", "take", "takes", "need", "needs"))
 """Verbs that end a noun phrase; the stop words have the others."""
+_OWN = frozenset(
+    ("kernel", "program", "code", "function", "application", "user", "chip", "device", "machine", "system")
+)
+"""What a person who asks calls things that a manual may call otherwise."""
 _TERM = re.compile(r"[A-Za-z]{3,}(?:-[A-Za-z]+)*")
 _NO_TERM = re.compile(r"\w+(?:er|est|ly|ing|ed)", re.IGNORECASE)
 """Verbs, adverbs and comparisons, by their endings."""
@@ -47,7 +51,7 @@ def _nouns(words: list[str]) -> Iterator[str]:
         if word.lower() in _ARTICLES:
             phrase = []
             for part in words[start:]:
-                if not _TERM.fullmatch(part) or part.lower() in STOP_WORDS | _VERBS:
+                if not _TERM.fullmatch(part) or part.lower() in STOP_WORDS | _VERBS | _OWN:
                     break
                 phrase.append(part)
             if phrase:

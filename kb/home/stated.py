@@ -7,10 +7,8 @@ from kb.facts.profile import StandingFact
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
 from kb.model.passages import Hit, SearchResult, Why
-from kb.model.records import Form
 from retrieval.packing import merge_repetitions
-
-ROWS_SHOWN = 3
+from retrieval.retriever import ROWS_SHOWN
 
 
 def answering_facts(kb: KnowledgeBase, phrasings: Sequence[str], chip: str | None) -> list[StandingFact]:
@@ -27,8 +25,7 @@ def stated_first(kb: KnowledgeBase, found: SearchResult, answering: Sequence[Sta
         return found
     first = max(stating, key=lambda chunk: len({fact.quantity for fact, _ in stating[chunk]}))
     keys = {fact.citation.id for fact, _ in stating[first]}
-    equal = (fact for s in answering if s.fact.citation.id in keys for fact in s.confirmed_by)
-    confirming = _chunks(kb, sorted(equal, key=lambda fact: fact.form is not Form.TABLE))
+    confirming = _chunks(kb, [fact for s in answering if s.fact.citation.id in keys for fact in s.confirmed_by])
     others = [chunk for chunk in confirming if chunk != first][:1]
     front = [_hit(kb, found, first, stating[first]), *(_hit(kb, found, chunk, confirming[chunk]) for chunk in others)]
     ids = {hit.passage.citation.id for hit in front}

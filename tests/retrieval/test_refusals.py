@@ -73,6 +73,7 @@ def test_what_no_document_states_is_refused_and_the_note_names_it(
         "How many cycles does the boot ROM take?",
         "At how many MHz does the vector unit multiply?",
         "How many bytes does register 12 of the port controller hold?",
+        "How large is the memory that a kernel can use on a chip?",
         "Why does my wavefront wait for the port controller?",
         "Can I pin hot buffers in the SRAM?",
         "Is a quicker access to external LPDDR memory possible?",
