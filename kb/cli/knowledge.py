@@ -96,7 +96,7 @@ def search(
         result = kb.search(asked, target=target, compare=compare)
     if budget is not None:
         result = result.within(budget)
-    show_result(result, lambda found: show_hits(found, " ".join(asked), why=why), as_json=as_json)
+    show_result(result, lambda found: show_hits(found, why=why), as_json=as_json)
     if not result.hits:
         raise typer.Exit(1)
 

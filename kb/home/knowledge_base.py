@@ -180,11 +180,13 @@ class KnowledgeBase:
             TargetError: `target` is unknown.
         """
         from kb.home.searching import find
+        from retrieval.excerpt import with_excerpts
         from retrieval.widening import widen
 
         found = find(self, question, target=target, compare=compare, limit=limit)
         with self.catalog.snapshot():
-            return found.model_copy(update={"hits": tuple(widen(found.hits, self.catalog))})
+            widened = found.model_copy(update={"hits": tuple(widen(found.hits, self.catalog))})
+        return with_excerpts(widened, [question] if isinstance(question, str) else question)
 
     def context(
         self,

@@ -151,6 +151,8 @@ class Hit(Frozen):
     """Neighbouring passages of the first hits, in document order."""
     also_in: tuple[Citation, ...] = ()
     """Other places with the same or nearly the same text and no different number."""
+    excerpt: tuple[str, ...] = ()
+    """The lines of the passage that answer, with counts of what is left out; empty if a better hit is clearly ahead."""
 
     @property
     def shown(self) -> str:

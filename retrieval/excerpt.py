@@ -1,0 +1,178 @@
+"""Choose the parts of a passage that answer a question: whole sentences, table rows and lines of code."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log
+
+from kb.model.passages import Hit, Passage, SearchResult
+from retrieval.boilerplate import without_notices
+from retrieval.terms import asked_terms, terms
+
+FIRST_CHARACTERS = 900
+"""Characters of the first hit's excerpt; a passage up to this length is shown whole."""
+OTHER_CHARACTERS = 320
+"""Characters of the other excerpts."""
+CLEAR_LEAD = 1.5
+"""Lead of the first hit, in units of the fused score, from which the others are not excerpted."""
+REPEATED = 0.25
+"""Worth of a term that a chosen part has already."""
+BESIDE = 0.3
+"""Share of a part's worth that its neighbours get: an answer stands beside the words of its question."""
+LEAST = 0.3
+"""Least worth of a further part, as a share of the best part's."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)(?<!etc\.)\s+(?=[\"'(\[`*]*[A-Z0-9])")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
+_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is shown whole or not at all."""
+
+    kind: str
+    """`sentence`, `row` or `line`."""
+    text: str
+    block: int
+    """Number of its paragraph, table or listing."""
+    header: tuple[str, ...] = ()
+    """Header of a row's table."""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return _cells(self.text)
+
+
+def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResult:
+    """The hits with excerpts for a question; if the first hit is clearly ahead, only with its excerpt."""
+    asked = Counter(term for phrasing in phrasings for term in asked_terms(phrasing))
+    parts = [_parts(hit.passage) for hit in result.hits]
+    found = [[terms(part.text) & asked.keys() for part in own] for own in parts]
+    weights = _weights(asked, [words for own in found for words in own])
+    lead = result.hits[0].score - result.hits[1].score if len(result.hits) > 1 else 0.0
+    hits = []
+    for rank, hit in enumerate(result.hits):
+        room = FIRST_CHARACTERS if rank == 0 else 0 if lead >= CLEAR_LEAD else OTHER_CHARACTERS
+        lines = _shown(parts[rank], _chosen(parts[rank], found[rank], weights, room), hit) if room else ()
+        hits.append(hit.model_copy(update={"excerpt": tuple(lines)}))
+    return result.model_copy(update={"hits": tuple(hits)})
+
+
+def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> dict[str, float]:
+    """A term weighs more the more phrasings have it and the fewer parts."""
+    among = Counter(term for words in parts for term in words)
+    return {term: times * log(1 + len(parts) / among[term]) for term, times in asked.items() if among[term]}
+
+
+def _parts(passage: Passage) -> list[Part]:
+    text = without_notices(passage.body)
+    fences = re.findall(r"^```.*$", text, re.MULTILINE)
+    code = passage.kind == "code" and not text.startswith("```")
+    code = code or (len(fences) % 2 == 1 and fences[0] == "```")  # the passage begins inside a listing
+    parts: list[Part] = []
+    paragraph: list[str] = []
+    header: tuple[str, ...] = ()
+    block = 0
+
+    def end_paragraph() -> None:
+        if paragraph:
+            joined = " ".join([paragraph[0].rstrip(), *(line.strip() for line in paragraph[1:])])
+            parts.extend(Part("sentence", sentence, block) for sentence in _SENTENCE.split(joined))
+            paragraph.clear()
+
+    lines = text.split("\n")
+    for line, following in pairwise([*lines, ""]):
+        if line.startswith("```"):
+            end_paragraph()
+            code, block = not code, block + 1
+        elif code:
+            parts.append(Part("line", line, block))
+        elif line.startswith("|"):
+            end_paragraph()
+            if _RULE.fullmatch(following):
+                header, block = _cells(line), block + 1
+            elif not _RULE.fullmatch(line):
+                parts.append(Part("row", line, block, header))
+        elif not line.strip() or _ITEM.match(line):
+            end_paragraph()
+            block += 1
+            paragraph += [line] if line.strip() else []
+        else:
+            paragraph.append(line)
+    end_paragraph()
+    return parts
+
+
+def _chosen(parts: Sequence[Part], found: Sequence[set[str]], weights: Mapping[str, float], room: int) -> list[int]:
+    """Indices of the parts to show: the best one, and others while they add something and fit."""
+    sizes = [len(part.text) for part in parts]
+    if sum(sizes) <= room:
+        return list(range(len(parts)))
+    own = [sum(weights[term] for term in words) for words in found]
+    chosen: list[int] = []
+    seen: set[str] = set()
+    best = 0.0
+    while True:
+        worth = {
+            i: sum(weights[t] * (REPEATED if t in seen else 1) for t in found[i])
+            + BESIDE * max(own[max(0, i - 1) : i] + own[i + 1 : i + 2], default=0.0)
+            for i in range(len(parts))
+            if i not in chosen and (not chosen or sizes[i] <= room)
+        }
+        i = max(worth, key=lambda i: (worth[i], -i), default=None)
+        if i is None or worth[i] < LEAST * best:
+            return sorted(chosen)
+        best = best or worth[i]
+        chosen.append(i)
+        seen |= found[i]
+        room -= sizes[i]
+
+
+def _shown(parts: Sequence[Part], chosen: Sequence[int], hit: Hit) -> Iterator[str]:
+    """The lines of an excerpt; what is left out is counted in its place."""
+    rows = Counter(parts[i].block for i in chosen if parts[i].kind == "row")
+    line, above = "", -1
+    for i in [*chosen, len(parts)]:
+        gap = _left_out(parts[above + 1 : i])
+        part = parts[i] if i < len(parts) else None
+        joins = part and above >= 0 and part.kind == "sentence" and part.block == parts[above].block
+        if joins and part:
+            line = " ".join(filter(None, (line, gap, part.text)))
+        else:
+            if line:
+                yield line
+            if gap:
+                yield gap
+            line = ""
+            if part and part.kind == "row":
+                if rows[part.block] > 1 and part.header and (above < 0 or parts[above].block != part.block):
+                    yield " | ".join(part.header)
+                line = " | ".join(part.cells) if rows[part.block] > 1 else _labelled(part, hit)
+            elif part:
+                line = part.text
+        above = i
+
+
+def _left_out(parts: Sequence[Part]) -> str:
+    counts = Counter(part.kind for part in parts if part.text.strip())
+    said = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in counts.items())
+    return f"[+{said}]" if said else ""
+
+
+def _labelled(row: Part, hit: Hit) -> str:
+    """A single row with its headers, and with its own id if the search found it."""
+    cells = row.cells
+    if len(row.header) != len(cells):
+        return " | ".join(cells)
+    shown = "; ".join(
+        f"{name} = {cell}" if name else cell for name, cell in zip(row.header, cells, strict=True) if cell
+    )
+    ids = [found.citation.id for found in hit.rows if found.shown == shown]
+    return f"{shown} (row {ids[0]})" if ids else shown
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1])
