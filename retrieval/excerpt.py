@@ -11,14 +11,12 @@ from kb.model.passages import Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
 from retrieval.terms import asked_terms, terms
 
-FIRST_CHARACTERS = 900
+FIRST_CHARACTERS = 700
 """Characters of the first hit's excerpt; a passage up to this length is shown whole."""
-OTHER_CHARACTERS = 320
+OTHER_CHARACTERS = 450
 """Characters of the other excerpts."""
-CLEAR_LEAD = 1.5
+CLEAR_LEAD = 1.2
 """Lead of the first hit, in units of the fused score, from which the others are not excerpted."""
-REPEATED = 0.25
-"""Worth of a term that a chosen part has already."""
 BESIDE = 0.3
 """Share of a part's worth that its neighbours get: an answer stands beside the words of its question."""
 LEAST = 0.3
@@ -52,10 +50,10 @@ def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResul
     parts = [_parts(hit.passage) for hit in result.hits]
     found = [[terms(part.text) & asked.keys() for part in own] for own in parts]
     weights = _weights(asked, [words for own in found for words in own])
-    lead = result.hits[0].score - result.hits[1].score if len(result.hits) > 1 else 0.0
     hits = []
     for rank, hit in enumerate(result.hits):
-        room = FIRST_CHARACTERS if rank == 0 else 0 if lead >= CLEAR_LEAD else OTHER_CHARACTERS
+        behind = result.hits[0].score - hit.score
+        room = FIRST_CHARACTERS if rank == 0 else OTHER_CHARACTERS if behind < CLEAR_LEAD else 0
         lines = _shown(parts[rank], _chosen(parts[rank], found[rank], weights, room), hit) if room else ()
         hits.append(hit.model_copy(update={"excerpt": tuple(lines)}))
     return result.model_copy(update={"hits": tuple(hits)})
@@ -107,28 +105,18 @@ def _parts(passage: Passage) -> list[Part]:
 
 
 def _chosen(parts: Sequence[Part], found: Sequence[set[str]], weights: Mapping[str, float], room: int) -> list[int]:
-    """Indices of the parts to show: the best one, and others while they add something and fit."""
+    """Indices of the parts to show: all if they fit, or else the best one and the next best that fit."""
     sizes = [len(part.text) for part in parts]
     if sum(sizes) <= room:
         return list(range(len(parts)))
-    own = [sum(weights[term] for term in words) for words in found]
+    own = [0.0, *(sum(weights[term] for term in words) for words in found), 0.0]
+    worth = [at + BESIDE * max(before, after) for before, at, after in zip(own, own[1:], own[2:], strict=False)]
     chosen: list[int] = []
-    seen: set[str] = set()
-    best = 0.0
-    while True:
-        worth = {
-            i: sum(weights[t] * (REPEATED if t in seen else 1) for t in found[i])
-            + BESIDE * max(own[max(0, i - 1) : i] + own[i + 1 : i + 2], default=0.0)
-            for i in range(len(parts))
-            if i not in chosen and (not chosen or sizes[i] <= room)
-        }
-        i = max(worth, key=lambda i: (worth[i], -i), default=None)
-        if i is None or worth[i] < LEAST * best:
-            return sorted(chosen)
-        best = best or worth[i]
-        chosen.append(i)
-        seen |= found[i]
-        room -= sizes[i]
+    for i in sorted(range(len(parts)), key=lambda i: (-worth[i], i)):
+        if not chosen or (sizes[i] <= room and worth[i] >= LEAST * worth[chosen[0]]):
+            chosen.append(i)
+            room -= sizes[i]
+    return sorted(chosen)
 
 
 def _shown(parts: Sequence[Part], chosen: Sequence[int], hit: Hit) -> Iterator[str]:
