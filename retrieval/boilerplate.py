@@ -12,18 +12,22 @@ _NOTICE = re.compile(
 
 
 def without_notices(text: str) -> str:
-    """`text` without the comments and paragraphs that hold a licence or a copyright notice.
-
-    A text that is nothing else stays as it is.
-    """
+    """`text` without the comments and paragraphs that hold a licence or a copyright notice; perhaps nothing is left."""
     runs = [(kind, "\n".join(lines)) for kind, lines in groupby(text.split("\n"), _kind_of_line)]
-    kept = "\n".join(run for kind, run in runs if kind == "blank" or not _NOTICE.search(run))
-    return re.sub(r"\n{3,}", "\n\n", kept).strip("\n") if kept.strip() else text
+    if not any(map(_is_notice, runs)):
+        return text
+    kept = "\n".join(lines for kind, lines in runs if not _is_notice((kind, lines)))
+    return re.sub(r"\n{3,}", "\n\n", kept).strip("\n")
+
+
+def _is_notice(run: tuple[str, str]) -> bool:
+    kind, lines = run
+    return kind in ("comment", "text") and bool(_NOTICE.search(lines))
 
 
 def _kind_of_line(line: str) -> str:
     if not line.strip():
         return "blank"
     if line.startswith(("```", "|")):
-        return "mark"
+        return "markup"
     return "comment" if _COMMENT.match(line) else "text"

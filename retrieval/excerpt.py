@@ -9,6 +9,7 @@ from math import log
 
 from kb.model.passages import Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
+from retrieval.listings import begins_inside
 from retrieval.terms import asked_terms, terms
 
 FIRST_CHARACTERS = 700
@@ -66,10 +67,8 @@ def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> di
 
 
 def _parts(passage: Passage) -> list[Part]:
-    text = without_notices(passage.body)
-    fences = re.findall(r"^```.*$", text, re.MULTILINE)
-    code = passage.kind == "code" and not text.startswith("```")
-    code = code or (len(fences) % 2 == 1 and fences[0] == "```")  # the passage begins inside a listing
+    text = without_notices(passage.body) or passage.body
+    code = begins_inside(passage.text, passage.kind)
     parts: list[Part] = []
     paragraph: list[str] = []
     header: tuple[str, ...] = ()

@@ -293,6 +293,7 @@ class Catalog(FactTables, VocabularyTables, Health):
             kind=row["kind"],
             lead=row["lead"],
             text=row["quote"],
+            ordinal=row["ordinal"],
             trust=row["trust"],
             licence=row["licence"],
         )

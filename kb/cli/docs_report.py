@@ -106,7 +106,7 @@ def show_passage(placed: PlacedPassage, *, whole: bool) -> None:
     for one in (*placed.before, passage, *placed.after) if whole else (passage,):
         show()
         if whole:
-            show(f"{'>' if one is passage else ' '} {one.citation.id}  {_lines(one)}")
+            show(f"{'>' if one is passage else ' '} {one.citation.id}  {one.citation.lines}")
         show("\n".join(part for part in (one.lead, one.text) if part))
     if whole:
         return
@@ -144,11 +144,7 @@ def show_coverage(found: Sequence[Coverage], *, limit: int, lacking: bool) -> No
 
 
 def _brief(passage: Passage) -> tuple[str, str, str, str]:
-    return passage.citation.id, _lines(passage), passage.kind, _first_line(passage)
-
-
-def _lines(passage: Passage) -> str:
-    return passage.citation.brief.rpartition(" ")[2].rstrip("]")
+    return passage.citation.id, passage.citation.lines, passage.kind, _first_line(passage)
 
 
 def _first_line(passage: Passage) -> str:

@@ -7,6 +7,7 @@ from kb.cli.output import screen_width, show, show_wrapped
 from kb.model.passages import Context, Hit, SearchResult, Status
 
 INDENT = "   "
+IDS_SHOWN = 5
 LEAST_TITLE = 20
 """Fewest columns for the title of a hit in one line."""
 
@@ -22,7 +23,17 @@ def show_context(context: Context) -> None:
     if context.passages:
         show(context.text)
         show()
-        show(f"({context.tokens} of {context.budget_tokens} tokens; {len(context.left_out)} passages left out)")
+        show_wrapped(f"({context.tokens:,} of {context.budget_tokens:,} tokens; {_left_out(context)})")
+
+
+def _left_out(context: Context) -> str:
+    """Why a context ends where it does."""
+    less = f"{context.less_relevant} passages found are far less relevant"
+    if not context.left_out:
+        return f"nothing relevant was left out; {less}"
+    ids = ", ".join(citation.id for citation in context.left_out[:IDS_SHOWN])
+    more = ", ..." if len(context.left_out) > IDS_SHOWN else ""
+    return f"{len(context.left_out)} relevant passages did not fit: {ids}{more}; {less}"
 
 
 def _show_notes(status: Status, notes: Sequence[str]) -> None:
@@ -33,7 +44,7 @@ def _show_notes(status: Status, notes: Sequence[str]) -> None:
 def _show_hit(rank: int, hit: Hit, *, why: bool) -> None:
     """The hit with its excerpt and a blank line, or without them in one line."""
     passage = hit.passage
-    label = f" [{', '.join((passage.target, *passage.marks))}]"
+    label = f" {passage.label}"
     place = f"{INDENT}{passage.citation.id}  {passage.citation.place}"
     room = (screen_width() or 0) - len(label) - (0 if hit.excerpt else len(place))
     title = f"{rank} {passage.trail}"

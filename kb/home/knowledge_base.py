@@ -198,10 +198,13 @@ class KnowledgeBase:
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
         from kb.home.searching import CONTEXT_CANDIDATES, find
+        from retrieval.listings import with_whole_listings
         from retrieval.packing import pack
 
         found = find(self, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES)
-        return pack(found, budget_tokens=budget_tokens or self.settings.budget_tokens)
+        with self.catalog.snapshot():
+            whole = found.model_copy(update={"hits": tuple(with_whole_listings(found.hits, self.catalog))})
+        return pack(whole, budget_tokens=budget_tokens or self.settings.budget_tokens)
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
         """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""

@@ -19,7 +19,7 @@ from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unstated import unstated_unit
 from retrieval.vectors import ExactIndex, VectorIndex
 
-CONTEXT_CANDIDATES = 50
+CONTEXT_CANDIDATES = 100
 
 
 class Models:

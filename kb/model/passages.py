@@ -1,5 +1,6 @@
 """Citations, passages, hits and search results."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Self
@@ -32,11 +33,11 @@ class Citation(Frozen):
     @property
     def brief(self) -> str:
         """The citation without the section."""
-        return f"[{self.path}@{self.sha256[:8]} {self._lines}]"
+        return f"[{self.path}@{self.sha256[:8]} {self.lines}]"
 
     def __str__(self) -> str:
         section = f" §{' > '.join(self.section[-2:])}" if self.section else ""
-        return f"[{self.path}@{self.sha256[:8]}{section} {self._lines}]"
+        return f"[{self.path}@{self.sha256[:8]}{section} {self.lines}]"
 
     @property
     def _has_pages(self) -> bool:
@@ -47,7 +48,8 @@ class Citation(Frozen):
         return f"{self.line_start}" + (f"-{self.line_end}" if self.line_end > self.line_start else "")
 
     @property
-    def _lines(self) -> str:
+    def lines(self) -> str:
+        """`L12-20`, or `p.3` for a PDF."""
         return ("p." if self._has_pages else "L") + self._range
 
 
@@ -62,6 +64,8 @@ class Passage(Frozen):
     lead: str
     """Caption and header of the table that the passage is part of; otherwise empty."""
     text: str
+    ordinal: int = 0
+    """Place among the passages of its document, counted from 0."""
     trust: Trust = Trust.VENDOR
     licence: str = ""
     """Licence of the document, stated in it or in a licence file beside it."""
@@ -92,6 +96,16 @@ class Passage(Frozen):
         """The passage as it appears in a prompt: citation, trail and marks in one line, then the body."""
         head = " ".join((self.citation.brief, self.trail, *(f"({mark})" for mark in self.marks)))
         return f"{head}\n{self.body}"
+
+    @property
+    def source(self) -> str:
+        """The file and its version."""
+        return f"{self.citation.path}@{self.citation.sha256[:8]}"
+
+    @property
+    def label(self) -> str:
+        """The target and the marks."""
+        return f"[{', '.join((self.target, *self.marks))}]"
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -195,14 +209,44 @@ class Context(Frozen):
     status: Status
     passages: tuple[Passage, ...]
     left_out: tuple[Citation, ...]
-    """Passages that ranked high enough but did not fit or added nothing new."""
+    """Passages that are relevant enough but did not fit, best first."""
+    less_relevant: int
+    """Number of passages found that are too far behind the best one."""
     tokens: int
     budget_tokens: int
     notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        return "\n\n".join(p.cited for p in self.passages)
+        """The passages below their documents, each with its id, lines and headings; nothing is repeated in a row."""
+        runs = _runs(self.passages)
+        return "\n\n".join(_packed(run, above) for above, run in zip(([], *runs), runs, strict=False))
+
+
+def _runs(passages: Sequence[Passage]) -> list[list[Passage]]:
+    """The passages, together where a listing of code runs from one into the next."""
+    runs: list[list[Passage]] = []
+    for passage in passages:
+        last = runs[-1] if runs else []
+        follows = last and (last[-1].source, last[-1].ordinal + 1) == (passage.source, passage.ordinal)
+        fences = sum(line.startswith("```") for p in last for line in p.text.split("\n"))
+        if follows and fences % 2:
+            last.append(passage)
+        else:
+            runs.append([passage])
+    return runs
+
+
+def _packed(run: Sequence[Passage], above: Sequence[Passage]) -> str:
+    """The passages of a run as they stand in a context below the run `above`."""
+    first, last = run[0], above[-1] if above else None
+    same = last is not None and last.source == first.source
+    document = "" if same else f"# {first.source} {first.title} {first.label}\n"
+    headings = "" if same and last and last.trail == first.trail else first.trail.removeprefix(first.title)
+    lead = "" if same and last and last.lead == first.lead else first.lead
+    ids = ", ".join(f"{p.citation.id} {p.citation.lines}" for p in run)
+    head = f"[{ids}] {headings.removeprefix(' > ')}".rstrip()
+    return document + "\n".join(filter(None, (head, lead, *(p.text for p in run))))
 
 
 class CitedPlace(Frozen):
