@@ -23,7 +23,11 @@ BESIDE = 0.3
 LEAST = 0.3
 """Least worth of a further part, as a share of the best part's."""
 
-_SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)(?<!etc\.)\s+(?=[\"'(\[`*]*[A-Z0-9])")
+_SENTENCE = re.compile(
+    r".+?(?:[.!?](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\b(?:ex|vs|cf|Eq|No)\.)(?<!\b(?:etc|Fig|Sec|Tab|Ref)\.)(?<!\bapprox\.)"
+    r"[\"')\]`*]*\s+(?=[\"'(\[`*]*[A-Z0-9])|$)"
+)
+"""A sentence ends at a stop before a capital or a number, but not at an abbreviation."""
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 
@@ -77,7 +81,7 @@ def _parts(passage: Passage) -> list[Part]:
     def end_paragraph() -> None:
         if paragraph:
             joined = " ".join([paragraph[0].rstrip(), *(line.strip() for line in paragraph[1:])])
-            parts.extend(Part("sentence", sentence, block) for sentence in _SENTENCE.split(joined))
+            parts.extend(Part("sentence", sentence.rstrip(), block) for sentence in _SENTENCE.findall(joined))
             paragraph.clear()
 
     lines = text.split("\n")

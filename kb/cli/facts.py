@@ -67,7 +67,8 @@ def show_target(
             show_result(standings, lambda found: show_standings(found, own=own), as_json=as_json)
         else:
             facts = kb.facts(target, quantity, *phrases, unit=unit)
-            show_result(facts, lambda found: show_facts(found, own=own), as_json=as_json)
+            unsure = kb.factbook.unconfirmed(target, quantity)
+            show_result(facts, lambda found: show_facts(found, own=own, unconfirmed=unsure), as_json=as_json)
 
 
 @app.command()

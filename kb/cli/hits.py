@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from kb.cli.output import screen_width, show, show_wrapped
+from kb.cli.output import screen_width, show, show_text, show_wrapped
 from kb.model.passages import Context, Hit, SearchResult, Status
 
 INDENT = "   "
@@ -21,7 +21,7 @@ def show_hits(result: SearchResult, *, why: bool) -> None:
 def show_context(context: Context) -> None:
     _show_notes(context.status, context.notes)
     if context.passages:
-        show(context.text)
+        show_text(context.text)
         show()
         show_wrapped(f"({context.tokens:,} of {context.budget_tokens:,} tokens; {_left_out(context)})")
 

@@ -32,19 +32,21 @@ def ingest(kb: KnowledgeBase, work: "Ingest", paths: Sequence[Path], *, target: 
     return report
 
 
-def ensure_sheets(kb: KnowledgeBase, target: str) -> None:
-    """Ingest the sheets for `target` where they are missing or old. If that fails, the user is told."""
+def ensure_sheets(kb: KnowledgeBase, target: str) -> StoreError | None:
+    """Ingest the sheets for `target` where they are missing or old; return why that is impossible."""
     folders = _sheet_folders(kb.targets, target)
     sheets = {source_of(file): file_digest(file) for folder in folders for file in folder.glob("*.md")}
     if kb.catalog.digests(sheets) == sheets:
-        return
+        return None
     from ingest.pipeline import Ingest
 
     try:
         with write_lock(kb.settings.home):
             Ingest(kb.catalog, kb.targets, kb.models.embedder).run(folders)
     except StoreError as error:
-        kb.notify(f"the sheets that ship with kb for {target} could not be added: {error.message}")
+        message = f"the sheets that ship with kb for {target} could not be added: {error.message}"
+        return type(error)(message, hint=error.hint)
+    return None
 
 
 def _sheet_folders(targets: Targets, target: str) -> list[Path]:

@@ -5,16 +5,17 @@ Methods import slow modules themselves, so a question about facts loads no model
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from kb.catalog import Catalog, storage_errors, write_lock
-from kb.errors import FactError
+from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
 from kb.targets import Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from eval.roofline import Roofline
     from ingest.pipeline import Progress
@@ -149,11 +150,30 @@ class KnowledgeBase:
             self.targets = Targets.load(self.settings.home).with_new(name, parent=parent, aliases=aliases)
             self.targets.save(self.targets.get(name).name)
 
-    def ensure_sheets(self, target: str) -> None:
-        """Ingest the sheets that ship with kb for `target` and its relatives, unless they are up to date."""
+    def ensure_sheets(self, target: str) -> StoreError | None:
+        """Ingest the sheets that ship with kb for `target` and its relatives, unless they are up to date.
+
+        Returns:
+            Why that is impossible: the home cannot be written, or another process is writing it.
+        """
         from kb.home.ingesting import ensure_sheets
 
-        ensure_sheets(self, target)
+        return ensure_sheets(self, target)
+
+    @contextmanager
+    def with_sheets(self, *targets: str) -> Iterator[None]:
+        """Ensure the sheets for `targets`. Without them the user is told, but a FactError of the body is a StoreError:
+
+        Raises:
+            StoreError: the sheets may state what the home lacks, and they cannot be added.
+        """
+        missing = [reason for target in targets if (reason := self.ensure_sheets(target))]
+        try:
+            yield
+        except FactError as error:
+            raise missing[0] if missing else error
+        for reason in missing:
+            self.notify(reason.message)
 
     def search(
         self,
@@ -233,34 +253,32 @@ class KnowledgeBase:
         """
         from kb.facts.book import in_unit
 
-        self.ensure_sheets(target)
         book = self.factbook
-        found = book.profile(target) if quantity is None else book.find(target, quantity, conditions)
+        with self.with_sheets(target):
+            found = book.profile(target) if quantity is None else book.find(target, quantity, conditions)
         return [in_unit(standing.fact, unit) if unit else standing.fact for standing in found]
 
     def known_facts(self, target: str) -> list[Fact]:
-        """As `facts(target)`, but empty instead of a FactError."""
+        """As `facts(target)`, but empty where there are none, or none that could be read."""
         try:
             return self.facts(target)
-        except FactError:
+        except (FactError, LockedError, ReadOnlyError):
             return []
 
     def standings(self, target: str, quantity: str | None = None) -> list[StandingFact]:
         """All statements about `target` or one of its quantities, with their standings. Errors as in `facts`."""
-        self.ensure_sheets(target)
-        return self.factbook.all_of(target, quantity) if quantity else self.factbook.standings(target)
+        with self.with_sheets(target):
+            return self.factbook.all_of(target, quantity)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """List where documents contradict each other about `target` (default: any target), open conflicts first."""
-        if target:
-            self.ensure_sheets(target)
-        return self.factbook.conflicts(target)
+        with self.with_sheets(*([target] if target else ())):
+            return self.factbook.conflicts(target)
 
     def differences(self, first: str, second: str) -> list[Difference]:
         """The quantities and conditions for which two targets' facts differ. Errors as in `facts`."""
-        for target in (first, second):
-            self.ensure_sheets(target)
-        return self.factbook.differences(first, second)
+        with self.with_sheets(first, second):
+            return self.factbook.differences(first, second)
 
     def propose_facts(self, document: str) -> list[Fact]:
         """Let the model of the settings propose facts that the rules missed in a document, and store them.

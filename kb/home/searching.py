@@ -94,19 +94,28 @@ def find(
     """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
     phrasings = _phrasings(question)
     chips = kb.targets.named_below(target, " ".join(phrasings)) if target and not compare else ()
+    missing = kb.ensure_sheets(target) if target else None
     scope = _scope(kb, target, chips, compare=compare)
     counts = kb.catalog.count_by_target()
     stored = counts.keys() & (scope if scope is not None else counts.keys())
+    if missing and not stored:
+        raise missing
     if not stored:
         return _insufficient(_no_documents(" or ".join(chips) or target, counts))
-    unknown = [unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings]
-    if all(unknown):
-        return _insufficient(*(_not_named(kb, name, target, stored) for name in unknown[0]))
-    found = ranked(kb, phrasings, target=target, scope=scope, limit=limit)
+    if missing:
+        kb.notify(missing.message)
+    unknown = {phrasing: unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings}
+    known = [phrasing for phrasing in phrasings if not unknown[phrasing]]
+    if not known:
+        return _insufficient(*(_not_named(kb, name, target, stored) for name in unknown[phrasings[0]]))
+    found = ranked(kb, known, target=target, scope=scope, limit=limit)
     notes = [*found.notes]
+    for phrasing in phrasings:
+        for name in unknown[phrasing][:1]:
+            notes.append(f"not searched for {phrasing!r}: {_not_named(kb, name, target, stored)}")
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
-    if unit := unstated_unit(phrasings[0], found.hits):
+    if unit := unstated_unit(known[0], found.hits):
         notes.append(f"no passage found states a number in {unit}: the documents may not answer this")
     return found.model_copy(update={"notes": tuple(notes)})
 
@@ -130,7 +139,6 @@ def _scope(kb: KnowledgeBase, target: str | None, chips: Sequence[str], *, compa
     """The scope of `target`, or of those of its chips that the question names."""
     if target is None:
         return None
-    kb.ensure_sheets(target)
     if compare:
         return kb.targets.family(target)
     return frozenset().union(*map(kb.targets.scope, chips or (target,)))

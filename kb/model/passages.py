@@ -218,9 +218,13 @@ class Context(Frozen):
 
     @property
     def text(self) -> str:
-        """The passages below their documents, each with its id, lines and headings; nothing is repeated in a row."""
-        runs = _runs(self.passages)
-        return "\n\n".join(_packed(run, above) for above, run in zip(([], *runs), runs, strict=False))
+        return text_of(self.passages)
+
+
+def text_of(passages: Sequence[Passage]) -> str:
+    """The passages below their documents, each with its id, lines and headings; no heading is repeated in a row."""
+    runs = _runs(passages)
+    return "\n\n".join(_text_of_run(run, above) for above, run in zip(([], *runs), runs, strict=False))
 
 
 def _runs(passages: Sequence[Passage]) -> list[list[Passage]]:
@@ -237,8 +241,8 @@ def _runs(passages: Sequence[Passage]) -> list[list[Passage]]:
     return runs
 
 
-def _packed(run: Sequence[Passage], above: Sequence[Passage]) -> str:
-    """The passages of a run as they stand in a context below the run `above`."""
+def _text_of_run(run: Sequence[Passage], above: Sequence[Passage]) -> str:
+    """The passages of a run, below the run `above`."""
     first, last = run[0], above[-1] if above else None
     same = last is not None and last.source == first.source
     document = "" if same else f"# {first.source} {first.title} {first.label}\n"
