@@ -12,6 +12,7 @@ NUMBER = "a number"
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ions?|ing|ed|ly|ies|es|s|y)$")
 _PERCENT = re.compile(r"%|\bper\s?cent(?:age)?s?\b", re.IGNORECASE)
 _NUMBER = re.compile(rf"(?<![\w.])\d[\d,.]*(?:[\s-]?({WRITTEN}))?(?![\w])")
+_AMOUNT = re.compile(r"(?<![\w.:/#-])\d[\d,.]*(?:\s?%|\s?[kKMGTmg]?i?B\b|[ -](?!(?:and|or|of|to|in|is)\b)[a-z]{2,})")
 _UNIT = re.compile(rf"(?<![\w/])(?:{WRITTEN})(?![\w/])")
 _COUNTED = re.compile(
     r"\bhow (?:many|much|large|big|long|wide|deep|fast|high|far|often)\b"
@@ -44,6 +45,11 @@ def asked_terms(question: str) -> set[str]:
     for mention in quantities().names.mentions(question):
         kinds |= _kind(quantities().by_name[mention.means].unit)
     return found | kinds | ({NUMBER} if kinds or _COUNTED.search(question) else set())
+
+
+def states_amount(text: str) -> bool:
+    """Whether `text` has a number with a unit or with what it counts."""
+    return bool(_AMOUNT.search(text))
 
 
 def _kind(unit: str) -> set[str]:

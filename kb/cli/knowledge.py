@@ -1,5 +1,6 @@
 """The commands `kb ingest | search | context | cite`."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,15 @@ Expand = Annotated[
 ]
 Compare = Annotated[
     bool, typer.Option("--compare", help="Also search the target's siblings; each hit names its target.")
+]
+Within = Annotated[
+    list[str] | None, typer.Option("--in", metavar="PATH", help="Search only this document or folder (repeatable).")
+]
+Numbers = Annotated[
+    bool, typer.Option("--numbers", help="Search only tables and passages that state an amount.")
+]
+Seen = Annotated[
+    list[str] | None, typer.Option("--seen", metavar="ID,...", help="Leave out the passages with these ids (repeatable).")
 ]
 Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most tokens to show (4 characters each).")]
 
@@ -79,6 +89,9 @@ def search(
     expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
+    within: Within = None,
+    numbers: Numbers = False,
+    seen: Seen = None,
     budget: Budget = None,
     why: Annotated[bool, typer.Option("--why", help="Show how each hit was scored.")] = False,
     as_json: Json = False,
@@ -93,7 +106,9 @@ def search(
 
     with open_kb() as kb:
         asked = _asked(kb, query, also, target, expand=expand)
-        result = kb.search(asked, target=target, compare=compare)
+        result = kb.search(
+            asked, target=target, compare=compare, within=within or (), numbers=numbers, seen=_ids(seen)
+        )
     if budget is not None:
         result = result.within(budget)
     show_result(result, lambda found: show_hits(found, why=why), as_json=as_json)
@@ -107,6 +122,9 @@ def context(
     expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
+    within: Within = None,
+    numbers: Numbers = False,
+    seen: Seen = None,
     budget: Budget = None,
     as_json: Json = False,
 ) -> None:
@@ -120,10 +138,22 @@ def context(
 
     with open_kb() as kb:
         asked = _asked(kb, query, also, target, expand=expand)
-        packed = kb.context(asked, target=target, compare=compare, budget_tokens=budget)
+        packed = kb.context(
+            asked,
+            target=target,
+            compare=compare,
+            within=within or (),
+            numbers=numbers,
+            seen=_ids(seen),
+            budget_tokens=budget,
+        )
     show_result(packed, show_context, as_json=as_json)
     if not packed.passages:
         raise typer.Exit(1)
+
+
+def _ids(seen: list[str] | None) -> list[str]:
+    return [key for given in seen or () for key in re.findall(r"[0-9a-f]{12}", given)]
 
 
 def _asked(kb: "KnowledgeBase", query: str, also: list[str] | None, target: str | None, *, expand: bool) -> list[str]:

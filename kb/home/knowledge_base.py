@@ -15,7 +15,7 @@ from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
 from kb.targets import Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from eval.roofline import Roofline
     from ingest.pipeline import Progress
@@ -181,6 +181,9 @@ class KnowledgeBase:
         *,
         target: str | None = None,
         compare: bool = False,
+        within: Sequence[str] = (),
+        numbers: bool = False,
+        seen: Collection[str] = (),
         limit: int = DEFAULT_HITS,
     ) -> SearchResult:
         """The best passages for a question.
@@ -190,20 +193,25 @@ class KnowledgeBase:
             target: Search the documents of this target, its ancestors and its descendants (default: all documents).
                 If the target is a family and the question names some of its chips, search only those.
             compare: Also search the target's siblings. Each hit names its target.
+            within: Search only these documents and folders, each named by its path or a part of it (`isa`, `isa/mma.md`).
+            numbers: Search only tables and passages that state an amount.
+            seen: Ids of citations; their passages are left out.
 
         Returns:
-            At most `limit` hits, the first ones with their surroundings. The status is `insufficient` if every
-            phrasing names something that no document in scope mentions: any hit would be about something else.
+            At most `limit` hits, the first ones with their surroundings. A phrasing that names something that no
+            document in scope mentions is left out, with a note; if all do, the status is `insufficient`.
 
         Raises:
             QueryError: there is no word to search for.
-            TargetError: `target` is unknown.
+            TargetError, DocumentError: `target` or a name in `within` is unknown.
+            StoreError: the home has no document of the target, and the sheets that ship with kb cannot be added.
         """
-        from kb.home.searching import find
+        from kb.home.searching import chunks_among, find
         from retrieval.excerpt import with_excerpts
         from retrieval.widening import widen
 
-        found = find(self, question, target=target, compare=compare, limit=limit)
+        among = chunks_among(self, within=within, numbers=numbers, seen=seen)
+        found = find(self, question, target=target, compare=compare, limit=limit, among=among)
         with self.catalog.snapshot():
             widened = found.model_copy(update={"hits": tuple(widen(found.hits, self.catalog))})
         return with_excerpts(widened, [question] if isinstance(question, str) else question)
@@ -214,14 +222,18 @@ class KnowledgeBase:
         *,
         target: str | None = None,
         compare: bool = False,
+        within: Sequence[str] = (),
+        numbers: bool = False,
+        seen: Collection[str] = (),
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
-        from kb.home.searching import CONTEXT_CANDIDATES, find
+        from kb.home.searching import CONTEXT_CANDIDATES, chunks_among, find
         from retrieval.listings import with_whole_listings
         from retrieval.packing import pack
 
-        found = find(self, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES)
+        among = chunks_among(self, within=within, numbers=numbers, seen=seen)
+        found = find(self, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES, among=among)
         with self.catalog.snapshot():
             whole = found.model_copy(update={"hits": tuple(with_whole_listings(found.hits, self.catalog))})
         return pack(whole, budget_tokens=budget_tokens or self.settings.budget_tokens)

@@ -15,6 +15,7 @@ from retrieval.compile import load_embedder
 from retrieval.fusion import fuse
 from retrieval.reranker import RERANKED_HITS, Reranker
 from retrieval.retriever import Retriever
+from retrieval.terms import states_amount
 from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unstated import unstated_unit
 from retrieval.vectors import ExactIndex, VectorIndex
@@ -57,10 +58,10 @@ class Models:
             return None
         return Reranker(self._settings.reranker_model, seconds=self._settings.reranker_seconds)
 
-    def retriever(self) -> Retriever:
-        """A retriever with the models and weights of the settings."""
+    def retriever(self, among: Collection[int] | None = None) -> Retriever:
+        """A retriever with the models and weights of the settings, which finds only the chunks `among` (None: all)."""
         fusion = partial(fuse, lexical_weight=self._settings.lexical_weight)
-        return Retriever(self._catalog, self.embedder, self._indexes(), fusion)
+        return Retriever(self._catalog, self.embedder, self._indexes(), fusion, among)
 
     def needs_index(self) -> bool:
         """Whether the home has so many vectors that searches without a target use the published index."""
@@ -89,9 +90,18 @@ class Models:
 
 
 def find(
-    kb: KnowledgeBase, question: str | Sequence[str], *, target: str | None, compare: bool = False, limit: int
+    kb: KnowledgeBase,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool = False,
+    limit: int,
+    among: Collection[int] | None = None,
 ) -> SearchResult:
-    """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
+    """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`.
+
+    `among` are the chunks that may be found (None: all).
+    """
     phrasings = _phrasings(question)
     chips = kb.targets.named_below(target, " ".join(phrasings)) if target and not compare else ()
     missing = kb.ensure_sheets(target) if target else None
@@ -108,7 +118,7 @@ def find(
     known = [phrasing for phrasing in phrasings if not unknown[phrasing]]
     if not known:
         return _insufficient(*(_not_named(kb, name, target, stored) for name in unknown[phrasings[0]]))
-    found = ranked(kb, known, target=target, scope=scope, limit=limit)
+    found = ranked(kb, known, target=target, scope=scope, limit=limit, among=among)
     notes = [*found.notes]
     for phrasing in phrasings:
         for name in unknown[phrasing][:1]:
@@ -120,13 +130,41 @@ def find(
     return found.model_copy(update={"notes": tuple(notes)})
 
 
+def chunks_among(
+    kb: KnowledgeBase, *, within: Sequence[str], numbers: bool, seen: Collection[str]
+) -> frozenset[int] | None:
+    """The chunks that a search is limited to; None: to no part. Arguments and errors as in `KnowledgeBase.search`."""
+    if not (within or numbers or seen):
+        return None
+    paths = {path for name in within for path in _paths_within(kb, name)} if within else None
+    known = {place[1] for key in seen if (place := kb.catalog.place(key.partition(".")[0]))}
+    return frozenset(
+        chunk
+        for chunk, (kind, text) in kb.catalog.chunks_of(paths).items()
+        if chunk not in known and (not numbers or kind == "table" or states_amount(text))
+    )
+
+
+def _paths_within(kb: KnowledgeBase, name: str) -> set[str]:
+    """The paths of which `name` is a part: a file, a folder, or several folders in a row."""
+    part = f"/{name.strip('/')}/"
+    found = {document.path for document in kb.documents.stored() if part in f"/{document.path}/"}
+    return found or {document.path for document in kb.documents.below([name])}
+
+
 def ranked(
-    kb: KnowledgeBase, phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int
+    kb: KnowledgeBase,
+    phrasings: Sequence[str],
+    *,
+    target: str | None,
+    scope: frozenset[str] | None,
+    limit: int,
+    among: Collection[int] | None = None,
 ) -> SearchResult:
     """The best passages of the documents in `scope`; names unknown to the documents are no obstacle."""
     reranker = kb.models.reranker
     wanted = max(limit, RERANKED_HITS) if reranker else limit
-    found = kb.models.retriever().search(phrasings, targets=scope, limit=wanted)
+    found = kb.models.retriever(among).search(phrasings, targets=scope, limit=wanted)
     if reranker:
         found = _reranked(reranker, phrasings[0], found, limit=limit)
     if target is None:
