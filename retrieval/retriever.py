@@ -75,7 +75,7 @@ class Retriever:
 
     @property
     def _limit(self) -> int:
-        """Length of a list. One of all chunks is filtered afterwards, so that it does not end before the first of `among`."""
+        """Length of a list; none if it is filtered afterwards."""
         return CANDIDATES if self.among is None else sys.maxsize
 
     def _first(self, scores: Scores) -> Scores:

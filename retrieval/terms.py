@@ -39,7 +39,7 @@ def terms(text: str) -> set[str]:
 
 
 def asked_terms(question: str) -> set[str]:
-    """The terms that an answer may share with `question`: also a number, if it asks for one, in a unit that it names."""
+    """The terms that an answer may share with `question`; if that asks for a number, also numbers in its unit."""
     found = terms(question) - {NUMBER}
     kinds = {kind for match in _UNIT.finditer(question) for kind in _kind(match.group())}
     for mention in quantities().names.mentions(question):

@@ -191,7 +191,7 @@ class Catalog(FactTables, VocabularyTables, Health):
         return set(digests) - {row["text_digest"] for row in rows}
 
     def chunks_of(self, paths: Collection[str] | None) -> dict[int, tuple[str, str]]:
-        """Kind and searched text by chunk, for all chunks of the documents with these paths (None: of all documents)."""
+        """Kind and searched text by chunk id, for the documents with these paths (None: for all)."""
         among = "" if paths is None else "WHERE d.path IN (SELECT value FROM json_each(?))"
         rows = self._all(
             f"""SELECT c.id, c.kind, l.body FROM chunk c JOIN document d ON d.id = c.document_id

@@ -13,7 +13,7 @@ from kb.model.records import Trust
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
     from kb.model.documents import FileReport
-    from kb.model.passages import CitedPlace
+    from kb.model.passages import CitedPlace, Only
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")]
 Also = Annotated[
@@ -29,11 +29,10 @@ Compare = Annotated[
 Within = Annotated[
     list[str] | None, typer.Option("--in", metavar="PATH", help="Search only this document or folder (repeatable).")
 ]
-Numbers = Annotated[
-    bool, typer.Option("--numbers", help="Search only tables and passages that state an amount.")
-]
+Numbers = Annotated[bool, typer.Option("--numbers", help="Search only tables and passages that state an amount.")]
 Seen = Annotated[
-    list[str] | None, typer.Option("--seen", metavar="ID,...", help="Leave out the passages with these ids (repeatable).")
+    list[str] | None,
+    typer.Option("--seen", metavar="ID,...", help="Leave out these passages (repeatable)."),
 ]
 Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most tokens to show (4 characters each).")]
 
@@ -106,9 +105,7 @@ def search(
 
     with open_kb() as kb:
         asked = _asked(kb, query, also, target, expand=expand)
-        result = kb.search(
-            asked, target=target, compare=compare, within=within or (), numbers=numbers, seen=_ids(seen)
-        )
+        result = kb.search(asked, target=target, compare=compare, only=_only(within, numbers, seen))
     if budget is not None:
         result = result.within(budget)
     show_result(result, lambda found: show_hits(found, why=why), as_json=as_json)
@@ -138,22 +135,20 @@ def context(
 
     with open_kb() as kb:
         asked = _asked(kb, query, also, target, expand=expand)
-        packed = kb.context(
-            asked,
-            target=target,
-            compare=compare,
-            within=within or (),
-            numbers=numbers,
-            seen=_ids(seen),
-            budget_tokens=budget,
-        )
+        only = _only(within, numbers, seen)
+        packed = kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget)
     show_result(packed, show_context, as_json=as_json)
     if not packed.passages:
         raise typer.Exit(1)
 
 
-def _ids(seen: list[str] | None) -> list[str]:
-    return [key for given in seen or () for key in re.findall(r"[0-9a-f]{12}", given)]
+def _only(within: list[str] | None, numbers: bool, seen: list[str] | None) -> "Only | None":
+    from kb.model.passages import Only
+
+    if not (within or numbers or seen):
+        return None
+    ids = re.findall(r"\w+", " ".join(seen or ()))
+    return Only(within=tuple(within or ()), numbers=numbers, seen=frozenset(ids))
 
 
 def _asked(kb: "KnowledgeBase", query: str, also: list[str] | None, target: str | None, *, expand: bool) -> list[str]:

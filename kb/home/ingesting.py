@@ -1,12 +1,13 @@
 """Ingests the user's files, and the sheets that ship with kb for their targets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import write_lock
-from kb.errors import StoreError
+from kb.errors import FactError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import IngestReport
 from kb.targets import Targets
@@ -47,6 +48,26 @@ def ensure_sheets(kb: KnowledgeBase, target: str) -> StoreError | None:
         message = f"the sheets that ship with kb for {target} could not be added: {error.message}"
         return type(error)(message, hint=error.hint)
     return None
+
+
+@contextmanager
+def with_sheets(kb: KnowledgeBase, targets: Sequence[str]) -> Iterator[None]:
+    """Ensure the sheets for `targets`; a FactError of the body then means that no document has the answer.
+
+    If the sheets cannot be added, the user is told.
+
+    Raises:
+        StoreError: the sheets cannot be added, and the body lacks an answer that they may have.
+    """
+    missing = [reason for target in targets if (reason := ensure_sheets(kb, target))]
+    try:
+        yield
+    except FactError as error:
+        if missing:
+            raise missing[0] from error
+        raise
+    for reason in missing:
+        kb.notify(reason.message)
 
 
 def _sheet_folders(targets: Targets, target: str) -> list[Path]:

@@ -5,7 +5,6 @@ Methods import slow modules themselves, so a question about facts loads no model
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -15,7 +14,8 @@ from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
 from kb.targets import Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from eval.roofline import Roofline
     from ingest.pipeline import Progress
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact
     from kb.model.kernels import Candidate, Task
-    from kb.model.passages import CitedPlace, Context, SearchResult
+    from kb.model.passages import CitedPlace, Context, Only, SearchResult
     from kb.model.protocols import Embedder
     from kb.model.records import Trust
     from kb.runs.journal import Plan, Run, Runs
@@ -151,29 +151,16 @@ class KnowledgeBase:
             self.targets.save(self.targets.get(name).name)
 
     def ensure_sheets(self, target: str) -> StoreError | None:
-        """Ingest the sheets that ship with kb for `target` and its relatives, unless they are up to date.
-
-        Returns:
-            Why that is impossible: the home cannot be written, or another process is writing it.
-        """
+        """Ingest the sheets that ship with kb for `target`, unless they are up to date; return why it is impossible."""
         from kb.home.ingesting import ensure_sheets
 
         return ensure_sheets(self, target)
 
-    @contextmanager
-    def with_sheets(self, *targets: str) -> Iterator[None]:
-        """Ensure the sheets for `targets`. Without them the user is told, but a FactError of the body is a StoreError:
+    def with_sheets(self, *targets: str) -> AbstractContextManager[None]:
+        """See `kb.home.ingesting.with_sheets`."""
+        from kb.home.ingesting import with_sheets
 
-        Raises:
-            StoreError: the sheets may state what the home lacks, and they cannot be added.
-        """
-        missing = [reason for target in targets if (reason := self.ensure_sheets(target))]
-        try:
-            yield
-        except FactError as error:
-            raise missing[0] if missing else error
-        for reason in missing:
-            self.notify(reason.message)
+        return with_sheets(self, targets)
 
     def search(
         self,
@@ -181,9 +168,7 @@ class KnowledgeBase:
         *,
         target: str | None = None,
         compare: bool = False,
-        within: Sequence[str] = (),
-        numbers: bool = False,
-        seen: Collection[str] = (),
+        only: Only | None = None,
         limit: int = DEFAULT_HITS,
     ) -> SearchResult:
         """The best passages for a question.
@@ -193,9 +178,7 @@ class KnowledgeBase:
             target: Search the documents of this target, its ancestors and its descendants (default: all documents).
                 If the target is a family and the question names some of its chips, search only those.
             compare: Also search the target's siblings. Each hit names its target.
-            within: Search only these documents and folders, each named by its path or a part of it (`isa`, `isa/mma.md`).
-            numbers: Search only tables and passages that state an amount.
-            seen: Ids of citations; their passages are left out.
+            only: Limits the search further (default: not).
 
         Returns:
             At most `limit` hits, the first ones with their surroundings. A phrasing that names something that no
@@ -203,18 +186,12 @@ class KnowledgeBase:
 
         Raises:
             QueryError: there is no word to search for.
-            TargetError, DocumentError: `target` or a name in `within` is unknown.
-            StoreError: the home has no document of the target, and the sheets that ship with kb cannot be added.
+            TargetError, DocumentError: `target` or a name in `only` is unknown.
+            StoreError: the home has no document of the target, and cannot get the sheets that ship with kb.
         """
-        from kb.home.searching import chunks_among, find
-        from retrieval.excerpt import with_excerpts
-        from retrieval.widening import widen
+        from kb.home.searching import search
 
-        among = chunks_among(self, within=within, numbers=numbers, seen=seen)
-        found = find(self, question, target=target, compare=compare, limit=limit, among=among)
-        with self.catalog.snapshot():
-            widened = found.model_copy(update={"hits": tuple(widen(found.hits, self.catalog))})
-        return with_excerpts(widened, [question] if isinstance(question, str) else question)
+        return search(self, question, target=target, compare=compare, only=only, limit=limit)
 
     def context(
         self,
@@ -222,21 +199,13 @@ class KnowledgeBase:
         *,
         target: str | None = None,
         compare: bool = False,
-        within: Sequence[str] = (),
-        numbers: bool = False,
-        seen: Collection[str] = (),
+        only: Only | None = None,
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
-        from kb.home.searching import CONTEXT_CANDIDATES, chunks_among, find
-        from retrieval.listings import with_whole_listings
-        from retrieval.packing import pack
+        from kb.home.searching import context
 
-        among = chunks_among(self, within=within, numbers=numbers, seen=seen)
-        found = find(self, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES, among=among)
-        with self.catalog.snapshot():
-            whole = found.model_copy(update={"hits": tuple(with_whole_listings(found.hits, self.catalog))})
-        return pack(whole, budget_tokens=budget_tokens or self.settings.budget_tokens)
+        return context(self, question, target=target, compare=compare, only=only, budget_tokens=budget_tokens)
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
         """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""

@@ -7,18 +7,22 @@ from kb.catalog import Catalog
 from kb.catalog.words import query_words
 from kb.errors import MissingModelError, QueryError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
-from kb.model.passages import Hit, SearchResult, Status
+from kb.model.passages import Context, Hit, Only, SearchResult, Status
 from kb.model.protocols import Embedder
 from kb.settings import NO_MODEL, Settings, cache_dir
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
+from retrieval.excerpt import with_excerpts
 from retrieval.fusion import fuse
+from retrieval.listings import with_whole_listings
+from retrieval.packing import pack
 from retrieval.reranker import RERANKED_HITS, Reranker
 from retrieval.retriever import Retriever
 from retrieval.terms import states_amount
 from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unstated import unstated_unit
 from retrieval.vectors import ExactIndex, VectorIndex
+from retrieval.widening import widen
 
 CONTEXT_CANDIDATES = 100
 
@@ -120,9 +124,8 @@ def find(
         return _insufficient(*(_not_named(kb, name, target, stored) for name in unknown[phrasings[0]]))
     found = ranked(kb, known, target=target, scope=scope, limit=limit, among=among)
     notes = [*found.notes]
-    for phrasing in phrasings:
-        for name in unknown[phrasing][:1]:
-            notes.append(f"not searched for {phrasing!r}: {_not_named(kb, name, target, stored)}")
+    for phrasing, names in unknown.items():
+        notes += [f"not searched for {phrasing!r}: {_not_named(kb, name, target, stored)}" for name in names[:1]]
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
     if unit := unstated_unit(known[0], found.hits):
@@ -130,18 +133,48 @@ def find(
     return found.model_copy(update={"notes": tuple(notes)})
 
 
-def chunks_among(
-    kb: KnowledgeBase, *, within: Sequence[str], numbers: bool, seen: Collection[str]
-) -> frozenset[int] | None:
-    """The chunks that a search is limited to; None: to no part. Arguments and errors as in `KnowledgeBase.search`."""
-    if not (within or numbers or seen):
+def search(
+    kb: KnowledgeBase,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool,
+    only: Only | None,
+    limit: int,
+) -> SearchResult:
+    """See `KnowledgeBase.search`."""
+    found = find(kb, question, target=target, compare=compare, limit=limit, among=_among(kb, only))
+    with kb.catalog.snapshot():
+        widened = found.model_copy(update={"hits": tuple(widen(found.hits, kb.catalog))})
+    return with_excerpts(widened, _phrasings(question))
+
+
+def context(
+    kb: KnowledgeBase,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool,
+    only: Only | None,
+    budget_tokens: int | None,
+) -> Context:
+    """See `KnowledgeBase.context`."""
+    found = find(kb, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES, among=_among(kb, only))
+    with kb.catalog.snapshot():
+        whole = found.model_copy(update={"hits": tuple(with_whole_listings(found.hits, kb.catalog))})
+    return pack(whole, budget_tokens=budget_tokens or kb.settings.budget_tokens)
+
+
+def _among(kb: KnowledgeBase, only: Only | None) -> frozenset[int] | None:
+    """The chunks that a search is limited to; None: all."""
+    if only is None:
         return None
-    paths = {path for name in within for path in _paths_within(kb, name)} if within else None
-    known = {place[1] for key in seen if (place := kb.catalog.place(key.partition(".")[0]))}
+    paths = {path for name in only.within for path in _paths_within(kb, name)} if only.within else None
+    seen = {place[1] for key in only.seen if (place := kb.catalog.place(key.partition(".")[0]))}
     return frozenset(
         chunk
         for chunk, (kind, text) in kb.catalog.chunks_of(paths).items()
-        if chunk not in known and (not numbers or kind == "table" or states_amount(text))
+        if chunk not in seen and (not only.numbers or kind == "table" or states_amount(text))
     )
 
 

@@ -188,6 +188,17 @@ class Status(StrEnum):
     INSUFFICIENT = "insufficient"
 
 
+class Only(Frozen):
+    """What a search is limited to, within the documents of its target."""
+
+    within: tuple[str, ...] = ()
+    """Only these documents and folders, each named by its path or a part of it (`isa`, `isa/mma.md`)."""
+    numbers: bool = False
+    """Only tables and passages that state an amount."""
+    seen: frozenset[str] = frozenset()
+    """Not the passages with these ids."""
+
+
 class SearchResult(Frozen):
     """Hits, best first, with `notes` about them. `insufficient`: the documents in scope have no answer; the notes say
     why."""
