@@ -17,7 +17,9 @@ FIRST_CHARACTERS = 700
 OTHER_CHARACTERS = 450
 """Characters of the other excerpts."""
 CLEAR_LEAD = 1.2
-"""Lead of the first hit, in units of the fused score, from which the others are not excerpted."""
+"""Lead of the first hit, in units of the fused score, over a hit that gets no excerpt..."""
+SHORT_CHARACTERS = 120
+"""... unless its passage is not longer than this."""
 BESIDE = 0.3
 """Share of a part's worth that its neighbours get: an answer stands beside the words of its question."""
 LEAST = 0.3
@@ -50,17 +52,18 @@ class Part:
 
 
 def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResult:
-    """The hits with excerpts for a question; if the first hit is clearly ahead, only with its excerpt."""
+    """The hits with excerpts for a question, except long passages that are clearly behind the first hit."""
     asked = Counter(term for phrasing in phrasings for term in asked_terms(phrasing))
     parts = [_parts(hit.passage) for hit in result.hits]
     found = [[terms(part.text) & asked.keys() for part in own] for own in parts]
     weights = _weights(asked, [words for own in found for words in own])
     hits = []
     for rank, hit in enumerate(result.hits):
-        behind = result.hits[0].score - hit.score
-        room = FIRST_CHARACTERS if rank == 0 else OTHER_CHARACTERS if behind < CLEAR_LEAD else 0
-        lines = _shown(parts[rank], _chosen(parts[rank], found[rank], weights, room), hit) if room else ()
-        hits.append(hit.model_copy(update={"excerpt": tuple(lines)}))
+        near = result.hits[0].score - hit.score < CLEAR_LEAD
+        room = FIRST_CHARACTERS if rank == 0 else OTHER_CHARACTERS
+        short = sum(len(part.text) for part in parts[rank]) <= SHORT_CHARACTERS
+        chosen = _chosen(parts[rank], found[rank], weights, room) if near or short else []
+        hits.append(hit.model_copy(update={"excerpt": tuple(_shown(parts[rank], chosen, hit)) if chosen else ()}))
     return result.model_copy(update={"hits": tuple(hits)})
 
 

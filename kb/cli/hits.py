@@ -23,7 +23,7 @@ def show_context(context: Context) -> None:
     if context.passages:
         show_text(context.text)
         show()
-        show_wrapped(f"({context.tokens:,} of {context.budget_tokens:,} tokens; {_left_out(context)})")
+        show_wrapped(f"({context.tokens} of {context.budget_tokens} tokens; {_left_out(context)})")
 
 
 def _left_out(context: Context) -> str:
@@ -44,7 +44,7 @@ def _show_notes(status: Status, notes: Sequence[str]) -> None:
 def _show_hit(rank: int, hit: Hit, *, why: bool) -> None:
     """The hit with its excerpt and a blank line, or without them in one line."""
     passage = hit.passage
-    label = f" {passage.label}"
+    label = f" [{', '.join((passage.target, *passage.marks))}]"
     place = f"{INDENT}{passage.citation.id}  {passage.citation.place}"
     room = (screen_width() or 0) - len(label) - (0 if hit.excerpt else len(place))
     title = f"{rank} {passage.trail}"

@@ -103,11 +103,6 @@ class Passage(Frozen):
         return f"{self.citation.path}@{self.citation.sha256[:8]}"
 
     @property
-    def label(self) -> str:
-        """The target and the marks."""
-        return f"[{', '.join((self.target, *self.marks))}]"
-
-    @property
     def marks(self) -> tuple[str, ...]:
         """Who states it, unless it is the vendor, and the siblings it is about, if any."""
         by = () if self.trust is Trust.VENDOR else (str(self.trust),)
@@ -256,11 +251,11 @@ def _text_of_run(run: Sequence[Passage], above: Sequence[Passage]) -> str:
     """The passages of a run, below the run `above`."""
     first, last = run[0], above[-1] if above else None
     same = last is not None and last.source == first.source
-    document = "" if same else f"# {first.source} {first.title} {first.label}\n"
+    document = "" if same else f"# {first.source} {first.title} [{first.target}]\n"
     headings = "" if same and last and last.trail == first.trail else first.trail.removeprefix(first.title)
     lead = "" if same and last and last.lead == first.lead else first.lead
     ids = ", ".join(f"{p.citation.id} {p.citation.lines}" for p in run)
-    head = f"[{ids}] {headings.removeprefix(' > ')}".rstrip()
+    head = " ".join(filter(None, (f"[{ids}]", headings.removeprefix(" > "), *(f"({mark})" for mark in first.marks))))
     return document + "\n".join(filter(None, (head, lead, *(p.text for p in run))))
 
 

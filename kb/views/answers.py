@@ -256,12 +256,12 @@ def facts(kb: "KnowledgeBase", target: str, quantity: str | None, *, max_tokens:
 
 
 def targets(kb: "KnowledgeBase", *, everything: bool, max_tokens: int) -> KnownTargets:
-    """The targets with documents of their own; with `everything` all others after them."""
+    """The targets with documents of their own; with `everything`, or if there are none, all others after them."""
     counts = kb.catalog.count_by_target()
     known = [
         KnownTarget(name=t.name, parent=t.parent, title=t.title, aliases=t.aliases, documents=counts.get(t.name, 0))
         for t in sorted(kb.targets, key=lambda t: t.name not in counts)
-        if everything or t.name in counts
+        if everything or not counts or t.name in counts
     ]
 
     def first(n: int) -> KnownTargets:
