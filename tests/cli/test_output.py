@@ -11,7 +11,12 @@ from tests.cli.conftest import Run
 
 COMMANDS = {
     ("search", "local data share", "--target", "mi210"): "",
-    ("context", "local data share", "--target", "mi210"): "of tokens nothing relevant was left out passages found are far less",
+    (
+        "context",
+        "local data share",
+        "--target",
+        "mi210",
+    ): "of tokens nothing relevant was left out passages found are far less",
     (
         "facts",
         "mi210",

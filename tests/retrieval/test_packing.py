@@ -98,7 +98,9 @@ def test_licences_are_left_out_and_a_passage_that_is_only_one_takes_no_room() ->
 
 
 def test_a_listing_is_packed_whole_if_it_fits_and_else_the_part_that_was_found() -> None:
-    head, tail = (passage(text, key=key, ordinal=n) for n, (key, text) in enumerate([("h", "```c\n{"), ("t", "}\n```")]))
+    head, tail = (
+        passage(text, key=key, ordinal=n) for n, (key, text) in enumerate([("h", "```c\n{"), ("t", "}\n```")])
+    )
     result = found(head)
     whole = result.model_copy(update={"hits": (result.hits[0].model_copy(update={"after": (tail,)}),)})
 
