@@ -1,5 +1,6 @@
 """What the tools answer, in both eras of the protocol."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
 from kb.settings import Settings
+from kb.views import answers
 from tests.conftest import HashEmbedder
 from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, talk
 
@@ -152,3 +154,78 @@ def test_a_running_server_finds_what_another_process_ingests(home: Path, manuals
 
     assert before.refused
     assert "64 KB" in after.answer["passages"][0]["text"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_document_is_outlined_and_a_section_read_whole_with_ids(ask: Ask, era: str) -> None:
+    place = ask("kb_search", phrasings=["local data share"], target="mi210").answer["passages"][0]["place"]
+
+    outline = ask("kb_document", era=era, name=place).answer
+    section = ask("kb_document", era=era, name=outline["path"], section="Local data share").answer
+
+    assert outline["path"].endswith("mi210/memory.md")
+    assert [line.split()[1:3] for line in outline["text"].splitlines()] == [
+        ["Memory", "of"],
+        ["Local", "data"],
+        ["Instructions", "(1"],
+    ]
+    assert "Each compute unit has 64 KB" in section["text"]
+    assert "| l2_size | 8 |" in section["text"]
+    assert "ds_read" not in section["text"]
+    for key in re.findall(r"^\[(\w{12}) L", section["text"], re.MULTILINE):
+        assert ask("kb_read", id=key).answer["target"] == "mi210"
+
+
+def test_a_long_document_is_read_in_parts_without_a_gap(ask: Ask) -> None:
+    whole = ask("kb_document", name="wormhole/facts.md", section="Facts", max_tokens=8000).answer["text"]
+    parts: list[str] = []
+    offset = 0
+    while offset is not None and len("".join(parts)) < len(whole):
+        part = ask("kb_document", name="wormhole/facts.md", section="Facts", offset=offset, max_tokens=700).answer
+        parts.append(part["text"])
+        offset = part["next_offset"]
+
+    assert len(parts) > 2
+    assert "".join(parts).startswith(whole)
+
+
+def test_without_a_target_a_home_of_one_chip_is_searched_and_one_of_several_asks(ask: Ask, tmp_path: Path) -> None:
+    asking = ask("kb_search", phrasings=["local data share"])
+    folder = tmp_path / "mi210"
+    folder.mkdir()
+    (folder / "lds.md").write_text("# LDS\n\nThe local data share has 64 KB.\n", encoding="utf-8")
+    with KnowledgeBase(Settings.load(tmp_path / "home"), embedder=HashEmbedder()) as kb:
+        kb.ingest([folder])
+        kb.ensure_sheets("mi300x")
+
+        found = answers.search(kb, ["local data share"], target=None, only=None, limit=5, max_tokens=3000)
+
+    assert asking.refused
+    assert "mi210 (1 documents), mi250 (1 documents)" in asking.text
+    assert {p.target for p in found.passages} <= {"mi210", "cdna2", "cdna", "amd"}
+    assert found.passages
+
+
+def test_a_search_can_be_kept_to_documents_and_to_amounts(ask: Ask) -> None:
+    question = {"phrasings": ["local data share", "instruction cycles"], "target": "all"}
+
+    inside = ask("kb_search", within=["mi250"], **question).answer["passages"]
+    amounts = ask("kb_search", numbers=True, limit=20, **question).answer["passages"]
+
+    assert {p["target"] for p in inside} == {"mi250"}
+    assert [p["text"] for p in amounts if p["text"] and not re.search(r"\d", p["text"])] == []
+
+
+def test_facts_that_are_not_confirmed_are_said_to_exist(tmp_path: Path) -> None:
+    folder = tmp_path / "mi210"
+    folder.mkdir()
+    header = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
+    text = f"# MI210\n\nThe L2 cache has a size of 8 MiB.\n\n{header}| lds_size | 64 | KiB | per compute unit | g |\n"
+    (folder / "lds.md").write_text(text, encoding="utf-8")
+    with KnowledgeBase(Settings.load(tmp_path / "home"), embedder=HashEmbedder()) as kb:
+        kb.ingest([folder])
+
+        stated = answers.facts(kb, "mi210", None, max_tokens=3000)
+
+    assert [fact.quantity for fact in stated.facts] == ["lds_size"]
+    assert any(note.startswith("1 more were read but not confirmed") for note in stated.notes)
