@@ -220,7 +220,8 @@ def test_facts_that_are_not_confirmed_are_said_to_exist(tmp_path: Path) -> None:
     folder = tmp_path / "mi210"
     folder.mkdir()
     header = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
-    text = f"# MI210\n\nThe L2 cache has a size of 8 MiB.\n\n{header}| lds_size | 64 | KiB | per compute unit | g |\n"
+    (folder / "words.md").write_text("# Words\n\nIn general it is fast.\n\nThe LDS has 34 banks.\n", encoding="utf-8")
+    text = f"# LDS\n\n{header}| lds_size | 64 | KiB | per compute unit | g |\n"
     (folder / "lds.md").write_text(text, encoding="utf-8")
     with KnowledgeBase(Settings.load(tmp_path / "home"), embedder=HashEmbedder()) as kb:
         kb.ingest([folder])
