@@ -25,6 +25,9 @@ BESIDE = 0.3
 LEAST = 0.3
 """Least worth of a further part, as a share of the best part's."""
 
+FACT = ("quantity", "value", "unit", "condition")
+"""Header of kb's fact tables, without the source, which stands behind the citation."""
+
 _SENTENCE = re.compile(
     r".+?(?:[.!?](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\b(?:ex|vs|cf|Eq|No)\.)(?<!\b(?:etc|Fig|Sec|Tab|Ref)\.)(?<!\bapprox\.)"
     r"[\"')\]`*]*\s+(?=[\"'(\[`*]*[A-Z0-9])|$)"
@@ -157,10 +160,14 @@ def _left_out(parts: Sequence[Part]) -> str:
 
 
 def _labelled(row: Part, hit: Hit) -> str:
-    """A single row with its headers, and with its own id if the search found it."""
+    """A single row with its headers, and with its own id if the search found it; a fact as kb writes facts."""
     cells = row.cells
     if len(row.header) != len(cells):
         return " | ".join(cells)
+    if row.header[: len(FACT)] == FACT:
+        quantity, value, unit, condition = cells[: len(FACT)]
+        stated = f"{quantity} = {value}" + (f" {unit}" if unit not in ("1", "shape") else "")
+        return ", ".join(filter(None, (stated, condition)))
     shown = "; ".join(
         f"{name} = {cell}" if name else cell for name, cell in zip(row.header, cells, strict=True) if cell
     )

@@ -15,6 +15,9 @@ RELEVANT = 2.5
 
 On the development questions it saves a quarter of the tokens of a context for 4,000 and loses no answer."""
 
+LEADING = 3
+"""Number of hits that count as relevant, however far behind they are."""
+
 _WORD = re.compile(r"\w+")
 _TELLING = re.compile(r"\d+\.\d+|\w*[\d_]\w*")
 """Numbers and identifiers, which tell one table row from the next."""
@@ -55,7 +58,8 @@ def pack(result: SearchResult, *, budget_tokens: int) -> Context:
     A hit whose listing runs over its neighbours takes them along if they fit. Passages far behind the best one are left
     out even if they fit, and so are licences and copyright notices.
     """
-    relevant = [hit for hit in result.hits if result.hits[0].score - hit.score <= RELEVANT]
+    best = result.hits[0].score if result.hits else 0.0
+    relevant = [hit for rank, hit in enumerate(result.hits) if rank < LEADING or best - hit.score <= RELEVANT]
     context = Context(
         status=result.status,
         passages=(),

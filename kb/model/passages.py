@@ -88,10 +88,6 @@ class Passage(Frozen):
         return "\n".join(part for part in (self.trail, self.body) if part)
 
     @property
-    def tokens(self) -> int:
-        return tokens_of(self.shown)
-
-    @property
     def cited(self) -> str:
         """The passage as it appears in a prompt: citation, trail and marks in one line, then the body."""
         head = " ".join((self.citation.brief, self.trail, *(f"({mark})" for mark in self.marks)))
@@ -203,8 +199,8 @@ class SearchResult(Frozen):
     notes: tuple[str, ...] = ()
 
     def within(self, budget_tokens: int) -> Self:
-        """The leading hits that fit into a token budget; the first is always kept."""
-        totals = accumulate(hit.passage.tokens for hit in self.hits)
+        """The leading hits whose excerpts fit into a token budget; the first is always kept."""
+        totals = accumulate(tokens_of("\n".join((hit.passage.trail, *hit.excerpt))) for hit in self.hits)
         fitting = sum(total <= budget_tokens for total in totals)
         return self.model_copy(update={"hits": self.hits[: max(1, fitting)]})
 

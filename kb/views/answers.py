@@ -169,13 +169,14 @@ def _meant(kb: "KnowledgeBase", target: str | None) -> str | None:
     documents = kb.documents.stored()
     counts = Counter(d.target for d in [d for d in documents if not d.ships_with_kb] or documents)
     above = {ancestor for name in counts for ancestor in kb.targets.lineage(name) if ancestor != name}
-    chips = [f"{name} ({counts[name]:,} documents)" for name in counts if name not in above]
+    chips = [name for name in counts if name not in above]
     if len(chips) > 1:
+        listed = ", ".join(f"{name} ({counts[name]:,})" for name in chips)
         raise TargetError(
-            f"which chip is the question about? There are documents of {', '.join(chips)}",
+            f"which chip is the question about? There are documents of {listed}",
             hint=f"name one as `target`; {ALL!r} searches all",
         )
-    return next((name for name in counts if name not in above), None)
+    return chips[0] if chips else None
 
 
 def read(kb: "KnowledgeBase", citation_id: str, *, around: int, offset: int, max_tokens: int) -> CitedText:

@@ -164,5 +164,5 @@ def test_a_row_is_shown_with_its_headers_and_never_with_its_bars(run: Run, home:
     assert "Unit | Banks\n" in table
     assert "unit2 | 2\n" in table
     assert " rows]\n" in table
-    assert "quantity = lds_size; value = 64" in fact
+    assert "\n   lds_size = 64 KiB, per compute unit\n" in fact
     assert not [line for line in (table + fact).splitlines() if line.strip().startswith("|")]

@@ -6,9 +6,9 @@ from itertools import count, groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.base import TOKEN_CHARACTERS
+from kb.model.base import TOKEN_CHARACTERS, tokens_of
 from kb.model.passages import Citation, Hit, Passage, SearchResult, Status, Why
-from retrieval.packing import NEAR_DUPLICATE, RELEVANT, merge_repetitions, pack
+from retrieval.packing import LEADING, NEAR_DUPLICATE, RELEVANT, merge_repetitions, pack
 
 WORDS = ("local", "data", "share", "bank", "cache", "line", "of", "KB")
 
@@ -64,7 +64,8 @@ def test_a_context_holds_whole_passages_and_lists_or_counts_all_others(result: S
 
     packed = [p.citation.id for p in context.passages]
     left_out = [citation.id for citation in context.left_out]
-    relevant = [hit.passage.citation.id for hit in result.hits if result.hits[0].score - hit.score <= RELEVANT]
+    ranked = [(rank, result.hits[0].score - hit.score, hit.passage.citation.id) for rank, hit in enumerate(result.hits)]
+    relevant = [key for rank, behind, key in ranked if rank < LEADING or behind <= RELEVANT]
     assert sorted(packed + left_out) == sorted(relevant)
     assert left_out == [key for key in relevant if key in left_out], "best first"
     assert context.less_relevant == len(result.hits) - len(relevant)
@@ -169,7 +170,10 @@ def test_rows_of_different_names_with_the_same_numbers_are_not_repetitions() -> 
 
 def test_leading_hits_are_kept_while_they_fit_and_the_first_is_always_kept() -> None:
     result = found(*(passage("word " * 40, key=str(i)) for i in range(4)))
-    each = result.hits[0].passage.tokens
+    result = result.model_copy(
+        update={"hits": tuple(h.model_copy(update={"excerpt": ("word",) * 9}) for h in result.hits)}
+    )
+    each = tokens_of("\n".join((result.hits[0].passage.trail, *["word"] * 9)))
 
     lengths = {budget: len(result.within(budget).hits) for budget in (1, each, 2 * each - 1, 2 * each, 9 * each)}
 
