@@ -13,6 +13,7 @@ _ENDING = re.compile(r"(?<=[a-z]{3})(?:ions?|ing|ed|ly|ies|es|s|y)$")
 _PERCENT = re.compile(r"%|\bper\s?cent(?:age)?s?\b", re.IGNORECASE)
 _NUMBER = re.compile(rf"(?<![\w.])\d[\d,.]*(?:[\s-]?({WRITTEN}))?(?![\w])")
 _AMOUNT = re.compile(r"(?<![\w.:/#-])\d[\d,.]*(?:\s?%|\s?[kKMGTmg]?i?B\b|[ -](?!(?:and|or|of|to|in|is)\b)[a-z]{2,})")
+_SHAPE = re.compile(r"(?<!\w)\d+(?:x\d+)+(?!\w)")
 _UNIT = re.compile(rf"(?<![\w/])(?:{WRITTEN})(?![\w/])")
 _COUNTED = re.compile(
     r"\bhow (?:many|much|large|big|long|wide|deep|fast|high|far|often)\b"
@@ -24,10 +25,11 @@ _COUNTED = re.compile(
 def terms(text: str) -> set[str]:
     """The terms of a sentence, table row or line of code.
 
-    Identifiers count whole and by part. Word endings, the names of a data type and the spellings of a unit do not
-    matter.
+    Identifiers and shapes count whole and by part. Word endings, the names of a data type and the spellings of a unit
+    do not matter.
     """
     found = {_stem(word) for word in query_words(text)}
+    found.update(side for shape in _SHAPE.findall(text) for side in shape.split("x"))
     found.update(mention.means for mention in quantities().conditions["dtype"].mentions(text))
     if _PERCENT.search(text):
         found.add("percent")

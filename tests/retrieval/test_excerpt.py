@@ -44,9 +44,10 @@ def among(sentence: str) -> Hit:
         ),
         ("scratchpad size in KB", "It holds 64 KiB."),
         ("which bandwidth in GB/s", "It moves 1.6 TB/s in one direction."),
-        ("limits of a queue", "Two queues exist."),
+        ("limits of a barrier", "Two barriers exist."),
         ("do caches cohere", "The cache is shared."),
         ("how is mbarrier initialised", "Call `mbarrier.init` once."),
+        ("requests for a 64x576 tile", r"A block of $64 \times 576$ takes nine."),
         ("mbarrier_init", "The `mbarrier.init` is first."),
     ],
 )
