@@ -30,8 +30,8 @@ class ReaderLimits:
     """Address space of the process that reads the file."""
 
 
-AHEAD = 16
-"""Number of files that are read before they are needed."""
+BYTES_AHEAD = 16 << 20
+"""Size of the files that are read before they are needed: enough that the slowest manual holds up no other process."""
 
 DOCUMENTS = TypeAdapter(ParsedDocument)
 """Documents pass between processes as JSON: output from a parser of untrusted files is never unpickled."""
@@ -50,7 +50,7 @@ def read_all(
     files: Iterable[tuple[Path, Path]], limits: ReaderLimits = ReaderLimits()
 ) -> Generator[ReadFile | DocumentError, None, None]:
     """Read each (path, root) and yield the results in order. Close the generator to end the processes early."""
-    count = max(1, (os.cpu_count() or 1) - 1)
+    count = os.cpu_count() or 1
     idle: SimpleQueue[_Process] = SimpleQueue()
     processes = [_Process(limits) for _ in range(count)]
     for process in processes:
@@ -63,23 +63,34 @@ def read_all(
         finally:
             idle.put(process)
 
-    waiting: deque[Future[ReadFile | DocumentError]] = deque()
+    waiting: deque[tuple[Future[ReadFile | DocumentError], int]] = deque()
+    bytes_ahead = 0
     with ThreadPoolExecutor(count) as threads:
         try:
             for path, root in files:
-                waiting.append(threads.submit(read, path, root))
-                if len(waiting) > AHEAD:
-                    yield waiting.popleft().result()
+                waiting.append((threads.submit(read, path, root), _size(path)))
+                bytes_ahead += waiting[-1][1]
+                while bytes_ahead > BYTES_AHEAD and len(waiting) > count:
+                    future, size = waiting.popleft()
+                    bytes_ahead -= size
+                    yield future.result()
             while waiting:
-                yield waiting.popleft().result()
+                yield waiting.popleft()[0].result()
         finally:
-            for future in waiting:
+            for future, _ in waiting:
                 future.cancel()
             for process in processes:
                 process.kill()  # a thread may be waiting for its answer
             threads.shutdown()
             for process in processes:
                 process.end()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # reading the file reports it
+        return 0
 
 
 class _Process:

@@ -31,8 +31,7 @@ def windows(trail: Sequence[str], text: str, tokenizer: Tokenizer) -> tuple[str,
 def _fitting(breadcrumb: str, text: str, tokenizer: Tokenizer) -> Iterator[str]:
     window = f"{breadcrumb}\n{text}" if breadcrumb else text
     excess = len(tokenizer.token_spans(window)) - tokenizer.max_tokens
-    spans = tokenizer.token_spans(text)
-    if excess <= 0 or len(spans) < 2:
+    if excess <= 0 or len(spans := tokenizer.token_spans(text)) < 2:
         yield window
         return
     # Windows have equal length: a short last window would give a vector that says little.

@@ -10,6 +10,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from kb.errors import TargetError, did_you_mean, nearest
+from kb.model.spellings import any_of
 from kb.model.target import Isa, Target
 from kb.storage import write_whole
 
@@ -136,10 +137,10 @@ class Targets:
 
     def _spelling(self, names: Iterable[str]) -> re.Pattern[str]:
         """A pattern for these targets in texts: in any case, with or without separators, longest spelling first."""
-        spellings = [s.lower() for name in names for s in (name, *self._by_name[name].aliases)]
-        parts = [[re.escape(part) for part in re.findall(r"[a-z]+|\d+", s)] for s in sorted(spellings, key=len)[::-1]]
-        written = "|".join("[-_ ]?".join(p) for p in parts)
-        return re.compile(rf"(?<![A-Za-z0-9])(?:{written})(?![A-Za-z0-9])", re.IGNORECASE)
+        spellings = (s.lower() for name in names for s in (name, *self._by_name[name].aliases))
+        parts = [re.findall(r"[a-z]+|\d+", s) for s in sorted(spellings, key=len)[::-1]]
+        written = any_of(map(" ".join, parts), lambda word: word.replace(" ", "[-_ ]?"))
+        return re.compile(rf"(?<![A-Za-z0-9])(?:{written})(?![A-Za-z0-9])", re.IGNORECASE | re.ASCII)
 
     def of_path(self, parts: Iterable[str]) -> str | None:
         """The target that the folder names of a path name, outermost first; None if they name none.

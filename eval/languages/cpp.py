@@ -38,6 +38,7 @@ class Cpp(JudgedLanguage):
     """C++ that defines the function `model_new` of kb_tensor.h."""
 
     name: str = "cpp"
+    searched: tuple[str, ...] = ("intrinsics in C and C++", "compiler options vectorisation")
     suffix: str = ".cpp"
     fences: tuple[str, ...] = ("cpp", "c++", "cc")
     rules: str = RULES

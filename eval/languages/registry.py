@@ -2,13 +2,26 @@
 
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from eval.languages.cpp import Cpp
 from eval.languages.torch import Torch
 from eval.languages.triton import Triton
 from eval.task import read_source
 from eval.worker.language import JudgedLanguage
 from kb.errors import CandidateError
-from kb.model.kernels import Candidate
+from kb.model.kernels import Candidate, Language
+
+IN_WORDS = """\
+Write one source file in the language named above, as the documents below describe it.
+
+- Define a function with the name and the arguments of the reference's `forward`; the state listed above follows its
+  arguments, in order. Sizes vary between builds: take them as arguments too where the language has no shapes.
+- If it is a program of its own, it reads each argument from a file `<name>.bin` (raw, little-endian, row-major) and
+  writes output N to `output_N.bin`.
+- Write out what the documents state, and nothing from memory of other chips: an instruction, a function or a limit that
+  they do not name does not exist."""
+"""The contract of a language that no device here judges."""
 
 TRITON, CPP, TORCH = Triton(), Cpp(), Torch()
 LANGUAGES: tuple[JudgedLanguage, ...] = (TRITON, CPP, TORCH)
@@ -21,6 +34,19 @@ def language_named(name: str) -> JudgedLanguage:
         if language.name == name:
             return language
     raise CandidateError(f"unknown language {name!r}", hint=f"known: {', '.join(known.name for known in LANGUAGES)}")
+
+
+def described_language(name: str) -> Language:
+    """A language that kb knows from documents alone: it can be asked for, but not judged.
+
+    Raises:
+        CandidateError: the name is not that of a language.
+    """
+    suffix = next((known.suffix for known in LANGUAGES if known.name == name), ".txt")
+    try:
+        return Language(name=name, suffix=suffix, fences=(name,), rules=IN_WORDS, tunable="")
+    except ValidationError as error:
+        raise CandidateError(f"{name!r} is no name of a language", hint="use letters, digits, - and _") from error
 
 
 def language_of(path: Path, source: str) -> JudgedLanguage:

@@ -22,6 +22,7 @@ class Triton(Torch):
     """Python that defines `ModelNew` and launches Triton kernels."""
 
     name: str = "triton"
+    searched: tuple[str, ...] = ("Triton kernel options num_warps num_stages", "Triton kernel tuning autotune")
     fences: tuple[str, ...] = ("python", "py", "triton")
     rules: str = RULES
     adapter: Path = Path(__file__).with_name("triton_model.py")

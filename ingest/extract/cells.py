@@ -1,4 +1,4 @@
-"""Facts from table cells and from text behind a colon: values whose labels name the quantity."""
+"""Facts from table cells: values whose labels name the quantity."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,8 +8,8 @@ from itertools import product
 from ingest.extract.labels import Label, conditions, share
 from ingest.extract.subjects import Subjects
 from ingest.extract.values import Value, follows_per, values
-from kb.facts.quantities import SHAPE, Quantity
-from kb.model.units import PIECES, Unit
+from kb.facts.quantities import Quantity
+from kb.model.units import Unit
 
 _CELL_REST = re.compile(
     r"[^\w/]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w]*",
@@ -32,43 +32,38 @@ class FoundFact:
     start: int
     """Start of the value's span in the text that was read."""
     end: int
-    sure: bool = True
-    """Whether everything that the text says about the value was understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The context of a cell, a sentence or a list entry."""
+    """The context of a cell."""
 
     targets: tuple[str, ...]
     """Targets that own its values unless it names others."""
     texts: tuple[str, ...]
-    """Parents of a list entry, introducing text, captions and headings; nearest first."""
-    named: bool = True
-    """Whether the context names the targets; otherwise they are those of the document."""
+    """Caption and headings; nearest first."""
 
 
 def cell_facts(
     text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
 ) -> Iterator[FoundFact]:
-    """Yield the facts of one cell, or of the text behind a colon.
+    """Yield the facts of one cell; none if something that the labels or the cell say was not understood.
 
     Args:
         labels: Labels of the value, nearest first. If they name no quantity, the nearest text around may name it.
     """
     names = list(dict.fromkeys(n for text in labels for n in (subjects.without_names(text), text) if n.strip()))
-    plain_names = [text for text in labels if not subjects.named(text)]
     texts = [*labels, *around.texts]
     for piece in pieces(text):
         value = only_value(piece)
-        called = value and (_quantity(value, (*names, *around.texts[:1])) or _by_unit(value, plain_names))
-        if not value or not called:
+        called = _quantity(value, (*names, *around.texts[:1])) if value and not value.rough else None
+        if called is None:
             continue
-        quantity, (number, unit), sure = called
-        assumed = "per" in quantity.needs and quantity.per != "device" and not share([piece, *texts])
+        quantity, (number, unit) = called
+        if "per" in quantity.needs and quantity.per != "device" and not share([piece, *texts]):
+            continue
         for own, target in product(conditions(quantity, [piece, *texts]), around.targets):
-            certain = sure and not assumed and not value.rough
-            yield FoundFact(target, quantity.name, number, unit, tuple(own), *span, certain)
+            yield FoundFact(target, quantity.name, number, unit, tuple(own), *span)
 
 
 def pieces(text: str) -> list[str]:
@@ -89,8 +84,8 @@ def begins_with_value(text: str) -> bool:
     return any(not text[: value.start].strip() and not value.unit.startswith("bit") for value in values(text))
 
 
-def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str], bool] | None:
-    """Return the quantity that the labels name, the value's number and unit, and whether they say nothing else."""
+def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str]] | None:
+    """Return the quantity that the labels name, and the value's number and unit; None if they say more than that."""
     for text in labels:
         written, counted = ("", None) if value.unit else _unit((text, *labels))
         found = [
@@ -102,15 +97,8 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
         found = [entry for entry in found if entry[2]] or found
         if found:
             (quantity, (number, unit), sure), *others = found
-            return None if others else (quantity, (number, unit if value.is_shape else written or unit), sure)
+            return (quantity, (number, unit if value.is_shape else written or unit)) if sure and not others else None
     return None
-
-
-def _by_unit(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str], bool] | None:
-    """Recognise a value by its unit alone (`INT8 | 624 TOPS`); such a value is not sure, since it may be measured."""
-    others = {q.unit for text in labels for q in Label(text).quantities} - {SHAPE, *PIECES}
-    called = _quantity(value, [f"{text} {value.unit}" for text in labels]) if value.unit and not others else None
-    return (*called[:2], False) if called else None
 
 
 def _unit(labels: Sequence[str]) -> tuple[str, Unit | None]:

@@ -51,7 +51,7 @@ class Label:
 
     def _other_words(self, rest: str) -> int:
         for vocabulary in quantities().conditions.values():
-            for mention in reversed(list(vocabulary.mentions(rest))):
+            for mention in reversed(vocabulary.mentions(rest)):
                 rest = rest[: mention.start] + " " + rest[mention.end :]
         return sum(word.lower() not in quantities().filler for word in _WORD.findall(_UNIT.sub(" ", rest)))
 
@@ -73,14 +73,6 @@ def conditions(quantity: Quantity, texts: Sequence[str]) -> list[list[str]]:
         fixed += _first(known["direction"], texts)
     dtypes = _first(known["dtype"], texts, all_of_them=True) if "dtype" in (*quantity.needs, *quantity.may) else []
     return [[dtype, *fixed] for dtype in dtypes] or ([] if "dtype" in quantity.needs else [fixed])
-
-
-def as_share(text: str) -> str:
-    """Read the text above a list as a share: `SM:` says that each entry is per SM."""
-    for mention in quantities().conditions["per"].mentions(text):
-        if not _WORD.search(text[: mention.start] + text[mention.end :]) and not text[: mention.end].endswith("s"):
-            return f"per {mention.means}"
-    return text
 
 
 def _first(vocabulary: Vocabulary, texts: Sequence[str], *, all_of_them: bool = False) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from kb.facts.quantities import CACHED_TEXTS
 from kb.targets import ROOT, Targets
 
 UNKNOWN = ""
@@ -51,9 +52,13 @@ class Subjects:
         self._finder = targets.finder(t.name for t in targets if t.name not in foreign | {ROOT})
         self._family = family
         self._makers = {t.name for t in targets if t.parent == ROOT} - family
+        self._cached = lru_cache(CACHED_TEXTS)(self._find)
 
-    def named(self, text: str) -> list[Named]:
+    def named(self, text: str) -> tuple[Named, ...]:
         """Return every mention of a target or of an unknown product, in order."""
+        return self._cached(text)
+
+    def _find(self, text: str) -> tuple[Named, ...]:
         found = self._known(text)
         taken = {at for n in found for at in range(n.start, n.end)}
         found += [
@@ -64,7 +69,7 @@ class Subjects:
         for match in _PRODUCT.finditer(text):
             if match.start() not in taken and not _TECHNICAL.fullmatch(match.group()):
                 found.append(Named(match.start(), match.end(), UNKNOWN))
-        return sorted(found, key=lambda n: n.start)
+        return tuple(sorted(found, key=lambda n: n.start))
 
     def _known(self, text: str) -> list[Named]:
         """Return mentions of targets. Beside a chip of the document's family, the name of another maker is ignored."""

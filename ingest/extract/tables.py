@@ -2,37 +2,37 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ingest.builder import Row, Table
-from ingest.extract.cells import Around, FoundFact, begins_with_value, cell_facts, only_value, pieces, plain
+from ingest.extract.cells import Around, FoundFact, begins_with_value, cell_facts, only_value, plain
 from ingest.extract.labels import Label
-from ingest.extract.sentences import stated
 from ingest.extract.subjects import UNKNOWN, Subjects
 
 _CAPABILITY_TABLE = re.compile(r"(?i:compute capabilit|sm version)|^\s*CC\s*$")
-_MEASURED = re.compile(
+_NO_HARDWARE = re.compile(
     r"\b(?:measured|achieved|utili[sz]\w+|benchmark\w*|results?|speedup|latency|runtime|throughput test|observed|ours|"
-    r"baseline|duration|avg|average|mean|median|pct|percent\s+of\s+peak|elapsed|invocations)\b",
+    r"baseline|duration|avg|average|mean|median|pct|percent\s+of\s+peak|elapsed|invocations|"
+    r"config\w*|tuning|examples?)\b",
     re.IGNORECASE,
 )
-"""Words in headings and headers of tables that report how programs ran."""
-_SET = re.compile(r"\b(?:config\w*|tuning|examples?)\b", re.IGNORECASE)
-"""Words in headings and headers of tables that may list settings of programs."""
+"""Words in headings and headers of tables that report how programs ran, or list their settings."""
 
 
 def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) -> Iterator[FoundFact]:
-    """Yield the facts of one table; spans are in the document.
+    """Yield the facts of one table whose owners are named and whose labels are fully understood.
+
+    Spans are in the document.
 
     Args:
         headings: Headings above the table, outermost first.
     """
     header = tuple(map(plain, table.header))
     context = [plain(text) for text in (table.caption, *reversed(headings))]
-    if any(map(_MEASURED.search, (*header, *context[:2]))):
+    if any(map(_NO_HARDWARE.search, (*header, *context[:2]))):
         return
-    sure = not any(map(_SET.search, (*header, *context[:2])))
     owners = _Owners(table, header, context, subjects)
+    if not owners.named:
+        return
     for row in table.rows:
         texts = tuple(map(plain, row.cells))
         for column, text in enumerate(texts):
@@ -41,21 +41,7 @@ def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) ->
                 above = header[column] if column < len(header) else ""
                 labels = [*beside, above] if owners.of_column(column) else [above, *beside]
                 around = Around(targets, tuple(context[:2]))
-                facts = list(cell_facts(text, row.spans[column], labels, around, subjects))
-                for found in facts or _prose(text, row.spans[column], labels, around, subjects):
-                    yield found if sure and owners.named else replace(found, sure=False)
-
-
-def _prose(
-    text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
-) -> Iterator[FoundFact]:
-    """Yield what a cell says in words about its label: `2 cores`, `up to 560 TFLOPS of FP8 compute`."""
-    label = next((label for label in labels if Label(label).quantities), "")
-    meant = {quantity.name for quantity in Label(label).quantities}
-    for piece in pieces(text):
-        for found in stated(f"{label} is {piece}" if label else piece, around=around, subjects=subjects):
-            if not meant or found.quantity in meant:
-                yield replace(found, start=span[0], end=span[1], sure=False)
+                yield from cell_facts(text, row.spans[column], labels, around, subjects)
 
 
 class _Owners:

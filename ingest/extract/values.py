@@ -85,11 +85,6 @@ def values(text: str) -> Iterator[Value]:
             yield Value(match.start(), match.end(), plain, unit, bool(match["about"]), bool(match["prefix"]))
 
 
-def same_kind(one: Value, other: Value) -> bool:
-    """Whether both count the same kind of thing, with any prefixes."""
-    return (one.counts and one.counts.kind) == (other.counts and other.counts.kind)
-
-
 def follows_per(text: str, value: Value) -> bool:
     """Whether a value counts the things that share an amount: `per 2 CUs`."""
     return bool(re.search(r"\bper\s+$", text[: value.start], re.IGNORECASE))

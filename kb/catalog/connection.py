@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kb.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, SchemaError, StoreError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 BUSY_TIMEOUT_MS = 5000
 MIN_FREE_BYTES = 65_536
 """With less free space SQLite cannot write its log and reports an I/O error."""
@@ -115,7 +115,8 @@ CREATE TABLE fact_verdict (            -- what a person decided; kept when the d
     key TEXT PRIMARY KEY,
     verdict TEXT NOT NULL,            -- accepted or rejected
     reason TEXT NOT NULL,
-    at TEXT NOT NULL
+    at TEXT NOT NULL,
+    condition TEXT NOT NULL           -- added to the fact's own, to tell it from another value
 ) WITHOUT ROWID;
 CREATE INDEX fact_key ON fact(key);
 CREATE INDEX fact_target ON fact(target, quantity);

@@ -3,8 +3,8 @@
 import sqlite3
 import zlib
 from array import array
-from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, fields, replace
 
 from kb.catalog.citations import Places, Trails, check
 from kb.catalog.database import scope_of
@@ -40,37 +40,63 @@ class FactTables(DocumentTables):
         row = self._one(f"{_FACT} WHERE f.key = ?", (key,))
         return self._fact(row, Trails(self.heading_path)) if row is not None else None
 
-    def verdicts(self) -> dict[str, str]:
-        """Verdicts on facts, by fact key."""
-        return {row["key"]: row["verdict"] for row in self._all("SELECT key, verdict FROM fact_verdict")}
+    def verdicts(self) -> dict[str, tuple[str, str]]:
+        """Each verdict on a fact and the condition that the person added, by fact key."""
+        rows = self._all("SELECT key, verdict, condition FROM fact_verdict")
+        return {row["key"]: (row["verdict"], row["condition"]) for row in rows}
 
-    def put_verdict(self, key: str, verdict: str | None, *, reason: str, at: str) -> None:
-        """Replace the verdict on a fact; None removes it."""
+    def put_verdicts(
+        self, keys: Collection[str], verdict: str | None, *, reason: str, at: str, condition: str = ""
+    ) -> None:
+        """Replace the verdicts on these facts, all or none; None removes them. `condition` is added to the facts'."""
         with self._transaction() as db:
-            db.execute("DELETE FROM fact_verdict WHERE key = ?", (key,))
+            db.executemany("DELETE FROM fact_verdict WHERE key = ?", ((key,) for key in keys))
             if verdict is not None:
-                db.execute("INSERT INTO fact_verdict VALUES (?, ?, ?, ?)", (key, verdict, reason, at))
+                db.executemany(
+                    "INSERT INTO fact_verdict VALUES (?, ?, ?, ?, ?)",
+                    ((key, verdict, reason, at, condition) for key in keys),
+                )
 
-    def _put_facts(self, document_id: int, document: DocumentRecord) -> None:
+    def _put_facts(self, document_id: int, document: DocumentRecord, answers: Sequence[FactRecord]) -> None:
+        """Store the document's facts, and those of readers' answers whose quote it has."""
         places = Places.in_document(document)
         for fact in document.facts:
             self._put_fact(document_id, fact, document.text, places)
+        self._add_facts(document_id, answers, document.text, lambda: Places.in_document(document))
 
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
         """Store a fact and return its key, which does not depend on other facts of the same sentence."""
         text = document[fact.start : fact.end]
         said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
         place = places.of(fact.section, fact.start, fact.end, "fact" + said)
-        self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
+        if not self._one("SELECT 1 FROM fact WHERE key = ? AND document_id = ?", (place["key"], document_id)):
+            self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
         return str(place["key"])
 
     def add_facts(self, source: str, facts: Sequence[FactRecord]) -> list[str]:
-        """Replace the facts that a model proposed from a document; return the keys of the new ones."""
+        """Add readers' answers to a document and return their keys; a fact that is stored already stays as it is."""
         [row] = self._all("SELECT id, text, lines FROM document WHERE source = ?", (source,))
-        places = Places(source, row["text"], array("I", zlib.decompress(row["lines"])), self.sections(row["id"]))
-        with self._transaction() as db:
-            db.execute("DELETE FROM fact WHERE document_id = ? AND form = ?", (row["id"], Form.PROPOSED))
-            return [self._put_fact(row["id"], fact, row["text"], places) for fact in facts]
+        lines, sections = array("I", zlib.decompress(row["lines"])), self.sections(row["id"])
+        with self._transaction():
+            return self._add_facts(row["id"], facts, row["text"], lambda: Places(source, row["text"], lines, sections))
+
+    def _add_facts(
+        self, document_id: int, facts: Sequence[FactRecord], text: str, places: Callable[[], Places]
+    ) -> list[str]:
+        """Store each fact in the section where it stands; `places` are new for each, so that equal facts are one."""
+        sections = self.sections(document_id)
+        keys = []
+        for fact in facts:
+            inner = max((i for i, s in enumerate(sections) if s.start <= fact.start < s.end), default=None)
+            keys.append(self._put_fact(document_id, replace(fact, section=inner), text, places()))
+        return keys
+
+    def _answers(self, source: str, text: str) -> list[FactRecord]:
+        """The readers' answers about the stored document, placed in its new `text`; without those no longer in it."""
+        rows = self._all(f"{_FACT} WHERE d.source = ? AND f.form = ?", (source, Form.PROPOSED))
+        names = [field.name for field in fields(FactRecord)]
+        found = [(FactRecord(**{name: row[name] for name in names}), row["quote"]) for row in rows]
+        return [replace(fact, start=at, end=at + len(quote)) for fact, quote in found if (at := text.find(quote)) >= 0]
 
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))

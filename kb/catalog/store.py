@@ -70,9 +70,11 @@ class Catalog(FactTables, VocabularyTables, Health):
     def put(self, document: DocumentRecord, vectors: Mapping[str, NDArray[np.float32]], *, model: str) -> None:
         """Store `document` with its vectors, replacing an earlier version of the same source.
 
-        `vectors` holds, by text digest, the vectors not stored yet. Everything becomes visible at once or not at all.
+        `vectors` holds, by text digest, the vectors not stored yet. Facts that a reader answered stay if the document
+        still has their quote. Everything becomes visible at once or not at all.
         """
         with self._transaction() as db:
+            answers = self._answers(document.source, document.text)
             db.execute("DELETE FROM document WHERE source = ?", (document.source,))
             values: dict[str, object] = {k: getattr(document, k) for k in _STORED_AS_THEY_ARE}
             values["lines"] = zlib.compress(array("I", document.lines).tobytes())
@@ -85,7 +87,7 @@ class Catalog(FactTables, VocabularyTables, Health):
                 ((model, digest, vector.astype(STORED_VECTOR).tobytes()) for digest, vector in vectors.items()),
             )
             self._put_chunks(document_id, document)
-            self._put_facts(document_id, document)
+            self._put_facts(document_id, document, answers)
 
     def _put_chunks(self, document_id: int, document: DocumentRecord) -> None:
         places = Places.in_document(document)

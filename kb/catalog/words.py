@@ -8,6 +8,8 @@ import re
 from collections.abc import Collection
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
+_LETTER = re.compile(r"[A-Za-z]")
+_JOINT = re.compile(r"\d|_|[.:\-][A-Za-z0-9]|[a-z][A-Z]|[A-Z]{2}")
 _HUMP = re.compile(r"\d+(?:x\d+)+|x\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+?(?=x\d)|[A-Z]?[a-z]+|\d+")
 
 _STOP = """a an and any are as at be been but by can could do does doing for from get had has have how i if in into
@@ -20,20 +22,14 @@ STOP_WORDS = frozenset(_STOP.split())
 def identifier_words(text: str) -> str:
     """Words for the identifier column: the joined form and the parts of each identifier in `text`, each once."""
     words: dict[str, None] = {}
-    for match in _IDENTIFIER.finditer(text):
-        if is_identifier(name := match.group()):
-            words.update(dict.fromkeys(split_identifier(name)))
+    for name in filter(is_identifier, dict.fromkeys(_IDENTIFIER.findall(text))):
+        words.update(dict.fromkeys(split_identifier(name)))
     return " ".join(words)
 
 
 def is_identifier(word: str) -> bool:
     """Whether `word` has letters and also a digit, a separator between its parts, or inner capitals."""
-    return bool(
-        re.search(r"[A-Za-z]", word)
-        and (
-            re.search(r"\d|_", word) or re.search(r"[.:\-][A-Za-z0-9]", word) or re.search(r"[a-z][A-Z]|[A-Z]{2}", word)
-        )
-    )
+    return bool(_JOINT.search(word) and _LETTER.search(word))
 
 
 def split_identifier(name: str) -> list[str]:

@@ -1,10 +1,11 @@
-"""The commands `kb facts [show] | conflicts | accept | reject | reopen | propose | diff`."""
+"""The commands `kb facts [show] | conflicts | accept | reject | reopen | diff`, and those of kb.cli.worksheet."""
 
 from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
 
+from kb.cli import worksheet
 from kb.cli.output import Json, open_kb, show, show_result
 from kb.errors import FactError
 
@@ -27,6 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+worksheet.add_to(app)
 
 
 @app.command("show")
@@ -46,13 +48,14 @@ def show_target(
 ) -> None:
     """Show the facts that hold for a target.
 
-    kb never guesses a value and never shows a sibling's. An inherited value names the ancestor it comes from.
+    kb never guesses a value and never shows a sibling's. An inherited value names the ancestor it comes from. If no
+    fact holds yet, the worksheet is shown: what was read, and what to ask.
 
     Example: kb facts show h200 peak_flops --dtype float16 --dense
 
     Exit status: 0 when a fact is found, 1 when none is.
     """
-    from kb.cli.facts_table import show_facts, show_standings
+    from kb.cli.facts_table import show_facts, show_standings, show_worksheet
 
     wanted = [dtype, None if dense is None else "dense" if dense else "sparse", per and f"per {per}"]
     phrases = [phrase for phrase in wanted if phrase]
@@ -66,7 +69,13 @@ def show_target(
             standings = kb.standings(target, quantity)
             show_result(standings, lambda found: show_standings(found, own=own), as_json=as_json)
         else:
-            facts = kb.facts(target, quantity, *phrases, unit=unit)
+            try:
+                facts = kb.facts(target, quantity, *phrases, unit=unit)
+            except FactError:
+                if quantity or not any(document.target == own for document in kb.documents.stored(target)):
+                    raise
+                show_result(kb.worksheet(target), lambda found: show_worksheet(found, own=own), as_json=as_json)
+                raise typer.Exit(1) from None
             unsure = kb.factbook.unconfirmed(target, quantity)
             show_result(facts, lambda found: show_facts(found, own=own, unconfirmed=unsure), as_json=as_json)
 
@@ -93,12 +102,28 @@ def conflicts(
 
 
 @app.command()
-def accept(key: FactId, reason: Reason = "") -> None:
+def accept(
+    key: Annotated[
+        str, typer.Argument(metavar="ID|TARGET", help="The id that `kb facts` shows; with --all, a target.")
+    ],
+    reason: Reason = "",
+    condition: Annotated[
+        str, typer.Option(help="What tells this value from another accepted one, such as 'per cluster'.")
+    ] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Accept all that readers answered about the target, and nothing contradicts.")
+    ] = False,
+) -> None:
     """Let a fact hold, whatever other documents say.
 
     Example: kb facts accept aa1ca5474da1 --reason "measured it"
     """
-    _decide(key, "accepted", reason)
+    if not everything:
+        _decide(key, "accepted", reason, condition)
+        return
+    with open_kb() as kb:
+        accepted = kb.factbook.accept_answers(key, reason=reason)
+    show(f"accepted: {len(accepted)} facts of {key}")
 
 
 @app.command()
@@ -119,32 +144,13 @@ def reopen(key: FactId) -> None:
     _decide(key, None, "")
 
 
-def _decide(key: str, verdict: str | None, reason: str) -> None:
+def _decide(key: str, verdict: str | None, reason: str, condition: str = "") -> None:
     from kb.cli.facts_table import amount
     from kb.facts.profile import Verdict
 
     with open_kb() as kb:
-        fact = kb.factbook.decide(key, Verdict(verdict) if verdict else None, reason=reason)
+        fact = kb.factbook.decide(key, Verdict(verdict) if verdict else None, reason=reason, condition=condition)
     show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {amount(fact)} {fact.citation}")
-
-
-@app.command()
-def propose(
-    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="The path of the document or the end of it.")],
-    as_json: Json = False,
-) -> None:
-    """Let a model propose facts from a document.
-
-    The settings name the model. A proposed fact is stored only if its quote is in the document and contains the
-    number. It holds only after a table confirms it or you accept it.
-
-    Example: kb facts propose mi300.md
-    """
-    from kb.cli.facts_table import show_proposed
-
-    with open_kb() as kb:
-        found = kb.propose_facts(document)
-    show_result(found, show_proposed, as_json=as_json)
 
 
 @app.command()

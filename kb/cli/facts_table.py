@@ -7,17 +7,20 @@ from kb.cli.output import show, show_wrapped
 from kb.cli.table import Rows, show_table
 from kb.facts.book import Conflict, Difference
 from kb.facts.profile import FactStanding, StandingFact
-from kb.facts.quantities import quantities
+from kb.facts.quantities import NAME, SHAPE, quantities
+from kb.facts.worksheet import Entry
 from kb.model.fact import Fact
 from kb.model.records import Trust
 
+SHOWN_READ = 4
+"""Most facts to be confirmed to show for each question."""
 SHOWN_UNSURE = 3
 """Most unconfirmed statements to show for each conflict."""
 
 
 def amount(fact: Fact) -> str:
     """The value with its unit; counts and shapes have no unit."""
-    return fact.value if fact.unit in ("", "1", "shape") else f"{fact.value} {fact.unit}"
+    return fact.value if fact.unit in ("", "1", SHAPE, NAME) else f"{fact.value} {fact.unit}"
 
 
 def show_facts(facts: Sequence[Fact], *, own: str, unconfirmed: int) -> None:
@@ -34,10 +37,35 @@ def show_facts(facts: Sequence[Fact], *, own: str, unconfirmed: int) -> None:
     show("`kb cite ID` opens the cited place, `--json` shows each source")
 
 
-def show_proposed(facts: Sequence[Fact]) -> None:
+def show_stored(facts: Sequence[Fact]) -> None:
+    """Show facts one a line, each with its place."""
     for fact in facts:
         show(f"{fact.target} {fact.quantity} = {amount(fact)} {fact.condition}  {fact.citation}")
-    show(f"{len(facts)} facts proposed")
+
+
+def show_worksheet(entries: Sequence[Entry], *, own: str) -> None:
+    """Show each question with the facts that hold and those to be confirmed, or the words to ask with."""
+    for entry in entries:
+        show_wrapped(f"{entry.line.topic}: {entry.line.asks}")
+        for fact in entry.holds:
+            show_wrapped(f"holds  {_stated(fact, own)}", "  ")
+        for fact in entry.read[:SHOWN_READ]:
+            show_wrapped(f'read   {_stated(fact, own)}: "{" ".join(fact.quote.split())}"', "  ")
+        if (more := len(entry.read) - SHOWN_READ) > 0:
+            show(f"  read   {more} more")
+        if not (entry.holds or entry.read):
+            show_wrapped(f"not found, asked with: {'; '.join(entry.line.phrasings[1:])}", "  ")
+    held, read = (sum(len(getattr(entry, kind)) for entry in entries) for kind in ("holds", "read"))
+    still = sum(not (entry.holds or entry.read) for entry in entries)
+    show(f"\n{held} facts hold, {read} were read and have to be confirmed, {still} questions are open")
+    show_wrapped(
+        f"`kb facts ask {own}` prints the open questions with passages for a reader; `kb facts review {own}` confirms"
+    )
+
+
+def _stated(fact: Fact, own: str) -> str:
+    condition = _marked(fact.condition, fact, own)
+    return f"{fact.quantity} = {amount(fact)}{f', {condition}' if condition else ''} ({fact.citation.id})"
 
 
 def show_standings(standings: Sequence[StandingFact], *, own: str) -> None:

@@ -1,20 +1,22 @@
 """The facts of one home: profiles of targets, contradictions, and the user's decisions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError, did_you_mean, nearest
-from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
+from kb.facts.profile import FactStanding, StandingFact, Verdict, contradict, judge_facts, profile_of, same_value
 from kb.facts.quantities import quantities
 from kb.facts.select import answers, conditions
 from kb.model.base import Frozen
 from kb.model.fact import Fact
+from kb.model.records import Form
 from kb.model.units import unit_of
 from kb.targets import Targets
 
 SUGGESTIONS = 5
+NAMES_SHOWN = 20
 
 
 class Difference(Frozen):
@@ -47,10 +49,10 @@ class FactBook:
     def standings(self, target: str) -> list[StandingFact]:
         """The standings of all facts of the target and its ancestors, nearest target first."""
         lineage = self._targets.lineage(target)
-        verdicts = {key: Verdict(verdict) for key, verdict in self._catalog.verdicts().items()}
-        found = judge_facts(
-            self._catalog.facts(lineage), verdicts=verdicts, lineage=lineage, families=self._targets.families
-        )
+        stored = self._catalog.verdicts()
+        verdicts = {key: Verdict(verdict) for key, (verdict, _) in stored.items()}
+        facts = [_under(fact, stored.get(fact.citation.id, ("", ""))[1]) for fact in self._catalog.facts(lineage)]
+        found = judge_facts(facts, verdicts=verdicts, lineage=lineage, families=self._targets.families)
         return sorted(found, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 
     def all_of(self, target: str, spelling: str | None) -> list[StandingFact]:
@@ -115,13 +117,21 @@ class FactBook:
         if out := [s for s in self.standings(target) if s.fact.quantity in names]:
             why = ", ".join(sorted({s.standing.value for s in out}))
             return FactError(f"{message} that holds", hint=f"`kb facts {own} {spelling} --all` shows {len(out)}: {why}")
-        siblings = sorted({f.target for f in self._catalog.facts(self._targets.family(target)) if f.quantity in names})
-        if siblings:
+        stated = sorted({f.target for f in self._catalog.facts(self._targets.family(target)) if f.quantity in names})
+        if siblings := [name for name in stated if name != own and self._holds(name, names)][:SUGGESTIONS]:
             return FactError(message, hint=f"it is stated of {', '.join(siblings)}, whose value is not {own}'s")
         known = sorted({s.fact.quantity for s in profile})
         wanted = "_".join(spelling.lower().split())
         near = nearest(wanted, known) or [name for name in known if any(part in name for part in wanted.split("_"))]
-        return FactError(message, hint=did_you_mean(near[:SUGGESTIONS]).rstrip() or f"known: {', '.join(known)}")
+        if near:
+            return FactError(message, hint=did_you_mean(near[:SUGGESTIONS]).rstrip())
+        more = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
+        return FactError(message, hint=f"known: {', '.join(known[:NAMES_SHOWN])}{more}")
+
+    def _holds(self, target: str, names: Collection[str]) -> bool:
+        """Whether a fact of one of these quantities holds for the target: only then it is a hint to ask there."""
+        holding = profile_of(self.standings(target), lineage=self._targets.lineage(target))
+        return any(s.fact.quantity in names for s in holding)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """The contradictions about `target` (default: about all targets), open ones first."""
@@ -146,20 +156,68 @@ class FactBook:
             if len(own) > 1:
                 yield Conflict(target=name, quantity=quantity, sides=tuple(own.values()))
 
-    def decide(self, key: str, verdict: Verdict | None, *, reason: str = "") -> Fact:
+    def decide(self, key: str, verdict: Verdict | None, *, reason: str = "", condition: str = "") -> Fact:
         """Record the user's decision about a fact; None withdraws it.
+
+        Args:
+            condition: What tells an accepted value from another one of the same quantity, such as `per cluster`.
 
         Raises:
             CitationError: no fact has this id.
+            FactError: another value of the quantity is accepted under the same condition: both would not hold.
             StoreError: the home cannot be written.
         """
         fact = self._catalog.fact(key)
         if fact is None:
             raise CitationError(f"no fact has the id {key!r}", hint="`kb facts` shows ids")
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        fact = _under(fact, condition)
         with write_lock(self._catalog.home):
-            self._catalog.put_verdict(key, verdict and verdict.value, reason=reason, at=now)
+            if verdict is Verdict.ACCEPTED and (rivals := self._accepted_rivals(fact)):
+                raise _two_values(fact, rivals[0])
+            self._put([key], verdict, reason=reason, condition=condition)
         return fact
+
+    def accept_answers(self, target: str, *, documents: Collection[str] = (), reason: str = "") -> list[Fact]:
+        """Accept what readers answered about the target, except values that other answers or held facts contradict.
+
+        Args:
+            documents: Limit to facts of the documents with these paths (default: all).
+
+        Returns:
+            The accepted facts.
+
+        Raises:
+            StoreError: the home cannot be written.
+        """
+        own = self._targets.get(target).name
+        with write_lock(self._catalog.home):
+            standings = self.standings(own)
+            held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
+            chosen = [
+                s.fact
+                for s in standings
+                if s.fact.target == own and s.fact.form is Form.PROPOSED and s.standing is FactStanding.UNCONFIRMED
+                if not any(o.form is Form.PROPOSED or o.citation.id in held for o in s.against)
+                if not documents or s.fact.citation.path in documents
+            ]
+            self._put([fact.citation.id for fact in chosen], Verdict.ACCEPTED, reason=reason)
+        return chosen
+
+    def _accepted_rivals(self, fact: Fact) -> list[Fact]:
+        """Accepted facts of the same target that cannot hold beside `fact`."""
+        stored = self._catalog.verdicts()
+        accepted = {key: condition for key, (verdict, condition) in stored.items() if verdict == Verdict.ACCEPTED}
+        others = [
+            _under(o, accepted[o.citation.id])
+            for o in self._catalog.facts([fact.target])
+            if o.citation.id in accepted and o.citation.id != fact.citation.id
+        ]
+        return [o for o in others if contradict(fact, o) and conditions(fact) == conditions(o)]
+
+    def _put(self, keys: Collection[str], verdict: Verdict | None, *, reason: str, condition: str = "") -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        value = None if verdict is None else verdict.value
+        self._catalog.put_verdicts(keys, value, reason=reason, at=now, condition=condition)
 
     def differences(self, first: str, second: str) -> list[Difference]:
         """The differences between the profiles of two targets, by quantity and condition."""
@@ -183,6 +241,20 @@ def _counted(standings: Sequence[StandingFact]) -> str:
     """`66 read, unconfirmed; 2 read, conflict`."""
     counts = Counter(s.standing.value for s in standings)
     return "; ".join(f"{number} read, {standing}" for standing, number in counts.most_common())
+
+
+def _under(fact: Fact, condition: str) -> Fact:
+    """The fact with a person's condition added to its own."""
+    return fact.model_copy(update={"condition": ", ".join(filter(None, (fact.condition, condition)))})
+
+
+def _two_values(fact: Fact, other: Fact) -> FactError:
+    said = f"{other.value} {other.unit}".rstrip()
+    return FactError(
+        f"{fact.quantity} of {fact.target} is accepted as {said} already ({other.citation})",
+        hint="say what tells the two apart with --condition, such as 'per cluster', or reject the other: "
+        f"kb facts reject {other.citation.id}",
+    )
 
 
 def _names(spelling: str, standings: Sequence[StandingFact]) -> set[str]:

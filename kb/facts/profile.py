@@ -36,9 +36,9 @@ class FactStanding(StrEnum):
 
     HOLDS = "holds"
     UNCONFIRMED = "unconfirmed"
-    """Read from running text, and no table states the same."""
+    """A reader's answer, or a table that needs a second one, and nobody accepted it."""
     AMBIGUOUS = "ambiguous"
-    """One table or paragraph gives several values, and kb does not understand how they differ."""
+    """One table gives several values, and kb does not understand how they differ."""
     GIVES_WAY = "gives way"
     """A better fact contradicts it."""
     CONFLICT = "conflict"
@@ -88,14 +88,19 @@ class _Ranks:
     def verdict(self, fact: Fact) -> Verdict | None:
         return self.verdicts.get(fact.citation.id)
 
+    def told_apart(self, a: Fact, b: Fact) -> bool:
+        """Whether a person accepted both, under different conditions."""
+        both = self.verdict(a) is self.verdict(b) is Verdict.ACCEPTED
+        return both and conditions(a) != conditions(b)
+
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` takes precedence over `b`, in words; empty if there is none."""
         are_editions = a.citation.path.rsplit("/", 1)[-1] == b.citation.path.rsplit("/", 1)[-1]
         scores: list[tuple[str, Callable[[Fact], Any]]] = [
             ("accepted", lambda f: self.verdict(f) is Verdict.ACCEPTED),
             ("stated for a nearer target", lambda f: -self.lineage.index(f.target)),
-            ("a fact table outranks what kb read from other text", lambda f: f.form is Form.STATED),
-            ("a table outranks running text", lambda f: f.form is Form.TABLE),
+            ("a fact table outranks what was read from other text", lambda f: f.form is Form.STATED),
+            ("a table outranks a reader's answer", lambda f: f.form is Form.TABLE),
             ("the vendor outranks the community", lambda f: f.trust is Trust.VENDOR),
             ("its condition is more specific", conditions),
             ("from a newer version of the document", lambda f: _release(f.version) if are_editions else []),
@@ -136,8 +141,8 @@ class _Side:
 
     @cached_property
     def denying(self) -> "list[_Side]":
-        others = () if _many(self.fact) else (o for o in self.stated if comparable(self.fact, o.fact))
-        return [o for o in others if not same_value(self.fact, o.fact)]
+        others = (o for o in self.stated if contradict(self.fact, o.fact))
+        return [o for o in others if not self.ranks.told_apart(self.fact, o.fact)]
 
     @cached_property
     def is_confirmed(self) -> bool:
@@ -212,7 +217,7 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
     """Ids of the facts whose own section gives another value under the same condition."""
     places: dict[tuple[object, ...], list[Fact]] = defaultdict(list)
     for fact in group:
-        if fact.form is not Form.STATED and not _many(fact):
+        if fact.form is Form.TABLE and not _many(fact):
             place = (fact.citation.sha256, fact.citation.section, fact.form, fact.target, fact.conditions)
             places[place].append(fact)
     return {
@@ -221,6 +226,11 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
         if any(not same_value(a, b) for a, b in combinations(facts, 2))
         for fact in facts
     }
+
+
+def contradict(a: Fact, b: Fact) -> bool:
+    """Whether both cannot hold: they state different values of one quantity under comparable conditions."""
+    return not _many(a) and comparable(a, b) and not same_value(a, b)
 
 
 def same_value(a: Fact, b: Fact) -> bool:
@@ -247,7 +257,7 @@ def _last_digit(fact: Fact) -> float:
 
 def profile_of(standings: Sequence[StandingFact], *, lineage: Sequence[str]) -> list[StandingFact]:
     """The facts that hold, each once: from the nearest target, and from a fact table if there is one."""
-    order = [Form.STATED, Form.TABLE, Form.SENTENCE, Form.PROPOSED]
+    order = [Form.STATED, Form.TABLE, Form.PROPOSED]
     holding = [s for s in standings if s.standing is FactStanding.HOLDS]
     holding.sort(key=lambda s: (lineage.index(s.fact.target), order.index(s.fact.form), -len(conditions(s.fact))))
     kept: list[StandingFact] = []

@@ -2,16 +2,22 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from kb.model.base import Frozen
+from kb.model.spellings import any_of
 from kb.model.units import PIECES, Unit, unit_of
 
 SHAPE = "shape"
 """Unit of values such as `128x128`, which are not single numbers."""
+NAME = "name"
+"""Unit of values in words, such as the name of an instruction or a list of data types."""
+
+CACHED_TEXTS = 4096
+"""Texts whose mentions are kept: headings and headers are read again for each sentence and cell below them."""
 
 
 class Quantity(Frozen):
@@ -28,6 +34,7 @@ class Quantity(Frozen):
     prefix: bool = False
     many: bool = False
     confirm: bool = False
+    system: bool = False
 
     def holds(self, text: str, unit: Unit | None) -> bool:
         """Whether `text` in this unit can be a value of this quantity; a count is a whole number above 1."""
@@ -67,14 +74,20 @@ class Vocabulary:
         self._meanings: dict[str, dict[str, bool]] = {}
         for word, means, is_loose in spelt:
             self._meanings.setdefault(_plain(word), {}).setdefault(means, is_loose)
-        pattern = "|".join(_pattern(word) for word in dict.fromkeys(word for word, _, _ in spelt))
+        pattern = any_of(dict.fromkeys(word for word, _, _ in spelt), _pattern)
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})s?(?![A-Za-z0-9])", re.ASCII)
+        self._cached = lru_cache(CACHED_TEXTS)(self._find)
 
-    def mentions(self, text: str) -> Iterator[Mention]:
+    def mentions(self, text: str) -> tuple[Mention, ...]:
         """The mentions in order; a word with several meanings gives one mention for each."""
-        for match in self._pattern.finditer(text):
-            for means, is_loose in self._meanings.get(_plain(match.group()), {}).items():
-                yield Mention(match.start(), match.end(), means, is_loose)
+        return self._cached(text)
+
+    def _find(self, text: str) -> tuple[Mention, ...]:
+        return tuple(
+            Mention(match.start(), match.end(), means, is_loose)
+            for match in self._pattern.finditer(text)
+            for means, is_loose in self._meanings.get(_plain(match.group()), {}).items()
+        )
 
 
 def _pattern(word: str) -> str:

@@ -14,20 +14,22 @@ from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
 from kb.targets import Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from eval.roofline import Roofline
     from ingest.pipeline import Progress
     from kb.facts.book import Conflict, Difference, FactBook
     from kb.facts.profile import StandingFact
+    from kb.facts.worksheet import Entry
+    from kb.home.asking import FactsAnswered, Question
     from kb.home.documents import Documents
     from kb.home.probing import ProbeReport
     from kb.home.running import Submission
     from kb.home.searching import Models
     from kb.model.documents import IngestReport
     from kb.model.evidence import Evidence
-    from kb.model.fact import Fact
+    from kb.model.fact import Fact, FactAnswer
     from kb.model.kernels import Candidate, Task
     from kb.model.passages import CitedPlace, Context, Only, SearchResult
     from kb.model.protocols import Embedder
@@ -261,24 +263,60 @@ class KnowledgeBase:
         with self.with_sheets(first, second):
             return self.factbook.differences(first, second)
 
-    def propose_facts(self, document: str) -> list[Fact]:
-        """Let the model of the settings propose facts that the rules missed in a document, and store them.
-
-        A proposed fact holds only after a table states the same or a person accepts it. Ingesting the document again
-        removes it.
-
-        Args:
-            document: The path of the document or the end of it.
+    def worksheet(self, target: str) -> list[Entry]:
+        """What a kernel's author needs to know of `target`: the facts that hold, and those to be confirmed.
 
         Raises:
-            DocumentError: no document has this name.
-            SettingsError, SynthesisError: the settings name no model; the model gave no answer.
+            TargetError: the target is unknown.
+        """
+        from kb.home.asking import worksheet_of
+
+        return worksheet_of(self, target)
+
+    def fact_questions(
+        self, target: str, *, topic: str | None = None, everything: bool = False, tokens: int | None = None
+    ) -> Iterator[Question]:
+        """The open questions of the worksheet, each with passages that may answer it. Errors as in `worksheet`.
+
+        Args:
+            topic: Limit to the questions of this topic.
+            everything: Also the questions about which facts hold already.
+            tokens: Size of the passages for one question, in tokens.
+        """
+        from kb.home.asking import QUESTION_TOKENS, questions
+
+        return questions(self, target, topic=topic, everything=everything, tokens=tokens or QUESTION_TOKENS)
+
+    def answer_facts(self, target: str, answers: Sequence[FactAnswer], *, trust_quotes: bool = False) -> FactsAnswered:
+        """Store a reader's answers whose quotes stand in the documents of `target` and hold their values.
+
+        They hold after a person accepts them. A document that is ingested again keeps those that it still states.
+
+        Args:
+            trust_quotes: Accept them at once, except values that contradict each other or what holds.
+
+        Raises:
+            TargetError: the target is unknown.
             StoreError: the home cannot be written.
         """
-        from kb.home.proposing import propose
+        from kb.home.asking import answer
+
+        return answer(self, target, answers, trust_quotes=trust_quotes)
+
+    def propose_facts(self, target: str, *, budget_tokens: int, trust_quotes: bool = False) -> FactsAnswered:
+        """Let the model of the settings answer the open questions of the worksheet. As `answer_facts`, and:
+
+        Args:
+            budget_tokens: Most tokens to pay for; questions that do not fit are listed as unread.
+
+        Raises:
+            SettingsError, SynthesisError: the settings name no model; the model gave no answer.
+        """
+        from kb.home.asking import ask_model
         from kb.home.running import chat_model
 
-        return propose(self, chat_model(self.settings.anthropic_model), document)
+        model = chat_model(self.settings.anthropic_model)
+        return ask_model(self, target, model, budget_tokens=budget_tokens, trust_quotes=trust_quotes)
 
     def probe(
         self,
@@ -344,15 +382,14 @@ class KnowledgeBase:
         Raises:
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
         """
-        from eval.languages.registry import language_named
-        from kb.home.running import languages
+        from kb.home.running import languages, written_in
         from kb.runs.journal import Plan, SynthesizerKind
 
         kind = SynthesizerKind.named(synthesizer)
         return Plan(
             task=task,
             target=target,
-            language=language_named(language).name if language else languages(self, target)[0],
+            language=written_in(self, target, language).name if language else languages(self, target)[0],
             synthesizer=kind,
             model=self.settings.anthropic_model if kind is SynthesizerKind.ANTHROPIC else "",
             evaluations=evaluations,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kb.catalog import storage_errors
-from kb.errors import StoreError
+from kb.errors import StoreError, TargetError
 from kb.facts.measured import Comparison, compare, sheet, target_of
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen
@@ -34,7 +34,7 @@ def probe(kb: KnowledgeBase, target: str | None, *, dry_run: bool, progress: Cal
     isa = kb.targets.isa(target) if target else None
     cpu = isa is not None and isa.is_cpu
     device = prober.device_here(cpu=cpu)
-    name = kb.targets.get(target).name if target else target_of(kb.targets, device)
+    name = _target(kb, target, device)
     findings = prober.probe(progress, cpu=cpu)
     return ProbeReport(
         target=name,
@@ -44,6 +44,27 @@ def probe(kb: KnowledgeBase, target: str | None, *, dry_run: bool, progress: Cal
         compared=tuple(compare(findings.readings, stated_facts(kb, name))),
         sheet=None if dry_run else store(kb, findings, name),
     )
+
+
+def _target(kb: KnowledgeBase, target: str | None, device: ProbedDevice) -> str:
+    """The target that the measurements belong to: the named one, if the device is one of its kind.
+
+    Raises:
+        TargetError: no target is known for the device, or the named one is another chip.
+    """
+    if target is None:
+        return target_of(kb.targets, device)
+    name, isa = kb.targets.get(target).name, kb.targets.isa(target)
+    try:
+        is_it = name in kb.targets.scope(target_of(kb.targets, device))
+    except TargetError:
+        is_it = isa is not None and isa.backend == device.backend
+    if not is_it:
+        raise TargetError(
+            f"the device of this machine is {device.name}, not {name}",
+            hint="run the probe on a machine with that chip; `kb probe` without --target measures this one",
+        )
+    return name
 
 
 def stated_facts(kb: KnowledgeBase, target: str) -> list[Fact]:

@@ -1,34 +1,29 @@
 """Judges kernels, and starts and continues runs. Refuses bad plans before a judge starts."""
 
-from collections.abc import Sequence
+import platform
 
 from eval.devices.registry import device_for
 from eval.judge.driver import LocalJudge
-from eval.languages.registry import language_named
+from eval.languages.registry import described_language, language_named
 from eval.roofline import Roofline, task_roofline
-from kb.errors import CandidateError, FactError, RunError, SettingsError
+from kb.errors import CandidateError, FactError, JudgeError, RunError, SettingsError
+from kb.home.briefing import brief
 from kb.home.knowledge_base import KnowledgeBase
-from kb.home.searching import ranked
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
-from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Task
-from kb.model.passages import Passage
+from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.protocols import Synthesizer
-from kb.model.records import Trust
+from kb.model.target import CPU, Isa
 from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.runs.loop import Loop, Tell, Teller, say_nothing
 from kb.settings import cache_dir
 from kb.targets import ROOT
-from retrieval.packing import pack
 from synth.anthropic import AnthropicModel
 from synth.chat import ChatModel
 from synth.model_synthesizer import ModelSynthesizer
 from synth.prompts.answer import parse_answer
 from synth.prompts.prompt import Prompt
 from synth.tune import TuneSynthesizer
-
-BRIEF_CANDIDATES = 50
 
 
 class Submission(Frozen):
@@ -49,9 +44,14 @@ def verify(kb: "KnowledgeBase", task: Task, candidate: Candidate, target: str) -
 
 
 def roofline(kb: "KnowledgeBase", task: Task, target: str) -> Roofline:
-    facts = kb.facts(target)
-    with _judge(kb, task, target) as judge:
-        return task_roofline(judge.interface, facts)
+    return task_roofline(interface_of(kb, task, target), kb.facts(target))
+
+
+def interface_of(kb: "KnowledgeBase", task: Task, target: str) -> Interface:
+    """The tensors of a task. Its reference runs on this machine's CPU: they are the same on every device."""
+    name, here = kb.targets.get(target).name, Isa(CPU, platform.machine())
+    with LocalJudge(task, target=name, isa=here, facts=(), cache=cache_dir()) as judge:
+        return judge.interface
 
 
 def prompt(kb: "KnowledgeBase", plan: Plan) -> tuple[Run, Prompt]:
@@ -61,9 +61,9 @@ def prompt(kb: "KnowledgeBase", plan: Plan) -> tuple[Run, Prompt]:
             hint="`kb optimize` starts it, or plan a run with the synthesizer `external`",
         )
     plan = _checked(kb, plan)
-    with _judge(kb, plan.task, plan.target) as judge:
-        run = kb.runs.start(plan)
-        return run, _loop(kb, run).prompt(judge.interface)
+    interface = interface_of(kb, plan.task, plan.target)
+    run = kb.runs.start(plan)
+    return run, _loop(kb, run).prompt(interface)
 
 
 def submit(kb: "KnowledgeBase", run: Run, answer: Candidate | str, *, note: str, tell: Tell | None) -> Submission:
@@ -101,26 +101,16 @@ def _judge(kb: "KnowledgeBase", task: Task, target: str) -> LocalJudge:
 
 
 def _loop(kb: "KnowledgeBase", run: Run, tell: Tell | None = None) -> Loop:
-    target = run.plan.target
+    target, language = run.plan.target, written_in(kb, run.plan.target, run.plan.language)
     return Loop(
         run=run,
-        language=language_named(run.plan.language),
+        language=language,
         skillbook=kb.skills,
         scope=kb.targets.scope(target),
-        brief=lambda phrases: _brief(kb, phrases, target),
+        brief=lambda interface, diagnosis: brief(kb, run.plan.task, interface, language, target, diagnosis),
         tell=tell or say_nothing,
+        prompt_tokens=kb.settings.prompt_tokens,
     )
-
-
-def _brief(kb: "KnowledgeBase", phrases: Sequence[str], target: str) -> tuple[list[Fact], list[Passage]]:
-    """All facts of a target, and the other passages of its documents that answer `phrases`."""
-    facts = kb.known_facts(target)
-    places = {fact.citation.place for fact in facts}
-    found = ranked(kb, phrases, target=target, scope=kb.targets.scope(target), limit=BRIEF_CANDIDATES)
-    trusted = (hit for hit in found.hits if hit.passage.trust is not Trust.UNTRUSTED)
-    others = tuple(hit for hit in trusted if hit.passage.citation.place not in places)
-    packed = pack(found.model_copy(update={"hits": others}), budget_tokens=kb.settings.budget_tokens)
-    return facts, list(packed.passages)
 
 
 def _checked(kb: "KnowledgeBase", plan: Plan) -> Plan:
@@ -133,10 +123,9 @@ def _checked(kb: "KnowledgeBase", plan: Plan) -> Plan:
         SettingsError: the plan needs a model and names none.
     """
     plan = plan.model_copy(update={"target": kb.targets.get(plan.target).name})
-    if plan.language not in (fitting := languages(kb, plan.target)):
-        raise CandidateError(
-            f"kernels for {plan.target} are not written in {plan.language}", hint=f"write {' or '.join(fitting)}"
-        )
+    written_in(kb, plan.target, plan.language)
+    if plan.synthesizer is not SynthesizerKind.EXTERNAL:
+        languages(kb, plan.target)
     if plan.synthesizer is SynthesizerKind.ANTHROPIC:
         chat_model(plan.model)
     if plan.synthesizer is not SynthesizerKind.TUNE:
@@ -152,6 +141,21 @@ def _checked(kb: "KnowledgeBase", plan: Plan) -> Plan:
 def languages(kb: "KnowledgeBase", target: str) -> tuple[str, ...]:
     """Names of the languages for kernels of a target, the usual one first. Raises JudgeError if it has no judge."""
     return device_for(kb.targets.isa(target), target).languages
+
+
+def written_in(kb: "KnowledgeBase", target: str, name: str) -> Language:
+    """The language `name` for kernels of a target; any language if kb has no judge for the target.
+
+    Raises:
+        CandidateError: the target's kernels are judged, and not written in this language.
+    """
+    try:
+        fitting = languages(kb, target)
+    except JudgeError:
+        return described_language(name)
+    if name not in fitting:
+        raise CandidateError(f"kernels for {target} are not written in {name}", hint=f"write {' or '.join(fitting)}")
+    return language_named(name)
 
 
 def _synthesizer(plan: Plan) -> Synthesizer:

@@ -38,3 +38,26 @@ class Fact(Frozen):
     def conditions(self) -> frozenset[str]:
         """The phrases of the condition."""
         return frozenset(phrase.strip() for phrase in self.condition.split(",") if phrase.strip())
+
+
+class FactAnswer(Frozen):
+    """A fact as a reader of the documents gives it, a person or a model, with the words that state it."""
+
+    quantity: str
+    value: str
+    """A number, a shape such as `16x16`, or, if the unit is `name`, words of the quote."""
+    unit: str = ""
+    condition: str = ""
+    quote: str
+    """The words of the document, one after another; punctuation and line breaks do not count."""
+    passage: str = ""
+    """Id of a passage of the document (default: any document of the target that has the quote)."""
+    target: str = ""
+    """Chip or family (default: the one that was asked about)."""
+
+
+class RefusedAnswer(Frozen):
+    """An answer that was not stored, and why."""
+
+    answer: FactAnswer
+    reason: str

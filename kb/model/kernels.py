@@ -65,7 +65,9 @@ class Language(Frozen):
     rules: str
     """Rules for a candidate, in words for a model or a person."""
     tunable: str
-    """Example of a line that declares a parameter; see `Parameter`."""
+    """Example of a line that declares a parameter; see `Parameter`. Empty: parameters are not searched."""
+    searched: tuple[str, ...] = ()
+    """Phrasings for what a chip's documents say of the language."""
 
 
 class Parameter(Frozen):

@@ -25,11 +25,9 @@ class Form(StrEnum):
     STATED = "stated"
     """In a table in kb's format for facts."""
     TABLE = "table"
-    """In any other table; extracted by kb."""
-    SENTENCE = "sentence"
-    """In prose, a list, or a table that kb understood only in part; extracted by kb."""
+    """In any other table, or in an instruction's name; extracted by kb."""
     PROPOSED = "proposed"
-    """Proposed by a model; the number is in the text."""
+    """Anywhere; a reader, a person or a model, quoted the words, and they hold the value."""
 
 
 def text_digest(*parts: str) -> str:

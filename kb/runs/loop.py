@@ -12,24 +12,21 @@ from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
 from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.model.skill import Skill, SkillStanding
-from kb.runs.journal import JournalEntry, Run
+from kb.runs.journal import JournalEntry, Run, SynthesizerKind
 from kb.skillbook.library import Skillbook, skill_of_win
 from synth.prompts.diagnosis import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
 
 SKILLS_CONSIDERED = 8
 SPENT = "all evaluations are spent"
-FIRST_PHRASES = ("tuning guidance for kernels", "memory hierarchy, coalesced wide loads, occupancy")
-"""Phrasings for searching the documents if there is no diagnosis: at the start, or if the last one names no cause."""
-
 Tell = Callable[[int, Attempt], None]
 """Called with each judged candidate and its number."""
 
 Teller = Callable[[Run], Tell]
 """Called with a run when it starts or resumes."""
 
-Brief = Callable[[Sequence[str]], tuple[list[Fact], list[Passage]]]
-"""Takes phrasings; returns facts of the target and passages from its documents, best first."""
+Brief = Callable[[Interface, Sequence[str]], tuple[list[Fact], list[Passage]]]
+"""Takes the task's tensors and phrasings for what the last candidate lacked; returns facts and passages, best first."""
 
 
 def say_nothing(step: int, attempt: Attempt) -> None:
@@ -48,6 +45,8 @@ class Loop:
     """Targets whose skills may be used."""
     brief: Brief
     tell: Tell
+    prompt_tokens: int
+    """Most tokens of a prompt."""
 
     def optimize(self, synthesizer: Synthesizer, judge: Judge, *, minutes: float | None = None) -> None:
         """Continue until the evaluations are spent, the synthesizer has nothing left to try, or the time is up.
@@ -123,8 +122,10 @@ class Loop:
         """The synthesizer's request for the next candidate."""
         plan, attempts = self.run.plan, self.run.attempts
         diagnosis = search_phrases(attempts[-1].evidence) if attempts else ()
-        facts, passages = self.brief([task_words(plan.task), *(diagnosis or FIRST_PHRASES)])
+        facts, passages = self.brief(interface, diagnosis)
         skills = self.skillbook.search(task_words(plan.task), scope=self.scope, language=plan.language)
+        if plan.synthesizer is not SynthesizerKind.TUNE:
+            skills = _of_the_operation(skills, plan.task)
         if plan.control:
             skills = [skill for skill in skills if skill.standing is SkillStanding.HYPOTHESIS]
         return Request(
@@ -136,6 +137,7 @@ class Loop:
             passages=tuple(passages),
             skills=tuple(skills[:SKILLS_CONSIDERED]),
             attempts=attempts,
+            budget_tokens=self.prompt_tokens,
             seed=plan.seed,
         )
 
@@ -184,6 +186,12 @@ class Loop:
         skills = self.skillbook.skills(scope=self.scope, language=candidate.language)
         same = [skill for skill in skills if skill.candidate.template_digest == candidate.template_digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
+
+
+def _of_the_operation(skills: Sequence[Skill], task: Task) -> list[Skill]:
+    """The skills whose name shares a word with the task's: a prompt with kernels of other operations leads astray."""
+    words = set(task.name.split("-"))
+    return [skill for skill in skills if words & set(skill.name.split("-"))]
 
 
 def task_words(task: Task) -> str:

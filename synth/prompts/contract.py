@@ -26,8 +26,8 @@ The number is the value in use; the choices after `tune:` are whole numbers. Eve
 
 def contract(interface: Interface, language: Language) -> str:
     """The tensors of the task, the rules of the language, and how the judge decides."""
-    tuning = _TUNING.format(example=language.tunable)
-    return "\n\n".join((_described(interface), language.rules, tuning, JUDGING))
+    tuning = (_TUNING.format(example=language.tunable), JUDGING) if language.tunable else ()
+    return "\n\n".join((_described(interface), language.rules, *tuning))
 
 
 def _described(interface: Interface) -> str:

@@ -28,12 +28,14 @@ TEXTS = {
 
 @pytest.fixture
 def facts(run: Run, tmp_path: Path) -> Path:
-    """Manuals of two siblings that state facts, contradict each other, and say one thing in a sentence alone."""
+    """Manuals of two siblings that state facts and contradict each other; a reader answered from one of them."""
     root = tmp_path / "manuals"
     for name, text in TEXTS.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     assert run("ingest", root).status == 0
+    said = ("--quantity", "lds_banks", "--value", "34", "--quote", "The LDS has 34 banks")
+    assert run("facts", "answer", "mi210", *said).status == 0
     return root
 
 
@@ -235,11 +237,12 @@ def test_conflicts_show_both_sides_with_their_citations(run: Run, facts: Path) -
 
 
 def test_a_conflict_shows_at_most_three_unconfirmed_facts(run: Run, facts: Path) -> None:
-    for value in range(71, 76):
-        for copy in (1, 2):
-            note = facts / "mi210" / f"note{value}-{copy}.md"
-            note.write_text(f"The LDS is {value} KiB per CU.", encoding="utf-8")
+    said = [f"The LDS has {value} KiB per CU." for value in range(71, 76)]
+    (facts / "mi210" / "notes-of-the-lds.md").write_text(" ".join(said), encoding="utf-8")
     run("ingest", str(facts))
+    for value, quote in zip(range(71, 76), said, strict=True):
+        answer = {"--quantity": "lds_size", "--value": value, "--unit": "KiB", "--condition": "per compute unit"}
+        run("facts", "answer", "mi210", *map(str, sum(answer.items(), ())), "--quote", quote)
 
     shown = run("facts", "conflicts", "mi210").out
 
@@ -269,7 +272,7 @@ def test_a_decision_lets_one_value_hold_until_it_is_opened_again(run: Run, facts
     assert run("facts", "mi210", "l3_size").status == 1
 
 
-def test_a_sentence_that_is_accepted_holds(run: Run, facts: Path) -> None:
+def test_an_answer_that_is_accepted_holds(run: Run, facts: Path) -> None:
     run("facts", "accept", id_of(run, "lds_banks", "34"))
 
     assert values(run, "mi210", "lds_banks") == ["34"]

@@ -10,6 +10,7 @@ from kb.model.measurement import Findings, Measurement, ProbedDevice
 from tests.cli.conftest import Run
 
 H200 = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch 2.11", "driver 580"))
+XEON = ProbedDevice(name="Some Xeon", backend="cpu", architecture="x86_64", software=(), features=("avx512f",))
 COPY = Measurement(
     quantity="hbm_bandwidth", value=4274.2, unit="GB/s", condition="copy", samples=(4264.0, 4281.0), how="copy_"
 )
@@ -23,7 +24,7 @@ LAUNCH = Measurement(
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """An H200 in place of this machine; holds how it was asked."""
+    """A machine with an H200 and a CPU with AVX-512 in place of this one; holds how it was asked."""
     asked: list[dict[str, Any]] = []
 
     def probe(progress: Callable[[int, int], None], *, cpu: bool) -> Findings:
@@ -31,7 +32,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         progress(1, 1)
         return Findings(device=H200, date="2026-01-02", readings=(COPY, LDS, LAUNCH), missing=("int8 peak: refused",))
 
-    monkeypatch.setattr("eval.probe.prober.device_here", lambda *, cpu: H200)
+    monkeypatch.setattr("eval.probe.prober.device_here", lambda *, cpu: XEON if cpu else H200)
     monkeypatch.setattr("eval.probe.prober.probe", probe)
     return asked
 
@@ -92,12 +93,13 @@ def test_json_holds_samples_ratios_and_where_the_vendor_says_so(run: Run) -> Non
     assert (launch["stated"], launch["ratio"], launch["differs"]) == (None, None, False)
 
 
-def test_a_named_target_wins_over_the_devices_name(run: Run, home: Path) -> None:
-    run("probe", "--target", "H-100")
-
-    assert (home / "measured" / "h100" / "nvidia-h200.md").is_file()
-    assert measured(run, "h100")
-    assert measured(run) == []
+@pytest.mark.parametrize("target", ["H-100", "mi300x", "trainium2"])
+def test_a_target_that_is_another_chip_is_refused_before_anything_is_measured(
+    run: Run, home: Path, machine: list[dict[str, Any]], target: str
+) -> None:
+    assert "the device of this machine is NVIDIA H200" in run("probe", "--target", target).refusal[0]
+    assert machine == []
+    assert not (home / "measured").exists()
 
 
 @pytest.mark.parametrize(("target", "cpu"), [("cpu-x86", True), ("x86-avx512", True), ("h200", False)])

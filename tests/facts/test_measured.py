@@ -191,7 +191,7 @@ def test_a_detail_of_another_reading_is_not_compared() -> None:
 
 
 def test_what_a_table_of_facts_states_goes_before_what_kb_read_off_a_text() -> None:
-    facts = [stated("hbm_bandwidth", "4.3", "TB/s", form=Form.SENTENCE), stated("hbm_bandwidth", "4.8", "TB/s")]
+    facts = [stated("hbm_bandwidth", "4.3", "TB/s", form=Form.PROPOSED), stated("hbm_bandwidth", "4.8", "TB/s")]
 
     assert compare([COPY], facts)[0].beside == "4.8 TB/s"
 

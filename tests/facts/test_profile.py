@@ -14,7 +14,7 @@ LINEAGE = ("mi300x", "gfx942", "cdna3")
 RULES = {
     "accepted": ({"key": "accepted"}, {}),
     "stated for a nearer target": ({}, {"target": "cdna3"}),
-    "a fact table outranks what kb read from other text": ({"form": Form.STATED}, {}),
+    "a fact table outranks what was read from other text": ({"form": Form.STATED}, {}),
     "the vendor outranks the community": ({}, {"trust": Trust.COMMUNITY}),
     "its condition is more specific": ({"condition": "per compute unit, each way"}, {}),
     "from a newer version of the document": (
@@ -88,28 +88,28 @@ CASES: dict[str, tuple[list[Fact], list[FactStanding]]] = {
     "a rejected one never holds": ([fact("65", key="rejected")], [REJECTED]),
     "a rejected one contradicts none": ([fact("65", key="rejected"), fact("66", document="b")], [REJECTED, HOLDS]),
     "a rejected one confirms none": (
-        [fact("65", key="rejected"), fact("65", document="b", form=Form.SENTENCE)], [REJECTED, UNCONFIRMED],
+        [fact("65", key="rejected"), fact("65", document="b", form=Form.PROPOSED)], [REJECTED, UNCONFIRMED],
     ),
     "a rejected measurement": ([fact("65", key="rejected", trust=Trust.MEASURED)], [REJECTED]),
-    "a sentence alone": ([fact("65", form=Form.SENTENCE)], [UNCONFIRMED]),
+    "an answer alone": ([fact("65", form=Form.PROPOSED)], [UNCONFIRMED]),
     "what a model pointed at, alone": ([fact("65", form=Form.PROPOSED)], [UNCONFIRMED]),
-    "an accepted sentence": ([fact("65", form=Form.SENTENCE, key="accepted")], [HOLDS]),
-    "sentences of one document": (
-        [fact("65", form=Form.SENTENCE), fact("65", form=Form.SENTENCE)], [UNCONFIRMED, UNCONFIRMED],
+    "an accepted answer": ([fact("65", form=Form.PROPOSED, key="accepted")], [HOLDS]),
+    "answers of one document": (
+        [fact("65", form=Form.PROPOSED), fact("65", form=Form.PROPOSED)], [UNCONFIRMED, UNCONFIRMED],
     ),
-    "sentences of two documents": (
-        [fact("65", form=Form.SENTENCE), fact("65", form=Form.SENTENCE, document="b")], [UNCONFIRMED, UNCONFIRMED],
+    "answers of two documents": (
+        [fact("65", form=Form.PROPOSED), fact("65", form=Form.PROPOSED, document="b")], [UNCONFIRMED, UNCONFIRMED],
     ),
-    "a sentence and a table of one document": ([fact("65", form=Form.SENTENCE), fact("65")], [HOLDS, HOLDS]),
-    "an unconfirmed sentence contradicts none": (
-        [fact("65", form=Form.SENTENCE), fact("66", document="b")], [UNCONFIRMED, HOLDS],
+    "an answer and a table of one document": ([fact("65", form=Form.PROPOSED), fact("65")], [HOLDS, HOLDS]),
+    "an unconfirmed answer contradicts none": (
+        [fact("65", form=Form.PROPOSED), fact("66", document="b")], [UNCONFIRMED, HOLDS],
     ),
-    "a sentence that a table confirms gives way with it": (
-        [fact("65", form=Form.SENTENCE), fact("65", document="b"), fact("66", document="c", form=Form.STATED)],
+    "an answer that a table confirms gives way with it": (
+        [fact("65", form=Form.PROPOSED), fact("65", document="b"), fact("66", document="c", form=Form.STATED)],
         [GIVES_WAY, GIVES_WAY, HOLDS],
     ),
     "the same words in a copy of the document": (
-        [fact("65", form=Form.SENTENCE, quote="65"), fact("65", form=Form.SENTENCE, document="b", quote="65")],
+        [fact("65", form=Form.PROPOSED, quote="65"), fact("65", form=Form.PROPOSED, document="b", quote="65")],
         [UNCONFIRMED, UNCONFIRMED],
     ),
     "one table, one condition, two values": (
@@ -136,7 +136,7 @@ CASES: dict[str, tuple[list[Fact], list[FactStanding]]] = {
     ),
     "a measured one contradicts none": ([fact("65", trust=Trust.MEASURED), fact("66", document="b")], [HOLDS, HOLDS]),
     "a measured one confirms none": (
-        [fact("65", trust=Trust.MEASURED), fact("65", form=Form.SENTENCE, document="b")], [HOLDS, UNCONFIRMED],
+        [fact("65", trust=Trust.MEASURED), fact("65", form=Form.PROPOSED, document="b")], [HOLDS, UNCONFIRMED],
     ),
     "GB and GiB": ([fact("65", "GB"), fact("65", "GiB", document="b")], [HOLDS, HOLDS]),
     "one amount in two units": ([fact("64", "KiB"), fact("65536", "B", document="b")], [HOLDS, HOLDS]),

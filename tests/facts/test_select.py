@@ -122,7 +122,7 @@ def test_equal_values_in_different_units_are_one_value_and_different_values_are_
 
 def test_a_measured_value_outranks_a_stated_one_and_a_fact_table_outranks_other_text() -> None:
     stated, measured = fact("64", form=Form.STATED), fact("63", form=Form.STATED, trust=Trust.MEASURED)
-    read_off = [fact("65", form=Form.TABLE), fact("66", form=Form.SENTENCE)]
+    read_off = [fact("65", form=Form.TABLE), fact("66", form=Form.PROPOSED)]
 
     assert best([stated, measured, *read_off]) == [measured]
     assert best([stated, *read_off]) == [stated]

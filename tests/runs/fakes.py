@@ -116,6 +116,7 @@ def loop_of(run: Run, home: Path, shipped: Path, tell: Tell = say_nothing) -> Lo
         language=CPP,
         skillbook=Skillbook(home, shipped=shipped),
         scope=frozenset({"cpu-x86", "any"}),
-        brief=lambda phrases: ([], []),
+        brief=lambda interface, diagnosis: ([], []),
+        prompt_tokens=6000,
         tell=tell,
     )

@@ -1,14 +1,10 @@
 """The loop keeps to its evaluations, never judges a candidate twice, and publishes wins as skills."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kb.errors import RunError
-from kb.model.fact import Fact
-from kb.model.passages import Passage
 from kb.model.protocols import Attempt
 from kb.model.skill import SkillStanding
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
@@ -129,18 +125,6 @@ def test_two_runs_share_a_home(home: Path, library: Path, judge: FakeJudge) -> N
     loop_of(one, home, library).optimize(TuneSynthesizer(), judge)
     assert {r.id for r in Runs(home)} == {one.id, two.id}
     assert not Skillbook(home, shipped=library).problems()
-
-
-def test_the_first_search_begins_with_the_words_of_the_task(home: Path, library: Path, judge: FakeJudge) -> None:
-    asked: list[Sequence[str]] = []
-
-    def brief(phrases: Sequence[str]) -> tuple[list[Fact], list[Passage]]:
-        asked.append(phrases)
-        return [], []
-
-    loop = loop_of(start(home, evaluations=1), home, library)
-    replace(loop, brief=brief).request(INTERFACE)
-    assert asked[0][0] == "row sum Sums the rows of a matrix."
 
 
 def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(

@@ -32,7 +32,7 @@ _SUMMARY = re.compile(r"\s*<summary[^<>]*>(.{0,1000}?)</summary\s*>", re.IGNOREC
 _LONGEST_CAPTION = 300
 _DEEPEST = 20
 """Depth limit for nested directives and for nested details."""
-_METADATA = {"title", "version", "licence", "license", "target"}
+_METADATA = {"facts", "title", "version", "licence", "license", "target"}
 
 
 def read(source: Source) -> ParsedDocument:

@@ -1,0 +1,280 @@
+"""The commands `kb facts worksheet | draft | ask | answer | review | propose`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import typer
+from pydantic import ValidationError
+
+from kb.cli.output import Json, open_kb, show, show_result, show_wrapped
+from kb.errors import FactError
+from kb.facts.profile import Verdict
+from kb.model.fact import FactAnswer
+
+if TYPE_CHECKING:
+    from kb.home.asking import FactsAnswered, Question
+    from kb.home.knowledge_base import KnowledgeBase
+    from kb.model.fact import Fact
+
+TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
+TrustQuotes = Annotated[
+    bool, typer.Option("--trust-quotes", help="Let stored facts hold at once, unless values contradict each other.")
+]
+KEYS = {"a": "accept", "c": "correct", "r": "reject", "s": "skip", "d": "accept all of this document", "q": "quit"}
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (worksheet, draft, ask, answer, review, propose):
+        app.command(command.__name__)(command)
+
+
+def worksheet(target: TargetName, as_json: Json = False) -> None:
+    """Show what a kernel's author needs to know of a target, and what is known of it.
+
+    Each question has the facts that hold, those that were read and have to be confirmed, or neither.
+
+    Example: kb facts worksheet mi300x
+    """
+    from kb.cli.facts_table import show_worksheet
+
+    with open_kb() as kb:
+        own = kb.targets.get(target).name
+        show_result(kb.worksheet(target), lambda entries: show_worksheet(entries, own=own), as_json=as_json)
+
+
+def draft(
+    target: TargetName,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file (default: print it).")] = None,
+) -> None:
+    """Write the facts to be confirmed as a table to edit and ingest.
+
+    Each row has its quote and place. Every row that you leave in holds once the file is ingested.
+
+    Example: kb facts draft k230 --output k230-facts.md
+    """
+    from kb.facts.draft import draft as written
+
+    with open_kb() as kb:
+        own = kb.targets.get(target).name
+        text = written(kb.worksheet(target), target=own)
+    if output is None:
+        show(text)
+        return
+    if output.exists():
+        raise FactError(f"{output} exists already", hint="name another file, or delete it")
+    output.write_text(text, encoding="utf-8")
+    show(f"written to {output}; edit it, then: kb ingest {output} --target {own}")
+
+
+def ask(
+    target: TargetName,
+    everything: Annotated[bool, typer.Option("--all", help="Also ask about what is known already.")] = False,
+    tokens: Annotated[
+        int | None, typer.Option(min=200, metavar="N", help="Size of the passages for one question, in tokens.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="Limit to one topic: memory, rates ...")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the open questions of the worksheet with passages, for a model or agent to answer.
+
+    The answers go to `kb facts answer`.
+
+    Example: kb facts ask k230 --topic memory
+    """
+    from kb.facts.worksheet import lines
+
+    topics = list(dict.fromkeys(line.topic for line in lines()))
+    if topic is not None and topic not in topics:
+        raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics)}")
+    with open_kb() as kb:
+        asked = kb.fact_questions(target, everything=everything, tokens=tokens, topic=topic)
+        show_result(list(asked), lambda found: _show_questions(found, kb.targets.get(target).name), as_json=as_json)
+
+
+def _show_questions(asked: "list[Question]", target: str) -> None:
+    from synth.fact_answers import FORM
+
+    for question in asked:
+        names = ", ".join(question.line.quantities) or "none"
+        show(f"# {question.line.topic}: {question.line.asks}\n(kb's names of quantities: {names})\n")
+        show((question.text or "no passage found") + "\n")
+    show(f"# How to answer\n{FORM}")
+    show(f"Put the lines into a file: kb facts answer {target} FILE")
+
+
+def answer(
+    target: TargetName,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Answers, one JSON object a line; - is standard input.")
+    ] = None,
+    quantity: Annotated[str | None, typer.Option(help="For one answer: the name of the quantity.")] = None,
+    value: Annotated[str, typer.Option(help="The number, shape or words.")] = "",
+    unit: Annotated[str, typer.Option(help="The unit as the text has it; `name` for words.")] = "",
+    condition: Annotated[str, typer.Option(help="What the value holds for: 'per cluster, float32'.")] = "",
+    quote: Annotated[str, typer.Option(help="The words of the document that state it.")] = "",
+    passage: Annotated[str, typer.Option(metavar="ID", help="The id of the passage that has the quote.")] = "",
+    trust_quotes: TrustQuotes = False,
+    as_json: Json = False,
+) -> None:
+    """Store facts that somebody read in the documents.
+
+    A fact is stored if the words of its quote stand in a document of the target and hold the value and the unit. kb
+    finds the place itself.
+
+    Example: kb facts answer k230 answers.jsonl --trust-quotes
+
+    Exit status: 0 when all answers are stored, 1 when some are refused.
+    """
+    if (file is None) == (quantity is None):
+        raise FactError("expected either a file of answers or --quantity", hint="give one of the two")
+    if quantity is None:
+        given = _answers_in(file)
+    else:
+        given = [
+            FactAnswer(quantity=quantity, value=value, unit=unit, condition=condition, quote=quote, passage=passage)
+        ]
+    with open_kb() as kb:
+        found = kb.answer_facts(target, given, trust_quotes=trust_quotes)
+    show_result(found, _show_answered, as_json=as_json)
+    if found.refused:
+        raise typer.Exit(1)
+
+
+def _answers_in(file: Path | None) -> list[FactAnswer]:
+    try:
+        text = sys.stdin.read() if file is None or str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FactError(
+            f"{file} cannot be read: {error}", hint="name a text file of JSON objects, one a line"
+        ) from error
+    answers = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("```"):
+            continue
+        try:
+            answers.append(FactAnswer.model_validate_json(line))
+        except ValidationError as error:
+            problem = error.errors()[0]
+            name = ".".join(map(str, problem["loc"])) or "the line"
+            raise FactError(
+                f"line {number} of {file or 'standard input'} is no answer: {name}: {problem['msg']}",
+                hint="nothing was stored; `kb facts ask` shows the form of an answer",
+            ) from error
+    return answers
+
+
+def _show_answered(found: "FactsAnswered") -> None:
+    from kb.cli.facts_table import show_conflicts, show_stored
+
+    show_stored(found.stored)
+    for refused in found.refused:
+        given = refused.answer
+        show_wrapped(f"refused: {given.quantity} = {given.value} {given.unit}: {refused.reason}")
+    if found.contradictions:
+        show("\nThese values contradict each other:")
+        show_conflicts(found.contradictions)
+    for question in found.unread:
+        show(f"not asked, the budget is spent: {question}")
+    waiting = len(found.stored) - found.accepted
+    show(f"{len(found.stored)} facts stored, {found.accepted} of them hold, {len(found.refused)} answers refused")
+    if waiting:
+        show_wrapped("`kb facts review TARGET` confirms the others one by one, `kb facts accept --all TARGET` at once")
+
+
+def review(target: TargetName) -> None:
+    """Go through the facts to be confirmed, with one key each.
+
+    Example: kb facts review k230
+    """
+    with open_kb() as kb:
+        waiting = [fact for entry in kb.worksheet(target) for fact in entry.read]
+        if not waiting:
+            show(f"no fact of {kb.targets.get(target).name} waits to be confirmed")
+            return
+        if not sys.stdin.isatty():
+            raise FactError(
+                f"{len(waiting)} facts wait to be confirmed, but there is no terminal to ask",
+                hint=f"`kb facts accept --all {target}` accepts all, `kb facts draft {target}` writes a file",
+            )
+        show("  ".join(f"{key}: {means}" for key, means in KEYS.items()))
+        finished: set[str] = set()
+        for fact in waiting:
+            if fact.citation.path in finished:
+                continue
+            match _asked(fact):
+                case "a":
+                    _accept(kb, fact)
+                case "c":
+                    _correct(kb, fact)
+                case "r":
+                    kb.factbook.decide(fact.citation.id, Verdict.REJECTED)
+                case "d":
+                    accepted = kb.factbook.accept_answers(target, documents=[fact.citation.path])
+                    finished.add(fact.citation.path)
+                    show(f"accepted {len(accepted)} facts of {fact.citation.path}")
+                case "q":
+                    break
+
+
+def _asked(fact: "Fact") -> str:
+    """The key that the user presses for a fact; any other key than those of `KEYS` asks again."""
+    from kb.cli.facts_table import amount
+
+    condition = f" ({fact.condition})" if fact.condition else ""
+    show(f"\n{fact.target} {fact.quantity} = {amount(fact)}{condition}")
+    show_wrapped(f'"{" ".join(fact.quote.split())}"', "   ")
+    show(f"   {fact.citation.id}  {fact.citation.place}")
+    while True:
+        typer.echo("[a/c/r/s/d/q] ", nl=False)
+        key = click.getchar().lower()
+        typer.echo(KEYS.get(key, key))
+        if key in KEYS:
+            return key
+
+
+def _accept(kb: "KnowledgeBase", fact: "Fact") -> None:
+    """Accept a fact; where another value is accepted already, ask what tells the two apart."""
+    try:
+        kb.factbook.decide(fact.citation.id, Verdict.ACCEPTED)
+    except FactError as error:
+        show(error.message)
+        if condition := typer.prompt("What tells them apart? (empty: skip)", default="", show_default=False):
+            try:
+                kb.factbook.decide(fact.citation.id, Verdict.ACCEPTED, condition=condition)
+            except FactError as again:
+                show(f"not accepted: {again.message}")
+
+
+def _correct(kb: "KnowledgeBase", fact: "Fact") -> None:
+    """Store what the user says that the same words state, and reject what was read there."""
+    said = {
+        name: typer.prompt(name, default=getattr(fact, name)) for name in ("quantity", "value", "unit", "condition")
+    }
+    found = kb.answer_facts(fact.target, [FactAnswer(**said, quote=fact.quote, target=fact.target)])
+    for refused in found.refused:
+        show(f"refused: {refused.reason}")
+    for stored in found.stored:
+        _accept(kb, stored)
+        if stored.citation.id != fact.citation.id:
+            kb.factbook.decide(fact.citation.id, Verdict.REJECTED, reason="corrected")
+
+
+def propose(
+    target: TargetName,
+    budget: Annotated[
+        int, typer.Option("--budget", min=1000, metavar="N", help="Most tokens to pay for, in and out.")
+    ] = 100_000,
+    trust_quotes: TrustQuotes = False,
+    as_json: Json = False,
+) -> None:
+    """Let a model answer the open questions of the worksheet.
+
+    The settings name the model. Its answers are checked as those of `kb facts answer`.
+
+    Example: kb facts propose k230 --trust-quotes
+    """
+    with open_kb() as kb:
+        found = kb.propose_facts(target, budget_tokens=budget, trust_quotes=trust_quotes)
+    show_result(found, _show_answered, as_json=as_json)

@@ -1,0 +1,80 @@
+"""Checks a reader's answer against the words that it quotes: only what the quote says becomes a fact."""
+
+import re
+
+from kb.facts.quantities import NAME, SHAPE, quantities
+from kb.model.fact import FactAnswer
+from kb.model.units import WRITTEN, unit_of
+
+LONGEST_QUOTE = 600
+"""Most characters of a quote: a longer one is no evidence for a single number."""
+
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?", re.IGNORECASE)
+_PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
+_SHAPE = re.compile(r"\d+(?:x\d+)+")
+_SHAPE_WRITTEN = re.compile(r"\d+(?:\s?[x×*]\s?\d+)+")
+_QUANTITY = re.compile(r"[^\W\d_]\w*")
+_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen twenty""".split()  # noqa: SIM905 - a list of words reads better as text
+
+
+def quote_span(quote: str, text: str) -> tuple[int, int] | None:
+    """Start and end of the first place in `text` with the words of `quote`; None if there is none.
+
+    Only words and numbers are compared, case included: a reader may join lines, and drops markup and table rules.
+    """
+    tokens = _TOKEN.findall(quote)
+    found = re.search(r"(?<!\w)" + r"[\W_]*?".join(map(re.escape, tokens)) + r"(?![^\W_])", text) if tokens else None
+    return found.span() if found else None
+
+
+def number_of(answer: FactAnswer) -> float | None:
+    """The value as a number; None for a shape or words."""
+    return float(answer.value) if answer.unit != NAME and _PLAIN_NUMBER.fullmatch(answer.value) else None
+
+
+def refusal(answer: FactAnswer, quoted: str, around: str) -> str:
+    """Why the answer is no fact, in words; empty if it is one.
+
+    Args:
+        quoted: The words of the document that the answer quotes.
+        around: Headings, caption and header of the table in which they stand: the unit may stand there.
+    """
+    if not _QUANTITY.fullmatch(answer.quantity):
+        return f"{answer.quantity!r} is no name of a quantity: letters, digits and underscores are"
+    if len(quoted) > LONGEST_QUOTE:
+        return f"the quote has {len(quoted)} characters: quote the shortest words that state the value"
+    if answer.unit == NAME:
+        return "" if quote_span(answer.value, quoted) else f"the quote does not name {answer.value!r}"
+    if answer.unit in ("", SHAPE) and _SHAPE.fullmatch(answer.value):
+        shapes = {re.sub(r"\s", "", s).replace("×", "x").replace("*", "x") for s in _SHAPE_WRITTEN.findall(quoted)}
+        return "" if answer.value in shapes else f"the quote does not hold the shape {answer.value}"
+    if (number := number_of(answer)) is None:
+        return f"{answer.value!r} is neither a number nor a shape; a value in words has the unit {NAME!r}"
+    if number not in _numbers(quoted):
+        return f"the quote does not hold the number {answer.value}"
+    return _refused_unit(answer, f"{quoted}\n{around}")
+
+
+def _numbers(text: str) -> set[float]:
+    """The numbers that a text holds, also in words up to twenty, with or without thousands separators."""
+    written = _NUMBER.findall(text)
+    plain = {n.replace(",", "") for n in written} | {n.replace(",", ".") for n in written if n.count(",") == 1}
+    words = {w.lower() for w in _TOKEN.findall(text)}
+    return {float(n) for n in plain if _PLAIN_NUMBER.fullmatch(n)} | {
+        float(i) for i, word in enumerate(_WORDS) if word in words
+    }
+
+
+def _refused_unit(answer: FactAnswer, text: str) -> str:
+    unit, known = unit_of(answer.unit), quantities().by_name.get(answer.quantity)
+    if known and unit and not known.counts(unit):
+        return f"{answer.quantity} is counted in {known.unit}, not in {answer.unit or 'pieces'}"
+    if not answer.unit or answer.unit == "1" or quote_span(answer.unit, text):
+        return ""
+    if unit and unit.kind in {named.kind for w in re.findall(WRITTEN, text) if (named := unit_of(w))}:
+        return ""
+    if re.search(rf"(?i)\b{re.escape(answer.unit.rstrip('s'))}", text):
+        return ""
+    return f"neither the quote nor the headings above it state a unit like {answer.unit!r}"

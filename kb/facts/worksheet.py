@@ -1,0 +1,70 @@
+"""The worksheet of a target: what a kernel's author needs to know, and what the documents say of it so far."""
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+
+from kb.facts.profile import FactStanding, StandingFact
+from kb.model.base import Frozen
+from kb.model.fact import Fact
+
+
+class Line(Frozen):
+    """A question of kb/facts/worksheet.toml, which explains the fields."""
+
+    topic: str
+    asks: str
+    also: tuple[str, ...] = ()
+    quantities: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def phrasings(self) -> list[str]:
+        return [self.asks, *self.also]
+
+
+OTHER = Line(topic="other", asks="What else do the documents state?")
+"""The line of the facts that belong to no other."""
+
+
+class Entry(Frozen):
+    """A line with the facts of one target. It is open if it has none of either kind."""
+
+    line: Line
+    holds: tuple[Fact, ...]
+    read: tuple[Fact, ...]
+    """Facts that somebody has to confirm before they hold."""
+
+
+@cache
+def lines() -> tuple[Line, ...]:
+    """The questions in order; all but `OTHER`."""
+    table = tomllib.loads(files("kb.facts").joinpath("worksheet.toml").read_text(encoding="utf-8"))
+    return tuple(Line(**entry) for entry in table["line"])
+
+
+def worksheet(holding: Iterable[StandingFact], all_standings: Iterable[StandingFact]) -> list[Entry]:
+    """Every line, in order, with the facts that hold and those to be confirmed.
+
+    Args:
+        holding: The target's profile, inherited facts included.
+        all_standings: All statements about the target and its ancestors.
+    """
+    held, read = defaultdict(list), defaultdict(list)
+    for standing in holding:
+        held[line_of(standing.fact.quantity)].append(standing.fact)
+    for standing in all_standings:
+        if standing.standing in (FactStanding.UNCONFIRMED, FactStanding.AMBIGUOUS, FactStanding.CONFLICT):
+            read[line_of(standing.fact.quantity)].append(standing.fact)
+    entries = [Entry(line=line, holds=tuple(held[line]), read=tuple(read[line])) for line in (*lines(), OTHER)]
+    return [entry for entry in entries if entry.line != OTHER or entry.holds or entry.read]
+
+
+def line_of(quantity: str) -> Line:
+    """The line to which a quantity belongs, by kb's name or by a word of the vendor's."""
+    parts = set(quantity.lower().split("_"))
+    named = (line for line in lines() if quantity in line.quantities)
+    worded = (line for line in lines() if parts & set(line.words))
+    return next(named, None) or next(worded, OTHER)

@@ -1,0 +1,146 @@
+"""Fills the worksheet of a target: asks a reader, checks what it quotes, and stores what holds the value."""
+
+from collections.abc import Iterator, Sequence
+
+from kb.catalog import write_lock
+from kb.catalog.words import match_expression, query_words
+from kb.errors import CitationError, FactError
+from kb.facts.answers import number_of, quote_span, refusal
+from kb.facts.book import Conflict
+from kb.facts.profile import profile_of
+from kb.facts.worksheet import Entry, Line, worksheet
+from kb.home.knowledge_base import KnowledgeBase
+from kb.model.base import Frozen, tokens_of
+from kb.model.fact import Fact, FactAnswer, RefusedAnswer
+from kb.model.passages import Passage
+from kb.model.records import FactRecord, Form
+from synth.chat import ChatModel
+from synth.fact_answers import ask_for_facts
+
+QUESTION_TOKENS = 1500
+"""Default size of the passages for one question."""
+SEARCHED = 30
+"""Most passages in which a quote is sought by its words."""
+WORDS_SEARCHED = 12
+"""Words of a quote that are searched for; more would be slow and find no more."""
+
+
+class Question(Frozen):
+    """A line of the worksheet with the passages that may answer it."""
+
+    line: Line
+    passages: tuple[Passage, ...]
+
+    @property
+    def text(self) -> str:
+        """The passages as a reader gets them: each below its id and its place."""
+        return "\n\n".join(f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}" for p in self.passages)
+
+
+class FactsAnswered(Frozen):
+    """What became of a reader's answers."""
+
+    stored: tuple[Fact, ...]
+    refused: tuple[RefusedAnswer, ...]
+    contradictions: tuple[Conflict, ...]
+    """About the quantities that were answered."""
+    accepted: int
+    """Number of stored facts that hold now."""
+    unread: tuple[str, ...] = ()
+    """Questions that were not asked because the budget was spent."""
+
+
+def worksheet_of(kb: KnowledgeBase, target: str) -> list[Entry]:
+    """See `KnowledgeBase.worksheet`."""
+    with kb.with_sheets(target):
+        standings = kb.factbook.standings(target)
+    return worksheet(profile_of(standings, lineage=kb.targets.lineage(target)), standings)
+
+
+def questions(
+    kb: KnowledgeBase, target: str, *, topic: str | None = None, everything: bool = False, tokens: int = QUESTION_TOKENS
+) -> Iterator[Question]:
+    """See `KnowledgeBase.fact_questions`."""
+    for entry in worksheet_of(kb, target):
+        if entry.line.also and topic in (None, entry.line.topic) and (everything or not entry.holds):
+            found = kb.context(entry.line.phrasings, target=target, budget_tokens=tokens)
+            yield Question(line=entry.line, passages=found.passages)
+
+
+def answer(kb: KnowledgeBase, target: str, answers: Sequence[FactAnswer], *, trust_quotes: bool) -> FactsAnswered:
+    """See `KnowledgeBase.answer_facts`."""
+    own = kb.targets.get(target).name
+    stored: dict[str, Fact] = {}
+    refused: list[RefusedAnswer] = []
+    with write_lock(kb.settings.home):
+        for given in answers:
+            try:
+                fact = _store(kb, own, given)
+                stored[fact.citation.id] = fact
+            except (FactError, CitationError) as error:
+                refused.append(RefusedAnswer(answer=given, reason=error.message))
+    held = kb.factbook.accept_answers(own, reason="its quote was checked") if trust_quotes else []
+    answered = {fact.quantity for fact in stored.values()}
+    return FactsAnswered(
+        stored=tuple(stored.values()),
+        refused=tuple(refused),
+        contradictions=tuple(c for c in kb.factbook.conflicts(own) if c.quantity in answered),
+        accepted=len({fact.citation.id for fact in held} & stored.keys()),
+    )
+
+
+def ask_model(
+    kb: KnowledgeBase, target: str, model: ChatModel, *, budget_tokens: int, trust_quotes: bool
+) -> FactsAnswered:
+    """See `KnowledgeBase.propose_facts`."""
+    answers: list[FactAnswer] = []
+    unread: list[str] = []
+    spent = 0
+    for question in questions(kb, target):
+        if not question.passages:
+            continue
+        if spent + tokens_of(question.text) > budget_tokens:
+            unread.append(question.line.asks)
+            continue
+        found, usage = ask_for_facts(
+            model, question.line.asks, question.text, target=target, quantity_names=question.line.quantities
+        )
+        answers += found
+        spent += sum(usage.values()) or tokens_of(question.text)
+    return answer(kb, target, answers, trust_quotes=trust_quotes).model_copy(update={"unread": tuple(unread)})
+
+
+def _store(kb: KnowledgeBase, own: str, given: FactAnswer) -> Fact:
+    """Store one answer. Raises FactError with the reason if its quote does not stand there, or states no such fact."""
+    target = kb.targets.find(given.target or own)
+    if target is None or target.name not in kb.targets.scope(own):
+        raise FactError(f"{given.target!r} is not {own} nor a relative of it", hint="name a target of its family")
+    source, start, end, around = _place(kb, own, given)
+    quoted = kb.catalog.text(source)[start:end]
+    if reason := refusal(given, quoted, around):
+        raise FactError(reason, hint="quote the words that state it")
+    record = FactRecord(
+        None, target.name, given.quantity, given.value, number_of(given), given.unit or "1", given.condition, "",
+        start, end, Form.PROPOSED,
+    )  # fmt: skip
+    [key] = kb.catalog.add_facts(source, [record])
+    fact = kb.catalog.fact(key)
+    assert fact is not None  # noqa: S101 - it was stored in the line above
+    return fact
+
+
+def _place(kb: KnowledgeBase, own: str, given: FactAnswer) -> tuple[str, int, int, str]:
+    """Source, start and end of the quote, and the headings and table header around it."""
+    named = [kb.documents.passage(given.passage, around=0).passage] if given.passage else []
+    words = query_words(given.quote)[:WORDS_SEARCHED]
+    scope = kb.targets.scope(own)
+    ids = kb.catalog.lexical(
+        match_expression(words), weights=(0.1, 0.1, 1.0, 0.1, 0.1), targets=scope, limit=SEARCHED
+    ) if words else []  # fmt: skip
+    passages = [*named, *kb.catalog.passages([chunk for chunk, _ in ids])]
+    for passage in passages:
+        place = kb.catalog.place(passage.citation.id)
+        if place and (span := quote_span(given.quote, kb.catalog.text(place[0]))):
+            tables = (line for line in passage.text.splitlines() if line.startswith("|"))
+            return place[0], *span, "\n".join((passage.trail, passage.lead, *tables))
+    raise FactError(f"no document of {own} has the words {given.quote!r}", hint="quote the text word for word")

@@ -1,0 +1,85 @@
+"""Chooses what a prompt says of the hardware: the facts and passages that matter for one task in one language."""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from kb.facts.quantities import quantities
+from kb.facts.select import conditions
+from kb.facts.worksheet import line_of
+from kb.home.knowledge_base import KnowledgeBase
+from kb.home.searching import ranked
+from kb.model.fact import Fact
+from kb.model.kernels import Interface, Language, Task
+from kb.model.passages import Passage
+from kb.model.records import Form, Trust
+from synth.prompts.needs import needs
+
+FACTS = 24
+"""Most facts in a prompt."""
+PASSAGE_TOKENS = 2200
+"""Size of the passages in a prompt, in tokens."""
+HITS = 8
+"""Passages that are considered for each subject."""
+TOPICS = ("execution", "memory", "registers", "units", "movement", "synchronisation", "limits", "rates", "other")
+"""Topics of the worksheet, the most needed first."""
+SUBJECTS = (
+    ("programming model: how a kernel is written, started and split over cores", "execution model threads cores"),
+    ("complete example of a kernel", "example kernel source code"),
+    ("load data from memory into local memory", "asynchronous copy DMA vector load store"),
+)
+"""What every kernel needs, in phrasings for a search."""
+
+
+def brief(
+    kb: KnowledgeBase, task: Task, interface: Interface, language: Language, target: str, diagnosis: Sequence[str]
+) -> tuple[list[Fact], list[Passage]]:
+    """The facts and passages for the next prompt, the most needed first.
+
+    Args:
+        diagnosis: Phrasings for what the last candidate lacked; they come before all others.
+    """
+    facts = fitting_facts(kb.known_facts(target), interface)
+    subjects = [*((phrase,) for phrase in diagnosis), *language_subjects(language), *SUBJECTS]
+    subjects += [(f"{phrase} {task.name.replace('-', ' ')}", phrase) for phrase in needs(task)]
+    return facts, _passages(kb, subjects, target, {f.citation.place for f in facts if f.form is Form.STATED})
+
+
+def language_subjects(language: Language) -> list[tuple[str, ...]]:
+    return [language.searched] if language.searched else []
+
+
+def fitting_facts(facts: Sequence[Fact], interface: Interface) -> list[Fact]:
+    """The facts that matter for a task: of its data types, and of matrix units only if it has matrix products."""
+    dtypes = {tensor.dtype for tensor in (*interface.inputs, *interface.state, *interface.outputs)}
+    fitting = [fact for fact in facts if _matters(fact, dtypes, matrices=interface.matrix_operations > 0)]
+    ordered = sorted(fitting, key=lambda fact: TOPICS.index(line_of(fact.quantity).topic))
+    first = {fact.quantity: fact for fact in reversed(ordered)}.values()
+    return [*(f for f in ordered if f in first), *(f for f in ordered if f not in first)][:FACTS]
+
+
+def _matters(fact: Fact, dtypes: set[str], *, matrices: bool) -> bool:
+    known = quantities().by_name.get(fact.quantity)
+    if known and known.system:
+        return False
+    said = conditions(fact)
+    of_matrices = quantities().group_of(fact.quantity) == "matrix units" or "matrix" in said
+    stated = said & quantities().spelt["dtype"]
+    return (matrices or not of_matrices) and (not stated or bool(stated & dtypes))
+
+
+def _passages(kb: KnowledgeBase, subjects: Sequence[tuple[str, ...]], target: str, places: set[str]) -> list[Passage]:
+    """Passages about each subject in turn, each once, up to `PASSAGE_TOKENS`; those at `places` are left out."""
+    found = [list(_trusted(kb, subject, target)) for subject in subjects]
+    chosen: dict[str, Passage] = {}
+    left = PASSAGE_TOKENS
+    for passage in (p for turn in zip_longest(*found) for p in turn if p is not None):
+        citation = passage.citation
+        if citation.id not in chosen and citation.place not in places and passage.tokens <= left:
+            chosen[citation.id] = passage
+            left -= passage.tokens
+    return list(chosen.values())
+
+
+def _trusted(kb: KnowledgeBase, subject: tuple[str, ...], target: str) -> Iterator[Passage]:
+    found = ranked(kb, subject, target=target, scope=kb.targets.scope(target), limit=HITS)
+    yield from (hit.passage for hit in found.hits if hit.passage.trust is not Trust.UNTRUSTED)
