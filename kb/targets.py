@@ -1,8 +1,9 @@
 """The tree of chips and families, which decides whose documents apply to a chip."""
 
 import re
+import shlex
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Self
@@ -20,9 +21,10 @@ ROOT = "any"
 class Targets:
     """All known targets. Lookups ignore case, blanks and punctuation in names and aliases."""
 
-    def __init__(self, targets: Iterable[Target], *, own_file: Path) -> None:
+    def __init__(self, targets: Iterable[Target], *, own_file: Path, shipped: frozenset[str] = frozenset()) -> None:
         self._by_name = {t.name: t for t in targets}
         self._own_file = own_file
+        self._shipped = shipped
         self._resolve: dict[str, str] = {}
         self._lineages: dict[str, tuple[str, ...]] = {}
         for target in self._by_name.values():
@@ -59,10 +61,10 @@ class Targets:
     def load(cls, home: Path) -> Self:
         """The targets that ship with kb and those of `home`. Raises TargetError if its targets.toml is not valid."""
         own_file = home / "targets.toml"
-        shipped = files("kb").joinpath("targets.toml").read_text(encoding="utf-8")
+        shipped = _parse(files("kb").joinpath("targets.toml").read_text(encoding="utf-8"))
         try:
-            own = own_file.read_text(encoding="utf-8") if own_file.is_file() else ""
-            return cls([*_parse(shipped), *_parse(own)], own_file=own_file)
+            own = _parse(own_file.read_text(encoding="utf-8") if own_file.is_file() else "")
+            return cls([*shipped, *own], own_file=own_file, shipped=frozenset(t.name for t in shipped))
         except ValidationError as error:
             problem = error.errors()[0]
             raise TargetError(
@@ -79,13 +81,21 @@ class Targets:
         resolved = self._resolve.get(_plain(name))
         return self._by_name[resolved] if resolved else None
 
+    def similar(self, name: str) -> list[str]:
+        """The known targets with the most similar names or aliases, nearest first."""
+        return nearest(_plain(name), self._resolve, cutoff=0.5)
+
+    def name_of(self, name: str) -> str:
+        """The name of the target with this name or alias; an unknown name as it is."""
+        found = self.find(name)
+        return found.name if found else name
+
     def get(self, name: str) -> Target:
         """The target with this name or alias. Raises TargetError, with the nearest names, if there is none."""
         if target := self.find(name):
             return target
-        suggested = did_you_mean(nearest(_plain(name), self._resolve, cutoff=0.5))
-        hint = f"{suggested}`kb targets list` shows all targets, `kb targets add {name}` adds one"
-        raise TargetError(f"unknown target {name!r}", hint=hint)
+        hint = f"`kb targets list` shows all targets, `kb targets add {shlex.quote(name)}` adds one"
+        raise TargetError(f"unknown target {name!r}", hint=did_you_mean(self.similar(name)) + hint)
 
     def lineage(self, name: str) -> tuple[str, ...]:
         """The target and its ancestors, nearest first, `any` last."""
@@ -145,40 +155,107 @@ class Targets:
     def of_path(self, parts: Iterable[str]) -> str | None:
         """The target that the folder names of a path name, outermost first; None if they name none.
 
-        The first known name decides; later names can only make it more specific (`tenstorrent/…/WormholeB0` is
-        wormhole, `mi300x/…/AMDGPU` stays mi300x).
+        Of names that ship with kb the first decides; later names can only make it more specific
+        (`tenstorrent/…/WormholeB0` is wormhole, `mi300x/…/AMDGPU` stays mi300x). Of the home's own names the last one
+        decides, and one that ships with kb comes before them (`collection/mi300x` is mi300x).
         """
         found: str | None = None
         for part in parts:
-            target = self.find(part)
-            if target and target.name != ROOT and (found is None or found in self.lineage(target.name)):
-                found = target.name
+            name = target.name if (target := self.find(part)) else ROOT
+            if name == ROOT or (found and name in self.lineage(found)):
+                continue
+            if found is None or found in self.lineage(name) or self.is_own(found):
+                found = name
         return found
 
-    def with_new(self, name: str, *, parent: str = ROOT, aliases: Iterable[str] = ()) -> Self:
-        """These targets and a new one, which is not saved.
+    def is_own(self, name: str) -> bool:
+        """Whether the home added the target; the others ship with kb and cannot be changed."""
+        return self.get(name).name not in self._shipped
+
+    def must_be_own(self, name: str) -> Target:
+        """The target with this name or alias. Raises TargetError if it is unknown or ships with kb."""
+        target = self.get(name)
+        if self.is_own(name):
+            return target
+        hint = f"only targets that you added can be; `kb targets add NAME --parent {target.name}` adds one below it"
+        raise TargetError(f"{target.name} ships with kb and cannot be changed", hint=hint)
+
+    # Changed copies, which are not saved
+
+    def with_new(self, name: str, *, parent: str = ROOT, title: str = "", aliases: Iterable[str] = ()) -> Self:
+        """These targets and a new one.
 
         Raises:
-            TargetError: the name is taken or malformed, or the parent is unknown.
+            TargetError: the name or an alias is taken or malformed, or the parent is unknown.
         """
-        slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
-        try:
-            target = Target(name=slug, parent=self.get(parent).name, aliases=tuple(aliases))
-        except ValidationError as error:
-            hint = "use letters, digits, '.', '_' and '-', or pass --target"
-            raise TargetError(f"{name!r} cannot be a target name", hint=hint) from error
+        slug = _slug(name)
         if slug in self._by_name:
             raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
-        return type(self)([*self, target], own_file=self._own_file)
+        return self._with({}, _target(name, parent=self.get(parent).name, title=title, aliases=tuple(aliases)))
 
-    def save(self, name: str) -> None:
-        """Add `name` to the home's targets.toml and leave the rest of the file as it is."""
+    def with_aliases(self, name: str, aliases: Iterable[str]) -> Self:
+        """A target of the home with more aliases. Raises TargetError as `with_new` and `must_be_own`."""
+        target = self.must_be_own(name)
+        return self._with({target.name: target.model_copy(update={"aliases": (*target.aliases, *aliases)})})
+
+    def with_parent(self, name: str, parent: str) -> Self:
+        """A target of the home with another parent. Raises TargetError also if the parent is below the target."""
+        target, above = self.must_be_own(name), self.get(parent).name
+        if target.name in self.lineage(above):
+            hint = f"move {above} first, or choose another parent"
+            raise TargetError(f"{target.name} cannot be moved to {above}, which is the same or below it", hint=hint)
+        return self._with({target.name: target.model_copy(update={"parent": above})})
+
+    def with_name(self, name: str, new: str) -> Self:
+        """A target of the home with another name; the old one becomes an alias. Raises TargetError as `with_new`."""
+        target, slug = self.must_be_own(name), _slug(new)
+        if slug in self._by_name:
+            raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
+        aliases = tuple(a for a in (*target.aliases, target.name) if _plain(a) != _plain(slug))
+        renamed = _target(new, **(dict(target) | {"aliases": aliases}))
+        children = {t.name: t.model_copy(update={"parent": slug}) for t in self if t.parent == target.name}
+        return self._with({target.name: renamed, **children})
+
+    def without(self, name: str) -> Self:
+        """All targets but this one of the home. Raises TargetError also if it has children."""
+        target = self.must_be_own(name)
+        if children := [t.name for t in self if t.parent == target.name]:
+            hint = "remove them first, or move them: `kb targets move NAME PARENT`"
+            raise TargetError(f"{target.name} is the parent of {', '.join(children)}", hint=hint)
+        return self._with({target.name: None})
+
+    def _with(self, changes: Mapping[str, Target | None], *new: Target) -> Self:
+        changed = [changes.get(t.name, t) for t in self]
+        return type(self)([*filter(None, changed), *new], own_file=self._own_file, shipped=self._shipped)
+
+    def save(self) -> None:
+        """Write the home's targets to its targets.toml; what did not change keeps its form and its comments."""
         import tomlkit
 
-        target = self._by_name[name]
         own = tomlkit.parse(self._own_file.read_text(encoding="utf-8") if self._own_file.is_file() else "")
-        own.add(name, tomlkit.item({"parent": target.parent, "aliases": list(target.aliases)}))
+        targets = {t.name: t for t in self if self.is_own(t.name)}
+        for name in own.keys() - self._by_name.keys():
+            del own[name]
+        for name, target in targets.items():
+            stated = target.model_dump(mode="json", exclude={"name"}, exclude_defaults=True)
+            if name not in own:
+                own.add(name, tomlkit.item(stated))
+            written = {"parent": ROOT} | own[name]
+            own[name].update({key: value for key, value in stated.items() if written.get(key) != value})
         write_whole(self._own_file, tomlkit.dumps(own))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
+
+
+def _target(written: str, **fields: object) -> Target:
+    """A target with the name that the user wrote. Raises TargetError if it cannot be a name."""
+    try:
+        return Target.model_validate(fields | {"name": _slug(written)})
+    except ValidationError as error:
+        hint = "use letters, digits, '.', '_' and '-', or pass --target"
+        raise TargetError(f"{written!r} cannot be a target name", hint=hint) from error
 
 
 def _plain(name: str) -> str:

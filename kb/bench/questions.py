@@ -2,9 +2,8 @@
 
 A line has `id`, `target` (a name, or null for all documents), `query` and `evidence`, and may have `kind`, `phrasings`
 (the same question in other words) and `reject` (strings that only a sibling's answer contains). Each evidence entry has
-a `path` (beginning with the name of the ingested folder) and `must`: strings that one passage of it must all contain
-to answer by itself, with alternatives separated by `|`. A question without evidence cannot be answered from the
-documents.
+a `path` (as citations show it) and `must`: strings that one passage of it must all contain to answer by itself, with
+alternatives separated by `|`. A question without evidence cannot be answered from the documents.
 """
 
 import re

@@ -14,18 +14,18 @@ from kb.model.records import DocumentRecord, SectionRecord, text_digest
 class Places:
     """Computes the key and the lines of spans of one document."""
 
-    def __init__(self, source: str, text: str, lines: Sequence[int], sections: Sequence[SectionRecord]) -> None:
-        self._source, self._lines, self._sections = source, lines, sections
+    def __init__(self, origin: str, text: str, lines: Sequence[int], sections: Sequence[SectionRecord]) -> None:
+        self._origin, self._lines, self._sections = origin, lines, sections
         self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
         self._seen: dict[str, int] = {}
 
     @classmethod
     def in_document(cls, document: DocumentRecord) -> Self:
-        return cls(document.source, document.text, document.lines, document.sections)
+        return cls(document.origin, document.text, document.lines, document.sections)
 
     def of(self, section: int | None, start: int, end: int, text: str) -> dict[str, object]:
         titles = [self._sections[i].title for i in ancestry(self._sections, section)]
-        base = text_digest(self._source, *titles, text)
+        base = text_digest(self._origin, *titles, text)
         nth = self._seen[base] = self._seen.get(base, -1) + 1
         lines = self._lines
         first, last = (bisect_right(self._starts, at) - 1 for at in (start, max(start, end - 1)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kb.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, SchemaError, StoreError
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 BUSY_TIMEOUT_MS = 5000
 MIN_FREE_BYTES = 65_536
 """With less free space SQLite cannot write its log and reports an I/O error."""
@@ -20,7 +20,8 @@ CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE document (
     id INTEGER PRIMARY KEY,
     source TEXT NOT NULL UNIQUE,      -- absolute path, or sheet:/<path> for what ships with kb
-    path TEXT NOT NULL,               -- as citations show it: begins with the name of the ingested folder
+    origin TEXT NOT NULL,             -- ids are made of it: its first path, kept when the file moves
+    path TEXT NOT NULL,               -- as citations show it
     target TEXT NOT NULL,
     title TEXT NOT NULL,
     format TEXT NOT NULL,

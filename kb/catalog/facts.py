@@ -67,18 +67,16 @@ class FactTables(DocumentTables):
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
         """Store a fact and return its key, which does not depend on other facts of the same sentence."""
         text = document[fact.start : fact.end]
-        said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
-        place = places.of(fact.section, fact.start, fact.end, "fact" + said)
+        place = place_of(fact, text, places)
         if not self._one("SELECT 1 FROM fact WHERE key = ? AND document_id = ?", (place["key"], document_id)):
             self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
         return str(place["key"])
 
     def add_facts(self, source: str, facts: Sequence[FactRecord]) -> list[str]:
         """Add readers' answers to a document and return their keys; a fact that is stored already stays as it is."""
-        [row] = self._all("SELECT id, text, lines FROM document WHERE source = ?", (source,))
-        lines, sections = array("I", zlib.decompress(row["lines"])), self.sections(row["id"])
+        [row] = self._all("SELECT id, origin, text, lines FROM document WHERE source = ?", (source,))
         with self._transaction():
-            return self._add_facts(row["id"], facts, row["text"], lambda: Places(source, row["text"], lines, sections))
+            return self._add_facts(row["id"], facts, row["text"], self._places_of(row))
 
     def _add_facts(
         self, document_id: int, facts: Sequence[FactRecord], text: str, places: Callable[[], Places]
@@ -98,7 +96,18 @@ class FactTables(DocumentTables):
         found = [(FactRecord(**{name: row[name] for name in names}), row["quote"]) for row in rows]
         return [replace(fact, start=at, end=at + len(quote)) for fact, quote in found if (at := text.find(quote)) >= 0]
 
+    def _places_of(self, document: sqlite3.Row) -> Callable[[], Places]:
+        """Makes new `Places` in a stored document, from its id, origin, text and lines."""
+        lines, sections = array("I", zlib.decompress(document["lines"])), self.sections(document["id"])
+        return lambda: Places(document["origin"], document["text"], lines, sections)
+
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))
         fields = {k: row[k] for k in _FACT_FIELDS}
         return Fact(**fields, citation=trails.citation(row))
+
+
+def place_of(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
+    """The place of a fact whose span is `text`; its key holds what the fact says."""
+    said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
+    return places.of(fact.section, fact.start, fact.end, "fact" + said)

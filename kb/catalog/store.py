@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from kb.catalog.citations import Places, Trails, check
 from kb.catalog.connection import storage_errors
 from kb.catalog.database import scope_of
-from kb.catalog.facts import FactTables
 from kb.catalog.health import Health
+from kb.catalog.targets import TargetTables
 from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
 from kb.errors import CitationError
@@ -38,7 +38,20 @@ ROW_COLUMNS = ("heading", "body", "identifiers")
 """Columns of the lexical index of table rows, likewise."""
 
 _STORED_AS_THEY_ARE = (
-    *("source", "path", "target", "title", "format", "version", "licence", "trust", "sha256", "stamp", "pipeline"),
+    *(
+        "source",
+        "origin",
+        "path",
+        "target",
+        "title",
+        "format",
+        "version",
+        "licence",
+        "trust",
+        "sha256",
+        "stamp",
+        "pipeline",
+    ),
     "text",
 )
 _CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, d.trust, d.licence,
@@ -48,7 +61,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(FactTables, VocabularyTables, Health):
+class Catalog(TargetTables, VocabularyTables, Health):
     """An open catalog; not for use by several threads."""
 
     # Documents
@@ -125,10 +138,17 @@ class Catalog(FactTables, VocabularyTables, Health):
         with self._transaction() as db:
             db.executemany("DELETE FROM document WHERE source = ?", ((s,) for s in sources))
 
-    def moved(self, source: str, *, stamp: str) -> None:
+    def touched(self, source: str, *, stamp: str) -> None:
         """Record a new stamp for a file whose content is the same."""
         with storage_errors(self.home):
             self._db.execute("UPDATE document SET stamp = ? WHERE source = ?", (stamp, source))
+
+    def moved(self, sources: Mapping[str, str]) -> None:
+        """Record the new sources of documents whose files moved, by their old sources, in one transaction."""
+        with self._transaction() as db:
+            db.executemany(
+                "UPDATE document SET source = ? WHERE source = ?", ((new, old) for old, new in sources.items())
+            )
 
     def drop_unused_vectors(self) -> int:
         """Delete vectors that no chunk uses; return how many."""
@@ -321,10 +341,3 @@ class Catalog(FactTables, VocabularyTables, Health):
     def counts(self) -> dict[str, int]:
         tables = ("document", "section", "chunk", "fact", "vector")
         return {t: self._all(f"SELECT count(*) AS n FROM {t}")[0]["n"] for t in tables}
-
-    def count_by_target(self) -> dict[str, int]:
-        """Number of documents of each target that has some."""
-        return {
-            r["target"]: r["n"]
-            for r in self._all("SELECT target, count(*) AS n FROM document GROUP BY target ORDER BY 1")
-        }

@@ -1,5 +1,6 @@
 """Shows the closing report of `kb ingest`."""
 
+import shlex
 from collections import defaultdict
 
 from kb.cli.output import show, show_wrapped
@@ -11,15 +12,12 @@ NAMES_SHOWN = 6
 
 
 def show_report(report: IngestReport) -> None:
-    for name in report.new_targets:
-        show_wrapped(
-            f"new target: {name}, child of 'any' (set its parent in targets.toml of the home, or use --target)"
-        )
+    _show_targets(report)
     by_target: dict[str, list[FileReport]] = defaultdict(list)
     for file in report.files:
         if file.target:
             by_target[file.target].append(file)
-    outcomes = [o for o in ("new", "changed", "unchanged", "removed", "failed") if report.count(o)]
+    outcomes = [o for o in ("new", "changed", "unchanged", "moved", "removed", "failed") if report.count(o)]
     rows = [
         (
             target,
@@ -38,6 +36,25 @@ def show_report(report: IngestReport) -> None:
     verb = "would be read" if report.dry_run else "read"
     read = report.count("new") + report.count("changed")
     show(f"{read} documents {verb} in {report.seconds:.1f} s, {report.count('skipped')} files skipped")
+
+
+def _show_targets(report: IngestReport) -> None:
+    """Show which targets are new and which names they may have, with the commands that change it."""
+    for new in report.new_targets:
+        named = f", named by {new.folder}" if new.folder else ""
+        similar = f"; similar names: {', '.join(new.similar)}" if new.similar else ""
+        show_wrapped(f"new target: {new.name}, child of {new.parent}{named}{similar}")
+    if report.new_targets:
+        show("  another chip? kb ingest PATH --target NAME; another family? kb targets move NAME PARENT")
+        show("  a slip? kb targets remove NAME")
+    for one in report.shared[:NAMES_SHOWN]:
+        command = f"kb ingest {shlex.quote(one.folder)} --target NAME --parent {one.parent}"
+        show_wrapped(f"{one.folder} belongs to {one.target}; if it is about another chip: {command}")
+    if len(report.shared) > NAMES_SHOWN:
+        show(f"and {len(report.shared) - NAMES_SHOWN} more such folders (--json lists all)")
+    for offer in report.aliases:
+        command = f"kb targets alias {offer.target} {shlex.quote(offer.alias)}"
+        show_wrapped(f"{offer.titles} titles of {offer.target} name {offer.alias!r}; if it is the same: {command}")
 
 
 def _show_reasons(outcome: str, report: IngestReport) -> None:

@@ -45,20 +45,32 @@ def add_to(app: typer.Typer) -> None:
 def ingest(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH...", help="Files and folders. Folder names tell the target."),
+        typer.Argument(metavar="PATH...", help="Files, folders and archives. Folder names tell the target."),
     ],
-    target: Target = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", metavar="TARGET", help="The target of all documents; a new name adds it."),
+    ] = None,
+    parent: Annotated[
+        str | None, typer.Option(metavar="TARGET", help="The family of targets that are added (default: any).")
+    ] = None,
     hidden: Annotated[
         bool, typer.Option("--hidden", help="Also read files and folders that begin with a dot.")
     ] = False,
     trust: Annotated[Trust | None, typer.Option(help="How far to trust the documents (default: vendor).")] = None,
     unknown: Annotated[bool, typer.Option("--unknown", help="Also read unknown formats, as plain text.")] = False,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Leave out files, as .gitignore does (repeatable; also in .kbignore)."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be done; write nothing.")] = False,
     as_json: Json = False,
 ) -> None:
     """Read manuals into the knowledge base.
 
-    Unchanged files are not read again; deleted files are removed from the home.
+    Unchanged files are not read again; moved files keep their ids; deleted and excluded files are removed from the
+    home. The innermost folder whose name is not an ordinary word (docs, manual, isa, v1.2) names the target, unless a
+    folder above it holds documents itself. The archives are .zip, .tar.gz and .tgz.
 
     Example: kb ingest docs/mi300x/
 
@@ -72,7 +84,15 @@ def ingest(
             bar(done, total, file.path.rpartition("/")[2][-32:].rjust(32))
 
         report = kb.ingest(
-            paths, target=target, trust=trust, hidden=hidden, unknown=unknown, dry_run=dry_run, progress=advance
+            paths,
+            target=target,
+            parent=parent,
+            trust=trust,
+            hidden=hidden,
+            unknown=unknown,
+            exclude=exclude or (),
+            dry_run=dry_run,
+            progress=advance,
         )
     show_result(report, show_report, as_json=as_json)
     if failed := report.count("failed"):

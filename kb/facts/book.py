@@ -1,5 +1,6 @@
 """The facts of one home: profiles of targets, contradictions, and the user's decisions."""
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
@@ -116,7 +117,8 @@ class FactBook:
         message = f"no document states {spelling!r} of {own}"
         if out := [s for s in self.standings(target) if s.fact.quantity in names]:
             why = ", ".join(sorted({s.standing.value for s in out}))
-            return FactError(f"{message} that holds", hint=f"`kb facts {own} {spelling} --all` shows {len(out)}: {why}")
+            command = f"kb facts {own} {shlex.quote(spelling)} --all"
+            return FactError(f"{message} that holds", hint=f"`{command}` shows {len(out)}: {why}")
         stated = sorted({f.target for f in self._catalog.facts(self._targets.family(target)) if f.quantity in names})
         if siblings := [name for name in stated if name != own and self._holds(name, names)][:SUGGESTIONS]:
             return FactError(message, hint=f"it is stated of {', '.join(siblings)}, whose value is not {own}'s")

@@ -1,11 +1,12 @@
 """Lists, outlines, cites, compares and removes the documents of a home."""
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ingest.coverage import file_words, words
-from ingest.scan import file_digest, file_of
+from ingest.scan import file_digest, file_of, place_of
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, DocumentError, did_you_mean, nearest
 from kb.model.documents import Coverage, Document, Outline, PlacedPassage, Section
@@ -87,15 +88,14 @@ class Documents:
         chosen = range(len(sections)) if section is None else _subtrees(section, sections)
         if section is not None and not chosen:
             raise _unknown_section(section, sections, document)
-        file = file_of(document.source)
-        digest = _digest(file)
+        digest = _digest(file_of(document.source))
         holds = self._catalog.holdings(document.source)
         whole = whole or not (sections or holds.characters > SHORT_CHARACTERS)
         wanted = chosen if section is not None else None if whole else ()
         shown = self._catalog.chunk_ids(document.source, wanted)
         return Outline(
             document=document,
-            file=str(file),
+            file=str(place_of(document.source)),
             file_exists=digest is not None,
             file_same=digest == document.sha256,
             holds=holds,
@@ -141,11 +141,10 @@ class Documents:
             raise CitationError(f"{key} is not a table row, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
         stated = row or self._catalog.fact(key) or self._catalog.passage(key)
         source, lines = self._catalog.source_lines(key, around=CITED_LINES_AROUND)
-        file = file_of(source)
-        digest = _digest(file)
+        digest = _digest(file_of(source))
         return CitedPlace(
             citation=stated.citation,
-            file=str(file),
+            file=str(place_of(source)),
             lines=tuple(lines),
             cell=row.cell(nth) if row and nth else "",
             file_exists=digest is not None,
@@ -286,5 +285,6 @@ def _subtrees(heading: str, sections: Sequence[Section]) -> list[int]:
 
 def _unknown_section(heading: str, sections: Sequence[Section], document: Document) -> DocumentError:
     titles = {s.trail[-1].casefold(): repr(s.trail[-1]) for s in sections}
-    hint = f"{did_you_mean(nearest(heading.casefold(), titles))}`kb docs show {document.path}` shows its headings"
+    near, command = nearest(heading.casefold(), titles), f"kb docs show {shlex.quote(document.path)}"
+    hint = f"{did_you_mean(near)}`{command}` shows its headings"
     return DocumentError(f"{document.path} has no section {heading!r}", hint=hint)

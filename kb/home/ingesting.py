@@ -9,7 +9,7 @@ from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import write_lock
 from kb.errors import FactError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import IngestReport
+from kb.model.documents import IngestReport, OfferedAlias
 from kb.targets import Targets
 
 if TYPE_CHECKING:  # reading commands load this module, but not the readers
@@ -26,6 +26,7 @@ def ingest(kb: KnowledgeBase, work: "Ingest", paths: Sequence[Path], *, target: 
         work.targets = Targets.load(kb.settings.home)  # another process may have added some
         report = work.run(paths, target=target)
         kb.targets = work.targets
+        report = report.model_copy(update={"aliases": _aliases(kb, report)})
         read = {f.target for f in report.files if f.target}
         if sheets := sorted({folder for target in read for folder in _sheet_folders(kb.targets, target)}):
             Ingest(kb.catalog, kb.targets, kb.models.embedder).run(sheets)
@@ -68,6 +69,18 @@ def with_sheets(kb: KnowledgeBase, targets: Sequence[str]) -> Iterator[None]:
         raise
     for reason in missing:
         kb.notify(reason.message)
+
+
+def _aliases(kb: KnowledgeBase, report: IngestReport) -> tuple[OfferedAlias, ...]:
+    """Other names of the home's targets that have new documents."""
+    from kb.home.aliases import offered_aliases
+
+    own = sorted({f.target for f in report.files if f.outcome == "new" and kb.targets.is_own(f.target)})
+    titles: dict[str, list[str]] = {name: [] for name in own}
+    for document in kb.catalog.documents() if own else ():
+        if document.target in titles:
+            titles[document.target].append(document.title)
+    return tuple(alias for name in own for alias in offered_aliases(kb.targets, name, titles[name]))
 
 
 def _sheet_folders(targets: Targets, target: str) -> list[Path]:

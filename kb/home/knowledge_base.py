@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kb.catalog import Catalog, storage_errors, write_lock
+from kb.catalog import Catalog
 from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
 from kb.targets import Targets
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kb.home.probing import ProbeReport
     from kb.home.running import Submission
     from kb.home.searching import Models
+    from kb.home.target_tree import TargetTree
     from kb.model.documents import IngestReport
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact, FactAnswer
@@ -90,6 +91,13 @@ class KnowledgeBase:
         return Documents(self.catalog, self.targets, publish=lambda: self.models.publish_index())
 
     @property
+    def target_tree(self) -> TargetTree:
+        """The targets with their documents, and the changes that a user can make to them."""
+        from kb.home.target_tree import TargetTree
+
+        return TargetTree(self)
+
+    @property
     def factbook(self) -> FactBook:
         """The standings of facts, and the user's decisions about them."""
         from kb.facts.book import FactBook
@@ -100,7 +108,7 @@ class KnowledgeBase:
     def skills(self) -> Skillbook:
         from kb.skillbook.library import Skillbook
 
-        return Skillbook(self.settings.home)
+        return Skillbook(self.settings.home, name_of=lambda name: self.targets.name_of(name))
 
     @cached_property
     def runs(self) -> Runs:
@@ -115,42 +123,37 @@ class KnowledgeBase:
         paths: Sequence[Path | str],
         *,
         target: str | None = None,
+        parent: str | None = None,
         trust: Trust | None = None,
         hidden: bool = False,
         unknown: bool = False,
+        exclude: Sequence[str] = (),
         dry_run: bool = False,
         progress: Progress = lambda report, done, total: None,
     ) -> IngestReport:
-        """Update the catalog to match files and folders, and publish the vector index.
+        """Update the catalog to match files, folders and archives, and publish the vector index.
 
         Args:
-            target: Target of all documents (default: the folder names tell it).
+            target: Target of all documents, which is added if it is unknown (default: the folder names tell it).
+            parent: Parent of targets that are added (default: `any`).
             trust: Trust of all documents (default: unchanged, `vendor` for new documents).
             hidden: Also read files and folders whose names begin with a dot.
             unknown: Also read files of unknown formats, as plain text.
+            exclude: Patterns of files to skip, in the form of .gitignore, besides those of `.kbignore` files.
             dry_run: Report what would be done; write nothing.
             progress: Called for each finished file.
 
         Raises:
-            SourceError, TargetError: a path cannot be used, `target` is unknown; nothing was changed.
+            SourceError, TargetError: a path cannot be used, or no target can be told; nothing was changed.
             StoreError: the home cannot be written, is full, or another process is writing it.
         """
         from ingest.pipeline import Ingest
         from kb.home.ingesting import ingest
 
-        work = Ingest(self.catalog, self.targets, self.models.embedder, trust, hidden, unknown, dry_run, progress)
+        work = Ingest(
+            self.catalog, self.targets, self.models.embedder, trust, hidden, unknown, dry_run, progress, exclude, parent
+        )
         return ingest(self, work, [Path(path) for path in paths], target=target)
-
-    def add_target(self, name: str, *, parent: str, aliases: Sequence[str]) -> None:
-        """Add a target to this home.
-
-        Raises:
-            TargetError: the name or an alias is taken or malformed, or the parent is unknown.
-            StoreError: the home cannot be written.
-        """
-        with write_lock(self.settings.home), storage_errors(self.settings.home):
-            self.targets = Targets.load(self.settings.home).with_new(name, parent=parent, aliases=aliases)
-            self.targets.save(self.targets.get(name).name)
 
     def ensure_sheets(self, target: str) -> StoreError | None:
         """Ingest the sheets that ship with kb for `target`, unless they are up to date; return why it is impossible."""

@@ -11,9 +11,10 @@ class Document(Frozen):
     """A stored document without its text."""
 
     path: str
-    """Path as citations show it; begins with the name of the ingested folder."""
+    """Path as citations show it, from the folder that names the target on; no other document has it."""
     source: str
-    """The file, or `sheet:/<path>` for a document that ships with kb."""
+    """The file (for a member of an archive, its path below that of the archive), or `sheet:/<path>` for a document that
+    ships with kb."""
     target: str
     title: str
     format: str
@@ -116,19 +117,49 @@ class FileReport(Frozen):
     path: str
     target: str
     outcome: str
-    """`new`, `changed`, `unchanged`, `removed`, `skipped` or `failed`."""
+    """`new`, `changed`, `unchanged`, `moved` (another file, the same content), `removed`, `skipped` or `failed`."""
     reason: str = ""
     chunks: int = 0
     facts: int = 0
     warnings: tuple[str, ...] = ()
 
 
+class NewTarget(Frozen):
+    """A target that an ingest added."""
+
+    name: str
+    parent: str
+    folder: str
+    """The folder that names it; empty if the user named it."""
+    similar: tuple[str, ...]
+    """Known targets with similar names, if the user named it: it may be a slip."""
+
+
+class SharedFolder(Frozen):
+    """A folder that may be about a chip of its own, although its documents went to a target that is named above it."""
+
+    folder: str
+    target: str
+    parent: str
+    """Parent that the chip would have."""
+
+
+class OfferedAlias(Frozen):
+    """Another name that documents give a target; the user decides whether it is one."""
+
+    target: str
+    alias: str
+    titles: int
+    """Number of documents whose titles have it."""
+
+
 class IngestReport(Frozen):
     """The outcome of one ingest."""
 
     files: tuple[FileReport, ...]
-    new_targets: tuple[str, ...]
-    notes: tuple[str, ...]
+    new_targets: tuple[NewTarget, ...]
+    shared: tuple[SharedFolder, ...]
+    aliases: tuple[OfferedAlias, ...] = ()
     seconds: float
     dry_run: bool
 

@@ -16,7 +16,7 @@ class Citation(Frozen):
     id: str
     """Argument for `kb cite`."""
     path: str
-    """Path of the file; begins with the name of the ingested folder."""
+    """Path of the file, from the folder that names its target on."""
     sha256: str
     """SHA-256 of the file when it was read."""
     section: tuple[str, ...]

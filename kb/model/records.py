@@ -97,6 +97,7 @@ class DocumentState:
 
     id: int
     source: str
+    origin: str
     path: str
     target: str
     sha256: str
@@ -108,6 +109,9 @@ class DocumentState:
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
     source: str
+    origin: str
+    """What its ids are made of: the path that citations showed first, or the source of a sheet. No two documents of a
+    home have the same."""
     path: str
     target: str
     title: str

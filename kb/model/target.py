@@ -54,3 +54,36 @@ class Target(Frozen):
     aliases: tuple[str, ...] = ()
     isa: IsaText | None = None
     """Inherited by descendants. None: inherited from an ancestor, or kb knows no compiler for the target."""
+
+
+class TargetSummary(Target):
+    """A target with the number of its own documents."""
+
+    documents: int
+
+
+class TargetDetails(Target):
+    """A target with its relatives."""
+
+    lineage: tuple[str, ...]
+    """The target and its ancestors, nearest first."""
+    descendants: tuple[str, ...]
+    documents: dict[str, int]
+    """Numbers of documents of the targets in its scope that have some."""
+
+
+class Dependents(Frozen):
+    """What depends on a target."""
+
+    target: str
+    children: tuple[str, ...]
+    documents: int
+    passages: int
+    facts: int
+    """Facts about the target, also those in documents of other targets."""
+    verdicts: int
+    """People's decisions about these facts."""
+    skills: tuple[str, ...]
+    """Names of the home's skills for the target."""
+    runs: tuple[str, ...]
+    """Ids of the runs for the target."""

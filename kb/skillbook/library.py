@@ -3,7 +3,7 @@
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
@@ -33,12 +33,19 @@ _STAGE = ".stage-"
 
 
 class Skillbook:
-    """The shipped skills, which are never written, and a home's skills, which replace shipped ones of the same name."""
+    """The shipped skills, which are never written, and a home's skills, which replace shipped ones of the same name.
 
-    def __init__(self, home: Path, *, shipped: Path = SHIPPED) -> None:
+    Args:
+        name_of: Gives the present name of a target, which may have been renamed since a skill was written.
+    """
+
+    def __init__(
+        self, home: Path, *, shipped: Path = SHIPPED, name_of: Callable[[str], str] = lambda name: name
+    ) -> None:
         self.home = home
         self.folder = home / "skills"
         self.shipped = shipped
+        self._name_of = name_of
 
     def skills(self, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The well-formed skills, sorted by name; with `scope`, only those for a target in it or for `any`."""
@@ -46,7 +53,8 @@ class Skillbook:
         return [
             skill
             for _, skill in sorted(found.items())
-            if (scope is None or skill.target in scope | {ANY}) and language in (None, skill.candidate.language)
+            if (scope is None or self._name_of(skill.target) in scope | {ANY})
+            and language in (None, skill.candidate.language)
         ]
 
     def problems(self) -> list[tuple[Path, SkillError]]:

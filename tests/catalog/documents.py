@@ -48,6 +48,7 @@ def lds_document(kib: int = 64, **changes: object) -> DocumentRecord:
     first = (starts[2], starts[4] - 1)
     document = DocumentRecord(
         source="/manuals/mi300x/lds.md",
+        origin="mi300x/lds.md",
         path="mi300x/lds.md",
         target="mi300x",
         title="LDS",
@@ -72,7 +73,7 @@ def lds_document(kib: int = 64, **changes: object) -> DocumentRecord:
             FactRecord(1, "mi300x", "lds_banks", "32", 32, "1", "", "manual", starts[8], len(text)),
         ),
     )  # fmt: skip
-    return replace(document, **changes)
+    return replace(document, **({"origin": changes["source"]} if "source" in changes else {}), **changes)
 
 
 def text_document(text: str, source: str = "/manuals/text.md", target: str = "any") -> DocumentRecord:
@@ -80,6 +81,7 @@ def text_document(text: str, source: str = "/manuals/text.md", target: str = "an
     return replace(
         lds_document(),
         source=source,
+        origin=source,
         target=target,
         title="",
         path="",

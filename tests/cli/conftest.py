@@ -1,5 +1,6 @@
 """The command line in this process, or in one of its own with fewer rights; and manuals to ask about."""
 
+import io
 import json
 import sqlite3
 import subprocess
@@ -94,6 +95,19 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Outcome(int(ended.value.code or 0), *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def answering(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """`kb` whose user answers each question with one word."""
+
+    def ask(answer: str, *arguments: str) -> Outcome:
+        stdin = io.StringIO(f"{answer}\n")
+        monkeypatch.setattr(stdin, "isatty", lambda: True)
+        monkeypatch.setattr(sys, "stdin", stdin)
+        return run(*arguments)
+
+    return ask
 
 
 @pytest.fixture

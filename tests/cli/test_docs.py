@@ -17,19 +17,6 @@ READING = [("list",), ("show", "mi210/memory.md"), ("show", "mi210/memory.md", "
 LONG = "a-folder-with-a-rather-long-name/" * 3
 
 
-@pytest.fixture
-def answering(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """`kb` whose user answers each question with one word."""
-
-    def ask(answer: str, *arguments: str) -> Outcome:
-        stdin = io.StringIO(f"{answer}\n")
-        monkeypatch.setattr(stdin, "isatty", lambda: True)
-        monkeypatch.setattr(sys, "stdin", stdin)
-        return run(*arguments)
-
-    return ask
-
-
 def the_id(run: Run) -> str:
     return str(
         run("search", "local data share", "--target", "mi210", "--json").json["hits"][0]["passage"]["citation"]["id"]
@@ -53,10 +40,10 @@ def test_the_list_has_a_line_for_each_document_under_headings_that_several_share
         "mi250, licence unknown, community",
     ]
     assert [line.split() for line in shown if line.endswith("stated.md")] == [
-        ["1", "2.5", "markdown", "docs/mi210/stated.md"]
+        ["1", "2.5", "markdown", "mi210/stated.md"]
     ]
     sha256 = {Path(source).name: digest for source, _, digest in documents(stored)}
-    assert f"@{sha256['note0.md'][:8]}  markdown  docs/mi210/note0.md" in "\n".join(shown)
+    assert f"@{sha256['note0.md'][:8]}  markdown  mi210/note0.md" in "\n".join(shown)
     assert re.fullmatch(r"8 documents, \d+ passages, 5 facts of 3 targets", shown[-1])
 
 
@@ -114,7 +101,7 @@ def test_the_visible_end_of_a_path_names_the_document(on_screen: Run, docs: Path
     left = re.search(r"…\S+deep\.md", on_screen("docs", "list").out)
 
     assert left
-    assert on_screen("docs", "show", left.group()).out.startswith(f"docs/mi210/{LONG}deep.md\n")
+    assert on_screen("docs", "show", left.group()).out.startswith(f"mi210/{LONG}deep.md\n")
 
 
 def test_a_pipe_has_whole_paths_and_may_be_closed(run: Run, docs: Path, home: Path) -> None:
@@ -128,7 +115,7 @@ def test_a_pipe_has_whole_paths_and_may_be_closed(run: Run, docs: Path, home: Pa
     done = subprocess.run(["bash", "-c", f"{kb} | head -5"], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 5)
-    assert f"docs/mi210/{LONG}7.md" in run("docs", "list").out
+    assert f"mi210/{LONG}7.md" in run("docs", "list").out
 
 
 def test_a_document_is_shown_with_its_properties_and_its_headings(run: Run, stored: Path, docs: Path) -> None:
@@ -234,15 +221,15 @@ def test_a_pdf_has_pages(run: Run, docs: Path, home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (("show", "memory.md"), "3 documents are called 'memory.md'", "docs/mi210/memory.md, docs/mi250/memory.md"),
-        (("show", "mi210/memry.md"), "no document is called 'mi210/memry.md'", "did you mean docs/mi210/memory.md"),
+        (("show", "memory.md"), "3 documents are called 'memory.md'", "mi210/memory.md, mi250/memory.md"),
+        (("show", "mi210/memry.md"), "no document is called 'mi210/memry.md'", "did you mean mi210/memory.md"),
         (("show", "0123456789ab"), "no passage has the id '0123456789ab'", "kb search"),
         (("show", "mi210/memory.md", "--section", "Local dta share"), "has no section", "'Local data share'"),
         (("coverage", "nothing.md"), "no document is called", "kb docs list"),
-        (("remove", "memory.md", "--yes"), "3 documents are called", "docs/cdna2/memory.md"),
+        (("remove", "memory.md", "--yes"), "3 documents are called", "cdna2/memory.md"),
         (("remove", "nothing", "--yes"), "no document is called 'nothing'", "kb docs list"),
         (("remove", "docs", "--target", "mi21o"), "unknown target 'mi21o'", "mi210"),
-        (("remove", "docs/mi210"), "nothing was removed", "--yes"),
+        (("remove", "mi210"), "nothing was removed", "--yes"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
@@ -275,22 +262,22 @@ def test_removal_says_what_was_removed_and_that_it_may_return(run: Run, stored: 
     assert the_id(run) == passage
 
 
-def test_removal_asks_and_takes_no_for_an_answer(answering: Callable[..., Outcome], stored: Path) -> None:
+def test_removal_asks_and_takes_no_for_an_answer(answering: Callable[..., Outcome], stored: Path, docs: Path) -> None:
     before = documents(stored)
 
-    refused = answering("n", "docs", "remove", "docs/mi210")
+    refused = answering("n", "docs", "remove", "mi210")
     assert (refused.status, refused.out.strip(), documents(stored)) == (1, "", before)
-    assert "docs/mi210/memory.md" in refused.err
+    assert "mi210/memory.md" in refused.err
     assert "Remove 5 documents" in refused.err
 
-    assert answering("y", "docs", "remove", "docs", "--target", "mi210", "--json").status == 0
+    assert answering("y", "docs", "remove", str(docs), "--target", "mi210", "--json").status == 0
     assert {target for _, target, _ in documents(stored)} == {"cdna2", "mi250"}
 
 
 def test_what_was_removed_is_valid_json(run: Run, stored: Path) -> None:
     removed = run("docs", "remove", "note0.md", "note1.md", "--yes", "--json").json
 
-    assert [d["path"] for d in removed] == ["docs/mi210/note0.md", "docs/mi210/note1.md"]
+    assert [d["path"] for d in removed] == ["mi210/note0.md", "mi210/note1.md"]
 
 
 def test_what_ships_with_kb_is_refused_before_anybody_is_asked(run: Run, stored: Path) -> None:
@@ -321,8 +308,8 @@ def test_coverage_counts_stored_words_and_lists_missing_words_for_named_document
 
     assert every.splitlines()[1].split()[0] == "0.500"
     assert "lacks" not in every
-    assert re.search(r"^path +missing words\ndocs/mi210/label.rst +alpha beta$", one, re.MULTILINE)
-    assert re.search(r"^1\.000 +\d+ +\d+ +2 +3 +1 +2 +0 +2 +0 docs/mi210/memory\.md$", every, re.MULTILINE)
+    assert re.search(r"^path +missing words\nmi210/label.rst +alpha beta$", one, re.MULTILINE)
+    assert re.search(r"^1\.000 +\d+ +\d+ +2 +3 +1 +2 +0 +2 +0 mi210/memory\.md$", every, re.MULTILINE)
     assert re.search(r"^8 documents; on average 0\.\d+ of the words of a file are stored$", every, re.MULTILINE)
 
 

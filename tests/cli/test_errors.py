@@ -29,7 +29,10 @@ def mistakes(tmp_path: Path) -> Path:
         pytest.param(["ingest", "{tmp}/pictures"], ".png", ".md", id="no format that kb reads"),
         pytest.param(["ingest", "{tmp}/pictures/die.png"], ".png", ".md", id="a file that kb does not read"),
         pytest.param(
-            ["ingest", "{docs}", "--target", "mi21"], "unknown target 'mi21'", "mi210", id="ingest for nobody"
+            ["ingest", "{docs}", "--target", "x1", "--parent", "mi21"], "'mi21'", "mi210", id="no such family"
+        ),
+        pytest.param(
+            ["ingest", "{docs}", "-t", "mi210", "--parent", "cdna"], "child of gfx90a", "move", id="other family"
         ),
         pytest.param(["search", "lds", "--target", "mi21O"], "unknown target 'mi21O'", "mi210", id="search target"),
         pytest.param(

@@ -26,7 +26,11 @@ assert isinstance(ROOT, TyperGroup)
 PARSERS = dict(commands(ROOT))
 COMMANDS = list(PARSERS)
 THAT_MAY_SAY_NO = [("ingest",), ("search",), ("context",), ("facts", "show"), ("cite",), ("doctor",)]
-WRITING = [("ingest",), ("targets", "add"), ("mcp", "install"), *(("facts", w) for w in ("accept", "reject", "reopen"))]
+WRITING = [
+    *(("ingest",), ("mcp", "install")),
+    *(("targets", w) for w in ("add", "alias", "move", "rename")),
+    *(("facts", w) for w in ("accept", "reject", "reopen")),
+]
 READING = [c for c in COMMANDS if c not in WRITING]
 
 

@@ -128,8 +128,8 @@ def test_a_conflict_names_both_citations_and_holds_neither(known: KnowledgeBase)
 
     assert (conflict.target, conflict.quantity, conflict.is_open) == ("mi210", "l2_size", True)
     assert {(s.fact.value, s.fact.citation.path, s.standing) for s in conflict.sides} == {
-        ("8", "docs/mi210/notes.md", FactStanding.CONFLICT),
-        ("9", "docs/mi210/other.md", FactStanding.CONFLICT),
+        ("8", "mi210/notes.md", FactStanding.CONFLICT),
+        ("9", "mi210/other.md", FactStanding.CONFLICT),
     }
     assert known.factbook.conflicts() == [conflict]
     assert known.factbook.conflicts("mi250") == []

@@ -135,3 +135,20 @@ def test_a_model_answers_question_by_question_within_its_budget(kb: KnowledgeBas
     assert (len(found.stored), found.accepted) == (1, 1)
     assert len(model.asked) < len(list(kb.fact_questions("zchip", everything=True)))
     assert asking.ask_model(kb, "zchip", ScriptedModel(""), budget_tokens=100, trust_quotes=False).unread
+
+
+def test_an_accepted_answer_outlives_a_new_name_of_its_target_and_a_new_place_of_its_file(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    kb.answer_facts("zchip", [SIZE])
+    kb.factbook.accept_answers("zchip")
+
+    kb.target_tree.rename("zchip", "ychip")
+    (tmp_path / "zchip").rename(tmp_path / "ychip")
+    moved = kb.ingest([tmp_path / "ychip"])
+    (tmp_path / "ychip" / "manual.md").write_text(f"{MANUAL}\nMore.\n")
+    changed = kb.ingest([tmp_path / "ychip"])
+
+    assert [f.outcome for f in (*moved.files, *changed.files)] == ["moved", "changed"]
+    assert [d.path for d in kb.documents.stored("ychip")] == ["ychip/manual.md"]
+    assert [f.value for f in kb.facts("ychip", "tcm_size")] == ["128"]

@@ -29,7 +29,7 @@ def a_run(home: Path) -> Run:
 
 
 def add_target(kb: KnowledgeBase) -> None:
-    Targets.load(kb.settings.home).with_new("chip", aliases=["c"]).save("chip")
+    Targets.load(kb.settings.home).with_new("chip", aliases=["c"]).save()
 
 
 def store_probe(kb: KnowledgeBase) -> None:

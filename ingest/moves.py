@@ -1,0 +1,60 @@
+"""Recognise documents whose files moved, so that they keep their ids and the verdicts on their facts."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, takewhile
+
+from ingest.scan import SHEET, ScannedFile, file_digest, file_of, is_gone
+from kb.catalog import DocumentState
+
+
+def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState]) -> dict[str, str]:
+    """The new sources of stored documents whose files are gone, by their old sources.
+
+    A new file is such a document if it has the same content, or else if the document's path fits its place. Of several
+    documents with this content, the one with the most similar place is taken.
+    """
+    new = [f for f in files if not f.skip and not f.fault and f.source not in stored]
+    if not new:
+        return {}
+    gone = {s.source: s for s in stored.values() if not s.source.startswith(SHEET) and is_gone(file_of(s.source))}
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for source, earlier in chain(_same_content(new, gone).items(), _same_place(new, gone).items()):
+        free = [e for e in earlier if e not in found]
+        if free and source not in taken:
+            found[max(free, key=lambda e: _common_end(e, source))] = source
+            taken.add(source)
+    return found
+
+
+def _same_content(new: Sequence[ScannedFile], gone: Mapping[str, DocumentState]) -> dict[str, list[str]]:
+    """Old sources with the content of each new file; a file is opened only if its size is one of theirs."""
+    by_digest: dict[str, list[str]] = defaultdict(list)
+    for state in gone.values():
+        by_digest[state.sha256].append(state.source)
+    sizes = {seen[1] for s in gone.values() if len(seen := json.loads(s.stamp)[0]) > 1}
+    found = {}
+    for file in new:
+        with suppress(OSError):  # reading the file reports the error
+            if file.path.stat().st_size in sizes and (earlier := by_digest.get(file_digest(file.path))):
+                found[file.source] = earlier
+    return found
+
+
+def _same_place(new: Sequence[ScannedFile], gone: Mapping[str, DocumentState]) -> dict[str, list[str]]:
+    """Old sources whose document's path is the end of the place of each new file."""
+    by_path = {state.path: state.source for state in gone.values()}
+    return {f.source: [by_path[end] for end in _ends(f.source) if end in by_path] for f in new}
+
+
+def _ends(source: str) -> Iterator[str]:
+    parts = source.split("/")
+    return ("/".join(parts[i:]) for i in range(1, len(parts)))
+
+
+def _common_end(one: str, other: str) -> int:
+    """Number of characters that are the same at the end of both."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False)))
