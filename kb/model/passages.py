@@ -88,6 +88,10 @@ class Passage(Frozen):
         return "\n".join(part for part in (self.trail, self.body) if part)
 
     @property
+    def tokens(self) -> int:
+        return tokens_of(self.shown)
+
+    @property
     def cited(self) -> str:
         """The passage as it appears in a prompt: citation, trail and marks in one line, then the body."""
         head = " ".join((self.citation.brief, self.trail, *(f"({mark})" for mark in self.marks)))

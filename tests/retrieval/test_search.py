@@ -238,7 +238,7 @@ def test_what_was_seen_makes_room_for_the_next(asked: KnowledgeBase, question: s
     assert rest[0] in whole[:3]
 
 
-@pytest.mark.parametrize("name", ["isa.rst", "mi300x/isa.rst", "manuals/mi300x"])
+@pytest.mark.parametrize("name", ["isa.rst", "mi300x/isa.rst", "mi300x"])
 def test_a_search_is_kept_to_a_document_or_folder(asked: KnowledgeBase, name: str) -> None:
     found = asked.search("local data share of half precision matrices", only=Only(within=(name,)), limit=50)
 
