@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    ours = load_embedder(DEFAULT_MODEL, cache=cache_dir(), on_compile=print)
+    ours = load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=print)
     texts = windows_of(options.folder, ours, options.texts)
     folder = str(find_model(DEFAULT_MODEL).folder)
     embedders: dict[str, Embed] = {"kb": ours.embed_documents, **peers(folder)}

@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="number of runs of the short commands")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    ours = load_embedder(DEFAULT_MODEL, cache=cache_dir(), on_compile=print)
+    ours = load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=print)
     ours.embed_queries(["compile the model now if necessary"])
     with tempfile.TemporaryDirectory() as scratch:
         folder = shutil.copytree(options.folder, Path(scratch) / options.folder.name, symlinks=True)
@@ -147,7 +147,9 @@ class Listener:
 def embedded_by_kb(folder: Path, model: OnnxEmbedder) -> dict:
     listener = Listener(model)
     with tempfile.TemporaryDirectory() as home, Catalog(Path(home)) as catalog:
-        Ingest(catalog, Targets.load(Path(home)), listener).run([folder])
+        work = Ingest(catalog, Targets.load(Path(home)), listener)
+        work.read([folder])
+        work.embed()
         documents = len(catalog.states())
     return {"documents": documents} | embedded(listener.texts, model)
 

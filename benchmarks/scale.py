@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     questions = [json.loads(line) for line in options.questions.read_text(encoding="utf-8").splitlines()]
-    embedder = load_embedder(DEFAULT_MODEL, cache=cache_dir(), on_compile=print)
+    embedder = load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=print)
     queries = embedder.embed_queries([q["query"] for q in questions])
     graphs = [copied(options.home, options.work / f"real-{i}", embedder.fingerprint, g) for i, g in enumerate(GRAPHS)]
     homes = {

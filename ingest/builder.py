@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from kb.model.records import SectionRecord
 
+CHUNK_CHARACTERS = 1536
+"""Longest chunk, table header included. Tuned on the development questions: benchmarks/results/chunk-size.json."""
 _LABEL_CHARACTERS = 100
 
 
@@ -144,13 +146,17 @@ class DocumentBuilder:
             texts = [(" " * len(first) if i else first) + text if text else "" for i, (_, text) in enumerate(numbered)]
             self._emit(BlockKind.ITEM if marker else BlockKind.TEXT, texts, [number for number, _ in numbered])
 
-    def code(self, code: str, line: int, *, language: str = "", step: int = 1) -> None:
-        """Add code; `line` is its first line, blank or not, and `step` is 0 if all its lines have the same number."""
+    def code(self, code: str, line: int, *, language: str = "", step: int = 1, has_fence: bool = True) -> None:
+        """Add code; `line` is its first line, blank or not, and `step` is 0 if all its lines have the same number.
+
+        `has_fence` says whether the line above it in the file belongs to it.
+        """
         line += step * _blank_lines(code)
         lines = code.strip("\n").split("\n")
         if any(part.strip() for part in lines):
             numbers = [line + step * n for n in range(len(lines))]
-            self._emit(BlockKind.CODE, [f"```{language}", *lines, "```"], [max(1, line - step), *numbers, numbers[-1]])
+            above = max(1, line - step) if has_fence else line
+            self._emit(BlockKind.CODE, [f"```{language}", *lines, "```"], [above, *numbers, numbers[-1]])
 
     def table(
         self, rows: Sequence[Sequence[Cell]], *, header_rows: int, row_lines: Sequence[int], caption: str = ""

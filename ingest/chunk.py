@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ingest.builder import Block, BlockKind, ParsedDocument, Table
+from ingest.builder import CHUNK_CHARACTERS, Block, BlockKind, ParsedDocument, Table
 from ingest.facts import is_fact_table
 from ingest.windows import Tokenizer, windows
 from kb.model.records import ChunkRecord, RowRecord
 
-CHUNK_CHARACTERS = 1536
-"""Longest chunk, table header included. Tuned on the development questions: benchmarks/results/chunk-size.json."""
-
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+")
 _LINE = re.compile(r"\n")
 _BLANK = re.compile(r"\s+")
@@ -36,8 +34,8 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
 
     Neighbouring blocks of one section share a chunk while they fit. A table or code block that fits stays whole. A
     longer table is cut between rows, and each part has caption and header as its lead; longer code is cut between
-    lines, longer prose between sentences. A table row or code line is never cut, however long. Each row of a fact table
-    is a chunk.
+    lines, at blank ones if possible, longer prose between sentences. A table row or code line is never cut, however
+    long. Each row of a fact table is a chunk.
 
     Args:
         title: Title of the document; begins each breadcrumb.
@@ -55,11 +53,12 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
         for group in _merge([piece for block in body for piece in _pieces(document.text, block)]):
             start, end, lead = group[0].start, group[-1].end, group[0].lead
             searched = group[0].statement or f"{lead}\n{document.text[start:end]}".strip()
-            is_whole = len(group) == 1 and group[0].kind in (BlockKind.CODE, BlockKind.TABLE)
+            is_code = all(piece.kind is BlockKind.CODE for piece in group)
+            is_table = len(group) == 1 and group[0].kind is BlockKind.TABLE
             records.append(
                 ChunkRecord(
                     section=section,
-                    kind=(group[0].kind if is_whole else BlockKind.TEXT).value,
+                    kind=(group[0].kind if is_code or is_table else BlockKind.TEXT).value,
                     lead=lead,
                     start=start,
                     end=end,
@@ -84,7 +83,7 @@ def _pieces(text: str, block: Block) -> Iterator[_Piece]:
         yield from _table_pieces(_table_lead(text, block), table)
     else:
         is_code = block.kind is BlockKind.CODE
-        patterns = (_LINE,) if is_code else (_SENTENCE, _LINE, _BLANK)
+        patterns = (_BLANK_LINE, _LINE) if is_code else (_SENTENCE, _LINE, _BLANK)
         for start, end in _cut(text, block.start, block.end, patterns, hard=not is_code):
             yield _Piece(block.kind, start, end)
 
@@ -150,6 +149,7 @@ def _cut(
 
 def _last_match(text: str, start: int, limit: int, patterns: Sequence[re.Pattern[str]]) -> int | None:
     for pattern in patterns:
-        if ends := [m.end() for m in pattern.finditer(text, start, limit) if text[start : m.end()].strip()]:
+        least = (start + limit) // 2 if pattern is _BLANK_LINE else start
+        if ends := [m.end() for m in pattern.finditer(text, least, limit) if text[start : m.end()].strip()]:
             return ends[-1]
     return None

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
+from gitignore_parser import IgnoreRule, rule_from_pattern
 
 from kb.errors import SourceError
 
@@ -25,40 +26,46 @@ class Exclusions:
 
     def __init__(self, folder: Path, patterns: Sequence[str]) -> None:
         self._folder = folder
-        self._given = _spec(patterns, "--exclude")
-        self._in = cache(_ignored_in)
+        self._given = _rules(patterns, folder, "--exclude")
+        self._in = cache(_rules_in)
 
     def given(self, file: Path) -> str:
         """Why the command line excludes a file; empty if it does not."""
-        return _reason(self._given, file.relative_to(self._folder), "--exclude") or ""
+        return _reason(self._given, file, self._folder, "--exclude") or ""
 
     def reason(self, file: Path) -> str:
         """Why a file is excluded; empty if it is not. The nearest `.kbignore` file with a pattern for it decides."""
         if given := self.given(file):
             return given
-        specs = ((folder, spec) for folder in file.parents if (spec := self._in(folder)))
-        found = (_reason(spec, file.relative_to(folder), str(folder / IGNORE_FILE)) for folder, spec in specs)
+        found = (_reason(self._in(folder), file, folder, str(folder / IGNORE_FILE)) for folder in file.parents)
         return next((reason for reason in found if reason is not None), "")
 
 
-def _reason(spec: GitIgnoreSpec, file: Path, where: str) -> str | None:
-    """Why the patterns exclude a file: empty if one keeps it (`!name`), None if none applies to it."""
-    found = spec.check_file(file.as_posix())
-    if not found.include or found.index is None:
-        return None if found.include is None else ""
-    return f"excluded by {spec.patterns[found.index].pattern!r} ({where})"
+def _reason(rules: Sequence[IgnoreRule], file: Path, folder: Path, where: str) -> str | None:
+    """Why the rules exclude a file: empty if one keeps it (`!name`), None if none applies to it.
+
+    The last rule for the file or for a folder around it decides.
+    """
+    places = (file, *takewhile(lambda above: above != folder, file.parents))
+    rule = next((rule for rule in reversed(rules) if any(map(rule.match, places))), None)
+    if rule is None:
+        return None
+    return "" if rule.negation else f"excluded by {rule.pattern!r} ({where})"
 
 
-def _ignored_in(folder: Path) -> GitIgnoreSpec | None:
+def _rules_in(folder: Path) -> Sequence[IgnoreRule]:
     file = folder / IGNORE_FILE
     try:
-        return _spec(file.read_text(encoding="utf-8").splitlines(), str(file)) if file.is_file() else None
+        return _rules(file.read_text(encoding="utf-8").splitlines(), folder, str(file)) if file.is_file() else ()
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{file} cannot be read: {error}", hint="correct the file") from error
 
 
-def _spec(patterns: Sequence[str], where: str) -> GitIgnoreSpec:
+def _rules(patterns: Sequence[str], folder: Path, where: str) -> Sequence[IgnoreRule]:
     try:
-        return GitIgnoreSpec.from_lines(patterns)
-    except (ValueError, re.error) as error:
+        rules = [rule for pattern in patterns if (rule := rule_from_pattern(pattern, base_path=folder))]
+        for rule in rules:
+            re.compile(rule.regex)
+    except (IndexError, re.error) as error:
         raise SourceError(f"{where} has a malformed pattern: {error}", hint="use the patterns of .gitignore") from error
+    return rules

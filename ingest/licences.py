@@ -40,6 +40,14 @@ def licence_near(path: Path, root: Path) -> str:
     return ""
 
 
+def licences_in(text: str) -> list[str]:
+    """Return the licences that `text` names for programs (SPDX), then those whose words it holds."""
+    stated = _STATED.findall(text)
+    text = " ".join(text.split())
+    told = [name for name, pattern in _TELLING.items() if re.search(pattern, text, re.IGNORECASE)]
+    return list(dict.fromkeys([*stated, *told]))
+
+
 @cache
 def _licence(folder: Path, inner: str) -> str:
     names = [f for f in sorted(folder.iterdir()) if f.name.upper().startswith(LICENCE_NAMES)]
@@ -55,7 +63,4 @@ def _recognised(file: Path) -> list[str]:
             text = opened.read(READ_CHARACTERS)
     except OSError:
         text = ""
-    stated = _STATED.findall(text)
-    text = " ".join(text.split())
-    told = [name for name, pattern in _TELLING.items() if re.search(pattern, text, re.IGNORECASE)]
-    return [*stated, *told] or [file.name]
+    return licences_in(text) or [file.name]

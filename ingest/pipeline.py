@@ -1,46 +1,39 @@
-"""One ingest: compare files with the catalog, read what changed, embed it, store one document at a time."""
+"""One ingest: compare files with the catalog, read and store what changed, then embed what has no vectors."""
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ingest.assignment import Assignment, assign
 from ingest.chunk import chunk
+from ingest.editions import edition_of
+from ingest.embedding import embed_missing
 from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
 from ingest.layout import Layout
 from ingest.licences import licence_near
 from ingest.moves import moved
-from ingest.readers import UNKNOWN_FORMAT, format_of
-from ingest.reading import ReadFile, read_all
+from ingest.readers import CODE, UNKNOWN_FORMAT, format_of
+from ingest.reading import ReadFile, file_bytes, read_all
 from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan, source_of, stamp, stamped_includes
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
-from kb.model.documents import FileReport, IngestReport
+from kb.model.documents import FileReport, IngestReport, NewTarget, Progress, SharedFolder
 from kb.model.protocols import Embedder
 from kb.model.records import Trust
 from kb.targets import Targets
 
-READER_VERSION = "8"
+READER_VERSION = "9"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
-
-BATCH_WINDOWS = 512
-"""Number of texts embedded together, across documents, so that short documents share a batch."""
-
-Progress = Callable[[FileReport, int, int], None]
-"""Called with each final report (after the file is stored, if it is stored), the number done and the total."""
 
 
 @dataclass(slots=True)
 class Ingest:
-    """The work of one `kb ingest`. The caller holds the write lock, except in a dry run."""
+    """The work of one `kb ingest`: `read`, then `embed`. The caller holds the write lock, except in a dry run."""
 
     catalog: Catalog
     targets: Targets
@@ -51,7 +44,8 @@ class Ingest:
     unknown: bool = False
     """Also read files of unknown formats, as plain text."""
     dry_run: bool = False
-    progress: Progress = lambda report, done, total: None
+    progress: Callable[[Progress], None] = lambda progress: None
+    """Called when a phase begins, after each file that was read and stored, and after each stored batch of vectors."""
     exclude: Sequence[str] = ()
     """Patterns of files to skip, in the form of .gitignore."""
     parent: str | None = None
@@ -59,18 +53,57 @@ class Ingest:
     _reports: list[FileReport] = field(default_factory=list)
     _moved: frozenset[str] = frozenset()
     """Present sources of the documents whose files moved."""
-    _total: int = 0
+    _new_targets: tuple[NewTarget, ...] = ()
+    _shared: tuple[SharedFolder, ...] = ()
+    _unread: int = 0
+    _embedded: int = 0
+    _seconds: dict[str, float] = field(default_factory=lambda: {"reading": 0.0, "embedding": 0.0})
 
-    def run(self, paths: Iterable[Path], *, target: str | None = None) -> IngestReport:
+    def read(self, paths: Iterable[Path], *, target: str | None = None) -> None:
         """Update the catalog to match all files in `paths`, which are files, folders and archives.
 
         A path that is gone is forgotten with the documents from it. An unknown `target` is added.
+
+        Words find each document from the moment when it was read.
 
         Raises:
             SourceError, TargetError: a path cannot be used, there is nothing to read, or no folder names a target;
                 nothing was changed.
         """
-        began = time.monotonic()
+        with self._timed("reading"):
+            self._read(paths, target)
+
+    def embed(self) -> None:
+        """Give vectors to all passages of the catalog that have none yet. Errors as in `embed_missing`."""
+        if self.embedder is not None:
+            before = self.unembedded
+            with self._timed("embedding"):
+                try:
+                    embed_missing(self.catalog, self.embedder, self.progress)
+                finally:
+                    self._embedded = before - self.unembedded
+
+    @property
+    def unembedded(self) -> int:
+        """Number of passages in the catalog that have no vector yet."""
+        return len(self.catalog.unembedded_chunks(self.embedder.fingerprint)) if self.embedder else 0
+
+    def report(self, *, interrupted: bool = False) -> IngestReport:
+        """What was done so far, and what is left."""
+        return IngestReport(
+            files=tuple(sorted(self._reports, key=lambda report: report.path)),
+            new_targets=self._new_targets,
+            shared=self._shared,
+            reading_seconds=self._seconds["reading"],
+            embedding_seconds=self._seconds["embedding"],
+            embedded=self._embedded,
+            unread=self._unread,
+            unembedded=self.unembedded,
+            interrupted=interrupted,
+            dry_run=self.dry_run,
+        )
+
+    def _read(self, paths: Iterable[Path], target: str | None) -> None:
         paths = [Path(os.path.realpath(p.expanduser())) for p in paths]
         stored = self.catalog.states()
         found = (c for path in paths if not (is_gone(path) and _below([path], stored)) for c in self._scan(path))
@@ -85,16 +118,20 @@ class Ingest:
         self.targets = layout.targets
         if layout.new and not self.dry_run:
             self.targets.save()
-        self._total = len(candidates) + len(gone)
-        self._store(self._changed(candidates, assigned))
+        self._new_targets, self._shared = tuple(layout.new), tuple(layout.shared.values())
+        went = {state.source for state in gone}
+        came = {os.fspath(a.file.path) for a in assigned.values() if a.before is None}
+        documents = (stored.keys() - went) | {os.fspath(a.file.path) for a in assigned.values()}
+        self._store(candidates, assigned, documents, came | went)
         self._remove(gone)
-        return IngestReport(
-            files=tuple(sorted(self._reports, key=lambda report: report.path)),
-            new_targets=tuple(layout.new),
-            shared=tuple(layout.shared.values()),
-            seconds=time.monotonic() - began,
-            dry_run=self.dry_run,
-        )
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[phase] += time.monotonic() - began
 
     @property
     def pipeline(self) -> str:
@@ -112,48 +149,73 @@ class Ingest:
         states = (replace(state, source=sources.get(source, source)) for source, state in stored.items())
         return {state.source: state for state in states}
 
-    def _changed(
-        self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment]
-    ) -> Iterator[tuple[DocumentRecord, FileReport]]:
-        """Yield the documents to store; report the other files."""
-        wanted = list(self._wanted(candidates, assigned))
-        with closing(read_all((a.file.path, a.file.root) for a in wanted)) as files:
-            for assignment, file in zip(wanted, files, strict=True):
-                before = assignment.before
-                report = FileReport(path=assignment.path, target=assignment.target, outcome="failed")
-                if isinstance(file, DocumentError):
-                    self._report(report.model_copy(update={"reason": str(file)}))
-                    continue
-                document = self._document(assignment, file)
-                same = before is not None and before.sha256 == file.sha256 and before.source in self._moved
-                found = {
-                    "outcome": "new" if before is None else "moved" if same else "changed",
-                    "chunks": len(document.chunks),
-                    "facts": len(document.facts),
-                    "warnings": document.warnings,
-                }
-                yield document, report.model_copy(update=found)
+    def _store(
+        self,
+        candidates: Sequence[ScannedFile],
+        assigned: dict[str, Assignment],
+        documents: Set[str],
+        came_or_went: Set[str],
+    ) -> None:
+        """Read what is new or changed; store each document as soon as it is read.
 
-    def _wanted(self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment]) -> Iterator[Assignment]:
-        """Yield the files to read; report the others."""
+        Args:
+            documents: Files that are documents after this ingest, and `came_or_went` those that it adds or removes.
+        """
+        wanted = list(self._wanted(candidates, assigned, came_or_went))
+        lengths = [file_bytes(a.file.path) for a in wanted]
+        self._unread, whole, read = len(wanted), sum(lengths) or 1, 0
+        self.progress(Progress(phase="reading", done=0, total=len(wanted), share=0))
+        with closing(read_all(((a.file.path, a.file.root) for a in wanted), documents=documents)) as files:
+            for assignment, length, file in zip(wanted, lengths, files, strict=True):
+                report = self._stored(assignment, file)
+                self._report(report)
+                self._unread -= 1
+                read += length
+                done = len(wanted) - self._unread
+                self.progress(Progress(phase="reading", done=done, total=len(wanted), share=read / whole, file=report))
+
+    def _stored(self, assignment: Assignment, file: ReadFile | DocumentError) -> FileReport:
+        """Store what was read from a file."""
+        report = FileReport(path=assignment.path, target=assignment.target, outcome="failed")
+        if isinstance(file, DocumentError):
+            return report.model_copy(update={"reason": str(file)})
+        document, before = self._document(assignment, file), assignment.before
+        if not self.dry_run:
+            self.catalog.put(document, model=self.embedder.fingerprint if self.embedder else None)
+        same = before is not None and before.sha256 == file.sha256 and before.source in self._moved
+        found = {
+            "outcome": "new" if before is None else "moved" if same else "changed",
+            "chunks": len(document.chunks),
+            "facts": len(document.facts),
+            "warnings": document.warnings,
+            "format": document.format,
+        }
+        return report.model_copy(update=found)
+
+    def _wanted(
+        self, candidates: Sequence[ScannedFile], assigned: dict[str, Assignment], came_or_went: Set[str]
+    ) -> Iterator[Assignment]:
+        """Yield the files to read; report the others. A document that includes one that came or went is read again."""
         for file in candidates:
             if file.skip:
                 self._report(FileReport(path=file.shown, target="", outcome="skipped", reason=file.skip))
             elif file.fault:
                 self._report(FileReport(path=file.shown, target="", outcome="failed", reason=file.fault))
-            elif self._is_current(assignment := assigned[file.source]):
+            elif self._is_current(assignment := assigned[file.source], came_or_went):
                 outcome = "moved" if file.source in self._moved else "unchanged"
                 self._report(FileReport(path=assignment.path, target=assignment.target, outcome=outcome))
             else:
                 yield assignment
 
-    def _is_current(self, assignment: Assignment) -> bool:
+    def _is_current(self, assignment: Assignment, came_or_went: Set[str]) -> bool:
         """Whether the stored document still matches the file; if only the stamp is new, record it."""
         file, before = assignment.file, assignment.before
         wanted = (self.pipeline, assignment.target, assignment.path, assignment.trust)
         if before is None or (before.pipeline, before.target, before.path, before.trust) != wanted:
             return False
         includes = stamped_includes(before.stamp)
+        if not came_or_went.isdisjoint(includes):
+            return False
         try:
             mark = stamp(file.path, includes)
             if mark == before.stamp:
@@ -169,8 +231,10 @@ class Ingest:
     def _document(self, assignment: Assignment, file: ReadFile) -> DocumentRecord:
         candidate, target, trust, parsed = assignment.file, assignment.target, assignment.trust, file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
-        found, refused = facts(parsed, target=target) if trust is not Trust.UNTRUSTED else ([], [])
-        if trust is not Trust.UNTRUSTED and not found:
+        kind = format_of(candidate.path) or UNKNOWN_FORMAT
+        states_facts = trust is not Trust.UNTRUSTED and kind != CODE
+        found, refused = facts(parsed, target=target) if states_facts else ([], [])
+        if states_facts and not found:
             found = list(extracted(parsed, title=title, subjects=subjects_of(self.targets, target)))
         return DocumentRecord(
             source=candidate.source,
@@ -178,8 +242,8 @@ class Ingest:
             path=assignment.path,
             target=target,
             title=title,
-            format=format_of(candidate.path) or UNKNOWN_FORMAT,
-            version=parsed.metadata.get("version", ""),
+            format=kind,
+            version=edition_of(parsed, title, candidate.path, candidate.root),
             licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
             trust=trust,
             sha256=file.sha256,
@@ -192,36 +256,6 @@ class Ingest:
             chunks=chunk(parsed, title=title, tokenizer=self.embedder),
             facts=tuple(found),
         )
-
-    def _store(self, changed: Iterable[tuple[DocumentRecord, FileReport]]) -> None:
-        """Embed in batches across documents; store each document in its own transaction."""
-        pending: list[tuple[DocumentRecord, FileReport]] = []
-        windows = 0
-        for document, report in changed:
-            pending.append((document, report))
-            windows += sum(len(c.windows) for c in document.chunks)
-            if windows >= BATCH_WINDOWS or self.embedder is None:
-                self._flush(pending)
-                pending, windows = [], 0
-        self._flush(pending)
-
-    def _flush(self, pending: Sequence[tuple[DocumentRecord, FileReport]]) -> None:
-        model = self.embedder.fingerprint if self.embedder else ""
-        vectors = {} if self.dry_run else self._embed({k: v for d, _ in pending for k, v in d.window_digests().items()})
-        for document, report in pending:
-            if not self.dry_run:
-                own = {digest: vectors[digest] for digest in document.window_digests() if digest in vectors}
-                self.catalog.put(document, own, model=model)
-            self._report(report)
-
-    def _embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
-        """Return vectors for the texts that have none yet."""
-        if self.embedder is None or not texts:
-            return {}
-        missing = sorted(self.catalog.missing_vectors(self.embedder.fingerprint, texts))
-        if not missing:
-            return {}
-        return dict(zip(missing, self.embedder.embed_documents([texts[d] for d in missing]), strict=True))
 
     def _gone(
         self, paths: Sequence[Path], candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]
@@ -242,7 +276,6 @@ class Ingest:
 
     def _report(self, report: FileReport) -> None:
         self._reports.append(report)
-        self.progress(report, len(self._reports), self._total)
 
 
 def _below(paths: Sequence[Path], stored: dict[str, DocumentState]) -> list[DocumentState]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,12 +47,16 @@ class ReadFile:
 
 
 def read_all(
-    files: Iterable[tuple[Path, Path]], limits: ReaderLimits = ReaderLimits()
+    files: Iterable[tuple[Path, Path]], limits: ReaderLimits = ReaderLimits(), *, documents: Collection[str] = ()
 ) -> Generator[ReadFile | DocumentError, None, None]:
-    """Read each (path, root) and yield the results in order. Close the generator to end the processes early."""
+    """Read each (path, root) and yield the results in order. Close the generator to end the processes early.
+
+    Args:
+        documents: See ingest.readers.read.
+    """
     count = os.cpu_count() or 1
     idle: SimpleQueue[_Process] = SimpleQueue()
-    processes = [_Process(limits) for _ in range(count)]
+    processes = [_Process(limits, documents) for _ in range(count)]
     for process in processes:
         idle.put(process)
 
@@ -68,7 +72,7 @@ def read_all(
     with ThreadPoolExecutor(count) as threads:
         try:
             for path, root in files:
-                waiting.append((threads.submit(read, path, root), _size(path)))
+                waiting.append((threads.submit(read, path, root), file_bytes(path)))
                 bytes_ahead += waiting[-1][1]
                 while bytes_ahead > BYTES_AHEAD and len(waiting) > count:
                     future, size = waiting.popleft()
@@ -86,27 +90,35 @@ def read_all(
                 process.end()
 
 
-def _size(path: Path) -> int:
+def file_bytes(path: Path) -> int:
+    """Return the size of a file; 0 if it is gone, which reading it reports."""
     try:
         return path.stat().st_size
-    except OSError:  # reading the file reports it
+    except OSError:
         return 0
 
 
 class _Process:
     """A process that reads one file after another. It starts when first needed, and again after it died."""
 
-    def __init__(self, limits: ReaderLimits) -> None:
+    def __init__(self, limits: ReaderLimits, documents: Collection[str]) -> None:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
+        self.tell(documents)
+
+    def tell(self, documents: Collection[str]) -> None:
+        """Tell the process, before its next file, which files are documents of their own."""
+        self._documents = self._news = _line(documents=sorted(documents))
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
         began, before = time.monotonic(), seen(path)
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
         try:
-            process.stdin.write(json.dumps([os.fspath(path), os.fspath(root)]).encode() + b"\n")
+            process.stdin.write(self._news + _line(path=os.fspath(path), root=os.fspath(root)))
             process.stdin.flush()
+            self._news = b""
             kind, *words = json.loads(process.stdout.readline())
             if kind == "error":
                 return DocumentError(words[0], hint=words[1])
@@ -116,6 +128,7 @@ class _Process:
         return ReadFile(words[0], json.dumps([before, *(seen(Path(i)) for i in document.includes)]), document)
 
     def kill(self) -> None:
+        self._killed = True
         if process := self._process:
             process.kill()
 
@@ -130,6 +143,9 @@ class _Process:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
+        if self._killed:  # while it was being started
+            self._process.kill()
+        self._news = self._documents
         return self._process
 
     def _death(self, process: subprocess.Popen[bytes], path: Path, seconds: float) -> DocumentError:
@@ -140,3 +156,7 @@ class _Process:
         most = self._limits.seconds
         reason = f"took more than {most:g} s to read" if seconds >= most else f"crashed its reader (status {code})"
         return DocumentError(f"{path} {reason}", hint="please report it with the document")
+
+
+def _line(**values: object) -> bytes:
+    return json.dumps(values).encode() + b"\n"

@@ -1,7 +1,8 @@
 """The process that reads files for ingest.reading, which starts it with the arguments of `main`.
 
-A request is one line of JSON: path and root. The answer is one line too; after `document`, a second line holds the
-document. This module imports little because it is started for each ingest.
+Each line of input and output is JSON. The input names all `documents`, or a `path` to read and its `root`. The answer
+to the latter is one line; after `document`, a second line holds the document. This module imports little because it is
+started for each ingest.
 """
 
 import faulthandler
@@ -29,20 +30,24 @@ def main(seconds: float, memory_bytes: int, size_bytes: int) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not mix with the answers
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        for question in sys.stdin.buffer:
-            path, root = json.loads(question)
+        documents: frozenset[str] = frozenset()
+        for line in sys.stdin.buffer:
+            question = json.loads(line)
+            if "documents" in question:
+                documents = frozenset(question["documents"])
+                continue
             faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-            _answer(answers, Path(path), Path(root), size_bytes)
+            _answer(answers, Path(question["path"]), Path(question["root"]), documents, size_bytes)
             faulthandler.cancel_dump_traceback_later()
 
 
-def _answer(answers: BinaryIO, path: Path, root: Path, most_bytes: int) -> None:
+def _answer(answers: BinaryIO, path: Path, root: Path, documents: frozenset[str], most_bytes: int) -> None:
     document = b""
     try:
         if (size := path.stat().st_size) > most_bytes:
             raise DocumentError(f"{path} has {size:,} bytes; kb reads at most {most_bytes:,}", hint="split the file")
         content = path.read_bytes()
-        document = json.dumps(read(path, content, root=root), default=_fields).encode() + b"\n"
+        document = json.dumps(read(path, content, root=root, documents=documents), default=_fields).encode() + b"\n"
         head = ["document", hashlib.sha256(content).hexdigest()]
     except DocumentError as error:
         head = ["error", error.message, error.hint]

@@ -29,6 +29,8 @@ class Source:
     root: Path
     """Nothing outside this folder is read."""
     content: bytes
+    documents: frozenset[str] = frozenset()
+    """Files that are read as documents of their own, so that their text need not be part of this one."""
     warnings: list[str] = field(default_factory=list)
 
     @cached_property

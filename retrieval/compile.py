@@ -1,4 +1,4 @@
-"""Export a sentence-transformers model to ONNX, once per machine, so that a query does not need torch."""
+"""Compile a sentence-transformers model to ONNX, once per machine, so that a query does not need torch."""
 
 import logging
 import os
@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,15 +15,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.errors import LocalModelError
-from retrieval.embedder import OnnxEmbedder
+from kb.model.protocols import Vectors
+from retrieval.embedder import OnnxEmbedder, load_tokenizer
 from retrieval.embedding_model import EmbeddingModel, find_model
+from retrieval.precision import Precision, fastest
+from retrieval.quantise import quantise
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 FILE = "model.onnx"
-MIN_COSINE = 0.999
-"""Minimum cosine with the vectors of sentence-transformers on the texts below; a model below it is refused."""
+FORMAT = 2
+"""Raise this when the export or the quantisation changes."""
+MIN_COSINE = {Precision.FLOAT32: 0.999, Precision.INT8: 0.99}
+"""Minimum cosine with the vectors of sentence-transformers on the texts below. In int8 the default model has 0.997 and
+answers as many questions as in float32 (benchmarks/results/precision.json). A model below the minimum stays in float32.
+"""
+CALIBRATION_TEXTS = 48
+"""Number of random texts, of all lengths up to the model's, that set the scales for int8. Words of any kind give wider
+ranges than sentences do, and better vectors."""
 
 _PROBES = (
     "LDS size per compute unit",
@@ -32,38 +43,91 @@ _PROBES = (
 )
 
 
-def load_embedder(name: str, *, cache: Path, on_compile: Callable[[str], None]) -> OnnxEmbedder:
-    """The embedder for the model `name`. The first use on a machine compiles it and calls `on_compile` with its name.
+def load_embedder(
+    name: str,
+    *,
+    cache: Path,
+    notify: Callable[[str], None],
+    stored: Callable[[str], bool] = lambda fingerprint: False,
+) -> OnnxEmbedder:
+    """The embedder for the model `name`. The first use on a machine compiles it and tells the user.
+
+    Args:
+        stored: Whether vectors with a fingerprint are stored. A home keeps the precision of its vectors, on every
+            machine; without vectors it gets the precision that is fastest here.
 
     Raises:
         MissingModelError: the model is not on this machine.
         LocalModelError: the model has no safetensors weights, or not the published ones.
     """
     model = find_model(name)
-    return OnnxEmbedder(model, lambda: compiled(model, cache, on_compile=on_compile))
+    compiler = Compiler(model, cache, notify)
+    precision = next((p for p in Precision if stored(model.fingerprint(p))), None) or compiler.fastest()
+    return OnnxEmbedder(model, precision, lambda: compiler.compiled(precision))
 
 
-def compiled(model: EmbeddingModel, cache: Path, *, on_compile: Callable[[str], None]) -> Path:
-    """The ONNX file of `model` in `cache`, exported if it is not there yet.
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """Compiles one model for this machine."""
 
-    Raises:
-        LocalModelError: the model cannot be exported, or the export gives other vectors than the model.
-    """
-    folder = cache / "models" / f"{model.digest[:32]}-float32"
-    if not (folder / FILE).is_file():
-        on_compile(model.name)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".staged-"))
-        try:
-            _export(model, staged / FILE)
+    model: EmbeddingModel
+    cache: Path
+    notify: Callable[[str], None]
+
+    def fastest(self) -> Precision:
+        """The fastest precision here in which the model's vectors keep their directions."""
+        if fastest() is Precision.INT8 and self.compiled(Precision.INT8).is_file():
+            return Precision.INT8
+        return Precision.FLOAT32
+
+    def compiled(self, precision: Precision) -> Path:
+        """The ONNX file of the model in this precision, compiled if that was not done yet.
+
+        There is none in int8 if its vectors would differ too much from the model's.
+
+        Raises:
+            LocalModelError: the model cannot be exported, or the export gives other vectors than the model.
+        """
+        folder = self.cache / "models" / f"{self.model.digest[:32]}-{FORMAT}-{precision}"
+        if not folder.is_dir():
+            self.notify(f"compiling the embedding model {self.model.name} in {precision} (once on this machine)")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            staged = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".staged-"))
             try:
-                staged.rename(folder)
-            except OSError:
-                if not (folder / FILE).is_file():  # otherwise another process finished first, with the same result
-                    raise
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
-    return folder / FILE
+                if precision is Precision.INT8:
+                    self._quantise(staged / FILE)
+                else:
+                    _export(self.model, staged / FILE)
+                try:
+                    staged.rename(folder)
+                except OSError:
+                    if not folder.is_dir():  # otherwise another process finished first, with the same result
+                        raise
+            finally:
+                shutil.rmtree(staged, ignore_errors=True)
+        return folder / FILE
+
+    def _quantise(self, path: Path) -> None:
+        """Write the model in int8; nothing if its vectors differ too much."""
+        exact = self.compiled(Precision.FLOAT32)
+        quantise(exact, path, _random_texts(self.model))
+        wanted = OnnxEmbedder(self.model, Precision.FLOAT32, lambda: exact).embed_documents(_PROBES)
+        cosine = _least_cosine(OnnxEmbedder(self.model, Precision.INT8, lambda: path), wanted)
+        if cosine < MIN_COSINE[Precision.INT8]:
+            path.unlink()
+            self.notify(
+                f"{self.model.name} embeds in float32, which is slower: in int8 its vectors would differ too much "
+                f"(cosine {cosine:.3f}, needed {MIN_COSINE[Precision.INT8]})"
+            )
+
+
+def _random_texts(model: EmbeddingModel) -> list[list[int]]:
+    """Token ids of texts of random tokens, the same on each machine."""
+    tokenizer = load_tokenizer(model)
+    random = np.random.default_rng(0)
+    lengths = np.linspace(1, model.max_seq_length, CALIBRATION_TEXTS, dtype=int)
+    drawn = (random.integers(tokenizer.get_vocab_size(), size=length).tolist() for length in lengths)
+    return [tokenizer.encode(tokenizer.decode(ids)).ids[: model.max_seq_length] for ids in drawn]
 
 
 def _export(model: EmbeddingModel, path: Path) -> None:
@@ -73,34 +137,37 @@ def _export(model: EmbeddingModel, path: Path) -> None:
     from transformers.utils.logging import disable_progress_bar
 
     class Pipeline(torch.nn.Module):
-        """All modules of the model (encoder, pooling, normalisation, ...) as one function of two tensors."""
+        """All modules of the model (encoder, pooling, normalisation, ...) as one function of one text's tokens."""
 
         def __init__(self, pipeline: SentenceTransformer) -> None:
             super().__init__()
             self.pipeline = pipeline
 
-        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-            features = {"input_ids": input_ids, "attention_mask": attention_mask}
-            embedding: torch.Tensor = self.pipeline(features)["sentence_embedding"]
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            encoder, *others = self.pipeline
+            features = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids)}
+            features = encoder(features, attention_mask=None)  # nothing is masked, and masking takes time
+            for module in others:
+                features = module(features)
+            embedding: torch.Tensor = features["sentence_embedding"]
             return embedding
 
     disable_progress_bar()  # type: ignore[no-untyped-call]
     pipeline = SentenceTransformer(str(model.folder), device="cpu", local_files_only=True)
-    texts, length = torch.export.Dim("texts"), torch.export.Dim("length", max=model.max_seq_length)
-    ids, mask = torch.arange(100, 116).reshape(2, 8), torch.ones((2, 8), dtype=torch.int64)
-    mask[1, 5:] = 0  # without padding in the example, the exporter would drop the mask from the graph
+    length = torch.export.Dim("length", max=model.max_seq_length)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings(), redirect_stdout(StringIO()):
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 Pipeline(pipeline).eval(),
-                (ids, mask),
+                (torch.arange(100, 116).reshape(1, 16),),
                 path,
                 dynamo=True,
                 verbose=False,
-                input_names=["input_ids", "attention_mask"],
-                dynamic_shapes=({0: texts, 1: length}, {0: texts, 1: length}),
+                opset_version=23,  # the first with an operator for attention
+                input_names=["input_ids"],
+                dynamic_shapes=({1: length},),
             )
     except (RuntimeError, torch.onnx.errors.OnnxExporterError) as error:
         raise LocalModelError(
@@ -110,11 +177,15 @@ def _export(model: EmbeddingModel, path: Path) -> None:
 
 
 def _check(model: EmbeddingModel, pipeline: "SentenceTransformer", path: Path) -> None:
-    ours = OnnxEmbedder(model, lambda: path).embed_documents(_PROBES)
     theirs = pipeline.encode_document(list(_PROBES), normalize_embeddings=True)
-    worst = float(np.min(np.sum(ours * theirs, axis=1)))
-    if worst < MIN_COSINE:
+    cosine = _least_cosine(OnnxEmbedder(model, Precision.FLOAT32, lambda: path), theirs)
+    if cosine < MIN_COSINE[Precision.FLOAT32]:
         raise LocalModelError(
-            f"the compiled {model.name} drifts: cosine with the original is only {worst:.4f}",
+            f"the compiled {model.name} drifts: cosine with the original is only {cosine:.4f}",
             hint="use another embedding model",
         )
+
+
+def _least_cosine(embedder: OnnxEmbedder, wanted: Vectors) -> float:
+    """The least cosine of the vectors of the probes with `wanted`."""
+    return float(np.min(np.sum(embedder.embed_documents(_PROBES) * wanted, axis=1)))

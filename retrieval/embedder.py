@@ -1,6 +1,8 @@
 """Turn text into unit vectors: with tokenizers and ONNX Runtime on a compiled model, or on a GPU."""
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,27 +13,28 @@ from kb.errors import LocalModelError
 from kb.model.protocols import Vectors
 from retrieval.embedding_model import EmbeddingModel
 from retrieval.gpu import LEAST_TEXTS, embed_on_gpu, load_on_gpu
+from retrieval.precision import Precision, is_fast_at_int8
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-BATCH_TEXTS = 16
-PRECISION = "float32"
-"""In this precision ONNX Runtime on a CPU and sentence-transformers on a GPU agree to at least `MIN_COSINE`."""
-
 
 class OnnxEmbedder:
-    """An `Embedder`. Files are opened when first needed; `onnx` returns the path of the compiled model."""
+    """An `Embedder`. Files are opened when first needed; `onnx` returns the path of the compiled model.
 
-    def __init__(self, model: EmbeddingModel, onnx: Callable[[], Path]) -> None:
+    Each text is embedded alone, on one core: no text is padded, and a vector does not depend on the texts beside it.
+    """
+
+    def __init__(self, model: EmbeddingModel, precision: Precision, onnx: Callable[[], Path]) -> None:
         self._model = model
+        self._precision = precision
         self._onnx = onnx
 
     @property
     def fingerprint(self) -> str:
-        return f"{Path(self._model.name).name}@{self._model.digest[:16]}/{PRECISION}"
+        return self._model.fingerprint(self._precision)
 
     @cached_property
     def max_tokens(self) -> int:
@@ -59,24 +62,12 @@ class OnnxEmbedder:
                     hint="this is a fault in kb's chunking; please report it with the document",
                 )
             ids = [[*tokens[: limit - 1], tokens[-1]] if len(tokens) > limit else tokens for tokens in ids]
-        if len(texts) >= LEAST_TEXTS and self._on_gpu is not None:
+        if self._precision is Precision.FLOAT32 and len(texts) >= LEAST_TEXTS and self._on_gpu is not None:
             return embed_on_gpu(self._on_gpu, texts, prompt)
-        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-        batches = [order[i : i + BATCH_TEXTS] for i in range(0, len(order), BATCH_TEXTS)]
-        rows = [self._run([ids[i] for i in batch]) for batch in batches]
-        vectors = np.concatenate(rows) if rows else np.zeros((0, 0), np.float32)
-        result = np.empty_like(vectors)
-        result[order] = vectors
-        return result
-
-    def _run(self, ids: Sequence[Sequence[int]]) -> Vectors:
-        """Embed one batch, padded to its longest text."""
-        tokens = np.zeros((len(ids), max(map(len, ids))), np.int64)
-        mask = np.zeros_like(tokens)
-        for row, own in enumerate(ids):
-            tokens[row, : len(own)] = own
-            mask[row, : len(own)] = 1
-        vectors = np.asarray(self._session.run(None, {"input_ids": tokens, "attention_mask": mask})[0], np.float32)
+        session = self._session
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            rows = list(threads.map(lambda own: session.run(None, {"input_ids": np.array([own])})[0], ids))
+        vectors = np.concatenate(rows).astype(np.float32) if rows else np.zeros((0, 0), np.float32)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
     @cached_property
@@ -85,12 +76,7 @@ class OnnxEmbedder:
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(self._model.folder / "tokenizer.json"))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+        return load_tokenizer(self._model)
 
     @cached_property
     def _session(self) -> "InferenceSession":
@@ -98,4 +84,23 @@ class OnnxEmbedder:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        return onnxruntime.InferenceSession(str(self._onnx()), options, providers=["CPUExecutionProvider"])
+        options.intra_op_num_threads = 1
+        if self._precision is Precision.INT8 and not is_fast_at_int8():
+            # Products of bytes could overflow: compute with the same rounded numbers in float32.
+            options.add_session_config_entry("session.disable_quant_qdq", "1")
+        return onnxruntime.InferenceSession(
+            str(self._onnx()),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=["SkipLayerNormFusion"],  # the fused kernel takes longer than its two parts
+        )
+
+
+def load_tokenizer(model: EmbeddingModel) -> "Tokenizer":
+    """The tokenizer of a model; it cuts no text and pads none."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

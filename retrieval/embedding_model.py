@@ -38,6 +38,10 @@ class EmbeddingModel:
         """Prefix that the model expects before each `query` or `document`; often empty."""
         return str(self._json("config_sentence_transformers.json").get("prompts", {}).get(kind) or "")
 
+    def fingerprint(self, precision: str) -> str:
+        """Identifies the vectors that this model gives in a precision."""
+        return f"{Path(self.name).name}@{self.digest[:16]}/{precision}"
+
     def _json(self, name: str) -> dict[str, Any]:
         path = self.folder / name
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}

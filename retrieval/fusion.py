@@ -4,7 +4,7 @@ A convex combination beats reciprocal rank fusion in and out of domain and needs
 (Bruch, Gai, Ingber: An Analysis of Fusion Functions for Hybrid Retrieval, 2022).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from statistics import fmean, pstdev
@@ -26,18 +26,20 @@ class Fused:
     phrasings: int
 
 
-def fuse(lists: Sequence[Lists], *, lexical_weight: float) -> list[Fused]:
+def fuse(lists: Sequence[Lists], unembedded: Collection[int] = (), *, lexical_weight: float) -> list[Fused]:
     """Rank the union of all lists, best first; ties by chunk id.
 
     Args:
         lists: For each phrasing its (lexical, dense) scores.
+        unembedded: Chunks without a vector, of which the lexical score alone decides.
         lexical_weight: Share of the lexical z-score, 0 to 1. Where one of the two lists is empty the other decides.
     """
     pool = sorted({chunk for pair in lists for scores in pair for chunk in scores})
     phrasings = [(_z_scores(lexical), _z_scores(dense)) for lexical, dense in lists]
     fused = []
     for chunk in pool:
-        parts = [_combine(chunk, lexical, dense, lexical_weight) for lexical, dense in phrasings]
+        weight = 1 if chunk in unembedded else lexical_weight
+        parts = [_combine(chunk, lexical, dense, weight) for lexical, dense in phrasings]
         found = [(lexical.get(chunk), dense.get(chunk)) for lexical, dense in phrasings]
         fused.append(
             Fused(

@@ -1,4 +1,4 @@
-"""Embed on a GPU, if there is one, with sentence-transformers in the same precision."""
+"""Embed on a GPU, if there is one, with sentence-transformers in float32."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +18,14 @@ DRIVERS = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
 """Device files of the NVIDIA and AMD drivers. They are checked first because importing torch takes seconds."""
 
 
+def has_driver() -> bool:
+    """Whether this machine has the driver of a GPU."""
+    return any(driver.exists() for driver in DRIVERS)
+
+
 def load_on_gpu(folder: Path) -> "SentenceTransformer | None":
     """Load the model in `folder` on the GPU; None if torch can use no GPU."""
-    if not any(driver.exists() for driver in DRIVERS):
+    if not has_driver():
         return None
     import torch
 

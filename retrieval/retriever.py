@@ -27,7 +27,8 @@ ROWS_SHOWN = 3
 RowScores = dict[int, dict[int, float]]
 """Chunk id to row id to the row's best score over the phrasings."""
 
-Fuse = Callable[[Sequence[Lists]], list[Fused]]
+Fuse = Callable[[Sequence[Lists], Collection[int]], list[Fused]]
+"""Ranks the lists; the second argument names the chunks that have no vector yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Candidates:
     lists: Sequence[Lists]
     """One (lexical, dense) pair for each phrasing."""
     rows: RowScores
+    unembedded: frozenset[int]
+    """Chunks in scope that have no vector yet."""
     notes: tuple[str, ...]
 
 
@@ -71,7 +74,8 @@ class Retriever:
         notes: list[str] = []
         lexical = [self._first(self._lexical(p, targets, rows)) for p in phrasings]
         dense = [self._first(scores) for scores in self._dense(phrasings, targets, notes)]
-        return Candidates(list(zip(lexical, dense, strict=True)), rows, tuple(notes))
+        unembedded = self._unembedded(targets, notes)
+        return Candidates(list(zip(lexical, dense, strict=True)), rows, unembedded, tuple(notes))
 
     @property
     def _limit(self) -> int:
@@ -85,7 +89,7 @@ class Retriever:
         return {chunk: scores[chunk] for chunk in best[:CANDIDATES]}
 
     def rank(self, candidates: Candidates, *, limit: int) -> SearchResult:
-        fused = self.fuse(candidates.lists)[: 2 * limit]
+        fused = self.fuse(candidates.lists, candidates.unembedded)[: 2 * limit]
         hits = merge_repetitions(self._hits(fused, candidates.rows))[:limit]
         if not hits:
             where = "document in scope" if self.among is None else "passage that the search is limited to"
@@ -135,3 +139,14 @@ class Retriever:
             except StoreError as error:
                 notes.append(f"search compared every vector, which takes longer: {error.message}")
         return last.nearest(queries, targets=targets, limit=self._limit)
+
+    def _unembedded(self, targets: Collection[str] | None, notes: list[str]) -> frozenset[int]:
+        if self.embedder is None:
+            return frozenset()
+        found = self.catalog.unembedded_chunks(self.embedder.fingerprint, targets=targets)
+        if found:
+            notes.append(
+                f"{len(found)} of {self.catalog.count_chunks(targets)} passages have no vector yet, so they are found "
+                "by words only; `kb ingest` goes on"
+            )
+        return found

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -78,7 +78,7 @@ class KeptReader(reading._Process):
     """
 
     def __init__(self) -> None:
-        super().__init__(ReaderLimits())
+        super().__init__(ReaderLimits(), ())
         self._one_at_a_time = Lock()
         self._sheets: dict[Path, ReadFile | DocumentError] = {}
 
@@ -108,7 +108,12 @@ def kept_reader() -> Iterator[KeptReader]:
 @pytest.fixture(autouse=True)
 def one_reader_for_all(kept_reader: KeptReader, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every ingest of this process has its files read by the same other. Tests of that process have their own."""
-    monkeypatch.setattr(reading, "_Process", lambda limits: kept_reader)
+
+    def told(_limits: ReaderLimits, documents: Collection[str]) -> KeptReader:
+        kept_reader.tell(documents)
+        return kept_reader
+
+    monkeypatch.setattr(reading, "_Process", told)
 
 
 @pytest.fixture(autouse=True)

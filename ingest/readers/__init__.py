@@ -5,9 +5,12 @@ from importlib import import_module
 from pathlib import Path
 
 from ingest.builder import ParsedDocument
+from ingest.readers.languages import LANGUAGES
 from ingest.source import Source
 from kb.errors import DocumentError
 
+CODE = "code"
+"""Reader of source code, in which numbers are no statements about hardware."""
 FORMATS = {
     ".adoc": "asciidoc",
     ".asciidoc": "asciidoc",
@@ -25,6 +28,7 @@ FORMATS = {
     ".txt": "plain",
     ".yaml": "plain",
     ".yml": "plain",
+    **dict.fromkeys(LANGUAGES, CODE),
 }
 """Reader for each ending of a file name; other files are reported as skipped."""
 UNKNOWN_FORMAT = "plain"
@@ -37,13 +41,16 @@ def format_of(path: Path) -> str | None:
     return next((FORMATS[end] for end in sorted(FORMATS, key=len, reverse=True) if name.endswith(end)), None)
 
 
-def read(path: Path, content: bytes, *, root: Path) -> ParsedDocument:
+def read(path: Path, content: bytes, *, root: Path, documents: frozenset[str] = frozenset()) -> ParsedDocument:
     """Parse `content`, the bytes of `path`. Nothing outside the folder `root` is read.
+
+    Args:
+        documents: Files that are read as documents of their own: a document that includes one whole refers to it.
 
     Raises:
         DocumentError: the file cannot be read, or its blocks are nested too deeply.
     """
-    source = Source(path, root, content)
+    source = Source(path, root, content, documents)
     try:
         # Import each reader's parser only when its first file comes: a search needs none of them.
         document: ParsedDocument = import_module(f"ingest.readers.{format_of(path) or UNKNOWN_FORMAT}").read(source)

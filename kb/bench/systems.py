@@ -64,7 +64,8 @@ def other_systems(kb: KnowledgeBase) -> dict[str, System]:
     }
     if kb.models.embedder:
         found["dense only"] = partial(_ranked, kb, replace(ranked, fuse=partial(fuse, lexical_weight=0)))
-        found["reciprocal rank fusion"] = partial(_ranked, kb, replace(ranked, fuse=reciprocal_rank_fusion))
+        by_rank = replace(ranked, fuse=lambda lists, unembedded: reciprocal_rank_fusion(lists))
+        found["reciprocal rank fusion"] = partial(_ranked, kb, by_rank)
     return found
 
 

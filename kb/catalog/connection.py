@@ -85,6 +85,7 @@ CREATE TABLE embedded (               -- a chunk longer than the model accepts i
     text_digest TEXT NOT NULL,
     PRIMARY KEY (chunk_id, ordinal)
 ) WITHOUT ROWID;
+CREATE INDEX embedded_text ON embedded(text_digest);
 
 CREATE TABLE vector (                 -- keyed by text: a rebuilt index or a moved file needs no new embedding
     model TEXT NOT NULL,
@@ -92,6 +93,14 @@ CREATE TABLE vector (                 -- keyed by text: a rebuilt index or a mov
     value BLOB NOT NULL,              -- float16, little-endian, length 1
     PRIMARY KEY (model, text_digest)
 ) WITHOUT ROWID;
+
+CREATE TABLE unembedded (             -- texts whose vector is not stored yet
+    id INTEGER PRIMARY KEY,           -- in the order in which documents were read
+    model TEXT NOT NULL,
+    text_digest TEXT NOT NULL,
+    text TEXT NOT NULL,
+    UNIQUE (model, text_digest)
+);
 
 CREATE TABLE fact (
     id INTEGER PRIMARY KEY,

@@ -61,8 +61,8 @@ class Database:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with storage_errors(self.home):
-            self._db.execute("BEGIN IMMEDIATE")
             try:
+                self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
                 self._db.execute("INSERT OR REPLACE INTO state VALUES ('revision', ?)", (str(self.revision + 1),))
                 self._db.execute("COMMIT")

@@ -7,19 +7,16 @@ from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kb.catalog.citations import Places, Trails, check
 from kb.catalog.connection import storage_errors
-from kb.catalog.database import scope_of
 from kb.catalog.health import Health
+from kb.catalog.symbols import SymbolTables
 from kb.catalog.targets import TargetTables
+from kb.catalog.vectors import VectorTables
 from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
 from kb.errors import CitationError
 from kb.model.passages import Passage, TableRow
-from kb.model.protocols import Vectors
 from kb.model.records import (
     ChunkRecord,
     DocumentRecord,
@@ -27,9 +24,6 @@ from kb.model.records import (
     Generation,
     text_digest,
 )  # fmt: skip
-
-STORED_VECTOR = np.dtype("<f2")
-"""Half precision moves a cosine by less than 0.0005 and halves the file."""
 
 COLUMNS = ("title", "heading", "body", "path", "identifiers")
 """Columns of the lexical index, in the order of the weights of `lexical`. One more column, `target`, only limits the
@@ -61,7 +55,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(TargetTables, VocabularyTables, Health):
+class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health):
     """An open catalog; not for use by several threads."""
 
     # Documents
@@ -80,11 +74,11 @@ class Catalog(TargetTables, VocabularyTables, Health):
         )
         return {row["source"]: row["sha256"] for row in rows}
 
-    def put(self, document: DocumentRecord, vectors: Mapping[str, NDArray[np.float32]], *, model: str) -> None:
-        """Store `document` with its vectors, replacing an earlier version of the same source.
+    def put(self, document: DocumentRecord, *, model: str | None) -> None:
+        """Store `document`, replacing an earlier version of the same source, all at once or not at all.
 
-        `vectors` holds, by text digest, the vectors not stored yet. Facts that a reader answered stay if the document
-        still has their quote. Everything becomes visible at once or not at all.
+        Words find it from now on. Texts without a vector of `model` wait for `put_vectors`; with None, none is needed.
+        Facts that a reader answered stay if the document still has their quote.
         """
         with self._transaction() as db:
             answers = self._answers(document.source, document.text)
@@ -95,12 +89,10 @@ class Catalog(TargetTables, VocabularyTables, Health):
             document_id = self._insert("document", values)
             for ordinal, section in enumerate(document.sections):
                 self._insert("section", {"document_id": document_id, "ordinal": ordinal, **asdict(section)})
-            db.executemany(
-                "INSERT OR IGNORE INTO vector VALUES (?, ?, ?)",
-                ((model, digest, vector.astype(STORED_VECTOR).tobytes()) for digest, vector in vectors.items()),
-            )
             self._put_chunks(document_id, document)
             self._put_facts(document_id, document, answers)
+            if model is not None:
+                self._put_unembedded(document.window_digests(), model)
 
     def _put_chunks(self, document_id: int, document: DocumentRecord) -> None:
         places = Places.in_document(document)
@@ -150,12 +142,6 @@ class Catalog(TargetTables, VocabularyTables, Health):
                 "UPDATE document SET source = ? WHERE source = ?", ((new, old) for old, new in sources.items())
             )
 
-    def drop_unused_vectors(self) -> int:
-        """Delete vectors that no chunk uses; return how many."""
-        with storage_errors(self.home):
-            cursor = self._db.execute("DELETE FROM vector WHERE text_digest NOT IN (SELECT text_digest FROM embedded)")
-        return cursor.rowcount
-
     # Search
 
     def lexical(
@@ -181,36 +167,6 @@ class Catalog(TargetTables, VocabularyTables, Health):
             (within(targets, match), limit),
         )
         return [(row["chunk_id"], row["id"], row["score"]) for row in rows]
-
-    def vectors(
-        self, model: str, *, targets: Collection[str] | None = None, chunks: Collection[int] | None = None
-    ) -> tuple[NDArray[np.int64], Vectors]:
-        """Chunk ids (windows,) and vectors (windows, dimensions) of all windows in scope that `model` embedded."""
-        scope, names = scope_of(targets)
-        if chunks is not None:
-            scope += " AND c.id IN (SELECT value FROM json_each(?))"
-            names = (*names, json.dumps(list(chunks)))
-        rows = self._all(
-            f"""SELECT e.chunk_id, v.value FROM document d JOIN chunk c ON c.document_id = d.id
-                JOIN embedded e ON e.chunk_id = c.id JOIN vector v ON v.model = ? AND v.text_digest = e.text_digest
-                WHERE true {scope} ORDER BY e.chunk_id, e.ordinal""",
-            (model, *names),
-        )
-        ids = np.fromiter((row["chunk_id"] for row in rows), dtype=np.int64, count=len(rows))
-        matrix = np.frombuffer(b"".join(row["value"] for row in rows), dtype=STORED_VECTOR)
-        return ids, matrix.reshape(len(rows), -1).astype(np.float32) if len(rows) else np.zeros((0, 0), np.float32)
-
-    def count_windows(self) -> int:
-        """Number of embedded windows; a text in several chunks counts once for each."""
-        return int(self._all("SELECT count(*) FROM embedded")[0][0])
-
-    def missing_vectors(self, model: str, digests: Collection[str]) -> set[str]:
-        """Those of `digests` for which no vector of `model` is stored."""
-        rows = self._all(
-            "SELECT text_digest FROM vector WHERE model = ? AND text_digest IN (SELECT value FROM json_each(?))",
-            (model, json.dumps(list(digests))),
-        )
-        return set(digests) - {row["text_digest"] for row in rows}
 
     def chunks_of(self, paths: Collection[str] | None) -> dict[int, tuple[str, str]]:
         """Kind and searched text by chunk id, for the documents with these paths (None: for all)."""

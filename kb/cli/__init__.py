@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from kb.cli import bench, docs, doctor, facts, kernels, knowledge, mcp, probe, runs, skills, targets
+from kb.cli import bench, docs, doctor, facts, kernels, knowledge, mcp, probe, runs, skills, symbol, targets
 from kb.errors import KbError
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 knowledge.add_to(app)
+symbol.add_to(app)
 kernels.add_to(app)
 app.add_typer(facts.app, name="facts")
 app.add_typer(docs.app, name="docs")

@@ -27,6 +27,8 @@ def show_report(report: IngestReport) -> None:
         for target, files in sorted(by_target.items())
     ]
     show_table(("target", *outcomes, "passages", "facts"), rows)
+    if code := sum(file.chunks for file in report.files if file.format == "code"):
+        show(f"{code:,} of the passages come from source code")
     _show_reasons("failed", report)
     _show_reasons("skipped", report)
     if warned := [f for f in report.files if f.warnings]:
@@ -35,7 +37,14 @@ def show_report(report: IngestReport) -> None:
             show_wrapped(f"{file.path}: {file.warnings[0].splitlines()[0]}", "  ")
     verb = "would be read" if report.dry_run else "read"
     read = report.count("new") + report.count("changed")
-    show(f"{read} documents {verb} in {report.seconds:.1f} s, {report.count('skipped')} files skipped")
+    embedded = f", {report.embedded} passages embedded in {report.embedding_seconds:.1f} s" if report.embedded else ""
+    skipped = report.count("skipped")
+    show(f"{read} documents {verb} in {report.reading_seconds:.1f} s{embedded}, {skipped} files skipped")
+    if report.interrupted:
+        show_wrapped(
+            f"interrupted: {report.unread} files are not read yet, {report.unembedded} passages have no vector yet "
+            "(words find them); the same command goes on"
+        )
 
 
 def _show_targets(report: IngestReport) -> None:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, progress_bar, show, show_result
+from kb.cli.output import Json, Target, notify, open_kb, show, show_result
 from kb.errors import SourceError
 from kb.model.records import Trust
 
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
-    from kb.model.documents import FileReport
     from kb.model.passages import CitedPlace, Only
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")]
@@ -68,32 +67,40 @@ def ingest(
 ) -> None:
     """Read manuals into the knowledge base.
 
+    Words find each document as soon as it is read; vectors follow when all are.
     Unchanged files are not read again; moved files keep their ids; deleted and excluded files are removed from the
-    home. The innermost folder whose name is not an ordinary word (docs, manual, isa, v1.2) names the target, unless a
+    home. After an interrupt the next ingest goes on.
+
+    The innermost folder whose name is not an ordinary word (docs, manual, isa, v1.2) names the target, unless a
     folder above it holds documents itself. The archives are .zip, .tar.gz and .tgz.
 
     Example: kb ingest docs/mi300x/
 
-    Exit status: 0 when every document was read, 1 when one failed or nothing could be done.
+    Exit status: 0 when every document was read, 1 when one failed or nothing
+    could be done, 130 or 143 when it was interrupted.
     """
+    from kb.cli.ingest_progress import ingest_progress
     from kb.cli.ingest_report import show_report
+    from kb.cli.interrupts import interruptible
+    from kb.model.documents import IngestInterrupted
 
-    with open_kb() as kb, progress_bar("reading", quiet=as_json) as bar:
-
-        def advance(file: "FileReport", done: int, total: int) -> None:
-            bar(done, total, file.path.rpartition("/")[2][-32:].rjust(32))
-
-        report = kb.ingest(
-            paths,
-            target=target,
-            parent=parent,
-            trust=trust,
-            hidden=hidden,
-            unknown=unknown,
-            exclude=exclude or (),
-            dry_run=dry_run,
-            progress=advance,
-        )
+    with interruptible(), open_kb() as kb:
+        try:
+            with ingest_progress(quiet=as_json) as progress:
+                report = kb.ingest(
+                    paths,
+                    target=target,
+                    parent=parent,
+                    trust=trust,
+                    hidden=hidden,
+                    unknown=unknown,
+                    exclude=exclude or (),
+                    dry_run=dry_run,
+                    progress=progress,
+                )
+        except IngestInterrupted as interrupt:
+            show_result(interrupt.report, show_report, as_json=as_json)
+            raise
     show_result(report, show_report, as_json=as_json)
     if failed := report.count("failed"):
         raise SourceError(

@@ -4,19 +4,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
-from pydantic import ValidationError
 
 from kb.cli.output import Json, open_kb, show, show_result, show_wrapped
 from kb.errors import FactError
-from kb.facts.profile import Verdict
-from kb.model.fact import FactAnswer
 
 if TYPE_CHECKING:
     from kb.home.asking import FactsAnswered, Question
     from kb.home.knowledge_base import KnowledgeBase
-    from kb.model.fact import Fact
+    from kb.model.fact import Fact, FactAnswer
 
 TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 TrustQuotes = Annotated[
@@ -127,6 +123,8 @@ def answer(
 
     Exit status: 0 when all answers are stored, 1 when some are refused.
     """
+    from kb.model.fact import FactAnswer
+
     if (file is None) == (quantity is None):
         raise FactError("expected either a file of answers or --quantity", hint="give one of the two")
     if quantity is None:
@@ -142,7 +140,11 @@ def answer(
         raise typer.Exit(1)
 
 
-def _answers_in(file: Path | None) -> list[FactAnswer]:
+def _answers_in(file: Path | None) -> "list[FactAnswer]":
+    from pydantic import ValidationError
+
+    from kb.model.fact import FactAnswer
+
     try:
         text = sys.stdin.read() if file is None or str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -188,6 +190,8 @@ def review(target: TargetName) -> None:
 
     Example: kb facts review k230
     """
+    from kb.facts.profile import Verdict
+
     with open_kb() as kb:
         waiting = [fact for entry in kb.worksheet(target) for fact in entry.read]
         if not waiting:
@@ -220,6 +224,8 @@ def review(target: TargetName) -> None:
 
 def _asked(fact: "Fact") -> str:
     """The key that the user presses for a fact; any other key than those of `KEYS` asks again."""
+    import click
+
     from kb.cli.facts_table import amount
 
     condition = f" ({fact.condition})" if fact.condition else ""
@@ -236,6 +242,8 @@ def _asked(fact: "Fact") -> str:
 
 def _accept(kb: "KnowledgeBase", fact: "Fact") -> None:
     """Accept a fact; where another value is accepted already, ask what tells the two apart."""
+    from kb.facts.profile import Verdict
+
     try:
         kb.factbook.decide(fact.citation.id, Verdict.ACCEPTED)
     except FactError as error:
@@ -249,6 +257,9 @@ def _accept(kb: "KnowledgeBase", fact: "Fact") -> None:
 
 def _correct(kb: "KnowledgeBase", fact: "Fact") -> None:
     """Store what the user says that the same words state, and reject what was read there."""
+    from kb.facts.profile import Verdict
+    from kb.model.fact import FactAnswer
+
     said = {
         name: typer.prompt(name, default=getattr(fact, name)) for name in ("quantity", "value", "unit", "condition")
     }

@@ -16,6 +16,7 @@ from typing import Any
 from kb.facts.quantities import quantities
 from kb.facts.select import comparable, conditions
 from kb.model.base import Frozen
+from kb.model.edition import is_same_product
 from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from kb.model.units import PIECES, unit_of
@@ -95,7 +96,8 @@ class _Ranks:
 
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` takes precedence over `b`, in words; empty if there is none."""
-        are_editions = a.citation.path.rsplit("/", 1)[-1] == b.citation.path.rsplit("/", 1)[-1]
+        paths = a.citation.path, b.citation.path
+        are_editions = is_same_product(*paths) and len({path.rsplit("/", 1)[-1] for path in paths}) == 1
         scores: list[tuple[str, Callable[[Fact], Any]]] = [
             ("accepted", lambda f: self.verdict(f) is Verdict.ACCEPTED),
             ("stated for a nearer target", lambda f: -self.lineage.index(f.target)),

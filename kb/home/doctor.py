@@ -32,8 +32,9 @@ class Check(Frozen):
 
 def examine(settings: Settings, *, repair: bool = False) -> list[Check]:
     """Check everything, in the order of the report; `repair` first repairs what it can."""
+    home = _home(settings)
     model, embedder = _model(settings)
-    return [_home(settings), *_stores(settings, embedder, repair=repair), model, *_versions(), *_machine()]
+    return [home, *_stores(settings, embedder, repair=repair), model, *_versions(), *_machine()]
 
 
 def _check(state: State, name: str, finding: str, advice: str = "") -> Check:
@@ -76,6 +77,9 @@ def _catalog(catalog: Catalog, embedder: OnnxEmbedder | None, *, repair: bool) -
         return _check("warn", "catalog", f"repaired; {mended} documents must be read again", INGEST)
     counts = catalog.counts()
     finding = ", ".join(f"{counts[table]} {table}s" for table in ("document", "chunk", "fact", "vector"))
+    if model and (waiting := len(catalog.unembedded_chunks(model))):
+        finding += f"; {waiting} passages have no vector yet, so they are found by words only"
+        return _check("warn", "catalog", finding, "the next `kb ingest` goes on with them")
     return _check("ok", "catalog", finding)
 
 
@@ -123,8 +127,17 @@ def _move_aside(home: Path) -> Path:
 def _model(settings: Settings) -> tuple[Check, OnnxEmbedder | None]:
     if settings.embedding_model == NO_MODEL:
         return _check("ok", "model", "none, as set: search is lexical only"), None
+
+    def stored(fingerprint: str) -> bool:
+        try:
+            with Catalog(settings.home) as catalog:
+                return catalog.has_vectors(fingerprint)
+        except KbError:
+            return False  # another check reports it
+
     try:
-        embedder = load_embedder(settings.embedding_model, cache=cache_dir(), on_compile=lambda name: None)
+        name = settings.embedding_model
+        embedder = load_embedder(name, cache=cache_dir(), notify=lambda message: None, stored=stored)
         embedder.embed_queries(["ready"])
     except MissingModelError as error:
         return _check("warn", "model", f"{error.message}: search is lexical only", error.hint), None

@@ -9,7 +9,7 @@ from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import write_lock
 from kb.errors import FactError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import IngestReport, OfferedAlias
+from kb.model.documents import IngestInterrupted, IngestReport, OfferedAlias
 from kb.targets import Targets
 
 if TYPE_CHECKING:  # reading commands load this module, but not the readers
@@ -17,21 +17,36 @@ if TYPE_CHECKING:  # reading commands load this module, but not the readers
 
 
 def ingest(kb: KnowledgeBase, work: "Ingest", paths: Sequence[Path], *, target: str | None) -> IngestReport:
-    """Do the work on `paths`; then ingest the sheets for its targets and publish the index."""
+    """Do the work on `paths` and on the sheets for its targets, and publish the index.
+
+    Raises:
+        IngestInterrupted: a KeyboardInterrupt, with the report so far.
+    """
+    try:
+        if work.dry_run:
+            work.read(paths, target=target)
+        else:
+            with write_lock(kb.settings.home):
+                _ingest(kb, work, paths, target)
+    except KeyboardInterrupt as interrupt:
+        raise IngestInterrupted(work.report(interrupted=True)) from interrupt
+    report = work.report()
+    return report if work.dry_run else report.model_copy(update={"aliases": _aliases(kb, report)})
+
+
+def _ingest(kb: KnowledgeBase, work: "Ingest", paths: Sequence[Path], target: str | None) -> None:
     from ingest.pipeline import Ingest
 
-    if work.dry_run:
-        return work.run(paths, target=target)
-    with write_lock(kb.settings.home):
-        work.targets = Targets.load(kb.settings.home)  # another process may have added some
-        report = work.run(paths, target=target)
+    work.targets = Targets.load(kb.settings.home)  # another process may have added some
+    try:
+        work.read(paths, target=target)
+    finally:
         kb.targets = work.targets
-        report = report.model_copy(update={"aliases": _aliases(kb, report)})
-        read = {f.target for f in report.files if f.target}
-        if sheets := sorted({folder for target in read for folder in _sheet_folders(kb.targets, target)}):
-            Ingest(kb.catalog, kb.targets, kb.models.embedder).run(sheets)
-        kb.models.publish_index()
-    return report
+    read = {f.target for f in work.report().files if f.target}
+    if sheets := sorted({folder for target in read for folder in _sheet_folders(kb.targets, target)}):
+        Ingest(kb.catalog, kb.targets, kb.models.embedder).read(sheets)
+    work.embed()
+    kb.models.publish_index()
 
 
 def ensure_sheets(kb: KnowledgeBase, target: str) -> StoreError | None:
@@ -44,7 +59,11 @@ def ensure_sheets(kb: KnowledgeBase, target: str) -> StoreError | None:
 
     try:
         with write_lock(kb.settings.home):
-            Ingest(kb.catalog, kb.targets, kb.models.embedder).run(folders)
+            work = Ingest(kb.catalog, kb.targets, kb.models.embedder)
+            interrupted = work.unembedded > 0
+            work.read(folders)
+            if not interrupted:  # else a question would have to wait for all that an interrupted ingest left
+                work.embed()
     except StoreError as error:
         message = f"the sheets that ship with kb for {target} could not be added: {error.message}"
         return type(error)(message, hint=error.hint)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from eval.roofline import Roofline
-    from ingest.pipeline import Progress
     from kb.facts.book import Conflict, Difference, FactBook
     from kb.facts.profile import StandingFact
     from kb.facts.worksheet import Entry
@@ -28,13 +27,14 @@ if TYPE_CHECKING:
     from kb.home.running import Submission
     from kb.home.searching import Models
     from kb.home.target_tree import TargetTree
-    from kb.model.documents import IngestReport
+    from kb.model.documents import IngestReport, Progress
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact, FactAnswer
     from kb.model.kernels import Candidate, Task
     from kb.model.passages import CitedPlace, Context, Only, SearchResult
     from kb.model.protocols import Embedder
     from kb.model.records import Trust
+    from kb.model.symbols import SymbolReport
     from kb.runs.journal import Plan, Run, Runs
     from kb.runs.loop import Tell, Teller
     from kb.settings import Settings
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from synth.prompts.prompt import Prompt
 
 DEFAULT_HITS = 5
+DEFAULT_PLACES = 15
 
 
 class KnowledgeBase:
@@ -129,9 +130,11 @@ class KnowledgeBase:
         unknown: bool = False,
         exclude: Sequence[str] = (),
         dry_run: bool = False,
-        progress: Progress = lambda report, done, total: None,
+        progress: Callable[[Progress], None] = lambda progress: None,
     ) -> IngestReport:
-        """Update the catalog to match files, folders and archives, and publish the vector index.
+        """Update the catalog to match files, folders and archives, embed all passages, and publish the vector index.
+
+        Words find each document as soon as it is read; vectors follow when all are.
 
         Args:
             target: Target of all documents, which is added if it is unknown (default: the folder names tell it).
@@ -141,11 +144,12 @@ class KnowledgeBase:
             unknown: Also read files of unknown formats, as plain text.
             exclude: Patterns of files to skip, in the form of .gitignore, besides those of `.kbignore` files.
             dry_run: Report what would be done; write nothing.
-            progress: Called for each finished file.
+            progress: Called for each file that was read and for each batch of passages that got vectors.
 
         Raises:
             SourceError, TargetError: a path cannot be used, or no target can be told; nothing was changed.
             StoreError: the home cannot be written, is full, or another process is writing it.
+            IngestInterrupted: a KeyboardInterrupt, with the report so far.
         """
         from ingest.pipeline import Ingest
         from kb.home.ingesting import ingest
@@ -194,7 +198,7 @@ class KnowledgeBase:
             TargetError, DocumentError: `target` or a name in `only` is unknown.
             StoreError: the home has no document of the target, and cannot get the sheets that ship with kb.
         """
-        from kb.home.searching import search
+        from kb.home.answering import search
 
         return search(self, question, target=target, compare=compare, only=only, limit=limit)
 
@@ -208,7 +212,7 @@ class KnowledgeBase:
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
-        from kb.home.searching import context
+        from kb.home.answering import context
 
         return context(self, question, target=target, compare=compare, only=only, budget_tokens=budget_tokens)
 
@@ -218,6 +222,12 @@ class KnowledgeBase:
         from synth.phrasings import ask_for_phrasings
 
         return ask_for_phrasings(chat_model(self.settings.anthropic_model), question, target=target)
+
+    def symbol(self, name: str, *, target: str | None = None, limit: int = DEFAULT_PLACES) -> SymbolReport:
+        """Where documents define, list, call and mention an identifier; see `kb.home.symbols.look_up`."""
+        from kb.home.symbols import look_up
+
+        return look_up(self, name, target=target, limit=limit)
 
     def cite(self, citation_id: str) -> CitedPlace:
         """See `Documents.cite`."""

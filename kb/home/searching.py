@@ -7,22 +7,18 @@ from kb.catalog import Catalog
 from kb.catalog.words import query_words
 from kb.errors import MissingModelError, QueryError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
-from kb.model.passages import Context, Hit, Only, SearchResult, Status
+from kb.model.passages import Hit, Only, SearchResult, Status
 from kb.model.protocols import Embedder
 from kb.settings import NO_MODEL, Settings, cache_dir
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
-from retrieval.excerpt import with_excerpts
 from retrieval.fusion import fuse
-from retrieval.listings import with_whole_listings
-from retrieval.packing import pack
 from retrieval.reranker import RERANKED_HITS, Reranker
 from retrieval.retriever import Retriever
 from retrieval.terms import states_amount
 from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unstated import unstated_unit
 from retrieval.vectors import ExactIndex, VectorIndex
-from retrieval.widening import widen
 
 CONTEXT_CANDIDATES = 100
 
@@ -49,7 +45,8 @@ class Models:
             return load_embedder(
                 self._settings.embedding_model,
                 cache=cache_dir(),
-                on_compile=lambda name: self._notify(f"compiling the embedding model {name} (once on this machine)"),
+                notify=self._notify,
+                stored=self._catalog.has_vectors,
             )
         except MissingModelError as error:
             self._notify(f"search is lexical only: {error.message}; {error.hint}")
@@ -106,7 +103,7 @@ def find(
 
     `among` are the chunks that may be found (None: all).
     """
-    phrasings = _phrasings(question)
+    phrasings = phrasings_of(question)
     chips = kb.targets.named_below(target, " ".join(phrasings)) if target and not compare else ()
     missing = kb.ensure_sheets(target) if target else None
     scope = _scope(kb, target, chips, compare=compare)
@@ -133,39 +130,7 @@ def find(
     return found.model_copy(update={"notes": tuple(notes)})
 
 
-def search(
-    kb: KnowledgeBase,
-    question: str | Sequence[str],
-    *,
-    target: str | None,
-    compare: bool,
-    only: Only | None,
-    limit: int,
-) -> SearchResult:
-    """See `KnowledgeBase.search`."""
-    found = find(kb, question, target=target, compare=compare, limit=limit, among=_among(kb, only))
-    with kb.catalog.snapshot():
-        widened = found.model_copy(update={"hits": tuple(widen(found.hits, kb.catalog))})
-    return with_excerpts(widened, _phrasings(question))
-
-
-def context(
-    kb: KnowledgeBase,
-    question: str | Sequence[str],
-    *,
-    target: str | None,
-    compare: bool,
-    only: Only | None,
-    budget_tokens: int | None,
-) -> Context:
-    """See `KnowledgeBase.context`."""
-    found = find(kb, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES, among=_among(kb, only))
-    with kb.catalog.snapshot():
-        whole = found.model_copy(update={"hits": tuple(with_whole_listings(found.hits, kb.catalog))})
-    return pack(whole, budget_tokens=budget_tokens or kb.settings.budget_tokens)
-
-
-def _among(kb: KnowledgeBase, only: Only | None) -> frozenset[int] | None:
+def chunks_among(kb: KnowledgeBase, only: Only | None) -> frozenset[int] | None:
     """The chunks that a search is limited to; None: all."""
     if only is None:
         return None
@@ -227,7 +192,7 @@ def _not_named(kb: KnowledgeBase, name: str, target: str | None, stored: Collect
     return f"{message}; search again without that name"
 
 
-def _phrasings(question: str | Sequence[str]) -> list[str]:
+def phrasings_of(question: str | Sequence[str]) -> list[str]:
     phrasings = [question] if isinstance(question, str) else list(question)
     if asked := [p for p in phrasings if query_words(p)]:
         return asked

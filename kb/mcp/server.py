@@ -19,7 +19,7 @@ from kb import __version__
 from kb.errors import CitationError, DocumentError, FactError, KbError, QueryError, StoreError, TargetError
 from kb.model.passages import Only
 from kb.targets import Targets
-from kb.views import answers
+from kb.views import answers, symbols
 
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
@@ -41,8 +41,10 @@ knows nothing of the user's own code.
 2. kb_facts: one hardware number, or all that are stated of a chip, with unit and condition.
 3. kb_search: passages for a question. Send two or three phrasings of it in one call: the vendor's terms, bare keywords.
    Name the target: siblings then take no part, and a sibling's number is wrong.
-4. kb_read: the lines around an id, and what `[+3 rows]` stands for.
-5. kb_document: the headings of a document, or one of its sections whole.
+4. kb_symbol: where an identifier is defined, listed and called, and whether documents disagree on its signature. Use it
+   before you call a function or an instruction that you have not seen in its own documents.
+5. kb_read: the lines around an id, and what `[+3 rows]` stands for.
+6. kb_document: the headings of a document, or one of its sections whole.
 
 - Cite the id behind each number or rule that you take from here, such as [bdd9fa138681].
 - Status "insufficient" means that the documents do not say. Tell the user so; do not fill the gap from memory. Search
@@ -168,6 +170,23 @@ def server(home: Home) -> MCPServer[Any]:
             lambda kb: answers.search(
                 kb, phrasings, target=target or None, only=only, limit=limit, max_tokens=max_tokens
             )
+        )
+
+    @tool("Look up an identifier")
+    async def kb_symbol(
+        name: Annotated[str, Field(max_length=200, description="As code writes it: nl.load, vadd.vv, EnqueueProgram.")],
+        target: TargetName | None = None,
+        limit: Annotated[int, Field(ge=1, le=40, description="Most places to return.")] = 15,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, symbols.NamedPlaces]:
+        """Find where a function, instruction, type, register or macro is defined, listed, called and mentioned.
+
+        One line for each place, with an id to cite and the version or date of its document; definitions first, newer
+        documents before older ones. The notes say where documents disagree on the signature, and which keywords of a
+        call the newest signature lacks: follow the newer document. An unknown name is an error with similar names.
+        """
+        return await home.ask(
+            lambda kb: symbols.symbol(kb, name, target=target or None, limit=limit, max_tokens=max_tokens)
         )
 
     @tool("Read around a citation")

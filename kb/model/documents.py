@@ -1,5 +1,7 @@
 """Stored documents: their properties, their headings, and how much of a file was kept."""
 
+from typing import Literal
+
 from pydantic import Field, computed_field
 
 from kb.model.base import Frozen
@@ -121,6 +123,8 @@ class FileReport(Frozen):
     reason: str = ""
     chunks: int = 0
     facts: int = 0
+    format: str = ""
+    """Format of a document that was read."""
     warnings: tuple[str, ...] = ()
 
 
@@ -160,8 +164,37 @@ class IngestReport(Frozen):
     new_targets: tuple[NewTarget, ...]
     shared: tuple[SharedFolder, ...]
     aliases: tuple[OfferedAlias, ...] = ()
-    seconds: float
+    reading_seconds: float
+    embedding_seconds: float
+    embedded: int
+    """Number of passages that got their vectors, also those of documents that an earlier ingest read."""
+    unread: int
+    """Number of files that are still to be read; 0 unless the ingest was interrupted."""
+    unembedded: int
+    """Number of passages in the home that have no vector of the embedding model yet."""
+    interrupted: bool
     dry_run: bool
 
     def count(self, outcome: str) -> int:
         return sum(f.outcome == outcome for f in self.files)
+
+
+class IngestInterrupted(KeyboardInterrupt):
+    """An ingest was interrupted. What it stored stays; `report` says what is left, and the next ingest goes on."""
+
+    def __init__(self, report: IngestReport) -> None:
+        super().__init__()
+        self.report = report
+
+
+class Progress(Frozen):
+    """How far one phase of an ingest has come."""
+
+    phase: Literal["reading", "embedding"]
+    done: int
+    """Number of files that were read, or of passages that got their vectors."""
+    total: int
+    share: float = Field(ge=0, le=1)
+    """Share of the phase's work that is done, by the length of files and texts."""
+    file: FileReport | None = None
+    """The file that was just read; it is stored. None at the start of a phase, and while passages are embedded."""

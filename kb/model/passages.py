@@ -72,6 +72,9 @@ class Passage(Frozen):
     about: tuple[str, ...] = ()
     """Siblings of the requested target that the headings name instead: the numbers are theirs, not the target's."""
 
+    stale: tuple[str, ...] = ()
+    """What the passage uses although newer or other documents do not have it: `uses f(k=), which ... no longer has`."""
+
     @property
     def trail(self) -> str:
         """Title and headings."""
@@ -104,9 +107,10 @@ class Passage(Frozen):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Who states it, unless it is the vendor, and the siblings it is about, if any."""
+        """Who states it, unless it is the vendor; the siblings it is about; what in it is stale."""
         by = () if self.trust is Trust.VENDOR else (str(self.trust),)
-        return (*by, f"speaks of {', '.join(self.about)}") if self.about else by
+        about = (f"speaks of {', '.join(self.about)}",) if self.about else ()
+        return (*by, *about, *self.stale)
 
 
 class TableRow(Frozen):

@@ -53,6 +53,8 @@ class FoundPassage(Frozen):
     """File and lines, or pages of a PDF."""
     about: tuple[str, ...]
     """Siblings of the target that the headings name: numbers in this passage are theirs, not the target's."""
+    stale: tuple[str, ...]
+    """Signatures and keywords in it that newer or other documents do not have."""
     text: str
     """What answers, whole; `[+3 rows]` stands for what is left out. Empty if a better passage is clearly ahead."""
     rows: tuple[str, ...]
@@ -289,6 +291,7 @@ def _passage(hit: Hit) -> FoundPassage:
         title=_short(passage.trail, LABEL_CHARACTERS),
         place=_short(passage.citation.place, LABEL_CHARACTERS),
         about=passage.about,
+        stale=passage.stale,
         text="\n".join(hit.excerpt),
         rows=tuple(row.citation.id for row in hit.rows[:ROWS_SHOWN]),
     )

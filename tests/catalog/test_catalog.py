@@ -26,7 +26,8 @@ def catalog(home: Path) -> Iterator[Catalog]:
 
 def put(catalog: Catalog, kib: int) -> None:
     document = lds_document(kib)
-    catalog.put(document, vectors_of(document), model=MODEL)
+    catalog.put(document, model=MODEL)
+    catalog.put_vectors(vectors_of(document), model=MODEL)
 
 
 def found(catalog: Catalog, *words: str, targets: set[str] | None = None) -> list[str]:
@@ -44,13 +45,13 @@ def behind_the_back(home: Path, statement: str) -> None:
 def contents(home: Path) -> dict[str, list[tuple[object, ...]]]:
     """All rows, as another process sees them."""
     db = sqlite3.connect(home / "catalog.sqlite")
-    tables = ("document", "section", "chunk", "embedded", "vector", "fact", "lexical", "state")
+    tables = ("document", "section", "chunk", "embedded", "unembedded", "vector", "fact", "lexical", "state")
     rows = {table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables}
     db.close()
     return rows
 
 
-@pytest.mark.parametrize("table", ["document", "section", "vector", "chunk", "embedded", "fact", "state"])
+@pytest.mark.parametrize("table", ["document", "section", "chunk", "embedded", "unembedded", "fact", "state"])
 @pytest.mark.parametrize("before", ["", "a version before"])
 def test_a_document_is_visible_whole_or_not_at_all(home: Path, table: str, before: str) -> None:
     """The last row of each table fails: everything written until then must be undone."""
@@ -61,7 +62,7 @@ def test_a_document_is_visible_whole_or_not_at_all(home: Path, table: str, befor
         behind_the_back(home, f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'boom'); END")
 
         with pytest.raises(StoreError, match="boom"):
-            put(catalog, 160)
+            catalog.put(lds_document(160), model=MODEL)
 
         assert contents(home) == seen
         assert bool(found(catalog, "64")) == bool(before)
@@ -99,12 +100,12 @@ def test_a_removed_document_leaves_nothing_behind(home: Path, catalog: Catalog) 
 
 def test_vectors_that_another_document_uses_are_kept(catalog: Catalog) -> None:
     copy = lds_document(source="/manuals/copy.md")
-    catalog.put(copy, {}, model=MODEL)
+    catalog.put(copy, model=MODEL)
 
     catalog.remove(["/manuals/mi300x/lds.md"])
 
     assert catalog.drop_unused_vectors() == 0
-    assert catalog.missing_vectors(MODEL, copy.window_digests()) == set()
+    assert catalog.unembedded_texts(MODEL, limit=10) == {}
 
 
 def test_only_a_change_of_documents_increases_the_revision(catalog: Catalog) -> None:
@@ -123,7 +124,7 @@ def test_only_a_change_of_documents_increases_the_revision(catalog: Catalog) -> 
 
 def test_passages_come_in_the_order_of_the_given_ids(catalog: Catalog) -> None:
     for i in range(5):
-        catalog.put(text_document(f"passage number {i}", source=f"/m/{i}.md"), {}, model=MODEL)
+        catalog.put(text_document(f"passage number {i}", source=f"/m/{i}.md"), model=MODEL)
     ids = [chunk for chunk, _ in catalog.lexical('"passage"', weights=WEIGHTS, targets=None, limit=10)]
     texts = {chunk: catalog.passages([chunk])[0].text for chunk in ids}
 
@@ -170,7 +171,7 @@ def test_the_id_of_an_unchanged_passage_stays_the_same_in_a_new_version(catalog:
     document = lds_document()
     changed = replace(document, text=document.text.replace("lds_banks", "lds_ranks"), sha256="cd" * 32)
 
-    catalog.put(changed, {}, model=MODEL)
+    catalog.put(changed, model=MODEL)
 
     assert catalog.passage(before).text == FIRST_BYTES
 
@@ -179,7 +180,7 @@ def test_two_occurrences_of_the_same_text_have_different_ids(catalog: Catalog) -
     document = text_document("same same")
     twice = replace(document, chunks=(chunk_of(document.text, 0, 4), chunk_of(document.text, 5, 9)))
 
-    catalog.put(twice, {}, model=MODEL)
+    catalog.put(twice, model=MODEL)
 
     ids = [chunk for chunk, _ in catalog.lexical('"same"', weights=WEIGHTS, targets=None, limit=10)]
     assert len({p.citation.id for p in catalog.passages(ids)}) == 2
@@ -231,7 +232,7 @@ def test_an_altered_fact_is_refused(home: Path, catalog: Catalog, alteration: st
 
 
 def test_only_documents_of_the_given_targets_are_searched(catalog: Catalog) -> None:
-    catalog.put(lds_document(160, source="/manuals/mi355x/lds.md", target="mi355x"), {}, model=MODEL)
+    catalog.put(lds_document(160, source="/manuals/mi355x/lds.md", target="mi355x"), model=MODEL)
 
     texts = {target: " ".join(found(catalog, "compute", targets={target})) for target in ("mi300x", "mi355x", "h200")}
 
@@ -242,11 +243,57 @@ def test_only_documents_of_the_given_targets_are_searched(catalog: Catalog) -> N
 
 
 def test_each_model_has_its_own_vectors(catalog: Catalog) -> None:
-    digests = lds_document().window_digests()
+    document = lds_document()
+    catalog.put(document, model="other@1")
 
-    assert catalog.missing_vectors(MODEL, digests) == set()
-    assert catalog.missing_vectors("other@1", digests) == set(digests)
+    assert catalog.unembedded_texts(MODEL, limit=10) == {}
+    assert catalog.unembedded_texts("other@1", limit=10) == document.window_digests()
     ids, matrix = catalog.vectors(MODEL)
-    assert ids.tolist() == [1, 2]
+    assert len(ids) == 2
     np.testing.assert_allclose(matrix, [[0.6, 0.8]] * 2, atol=1e-3)
     assert catalog.vectors("other@1")[0].tolist() == []
+
+
+def test_texts_wait_for_their_vectors_in_the_order_of_reading_and_survive_a_new_process(home: Path) -> None:
+    documents = [text_document(f"passage {i}", source=f"/m/{i}.md") for i in range(3)]
+    with Catalog(home) as catalog:
+        for document in documents:
+            catalog.put(document, model=MODEL)
+
+    with Catalog(home) as catalog:
+        assert found(catalog, "passage") != []
+        assert list(catalog.unembedded_texts(MODEL, limit=2)) == [d for i in (0, 1) for d in vectors_of(documents[i])]
+        assert catalog.unembedded_characters(MODEL) == sum(len(w) for d in documents for w in d.chunks[0].windows)
+
+        catalog.put_vectors(vectors_of(documents[1]), model=MODEL)
+
+        assert [*catalog.unembedded_texts(MODEL, limit=9)] == [d for i in (0, 2) for d in vectors_of(documents[i])]
+        assert len(catalog.unembedded_chunks(MODEL)) == 2
+        assert catalog.vectors(MODEL)[1].shape == (1, 2)
+
+
+def test_passages_without_a_vector_are_counted_in_their_scope_and_each_once(catalog: Catalog) -> None:
+    document = text_document("one two", source="/m/1.md", target="h200")
+    chunk = replace(chunk_of(document.text, 0, 3), windows=("o", "n", "e"))
+    catalog.put(replace(document, chunks=(chunk,)), model=MODEL)
+
+    waiting = {scope: len(catalog.unembedded_chunks(MODEL, targets=scope)) for scope in (None, ("h200",), ("mi300x",))}
+
+    assert waiting == {None: 1, ("h200",): 1, ("mi300x",): 0}
+    assert [catalog.count_chunks(scope) for scope in waiting] == [3, 1, 2]
+
+
+def test_texts_of_a_removed_document_wait_no_longer(catalog: Catalog) -> None:
+    catalog.put(text_document("gone"), model=MODEL)
+
+    catalog.remove(["/manuals/text.md"])
+    catalog.drop_unused_vectors()
+
+    assert catalog.unembedded_texts(MODEL, limit=9) == {}
+
+
+def test_a_document_for_no_model_waits_for_no_vector(home: Path) -> None:
+    with Catalog(home) as catalog:
+        catalog.put(text_document("words only"), model=None)
+
+        assert contents(home)["unembedded"] == []

@@ -30,7 +30,7 @@ def test_a_home_is_created_with_all_its_parent_folders(tmp_path: Path) -> None:
 
 def test_stored_documents_are_there_after_reopening(home: Path) -> None:
     with Catalog(home) as catalog:
-        catalog.put(lds_document(), {}, model=MODEL)
+        catalog.put(lds_document(), model=MODEL)
 
     with Catalog(home) as catalog:
         assert list(catalog.states()) == ["/manuals/mi300x/lds.md"]
@@ -73,7 +73,7 @@ def test_a_file_that_is_not_a_database_is_an_error_and_not_changed(home: Path) -
 def test_a_truncated_file_is_an_error(home: Path) -> None:
     with Catalog(home) as catalog:
         for i in range(20):
-            catalog.put(lds_document(source=f"/manuals/{i}.md"), {}, model=MODEL)
+            catalog.put(lds_document(source=f"/manuals/{i}.md"), model=MODEL)
     file = home / "catalog.sqlite"
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 

@@ -18,7 +18,7 @@ def catalog() -> Iterator[Catalog]:
     """A catalog with one chunk of text that looks like FTS5 operators."""
     document = text_document('Use AND or NEAR(a b) with "quotes", a* and title:x.')
     with tempfile.TemporaryDirectory() as folder, Catalog(Path(folder)) as opened:
-        opened.put(document, {}, model=MODEL)
+        opened.put(document, model=MODEL)
         yield opened
 
 
@@ -74,7 +74,7 @@ def test_plain_words_are_not_identifiers(text: str) -> None:
 )
 def test_a_question_finds_text_with_another_spelling_of_its_words(tmp_path: Path, text: str, question: str) -> None:
     with Catalog(tmp_path) as catalog:
-        catalog.put(text_document(text), {}, model=MODEL)
+        catalog.put(text_document(text), model=MODEL)
 
         found = catalog.lexical(match_expression(query_words(question)), weights=WEIGHTS, targets=None, limit=5)
 

@@ -12,7 +12,7 @@ import pytest
 
 from kb.errors import StoreError
 from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import FileReport
+from kb.model.documents import Progress
 from kb.settings import Settings
 from kb.storage import STAGED
 from tests.cli.conftest import Run, documents, forget_sheets
@@ -106,8 +106,8 @@ def test_a_search_goes_without_the_sheets_for_which_there_is_no_space(run: Run, 
 def test_an_index_for_which_there_is_no_space_costs_no_document_and_keeps_no_space(
     small_disk: Path, docs: Path
 ) -> None:
-    def fill_after_the_last(report: FileReport, done: int, total: int) -> None:
-        if done == total:
+    def fill_after_the_last(progress: Progress) -> None:
+        if progress.phase == "embedding" and progress.done == progress.total:
             fill(small_disk, leave=100_000)
 
     with KnowledgeBase(Settings.load(small_disk / "home"), embedder=HashEmbedder()) as kb:

@@ -25,11 +25,14 @@ ROOT = get_command(app)
 assert isinstance(ROOT, TyperGroup)
 PARSERS = dict(commands(ROOT))
 COMMANDS = list(PARSERS)
-THAT_MAY_SAY_NO = [("ingest",), ("search",), ("context",), ("facts", "show"), ("cite",), ("doctor",)]
+THAT_MAY_SAY_NO = [
+    *(("ingest",), ("search",), ("context",), ("symbol",), ("cite",), ("doctor",)),
+    *(("facts", w) for w in ("show", "answer")),
+]
 WRITING = [
     *(("ingest",), ("mcp", "install")),
     *(("targets", w) for w in ("add", "alias", "move", "rename")),
-    *(("facts", w) for w in ("accept", "reject", "reopen")),
+    *(("facts", w) for w in ("accept", "reject", "reopen", "draft", "review")),
 ]
 READING = [c for c in COMMANDS if c not in WRITING]
 

@@ -4,14 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from kb.settings import DEFAULT_MODEL, cache_dir
-from retrieval.compile import compiled
-from retrieval.embedding_model import WHEEL_PACKAGE, find_model
+from kb.settings import DEFAULT_MODEL
+from tests.retrieval.default_model import compile_once, needs_model
 
 RUN_AND_LIST_MODULES = """
 import json, sys
@@ -79,9 +77,9 @@ def test_a_reading_command_without_a_model_loads_none_of_what_makes_models(store
     assert modules & (MODEL_MAKERS | {"onnxruntime", "tokenizers"}) == set()
 
 
-@pytest.mark.skipif(find_spec(WHEEL_PACKAGE) is None, reason="the default embedding model is not installed")
+@needs_model
 def test_a_search_with_a_compiled_model_loads_neither_torch_nor_chroma(stored: Path) -> None:
-    compiled(find_model(DEFAULT_MODEL), cache_dir(), on_compile=lambda name: None)
+    compile_once()
 
     status, modules = loaded("search", "local data share", KB_EMBEDDING_MODEL=DEFAULT_MODEL)
 

@@ -69,15 +69,16 @@ def test_where_no_rule_decides_both_are_in_conflict_and_name_each_other() -> Non
     ]
 
 
-def test_other_documents_are_no_versions_of_each_other() -> None:
-    a, b = fact("65", version="3", path="x/a.md"), fact("66", version="2", path="x/b.md", document="b")
+@pytest.mark.parametrize("other", ["x/b.md", "y/a.md"])
+def test_other_documents_are_no_versions_of_each_other(other: str) -> None:
+    a, b = fact("65", version="3", path="x/a.md"), fact("66", version="2", path=other, document="b")
 
     assert standing(a, b) == [CONFLICT, CONFLICT]
 
 
 @pytest.mark.parametrize(("older", "newer"), [("9", "10"), ("v2.9", "v2.10"), ("9.0", "13.0")])
 def test_version_10_is_newer_than_version_9(older: str, newer: str) -> None:
-    a, b = fact("65", version=newer, path="n/a.md"), fact("66", version=older, path="o/a.md", document="b")
+    a, b = fact("65", version=newer, path="new/a.md"), fact("66", version=older, path="old/a.md", document="b")
 
     assert standing(a, b) == [HOLDS, GIVES_WAY]
 

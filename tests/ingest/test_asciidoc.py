@@ -75,7 +75,7 @@ def included(root: Path, text: str) -> ParsedDocument:
         ("include::part.adoc[lines=1..4]", "## Part\n\nFirst."),
         ('include::part.adoc[lines="4;8..-1"]', "First.\nSecond."),
         (":name: part\n\ninclude::{name}.adoc[tag=one]", "First."),
-        ("----\ninclude::copy.s[lines=2..-1]\n----", "```\nloop:\n  :x: y\n  ret\n```"),
+        ("----\ninclude::copy.s[lines=2..-1]\n----", "```\ninclude::copy.s[]\nloop:\n  :x: y\n  ret\n```"),
         ("\\include::part.adoc[]", "part.adoc"),
     ],
 )

@@ -21,7 +21,7 @@ pytestmark = needs_corpus
 def tokenizer() -> Tokenizer:
     """The tokenizer of the default model; nothing is embedded, so nothing is compiled."""
     try:
-        return load_embedder(DEFAULT_MODEL, cache=Path("/nowhere"), on_compile=lambda name: None)
+        return load_embedder(DEFAULT_MODEL, cache=Path("/nowhere"), notify=lambda message: None)
     except MissingModelError as error:
         pytest.skip(error.message)
 

@@ -137,10 +137,10 @@ def test_a_part_of_a_file_is_included(root: Path, options: str, kept: str) -> No
         (".. include:: kernel.py\n   :code: python", "python"),
     ],
 )
-def test_a_literal_include_is_code(root: Path, directive: str, language: str) -> None:
+def test_a_literal_include_is_code_below_the_name_of_its_file(root: Path, directive: str, language: str) -> None:
     document = parse(root, f"{directive}\n\nAfter.\n")
 
-    assert document.text == f"```{language}\nx = 1\ny = 2\n```\n\nAfter."
+    assert document.text == f"See `kernel.py`.\n\n```{language}\nx = 1\ny = 2\n```\n\nAfter."
 
 
 def test_an_include_inside_a_directive_stays_inside_it(root: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_part_of_a_file_is_code(root: Path, options: str, kept: str) -> None:
 
     document = parse(root, f".. literalinclude:: abcd.txt\n   :language: c\n{options}", "part.rst")
 
-    assert document.text.split() == ["```c", *kept.split(), "```"]
+    assert document.text.split() == ["See", "`abcd.txt`.", "```c", *kept.split(), "```"]
 
 
 def test_a_table_is_read_from_its_file(root: Path) -> None:
@@ -194,6 +194,7 @@ def test_includes_work_in_markdown_as_in_restructured_text(root: Path) -> None:
         "3 heading §Part: # Part",
         "3 text §Part: One",
         "3 text §Part: two.",
+        "6 text §Part: See `kernel.py`.",
         "6 code §Part: ```py",
         "6 code §Part: y = 2",
         "6 code §Part: ```",
@@ -219,3 +220,142 @@ def test_includes_that_multiply_are_cut_off(root: Path, monkeypatch: pytest.Monk
 
     assert "exceeds the limit of includes" in document.warnings[0]
     assert len(document.text) < 20_000
+
+
+# Files that are documents of their own
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("isa/manual.rst", ".. include:: parts/note.txt\n"),
+        ("isa/manual.rst", ".. literalinclude:: parts/note.txt\n"),
+        ("isa/manual.md", "```{include} parts/note.txt\n```\n"),
+        ("isa/manual.md", "{{#include parts/note.txt}}\n"),
+        ("isa/manual.md", '--8<-- "parts/note.txt"\n'),
+        ("isa/manual.adoc", "include::parts/note.txt[]\n"),
+    ],
+)
+def test_a_file_that_is_a_document_itself_is_named_and_not_repeated(root: Path, name: str, source: str) -> None:
+    note = root / "isa" / "parts" / "note.txt"
+    document = read(root / name, source.encode(), root=root, documents=frozenset({str(note)}))
+
+    assert document.text == "See `parts/note.txt`."
+    assert document.includes == (str(note),)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "definitions", "text"),
+    [
+        ("a.rst", ".. include:: d.txt\n\nSay |x|.\n", ".. |x| replace:: hello\n", "Say hello."),
+        ("a.md", "```{include} d.txt\n```\n\n[hello][x]\n", "[x]: http://a.b\n", "hello"),
+        ("a.adoc", "include::d.txt[]\n\nSay {x}.\n", "// Names.\n:x: hello\n", "Say hello.\n\nx: hello"),
+    ],
+)
+def test_a_file_of_definitions_is_part_of_each_document_that_needs_them(
+    root: Path, name: str, source: str, definitions: str, text: str
+) -> None:
+    (root / "d.txt").write_text(definitions, encoding="utf-8")
+    document = read(root / name, source.encode(), root=root, documents=frozenset({str(root / "d.txt")}))
+
+    assert document.text == text
+
+
+def test_a_part_of_a_document_stays_with_the_text_around_it_and_its_file_is_named(root: Path) -> None:
+    source = "[source,python]\n----\ninclude::kernel.py[lines=2]\n----\n"
+    documents = frozenset({str(root / "isa" / "kernel.py")})
+    document = read(root / "isa" / "manual.adoc", source.encode(), root=root, documents=documents)
+
+    assert document.text == "```python\ninclude::kernel.py[]\ny = 2\n```"
+
+
+# mdBook and MkDocs
+
+
+@pytest.fixture
+def book(root: Path) -> Path:
+    listing = [
+        "use a;",
+        "// ANCHOR: all",
+        "fn f() {",
+        "    // ANCHOR: body",
+        "    g();",
+        "    // ANCHOR_END: body",
+        "}",
+    ]
+    (root / "listing.rs").write_text("\n".join([*listing, "// ANCHOR_END: all", ""]), encoding="utf-8")
+    page = "First.\n\n<!-- --8<-- [start:two] -->\nSecond.\n<!-- --8<-- [end:two] -->\n"
+    (root / "part.md").write_text(page, encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("directive", "text"),
+    [
+        ("{{#include listing.rs:body}}", "    g();"),
+        ("{{#include listing.rs:all}}", "fn f() {\n    g();\n}"),
+        ("{{#rustdoc_include listing.rs:3:4}}", "fn f() {\n    // ANCHOR: body"),
+        ("{{#include listing.rs::1}}", "use a;"),
+        ("{{#include listing.rs:8:}}", "// ANCHOR_END: all"),
+        ('--8<-- "listing.rs:1:1"', "use a;"),
+        ("{! listing.rs!lines=1 5 !}", "use a;\n    g();"),
+    ],
+)
+def test_a_listing_in_markdown_is_read_below_its_include(book: Path, directive: str, text: str) -> None:
+    document = parse(book, f"Before.\n\n```rust\n{directive}\n```\n", "manual.md")
+
+    assert document.text == f"Before.\n\n```rust\n{directive}\n{text}\n```"
+    assert set(document.lines[2:]) <= {3, 4}
+    assert document.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("directive", "text"),
+    [
+        ("{{#include part.md}}", "First.\n\nSecond."),
+        ('--8<-- "part.md:two"', "Second."),
+        ("--8<--\npart.md\ncommon.txt\n--8<--", "First.\n\nSecond.\n\nCommon."),
+        ("{! part.md !}", "First.\n\nSecond."),
+        ("{!> part.md!}", "First.\n\nSecond."),
+        ('{% include "part.md" %}', "First.\n\nSecond."),
+        ("{% include-markdown 'part.md' end='<!--' %}", "First."),
+        ("{{#playground listing.rs:1 editable}}", "See `listing.rs`.\n\n```rs\nuse a;\n```"),
+    ],
+)
+def test_a_page_in_markdown_is_read_where_it_is_included(book: Path, directive: str, text: str) -> None:
+    document = parse(book, f"{directive}\n\nAfter.\n", "manual.md")
+
+    assert (document.text, document.warnings) == (f"{text}\n\nAfter.", ())
+
+
+def test_a_snippet_is_found_in_any_folder_above_the_page(book: Path) -> None:
+    assert parse(book, '--8<-- "part.md:two"\n', "isa/manual.md").text == "Second."
+
+
+@pytest.mark.parametrize(
+    ("directive", "reason"),
+    [
+        ("{{#include ../secret.txt}}", "is not a file inside the ingested folder"),
+        ("{{#include isa/link.txt}}", "is not a file inside the ingested folder"),
+        ("{{#include missing.rs:body}}", "is not a file inside the ingested folder"),
+        ("{{#include listing.rs:nothing}}", "has no part 'nothing'"),
+        ('--8<-- "missing.md"', "is not a file inside the ingested folder"),
+    ],
+)
+def test_an_include_in_markdown_that_cannot_be_followed_stays_and_is_reported(
+    book: Path, directive: str, reason: str
+) -> None:
+    document = parse(book, f"Before.\n\n{directive}\n", "manual.md")
+
+    assert document.text == f"Before.\n\n{directive}"
+    assert len(document.warnings) == 1
+    assert document.warnings[0].startswith("line 3: ")
+    assert document.warnings[0].endswith(reason)
+
+
+def test_macros_stay_and_are_reported_once_for_a_file(root: Path) -> None:
+    text = "See {{ version }}.\n\n- {{#isa-table base}}\n\n`{{ code }}`, $x^{{n}}$\n\n```\n{{ x }}\n```\n"
+    document = parse(root, text, "manual.md")
+
+    assert "{{ version }}" in document.text
+    assert document.warnings == ("line 1: the macro {{ version }} is not expanded, nor are 1 more",)

@@ -9,7 +9,6 @@ import pytest
 from kb.errors import SourceError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.records import Trust
-from kb.settings import Settings
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found, outcomes
 
@@ -42,14 +41,6 @@ def test_each_file_is_reported_with_its_target_chunks_and_outcome(kb: KnowledgeB
     ]
     assert "64 KB of local data share" in found(kb, "local data share")
     assert "160 KB" not in found(kb, "local data share")
-
-
-def test_without_a_model_each_document_is_stored_as_soon_as_it_is_read(home: Path, manuals: Path) -> None:
-    stored: list[int] = []
-    with KnowledgeBase(Settings(home=home, embedding_model="none")) as kb:
-        kb.ingest([manuals], progress=lambda report, done, total: stored.append(len(kb.catalog.documents())))
-
-    assert stored == [1, 2, 3, 4]
 
 
 def test_unchanged_files_are_not_read_again(filled: KnowledgeBase, manuals: Path, embedder: HashEmbedder) -> None:
@@ -244,6 +235,38 @@ def test_a_file_is_read_again_when_its_include_appears_or_vanishes(kb: Knowledge
     assert (appeared, vanished) == ("changed", "changed")
     assert "quibble" in text
     assert "quibble" not in found(kb, "quibble")
+
+
+def test_a_document_names_its_part_once_the_part_is_a_document_and_holds_it_otherwise(
+    kb: KnowledgeBase, manuals: Path
+) -> None:
+    including = include(manuals)
+    part = manuals / "mi300x" / "part.txt"
+    part.write_text("The quibble.\n", encoding="utf-8")
+    kb.ingest([including], target="mi300x")
+    alone = found(kb, "quibble")
+    kb.ingest([manuals])
+    together = [hit.passage for hit in kb.search("quibble", target="mi300x", limit=50).hits]
+
+    assert "The quibble." in alone
+    assert [p.citation.path for p in together if "The quibble." in p.text] == ["mi300x/part.txt"]
+    assert "See `part.txt`." in found(kb, "head")
+
+
+def test_code_is_a_document_that_states_no_facts(kb: KnowledgeBase, manuals: Path) -> None:
+    (manuals / "mi300x" / "add.hip").write_text(
+        "// MI300X has 64 KB of LDS per compute unit.\n\n"
+        "// Adds two vectors; lds_size = 64 KiB.\n__global__ void add_vectors(float* a) {\n  a[0] += 1;\n}\n",
+        encoding="utf-8",
+    )
+    report = kb.ingest([manuals])
+    [hit] = kb.search("add_vectors", target="mi300x").hits[:1]
+
+    place = hit.passage.citation
+    assert [f.facts for f in report.files if f.path.endswith("add.hip")] == [0]
+    assert (hit.passage.kind, place.section, place.line_start) == ("code", ("add_vectors",), 3)
+    assert kb.documents.get("mi300x/add.hip").format == "code"
+    assert [f.format for f in report.files if f.path.endswith("add.hip")] == ["code"]
 
 
 def test_a_refused_fact_is_a_warning_of_its_file(kb: KnowledgeBase, manuals: Path) -> None:

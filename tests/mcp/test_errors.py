@@ -37,6 +37,7 @@ MISTAKES = [
     ("kb_read", {"id": "000000000000.2"}, "not a table row", "kb_search or kb_facts"),
     ("kb_read", {"id": "0", "around": 201}, "around: Input should be less than or equal to 200", "call it again"),
     ("kb_read", {"id": "0", "offset": -1}, "offset: Input should be greater than or equal to 0", "call it again"),
+    ("kb_symbol", {"name": "ds_read_b12"}, "no document names ds_read_b12", "did you mean ds_read_b128"),
     ("kb_facts", {"target": "mi21O"}, "unknown target 'mi21O'", "did you mean mi210"),
     ("kb_facts", {"target": "mi210", "quantity": "lds_sice"}, "'lds_sice' of mi210", "did you mean lds_size"),
     ("kb_facts", {"target": "mi210", "quantity": "voltage"}, "'voltage'", "known: l2_size, lds_size"),

@@ -14,6 +14,7 @@ LARGE = [
     ("kb_search", {"phrasings": ["quantity holds guide", "local data share"], "limit": 20, "target": "all"}),
     ("kb_search", {"phrasings": ["word7 quoted"], "target": "wormhole"}),
     ("kb_search", {"phrasings": ["cell long"], "target": "wormhole"}),
+    ("kb_symbol", {"name": "KiB"}),
     ("kb_facts", {"target": "wormhole"}),
     ("kb_targets", {"everything": True}),
 ]
@@ -24,11 +25,12 @@ def tools(served: Home, request: pytest.FixtureRequest) -> ListToolsResult:
     return talk(served, lambda client: client.list_tools(), request.param)
 
 
-def test_the_tools_are_the_five_that_read(tools: ListToolsResult) -> None:
+def test_the_tools_are_the_six_that_read(tools: ListToolsResult) -> None:
     hints = {tool.name: tool.annotations.model_dump(exclude={"title"}) for tool in tools.tools}
 
     reading = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
-    assert hints == dict.fromkeys(["kb_search", "kb_read", "kb_document", "kb_facts", "kb_targets"], reading)
+    names = ["kb_search", "kb_symbol", "kb_read", "kb_document", "kb_facts", "kb_targets"]
+    assert hints == dict.fromkeys(names, reading)
 
 
 def test_descriptions_fit_and_every_argument_but_an_obvious_one_has_its_own(tools: ListToolsResult) -> None:
@@ -60,7 +62,7 @@ def test_a_result_stays_within_the_tokens_allowed_and_says_what_it_lacks(
 
     assert tokens_of(reply.text) <= max_tokens
     answer = reply.answer
-    assert answer.get("passages") or answer.get("facts") or answer.get("targets")
+    assert answer.get("passages") or answer.get("facts") or answer.get("targets") or answer.get("places")
     assert answer["truncated"] == any("max_tokens" in note for note in answer["notes"])
     assert answer["truncated"] or not answer.get("left_out")
 

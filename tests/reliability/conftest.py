@@ -31,13 +31,15 @@ class Run:
     stored: list[str] = field(default_factory=list)
     """Paths of the documents that were acknowledged."""
     found: list[str] | None = None
+    report: dict[str, Any] | None = None
+    """The closing report of an ingest that was interrupted."""
     status: int = 0
     seconds: list[float] = field(default_factory=list)
     """Until the first acknowledgement, from each to the next, from the last to the end."""
 
-    def kill(self) -> None:
+    def end(self, number: int = signal.SIGKILL) -> None:
         with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+            os.kill(self.pid, number)
 
 
 class Ingester:
@@ -73,6 +75,7 @@ class Ingester:
                 ended = "status" in event
                 run.pid = event.get("pid", run.pid)
                 run.found = event.get("found", run.found)
+                run.report = event.get("report", run.report)
                 run.stored += [event["stored"]] if "stored" in event else []
                 run.seconds += [time.monotonic() - last] if event.keys() & {"stored", "found"} else []
                 last = time.monotonic()
@@ -80,7 +83,7 @@ class Ingester:
                 yield run
         finally:
             while not ended:
-                run.kill()
+                run.end()
                 ended = "status" in self._event()
 
     def _order(self, **order: object) -> None:
@@ -99,13 +102,13 @@ class Ingester:
         assert run.status == 0
         return run
 
-    def kill(self, home: Path, folder: Path, *, after: int, seconds: float) -> Run:
-        """Kill an ingest some time after so many documents were acknowledged."""
+    def kill(self, home: Path, folder: Path, *, after: int, seconds: float, number: int = signal.SIGKILL) -> Run:
+        """End an ingest by a signal some time after so many documents were acknowledged."""
         killed = False
         for run in self.start(home, folder):
             if len(run.stored) >= after and not killed and not run.status:
                 time.sleep(seconds)
-                run.kill()
+                run.end(number)
                 killed = True
         return run
 
@@ -139,9 +142,12 @@ TABLES = {
     "section": "SELECT d.source AS of_source, s.* FROM section s JOIN document d ON d.id = s.document_id",
     "chunk": """SELECT d.source AS of_source, c.*, l.title, l.heading, l.body, l.path, l.identifiers
                 FROM chunk c JOIN document d ON d.id = c.document_id LEFT JOIN lexical l ON l.rowid = c.id""",
+    "embedded": """SELECT d.source AS of_source, c.ordinal AS of_chunk, e.* FROM embedded e
+                   JOIN chunk c ON c.id = e.chunk_id JOIN document d ON d.id = c.document_id""",
     "vector": """SELECT d.source AS of_source, c.ordinal AS of_chunk, e.*, v.* FROM embedded e
                  JOIN chunk c ON c.id = e.chunk_id JOIN document d ON d.id = c.document_id
-                 LEFT JOIN vector v ON v.text_digest = e.text_digest""",
+                 JOIN vector v ON v.text_digest = e.text_digest""",
+    "unembedded": "SELECT * FROM unembedded",
     "fact": "SELECT d.source AS of_source, f.* FROM fact f JOIN document d ON d.id = f.document_id",
     "orphan": """SELECT 'lexical' AS what, rowid FROM lexical WHERE rowid NOT IN (SELECT id FROM chunk)
                  UNION ALL SELECT 'chunk', id FROM chunk WHERE document_id NOT IN (SELECT id FROM document)
@@ -170,6 +176,20 @@ def of_sources(held: Dump, sources: set[str]) -> Dump:
         table: [row for row in rows if row.get("of_source", row.get("source")) in sources]
         for table, rows in held.items()
     }
+
+
+def agrees(held: Dump, whole: Dump) -> bool:
+    """Whether the documents in `held` are as in `whole`, where each text that lacks its vector waits for it."""
+    with_vectors = {(row["of_source"], row["of_chunk"], row["ordinal"]): row for row in whole["vector"]}
+    own = [with_vectors[row["of_source"], row["of_chunk"], row["ordinal"]] for row in held["embedded"]]
+    waiting = {row["text_digest"] for row in held["unembedded"]}
+    later = "vector", "unembedded"
+    return (
+        held["vector"] == [row for row in own if row["text_digest"] not in waiting]
+        and waiting.isdisjoint(row["text_digest"] for row in held["vector"])
+        and {t: rows for t, rows in held.items() if t not in later}
+        == {t: rows for t, rows in of_sources(whole, sources(held)).items() if t not in later}
+    )
 
 
 def sources(held: Dump) -> set[str]:

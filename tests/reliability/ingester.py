@@ -1,9 +1,9 @@
-"""Ingests in a child process for each order on its input, so that a test may kill it at any moment.
+"""Ingests in a child process for each order on its input, so that a test may interrupt or kill it at any moment.
 
 The children are forked from a process that has all libraries loaded, as a test needs dozens. Orders and events are JSON
 lines. An order has `home`, `folder` and `pause`, the seconds to wait after each document. Events are `pid`, `stored`
 (once a document is acknowledged), `found` (what a search finds when the ingest is done, by a vector index that it
-published) and at last `status`.
+published), `report` (of an ingest that was interrupted) and at last `status`.
 """
 
 import json
@@ -15,9 +15,11 @@ from pathlib import Path
 
 import chromadb  # noqa: F401, TID253 - loaded once, before the forks
 import numpy as np
+import typer
 
+from kb.cli.interrupts import interruptible
 from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import FileReport
+from kb.model.documents import IngestInterrupted, Progress
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 
@@ -38,14 +40,29 @@ def tell(**event: object) -> None:
 
 
 def ingest(home: Path, folder: Path, pause: float) -> None:
-    def stored(report: FileReport, done: int, total: int) -> None:
-        tell(stored=report.path)
-        time.sleep(pause)
+    def stored(at: Progress) -> None:
+        if at.file:
+            tell(stored=at.file.path)
+            time.sleep(pause)
 
     tell(pid=os.getpid())
     with KnowledgeBase(Settings(home=home, exact_vectors=0), embedder=SlowEmbedder()) as kb:
-        kb.ingest([folder], progress=stored)
+        try:
+            kb.ingest([folder], progress=stored)
+        except IngestInterrupted as interrupt:
+            tell(report=interrupt.report.model_dump(mode="json"))
+            raise
         tell(found=[hit.passage.citation.id for hit in kb.search(QUESTION, limit=20).hits])
+
+
+def ingest_and_end(home: Path, folder: Path, pause: float) -> None:
+    """Never return: this is a fork of a process that has more orders to read."""
+    try:
+        with interruptible():
+            ingest(home, folder, pause)
+    except typer.Exit as ended:
+        os._exit(ended.exit_code)
+    os._exit(0)
 
 
 def main() -> None:
@@ -53,8 +70,7 @@ def main() -> None:
         order = json.loads(line)
         child = os.fork()
         if child == 0:
-            ingest(Path(order["home"]), Path(order["folder"]), order["pause"])
-            os._exit(0)
+            ingest_and_end(Path(order["home"]), Path(order["folder"]), order["pause"])
         tell(status=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 

@@ -12,7 +12,7 @@ from kb.home.knowledge_base import KnowledgeBase
 from kb.model.passages import Status
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
-from tests.reliability.conftest import WORDS, Ingester, agreement, dump, of_sources, sources, write_documents
+from tests.reliability.conftest import WORDS, Ingester, agreement, agrees, dump, sources, write_documents
 
 PAUSE = 0.03
 """Seconds after each of 40 documents: longer in all than a second writer waits for the lock."""
@@ -72,7 +72,7 @@ def test_readers_work_while_a_writer_writes_and_see_whole_documents(
             held = dump(home)
             seen.append(sources(held))
             assert result.status is Status.OK
-            assert held == of_sources(whole, seen[-1])
+            assert agrees(held, whole)
             assert {str(folder.parent / path) for path in run.stored} <= seen[-1]
 
     assert run.status == 0

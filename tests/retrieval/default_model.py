@@ -13,7 +13,7 @@ COMPILE = """
 import sys
 from kb.settings import cache_dir
 from retrieval.compile import load_embedder
-load_embedder(sys.argv[1], cache=cache_dir(), on_compile=lambda name: None).embed_queries(["ready"])
+load_embedder(sys.argv[1], cache=cache_dir(), notify=lambda message: None).embed_queries(["ready"])
 """
 
 needs_model = pytest.mark.skipif(

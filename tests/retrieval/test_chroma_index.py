@@ -224,7 +224,9 @@ def test_an_index_older_than_the_catalog_is_not_used_and_a_note_says_so(copied: 
     with opened(copied, INDEX) as kb:
         before = generation(copied)
         with write_lock(copied):
-            Ingest(kb.catalog, kb.targets, HashEmbedder()).run([folder])
+            work = Ingest(kb.catalog, kb.targets, HashEmbedder())
+            work.read([folder])
+            work.embed()
 
         assert current_folder(kb.catalog, model=HashEmbedder.fingerprint) is None
         assert before.is_dir()

@@ -14,10 +14,11 @@ import pytest
 from kb.errors import LocalModelError, MissingModelError
 from kb.settings import DEFAULT_MODEL, cache_dir
 from retrieval import embedding_model
-from retrieval.compile import MIN_COSINE, compiled, load_embedder
-from retrieval.embedder import BATCH_TEXTS, OnnxEmbedder
+from retrieval.compile import MIN_COSINE, Compiler, load_embedder
+from retrieval.embedder import OnnxEmbedder
 from retrieval.embedding_model import WEIGHTS, find_model
 from retrieval.gpu import LEAST_TEXTS, load_on_gpu
+from retrieval.precision import Precision
 from tests.retrieval.default_model import compile_once, needs_model
 
 SENTENCE = "Each compute unit has 64 KB of local data share."
@@ -41,10 +42,26 @@ np.save(sys.argv[2], model.encode(json.loads(sys.argv[3]), normalize_embeddings=
 """
 
 
+def loaded(name: str, precision: Precision) -> OnnxEmbedder:
+    return load_embedder(name, cache=cache_dir(), notify=pytest.fail, stored=lambda f: f.endswith(f"/{precision}"))
+
+
 @pytest.fixture(scope="module")
 def model() -> OnnxEmbedder:
     compile_once()
-    return load_embedder(DEFAULT_MODEL, cache=cache_dir(), on_compile=pytest.fail)
+    return loaded(DEFAULT_MODEL, Precision.FLOAT32)
+
+
+@pytest.fixture(scope="module")
+def model_int8() -> OnnxEmbedder:
+    compile_once()
+    return loaded(DEFAULT_MODEL, Precision.INT8)
+
+
+@pytest.fixture(params=["model", "model_int8"])
+def either(request: pytest.FixtureRequest) -> OnnxEmbedder:
+    """The default model, in each precision."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
@@ -73,23 +90,45 @@ def test_the_vectors_equal_those_of_sentence_transformers(model: OnnxEmbedder, t
 
     cosines = np.sum(model.embed_documents(TEXTS) * np.load(file), axis=1)
 
-    assert cosines.min() >= MIN_COSINE
+    assert cosines.min() >= MIN_COSINE[Precision.FLOAT32]
 
 
 @needs_model
-def test_every_vector_has_length_one(model: OnnxEmbedder) -> None:
-    vectors = np.concatenate([model.embed_documents(TEXTS), model.embed_queries(["", *TEXTS])])
+def test_vectors_in_int8_have_nearly_the_directions_of_those_in_float32(
+    model: OnnxEmbedder, model_int8: OnnxEmbedder
+) -> None:
+    cosines = np.sum(model.embed_documents(TEXTS) * model_int8.embed_documents(TEXTS), axis=1)
+
+    assert MIN_COSINE[Precision.INT8] <= cosines.min() < 1 - 1e-4
+
+
+@needs_model
+def test_every_vector_has_length_one(either: OnnxEmbedder) -> None:
+    vectors = np.concatenate([either.embed_documents(TEXTS), either.embed_queries(["", *TEXTS])])
 
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
 @needs_model
-def test_a_batch_gives_each_text_the_vector_it_gets_alone_in_the_same_order(model: OnnxEmbedder) -> None:
-    texts = [f"Text {i} " + "about banks " * (i * 7 % 30) for i in range(BATCH_TEXTS + 5)]
+def test_a_batch_gives_each_text_the_vector_it_gets_alone_in_the_same_order(either: OnnxEmbedder) -> None:
+    texts = [f"Text {i} " + "about banks " * (i * 7 % 30) for i in range(21)]
 
-    together = model.embed_documents(texts)
+    together = either.embed_documents(texts)
 
-    np.testing.assert_allclose(together, np.concatenate([model.embed_documents([t]) for t in texts]), atol=1e-5)
+    np.testing.assert_array_equal(together, np.concatenate([either.embed_documents([t]) for t in texts]))
+    np.testing.assert_array_equal(together, either.embed_queries(texts))
+
+
+@needs_model
+def test_a_cpu_that_is_slow_at_int8_computes_the_same_vectors_in_float32(
+    model_int8: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("retrieval.embedder.is_fast_at_int8", lambda: False)
+    elsewhere = loaded(DEFAULT_MODEL, Precision.INT8)
+
+    cosines = np.sum(elsewhere.embed_documents(TEXTS) * model_int8.embed_documents(TEXTS), axis=1)
+
+    assert cosines.min() > MIN_COSINE[Precision.FLOAT32]
 
 
 @needs_model
@@ -120,18 +159,54 @@ def test_token_spans_are_positions_in_the_text_in_order(model: OnnxEmbedder) -> 
 
 
 @needs_model
-def test_the_fingerprint_names_model_weights_backend_and_precision(model: OnnxEmbedder) -> None:
+def test_the_fingerprint_names_model_weights_and_precision(model: OnnxEmbedder, model_int8: OnnxEmbedder) -> None:
     assert re.fullmatch(r"all-MiniLM-L6-v2@[0-9a-f]{16}/float32", model.fingerprint)
+    assert model_int8.fingerprint == model.fingerprint.replace("float32", "int8")
 
 
 @needs_model
-def test_a_model_is_compiled_once_per_machine(model: OnnxEmbedder) -> None:
+@pytest.mark.parametrize("precision", Precision)
+def test_a_model_is_compiled_once_per_machine(either: OnnxEmbedder, precision: Precision) -> None:
+    assert Compiler(find_model(DEFAULT_MODEL), cache_dir(), pytest.fail).compiled(precision).is_file()
+
+
+@needs_model
+@pytest.mark.parametrize("here", Precision)
+def test_without_vectors_a_home_gets_the_precision_that_is_fastest_here(
+    model: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch, here: Precision
+) -> None:
+    monkeypatch.setattr("retrieval.compile.fastest", lambda: here)
+
+    chosen = load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=pytest.fail)
+
+    assert chosen.fingerprint.endswith(f"/{here}")
+
+
+@needs_model
+def test_a_model_whose_vectors_would_differ_too_much_in_int8_stays_in_float32(
+    model: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("retrieval.compile.fastest", lambda: Precision.INT8)
+    monkeypatch.setitem(MIN_COSINE, Precision.INT8, 1.1)
+    monkeypatch.setattr("retrieval.compile.quantise", lambda exact, out, texts: copy_model(exact, out))
+    exact = Compiler(find_model(DEFAULT_MODEL), cache_dir(), pytest.fail).compiled(Precision.FLOAT32)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / exact.parent.name).symlink_to(exact.parent)
     told: list[str] = []
 
-    file = compiled(find_model(DEFAULT_MODEL), cache_dir(), on_compile=told.append)
+    chosen = [load_embedder(DEFAULT_MODEL, cache=tmp_path, notify=told.append) for _ in range(2)]
 
-    assert file.is_file()
-    assert told == []
+    assert all(embedder.fingerprint.endswith("/float32") for embedder in chosen)
+    assert [re.sub(r"cosine [\d.]+", "cosine X", message) for message in told] == [
+        "compiling the embedding model all-MiniLM-L6-v2 in int8 (once on this machine)",
+        "all-MiniLM-L6-v2 embeds in float32, which is slower: in int8 its vectors would differ too much "
+        "(cosine X, needed 1.1)",
+    ]
+
+
+def copy_model(file: Path, copy: Path) -> None:
+    for part in file.parent.iterdir():
+        shutil.copy(part, copy.parent)
 
 
 def change(file: Path, **settings: object) -> None:
@@ -153,20 +228,20 @@ def test_the_same_weights_with_other_settings_have_another_fingerprint(
 ) -> None:
     change(copied / file, **settings)
 
-    other = load_embedder(str(copied), cache=cache_dir(), on_compile=pytest.fail)
+    other = loaded(str(copied), Precision.FLOAT32)
 
     assert other.fingerprint != model.fingerprint
 
 
 @needs_model
 def test_the_same_weights_with_other_pooling_are_compiled_again(model: OnnxEmbedder, copied: Path) -> None:
-    def stop(name: str) -> None:
+    def stop(message: str) -> None:
         raise InterruptedError
 
     change(copied / "1_Pooling/config.json", **CLS_POOLING)
 
     with pytest.raises(InterruptedError):
-        compiled(find_model(str(copied)), cache_dir(), on_compile=stop)
+        Compiler(find_model(str(copied)), cache_dir(), stop).compiled(Precision.FLOAT32)
 
 
 @needs_model
@@ -226,6 +301,18 @@ def test_many_texts_are_embedded_on_the_gpu_if_there_is_one(
 
     assert vectors.shape == (texts, 384)
     assert bool(gpu.asked) == on_gpu
+
+
+@needs_model
+def test_texts_are_embedded_in_int8_on_the_cpu_even_if_there_is_a_gpu(
+    model_int8: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = FakeGpu()
+    monkeypatch.setitem(model_int8.__dict__, "_on_gpu", gpu)
+
+    model_int8.embed_documents(["x"] * LEAST_TEXTS)
+
+    assert gpu.asked == []
 
 
 def test_without_a_gpu_driver_torch_is_not_imported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

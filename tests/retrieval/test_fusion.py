@@ -111,3 +111,13 @@ def test_scores_are_compared_by_their_z_score_in_their_list() -> None:
 
 def test_empty_lists_give_an_empty_ranking() -> None:
     assert fuse([({}, {}), ({}, {})], lexical_weight=0.6) == []
+
+
+@given(FOUND, FOUND, WEIGHT)
+def test_of_chunks_without_a_vector_the_words_decide(lexical: Scores, dense: Scores, weight: float) -> None:
+    unembedded = lexical.keys() - dense.keys()
+
+    fused = fuse([(lexical, dense)], unembedded, lexical_weight=weight)
+
+    by_words = {f.chunk: f.score for f in fuse([(lexical, {})], lexical_weight=weight)}
+    assert {f.chunk: f.score for f in fused if f.chunk in unembedded} == {c: by_words[c] for c in unembedded}

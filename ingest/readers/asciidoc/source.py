@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ingest.readers.includes import Expanded, IncludeError
+from ingest.readers.languages import LANGUAGES
 from ingest.source import Source
 
 ATTRIBUTE = re.compile(r":(!?)([A-Za-z0-9_][\w-]*)(!?):(?:[ \t]+(.*))?$")
 _DIRECTIVE = re.compile(r"(include|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]$")
 _TAG = re.compile(r"\b(tag|end)::([\w.-]+)\[\]")
 _REFERENCE = re.compile(r"\\?\{([A-Za-z0-9_][\w-]*)\}")
+_DEFINITIONS = re.compile(r"//|:!?[\w-]+!?:|(?:ifn?def|ifeval|endif)::")
+_PARTIAL = {"lines", "tag", "tags"}
 _MARKUP = {".adoc", ".asciidoc", ".asc", ".ad", ".txt"}
 
 MAX_CHARACTERS = 50_000_000
@@ -54,7 +57,7 @@ class _Expanded(Expanded):
 
 
 def expand(source: Source) -> Expanded:
-    out = _Expanded(source.root.resolve(), MAX_CHARACTERS)
+    out = _Expanded(source.root.resolve(), MAX_CHARACTERS, source.documents)
     _expand(source.text, (source.path,), None, out)
     return out
 
@@ -104,9 +107,14 @@ def _include(name: str, options: dict[str, str], files: tuple[Path, ...], number
             out.warnings.append(f"line {number}: include of {name}: {reason}")
             out.add(number, f"include::{name}[]")
         return
+    if not _PARTIAL & options.keys() and out.refers_to(included, content, _DEFINITIONS):
+        out.add(number, f"See `+{name}+`.")
+        return
     out.characters += len(content)
     content = _part(content, options)
     if included.suffix.lower() not in _MARKUP:
+        if included.suffix.lower() in LANGUAGES:
+            out.add(number, f"include::{name}[]")  # names the file of a listing
         out.add(number, *content.rstrip("\n").split("\n"))
         return
     offset = _offset(options.get("leveloffset", ""))

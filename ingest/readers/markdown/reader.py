@@ -14,8 +14,9 @@ from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
 from ingest.readers.delimited import csv_rows
 from ingest.readers.html.reader import add_html, flat_text
-from ingest.readers.includes import MYST, Expanded, expand
+from ingest.readers.includes import Expanded, expand
 from ingest.readers.markdown.dialects import DEEPEST, common, markdown
+from ingest.readers.markdown.includes import MARKDOWN, with_macro_warning
 from ingest.readers.markdown.text import flat, inline
 from ingest.readers.notation import figure
 from ingest.readers.rst.reader import add_rst
@@ -36,11 +37,12 @@ _METADATA = {"facts", "title", "version", "licence", "license", "target"}
 
 
 def read(source: Source) -> ParsedDocument:
-    expanded = expand(source, MYST)
+    expanded = expand(source, MARKDOWN)
     builder = DocumentBuilder(warnings=expanded.warnings)
     reader = _Reader(builder, expanded)
     reader.add("\n".join(expanded.lines), 1)
-    return directives.with_stub_warning(expanded.cite(builder.build()), reader.generated)
+    document = with_macro_warning(expanded.cite(builder.build()))
+    return directives.with_stub_warning(document, reader.generated)
 
 
 class _Directive(NamedTuple):

@@ -1,0 +1,3 @@
+"""Reads source code."""
+
+from ingest.readers.code.reader import read as read
