@@ -5,11 +5,20 @@ from collections.abc import Sequence
 
 from kb.model.base import tokens_of
 from kb.model.passages import Context, Hit, Passage, SearchResult
+from retrieval.boilerplate import without_notices
 
 _SAID = re.compile(r"\w+(?:\.\d+)*|[<>≤≥≠]|[!=]=|[-−+±](?=\.?\d)|(?<=\w) ?[+/%&^] ?(?=\w)")
 """The words, numbers and operators of a text, without its markup and punctuation."""
 _SAY_NOTHING = frozenset(("a", "an", "the", "is", "are", "was", "were", "be", "been"))
 """Words with which two editions of a sentence may differ and still say the same."""
+
+RELEVANT = 2.5
+"""Greatest distance from the best score, in units of the fused score, at which a passage is packed.
+
+On the 195 development questions it saves a quarter of the tokens of a context for 4,000 and loses no answer."""
+
+LEADING = 3
+"""Number of hits that count as relevant, however far behind they are."""
 
 
 def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:
@@ -39,20 +48,40 @@ def _spelt(word: str) -> str:
 
 
 def pack(result: SearchResult, *, budget_tokens: int) -> Context:
-    """Take whole passages in rank order as long as they fit; list the others as left out."""
-    taken: list[Passage] = []
-    left_out: list[Passage] = []
-    tokens = 0
-    for passage in (hit.passage for hit in result.hits):
-        size = tokens_of(f"{passage.cited}\n\n")
-        fits = tokens + size <= budget_tokens
-        (taken if fits else left_out).append(passage)
-        tokens += size if fits else 0
-    return Context(
+    """Take whole passages in rank order as long as they fit; those of one document stand together, in its order.
+
+    A hit whose listing runs over its neighbours takes them along if they fit. Passages far behind the best one are left
+    out even if they fit, and so are licences and copyright notices.
+    """
+    best = result.hits[0].score if result.hits else 0.0
+    relevant = [hit for rank, hit in enumerate(result.hits) if rank < LEADING or best - hit.score <= RELEVANT]
+    context = Context(
         status=result.status,
-        passages=tuple(taken),
-        left_out=tuple(passage.citation for passage in left_out),
-        tokens=tokens,
+        passages=(),
+        left_out=(),
+        less_relevant=len(result.hits) - len(relevant),
+        tokens=0,
         budget_tokens=budget_tokens,
         notes=result.notes,
     )
+    left_out: list[Passage] = []
+    for hit in relevant:
+        for added in ((*hit.before, hit.passage, *hit.after), (hit.passage,)):
+            larger = _with(context, added)
+            if larger.tokens <= budget_tokens:
+                context = larger
+                break
+        else:
+            left_out.append(hit.passage)
+    packed = {passage.citation.id for passage in context.passages}
+    return context.model_copy(update={"left_out": tuple(p.citation for p in left_out if p.citation.id not in packed)})
+
+
+def _with(context: Context, passages: Sequence[Passage]) -> Context:
+    known = {passage.citation.id for passage in context.passages}
+    kept = [p.model_copy(update={"text": without_notices(p.text)}) for p in passages if p.citation.id not in known]
+    documents = list(dict.fromkeys(p.source for p in (*context.passages, *kept)))
+    together = [*context.passages, *(p for p in kept if p.text)]
+    together.sort(key=lambda p: (documents.index(p.source), p.ordinal))
+    larger = context.model_copy(update={"passages": tuple(together)})
+    return larger.model_copy(update={"tokens": tokens_of(larger.text)})

@@ -1,5 +1,6 @@
 """Rank passages for a question: fuse the lexical and dense candidates within the scope of a target."""
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -46,9 +47,11 @@ class Retriever:
     embedder: Embedder | None
     """None: search is lexical only."""
     indexes: Sequence[VectorIndex]
-    """Tried in order until one gives dense candidates. A search limited to targets uses only the last one: comparing
-    part of the vectors is faster than filtering the results of an index (benchmarks/results/scale.json)."""
+    """Tried in order until one gives dense candidates. A search limited to targets or chunks uses only the last one:
+    comparing part of the vectors is faster than filtering the results of an index (benchmarks/results/scale.json)."""
     fuse: Fuse
+    among: Collection[int] | None = None
+    """The chunks that may be found; None: all."""
 
     def search(self, phrasings: Sequence[str], *, targets: Collection[str] | None, limit: int) -> SearchResult:
         """The best `limit` hits for one question in one or several phrasings.
@@ -67,16 +70,28 @@ class Retriever:
         """Lexical and dense candidates; arguments and errors are those of `search`."""
         rows: RowScores = {}
         notes: list[str] = []
-        lexical = [self._lexical(p, targets, rows) for p in phrasings]
-        dense = self._dense(phrasings, targets, notes)
+        lexical = [self._first(self._lexical(p, targets, rows)) for p in phrasings]
+        dense = [self._first(scores) for scores in self._dense(phrasings, targets, notes)]
         unembedded = self._unembedded(targets, notes)
         return Candidates(list(zip(lexical, dense, strict=True)), rows, unembedded, tuple(notes))
+
+    @property
+    def _limit(self) -> int:
+        """Length of a list; none if it is filtered afterwards."""
+        return CANDIDATES if self.among is None else sys.maxsize
+
+    def _first(self, scores: Scores) -> Scores:
+        if self.among is None:
+            return scores
+        best = sorted(scores.keys() & self.among, key=lambda chunk: (-scores[chunk], chunk))
+        return {chunk: scores[chunk] for chunk in best[:CANDIDATES]}
 
     def rank(self, candidates: Candidates, *, limit: int) -> SearchResult:
         fused = self.fuse(candidates.lists, candidates.unembedded)[: 2 * limit]
         hits = merge_repetitions(self._hits(fused, candidates.rows))[:limit]
         if not hits:
-            note = "no document in scope shares a word with the question"
+            where = "document in scope" if self.among is None else "passage that the search is limited to"
+            note = f"no {where} shares a word with the question"
             return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=(note,))
         return SearchResult(status=Status.OK, hits=tuple(hits), notes=candidates.notes)
 
@@ -100,10 +115,10 @@ class Retriever:
         if not words:
             return {}
         match = match_expression(words)
-        scores = dict(self.catalog.lexical(match, weights=COLUMN_WEIGHTS, targets=targets, limit=CANDIDATES))
+        scores = dict(self.catalog.lexical(match, weights=COLUMN_WEIGHTS, targets=targets, limit=self._limit))
         lifts: dict[int, float] = {}
         for chunk, row, score in self.catalog.lexical_rows(
-            match, weights=ROW_WEIGHTS, targets=targets, limit=CANDIDATES
+            match, weights=ROW_WEIGHTS, targets=targets, limit=self._limit
         ):
             lifts[chunk] = max(lifts.get(chunk, 0.0), score)
             own = rows.setdefault(chunk, {})
@@ -117,13 +132,14 @@ class Retriever:
         if self.embedder is None:
             return [{} for _ in phrasings]
         queries = self.embedder.embed_queries(phrasings)
-        *others, last = self.indexes if targets is None else self.indexes[-1:]
+        everywhere = targets is None and self.among is None
+        *others, last = self.indexes if everywhere else self.indexes[-1:]
         for index in others:
             try:
-                return index.nearest(queries, targets=targets, limit=CANDIDATES)
+                return index.nearest(queries, targets=targets, limit=self._limit)
             except StoreError as error:
                 notes.append(f"search compared every vector, which takes longer: {error.message}")
-        return last.nearest(queries, targets=targets, limit=CANDIDATES)
+        return last.nearest(queries, targets=targets, limit=self._limit)
 
     def _unembedded(self, targets: Collection[str] | None, notes: list[str]) -> frozenset[int]:
         if self.embedder is None:

@@ -85,7 +85,7 @@ def ceiling(kb: KnowledgeBase, questions: Sequence[Question]) -> tuple[float, li
     """Share of answerable questions that a single stored passage answers, and the ids of the others."""
     wanted = {e.path for q in questions for e in q.evidence}
     texts: dict[str, list[str]] = defaultdict(list)
-    for passage in kb.catalog.passages(kb.catalog.chunks_of(wanted)):
+    for passage in kb.catalog.passages(list(kb.catalog.chunks_of(wanted))):
         if not is_sheet(passage):
             texts[passage.citation.path].append(passage.shown)
     answerable = [q for q in questions if q.evidence]

@@ -168,14 +168,15 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         )
         return [(row["chunk_id"], row["id"], row["score"]) for row in rows]
 
-    def chunks_of(self, paths: Collection[str]) -> list[int]:
-        """All chunks of the documents with these paths."""
+    def chunks_of(self, paths: Collection[str] | None) -> dict[int, tuple[str, str]]:
+        """Kind and searched text by chunk id, for the documents with these paths (None: for all)."""
+        among = "" if paths is None else "WHERE d.path IN (SELECT value FROM json_each(?))"
         rows = self._all(
-            "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id "
-            "WHERE d.path IN (SELECT value FROM json_each(?)) ORDER BY c.id",
-            (json.dumps(sorted(paths)),),
+            f"""SELECT c.id, c.kind, l.body FROM chunk c JOIN document d ON d.id = c.document_id
+                JOIN lexical l ON l.rowid = c.id {among} ORDER BY c.id""",
+            () if paths is None else (json.dumps(sorted(paths)),),
         )
-        return [row["id"] for row in rows]
+        return {row["id"]: (row["kind"], row["body"]) for row in rows}
 
     def beside(self, key: str, *, reach: int) -> tuple[list[int], list[int]]:
         """Up to `reach` chunks before the one cited as `key`, and up to `reach` after it, nearest first."""
@@ -271,6 +272,7 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
             kind=row["kind"],
             lead=row["lead"],
             text=row["quote"],
+            ordinal=row["ordinal"],
             trust=row["trust"],
             licence=row["licence"],
         )

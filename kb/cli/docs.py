@@ -38,8 +38,9 @@ def show_document(
     ],
     section: Annotated[
         str | None,
-        typer.Option(metavar="HEADING", help="Show only sections with this heading, and their passages with ids."),
+        typer.Option(metavar="HEADING", help="Print the text of the sections with this heading."),
     ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print the whole text.")] = False,
     depth: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Levels of headings (default: as many as fit on a screen).")
     ] = None,
@@ -48,9 +49,11 @@ def show_document(
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Show a document's headings, or a passage's neighbours.
+    """Show a document's headings or text, or a passage's neighbours.
 
-    --section and --depth apply to documents, --around to passages. `Memory > LDS` names a heading below another.
+    The text comes with the id and lines of each passage. A short document without headings, such as a code file, is
+    printed whole. --section, --text and --depth apply to documents, --around to passages. `Memory > LDS` names a
+    heading below another.
 
     Example: kb docs show mi300x/mi300x.md --section "Memory hierarchy"
 
@@ -63,7 +66,7 @@ def show_document(
             placed = kb.documents.passage(name, around=max(1, around))
             show_result(placed, lambda it: show_passage(it, whole=around > 0), as_json=as_json)
         else:
-            outline = kb.documents.outline(name, section=section)
+            outline = kb.documents.outline(name, section=section, whole=text)
             show_result(outline, lambda it: show_outline(it, depth=depth), as_json=as_json)
 
 

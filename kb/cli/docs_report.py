@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Sequence
 
-from kb.cli.output import show, show_wrapped
+from kb.cli.output import show, show_text, show_wrapped
 from kb.cli.table import show_table
 from kb.model.documents import Coverage, Document, Outline, PlacedPassage
-from kb.model.passages import Passage
+from kb.model.passages import Passage, text_of
 
 HEADINGS_SHOWN = 40
 NAMES_SHOWN = 6
@@ -42,6 +42,12 @@ def show_chosen(documents: Sequence[Document]) -> None:
 
 
 def show_outline(outline: Outline, *, depth: int | None) -> None:
+    """The text that was asked for, or else properties and headings."""
+    if outline.passages:
+        if state := _state(outline):
+            show(f"note: {state.strip(' ()')}")
+        show_text(text_of(outline.passages))
+        return
     document, holds = outline.document, outline.holds
     show(document.path)
     stated = document.version and f"{document.version}, "
@@ -66,9 +72,6 @@ def show_outline(outline: Outline, *, depth: int | None) -> None:
         show(f"  and {len(holds.warnings) - WARNINGS_SHOWN} more warnings (--json has all)")
     show()
     _show_tree(outline, depth)
-    if outline.passages:
-        show()
-        show_table((), [_brief(p) for p in outline.passages], cut={3})
 
 
 def _state(outline: Outline) -> str:
@@ -79,7 +82,7 @@ def _state(outline: Outline) -> str:
 
 def _show_tree(outline: Outline, depth: int | None) -> None:
     if not outline.sections:
-        show("no headings")
+        show("no headings (--text prints the text)")
         return
     top = min(len(s.trail) for s in outline.sections)
     depth = depth or _fitting([len(s.trail) - top for s in outline.sections])
@@ -106,7 +109,7 @@ def show_passage(placed: PlacedPassage, *, whole: bool) -> None:
     for one in (*placed.before, passage, *placed.after) if whole else (passage,):
         show()
         if whole:
-            show(f"{'>' if one is passage else ' '} {one.citation.id}  {_lines(one)}")
+            show(f"{'>' if one is passage else ' '} {one.citation.id}  {one.citation.lines}")
         show("\n".join(part for part in (one.lead, one.text) if part))
     if whole:
         return
@@ -144,11 +147,7 @@ def show_coverage(found: Sequence[Coverage], *, limit: int, lacking: bool) -> No
 
 
 def _brief(passage: Passage) -> tuple[str, str, str, str]:
-    return passage.citation.id, _lines(passage), passage.kind, _first_line(passage)
-
-
-def _lines(passage: Passage) -> str:
-    return passage.citation.brief.rpartition(" ")[2].rstrip("]")
+    return passage.citation.id, passage.citation.lines, passage.kind, _first_line(passage)
 
 
 def _first_line(passage: Passage) -> str:

@@ -76,7 +76,8 @@ def show_target(
                     raise
                 show_result(kb.worksheet(target), lambda found: show_worksheet(found, own=own), as_json=as_json)
                 raise typer.Exit(1) from None
-            show_result(facts, lambda found: show_facts(found, own=own), as_json=as_json)
+            unsure = kb.factbook.unconfirmed(target, quantity)
+            show_result(facts, lambda found: show_facts(found, own=own, unconfirmed=unsure), as_json=as_json)
 
 
 @app.command()

@@ -23,8 +23,8 @@ def amount(fact: Fact) -> str:
     return fact.value if fact.unit in ("", "1", SHAPE, NAME) else f"{fact.value} {fact.unit}"
 
 
-def show_facts(facts: Sequence[Fact], *, own: str) -> None:
-    """Show the facts that hold for the target `own`, including inherited ones."""
+def show_facts(facts: Sequence[Fact], *, own: str, unconfirmed: int) -> None:
+    """Show the facts that hold for the target `own`, including inherited ones, and how many are not confirmed."""
     rows = [(f.quantity, amount(f), _marked(f.condition, f, own), f.citation.id) for f in facts]
     show_table(("quantity", "value", "condition", "id"), _grouped(rows), wrap={2})
     show()
@@ -32,6 +32,8 @@ def show_facts(facts: Sequence[Fact], *, own: str) -> None:
         show(f"[{ancestor}]: inherited from {ancestor}")
     for source in dict.fromkeys(fact.citation.path for fact in facts):
         show(f"stated in {source}")
+    if unconfirmed:
+        show(f"{unconfirmed} more read, unconfirmed: --all shows them")
     show("`kb cite ID` opens the cited place, `--json` shows each source")
 
 

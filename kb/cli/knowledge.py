@@ -1,5 +1,6 @@
 """The commands `kb ingest | search | context | cite`."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from kb.model.records import Trust
 
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
-    from kb.model.passages import CitedPlace
+    from kb.model.passages import CitedPlace, Only
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")]
 Also = Annotated[
@@ -23,6 +24,14 @@ Expand = Annotated[
 ]
 Compare = Annotated[
     bool, typer.Option("--compare", help="Also search the target's siblings; each hit names its target.")
+]
+Within = Annotated[
+    list[str] | None, typer.Option("--in", metavar="PATH", help="Search only this document or folder (repeatable).")
+]
+Numbers = Annotated[bool, typer.Option("--numbers", help="Search only tables and passages that state an amount.")]
+Seen = Annotated[
+    list[str] | None,
+    typer.Option("--seen", metavar="ID,...", help="Leave out these passages (repeatable)."),
 ]
 Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most tokens to show (4 characters each).")]
 
@@ -106,6 +115,9 @@ def search(
     expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
+    within: Within = None,
+    numbers: Numbers = False,
+    seen: Seen = None,
     budget: Budget = None,
     why: Annotated[bool, typer.Option("--why", help="Show how each hit was scored.")] = False,
     as_json: Json = False,
@@ -120,10 +132,10 @@ def search(
 
     with open_kb() as kb:
         asked = _asked(kb, query, also, target, expand=expand)
-        result = kb.search(asked, target=target, compare=compare)
+        result = kb.search(asked, target=target, compare=compare, only=_only(within, numbers, seen))
     if budget is not None:
         result = result.within(budget)
-    show_result(result, lambda found: show_hits(found, " ".join(asked), why=why), as_json=as_json)
+    show_result(result, lambda found: show_hits(found, why=why), as_json=as_json)
     if not result.hits:
         raise typer.Exit(1)
 
@@ -134,6 +146,9 @@ def context(
     expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
+    within: Within = None,
+    numbers: Numbers = False,
+    seen: Seen = None,
     budget: Budget = None,
     as_json: Json = False,
 ) -> None:
@@ -147,10 +162,20 @@ def context(
 
     with open_kb() as kb:
         asked = _asked(kb, query, also, target, expand=expand)
-        packed = kb.context(asked, target=target, compare=compare, budget_tokens=budget)
+        only = _only(within, numbers, seen)
+        packed = kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget)
     show_result(packed, show_context, as_json=as_json)
     if not packed.passages:
         raise typer.Exit(1)
+
+
+def _only(within: list[str] | None, numbers: bool, seen: list[str] | None) -> "Only | None":
+    from kb.model.passages import Only
+
+    if not (within or numbers or seen):
+        return None
+    ids = re.findall(r"\w+", " ".join(seen or ()))
+    return Only(within=tuple(within or ()), numbers=numbers, seen=frozenset(ids))
 
 
 def _asked(kb: "KnowledgeBase", query: str, also: list[str] | None, target: str | None, *, expand: bool) -> list[str]:

@@ -68,10 +68,20 @@ def screen_width() -> int | None:
 
 
 def show_wrapped(text: str, head: str = "") -> None:
-    """Show `text` after `head`, wrapped at blanks to the width of the terminal."""
-    room = max((screen_width() or sys.maxsize) - len(head), LEAST_WIDTH)
+    """Show `text` after `head`; a terminal gets it wrapped at blanks to its width."""
+    width = screen_width()
+    if width is None:
+        show(head + text)
+        return
+    room = max(width - len(head), LEAST_WIDTH)
     lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
     show(head + f"\n{' ' * len(head)}".join(lines))
+
+
+def show_text(text: str) -> None:
+    """Show the lines of a document, those that are longer than the terminal wrapped."""
+    for line in text.split("\n"):
+        show_wrapped(line)
 
 
 def show_result(value: Shown, show_it: Callable[[Shown], None], *, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """The facts of one home: profiles of targets, contradictions, and the user's decisions."""
 
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
@@ -62,13 +62,21 @@ class FactBook:
         judged = judge_facts(facts, verdicts=verdicts, lineage=lineage, families=self._targets.families)
         return sorted(judged, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 
-    def all_of(self, target: str, spelling: str) -> list[StandingFact]:
-        """The standings of all facts of one quantity. Raises FactError if there are none."""
+    def all_of(self, target: str, spelling: str | None) -> list[StandingFact]:
+        """The standings of all facts, or of those of one quantity. Raises FactError if there are none."""
         standings = self.standings(target)
+        if spelling is None:
+            return standings or self.profile(target)
         names = _names(spelling, standings)
         if found := [s for s in standings if s.fact.quantity in names]:
             return found
         raise self._no_such(target, spelling, names, self.profile(target))
+
+    def unconfirmed(self, target: str, spelling: str | None = None) -> int:
+        """Number of facts that were read about a target, or about one of its quantities, and not confirmed."""
+        standings = self.standings(target)
+        names = _names(spelling, standings) if spelling else {s.fact.quantity for s in standings}
+        return sum(s.standing is FactStanding.UNCONFIRMED and s.fact.quantity in names for s in standings)
 
     def profile(self, target: str) -> list[StandingFact]:
         """The facts that hold for the target, each once.
@@ -80,9 +88,14 @@ class FactBook:
         if profile := profile_of(standings, lineage=self._targets.lineage(target)):
             return profile
         own = self._targets.get(target).name
+        if standings:
+            raise FactError(
+                f"no fact of {own} holds: {_counted(standings)}",
+                hint=f"`kb facts {own} --all` shows them, `kb facts accept ID` lets one hold",
+            )
         below = sorted({f.target for f in self._catalog.facts(self._targets.scope(target))} - {own})
         raise FactError(
-            f"no document states facts of {own}{' that hold' if standings else ''}",
+            f"no document states facts of {own}",
             hint=f"facts are known of {', '.join(below)}" if below else "ingest a document that states facts",
         )
 
@@ -236,6 +249,12 @@ class FactBook:
         for standing in self.profile(target):
             found[standing.fact.quantity, conditions(standing.fact)].append(standing.fact)
         return found
+
+
+def _counted(standings: Sequence[StandingFact]) -> str:
+    """`66 read, unconfirmed; 2 read, conflict`."""
+    counts = Counter(s.standing.value for s in standings)
+    return "; ".join(f"{number} read, {standing}" for standing, number in counts.most_common())
 
 
 def _under(fact: Fact, condition: str) -> Fact:

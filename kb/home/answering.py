@@ -3,30 +3,47 @@
 from collections.abc import Sequence
 
 from kb.home.knowledge_base import KnowledgeBase
-from kb.home.searching import CONTEXT_CANDIDATES, find
+from kb.home.searching import CONTEXT_CANDIDATES, chunks_among, find, phrasings_of
 from kb.home.staleness import Staleness
-from kb.model.passages import Context, SearchResult
+from kb.model.passages import Context, Only, SearchResult
+from retrieval.excerpt import with_excerpts
+from retrieval.listings import with_whole_listings
 from retrieval.packing import pack
 from retrieval.widening import widen
 
 
 def search(
-    kb: KnowledgeBase, question: str | Sequence[str], *, target: str | None, compare: bool, limit: int
+    kb: KnowledgeBase,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool,
+    only: Only | None,
+    limit: int,
 ) -> SearchResult:
     """As `KnowledgeBase.search`."""
-    found = find(kb, question, target=target, compare=compare, limit=limit)
+    found = find(kb, question, target=target, compare=compare, limit=limit, among=chunks_among(kb, only))
     with kb.catalog.snapshot():
         marked = Staleness(kb.catalog).marked
         hits = [hit.model_copy(update={"passage": marked(hit.passage)}) for hit in found.hits]
-        return found.model_copy(update={"hits": tuple(widen(hits, kb.catalog))})
+        widened = found.model_copy(update={"hits": tuple(widen(hits, kb.catalog))})
+    return with_excerpts(widened, phrasings_of(question))
 
 
 def context(
-    kb: KnowledgeBase, question: str | Sequence[str], *, target: str | None, compare: bool, budget_tokens: int | None
+    kb: KnowledgeBase,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool,
+    only: Only | None,
+    budget_tokens: int | None,
 ) -> Context:
     """As `KnowledgeBase.context`."""
-    found = find(kb, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES)
-    packed = pack(found, budget_tokens=budget_tokens or kb.settings.budget_tokens)
+    among = chunks_among(kb, only)
+    found = find(kb, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES, among=among)
     with kb.catalog.snapshot():
+        whole = found.model_copy(update={"hits": tuple(with_whole_listings(found.hits, kb.catalog))})
+        packed = pack(whole, budget_tokens=budget_tokens or kb.settings.budget_tokens)
         passages = tuple(map(Staleness(kb.catalog).marked, packed.passages))
     return packed.model_copy(update={"passages": passages})

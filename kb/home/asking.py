@@ -52,8 +52,8 @@ class FactsAnswered(Frozen):
 
 def worksheet_of(kb: KnowledgeBase, target: str) -> list[Entry]:
     """See `KnowledgeBase.worksheet`."""
-    kb.ensure_sheets(target)
-    standings = kb.factbook.standings(target)
+    with kb.with_sheets(target):
+        standings = kb.factbook.standings(target)
     return worksheet(profile_of(standings, lineage=kb.targets.lineage(target)), standings)
 
 

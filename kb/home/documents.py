@@ -15,6 +15,8 @@ from kb.targets import Targets
 
 CITED_LINES_AROUND = 3
 NAMES_SHOWN = 6
+SHORT_CHARACTERS = 20_000
+"""Longest document without headings that is shown whole unasked."""
 
 
 class Documents:
@@ -70,12 +72,13 @@ class Documents:
             chosen.update(d.source for d in inside)
         return [d for d in documents if d.source in chosen]
 
-    def outline(self, name: str, *, section: str | None = None) -> Outline:
-        """A document with its tree of headings.
+    def outline(self, name: str, *, section: str | None = None, whole: bool = False) -> Outline:
+        """A document with its tree of headings; a short one without headings with all passages.
 
         Args:
             section: A heading or the end of its trail (`Memory > LDS`). Limits the outline to sections with that
                 heading, or else with headings that contain it, and adds their subsections and passages.
+            whole: Add all passages.
 
         Raises:
             DocumentError: the document or the section does not exist.
@@ -86,13 +89,16 @@ class Documents:
         if section is not None and not chosen:
             raise _unknown_section(section, sections, document)
         digest = _digest(file_of(document.source))
-        shown = [] if section is None else self._catalog.chunk_ids(document.source, chosen)
+        holds = self._catalog.holdings(document.source)
+        whole = whole or not (sections or holds.characters > SHORT_CHARACTERS)
+        wanted = chosen if section is not None else None if whole else ()
+        shown = self._catalog.chunk_ids(document.source, wanted)
         return Outline(
             document=document,
             file=str(place_of(document.source)),
             file_exists=digest is not None,
             file_same=digest == document.sha256,
-            holds=self._catalog.holdings(document.source),
+            holds=holds,
             sections=tuple(sections[i] for i in chosen),
             passages=tuple(self._catalog.passages(shown)),
         )

@@ -1,12 +1,13 @@
 """Ingests the user's files, and the sheets that ship with kb for their targets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.scan import SHEETS, file_digest, source_of
 from kb.catalog import write_lock
-from kb.errors import StoreError
+from kb.errors import FactError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.documents import IngestInterrupted, IngestReport, OfferedAlias
 from kb.targets import Targets
@@ -48,12 +49,12 @@ def _ingest(kb: KnowledgeBase, work: "Ingest", paths: Sequence[Path], target: st
     kb.models.publish_index()
 
 
-def ensure_sheets(kb: KnowledgeBase, target: str) -> None:
-    """Ingest the sheets for `target` where they are missing or old. If that fails, the user is told."""
+def ensure_sheets(kb: KnowledgeBase, target: str) -> StoreError | None:
+    """Ingest the sheets for `target` where they are missing or old; return why that is impossible."""
     folders = _sheet_folders(kb.targets, target)
     sheets = {source_of(file): file_digest(file) for folder in folders for file in folder.glob("*.md")}
     if kb.catalog.digests(sheets) == sheets:
-        return
+        return None
     from ingest.pipeline import Ingest
 
     try:
@@ -64,7 +65,29 @@ def ensure_sheets(kb: KnowledgeBase, target: str) -> None:
             if not interrupted:  # else a question would have to wait for all that an interrupted ingest left
                 work.embed()
     except StoreError as error:
-        kb.notify(f"the sheets that ship with kb for {target} could not be added: {error.message}")
+        message = f"the sheets that ship with kb for {target} could not be added: {error.message}"
+        return type(error)(message, hint=error.hint)
+    return None
+
+
+@contextmanager
+def with_sheets(kb: KnowledgeBase, targets: Sequence[str]) -> Iterator[None]:
+    """Ensure the sheets for `targets`; a FactError of the body then means that no document has the answer.
+
+    If the sheets cannot be added, the user is told.
+
+    Raises:
+        StoreError: the sheets cannot be added, and the body lacks an answer that they may have.
+    """
+    missing = [reason for target in targets if (reason := ensure_sheets(kb, target))]
+    try:
+        yield
+    except FactError as error:
+        if missing:
+            raise missing[0] from error
+        raise
+    for reason in missing:
+        kb.notify(reason.message)
 
 
 def _aliases(kb: KnowledgeBase, report: IngestReport) -> tuple[OfferedAlias, ...]:

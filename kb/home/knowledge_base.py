@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from kb.catalog import Catalog
-from kb.errors import FactError
+from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
 from kb.targets import Targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from eval.roofline import Roofline
     from kb.facts.book import Conflict, Difference, FactBook
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact, FactAnswer
     from kb.model.kernels import Candidate, Task
-    from kb.model.passages import CitedPlace, Context, SearchResult
+    from kb.model.passages import CitedPlace, Context, Only, SearchResult
     from kb.model.records import Trust
     from kb.model.symbols import SymbolReport
     from kb.runs.journal import Plan, Run, Runs
@@ -158,11 +159,17 @@ class KnowledgeBase:
         )
         return ingest(self, work, [Path(path) for path in paths], target=target)
 
-    def ensure_sheets(self, target: str) -> None:
-        """Ingest the sheets that ship with kb for `target` and its relatives, unless they are up to date."""
+    def ensure_sheets(self, target: str) -> StoreError | None:
+        """Ingest the sheets that ship with kb for `target`, unless they are up to date; return why it is impossible."""
         from kb.home.ingesting import ensure_sheets
 
-        ensure_sheets(self, target)
+        return ensure_sheets(self, target)
+
+    def with_sheets(self, *targets: str) -> AbstractContextManager[None]:
+        """See `kb.home.ingesting.with_sheets`."""
+        from kb.home.ingesting import with_sheets
+
+        return with_sheets(self, targets)
 
     def search(
         self,
@@ -170,6 +177,7 @@ class KnowledgeBase:
         *,
         target: str | None = None,
         compare: bool = False,
+        only: Only | None = None,
         limit: int = DEFAULT_HITS,
     ) -> SearchResult:
         """The best passages for a question.
@@ -179,18 +187,20 @@ class KnowledgeBase:
             target: Search the documents of this target, its ancestors and its descendants (default: all documents).
                 If the target is a family and the question names some of its chips, search only those.
             compare: Also search the target's siblings. Each hit names its target.
+            only: Limits the search further (default: not).
 
         Returns:
-            At most `limit` hits, the first ones with their surroundings. The status is `insufficient` if every
-            phrasing names something that no document in scope mentions: any hit would be about something else.
+            At most `limit` hits, the first ones with their surroundings. A phrasing that names something that no
+            document in scope mentions is left out, with a note; if all do, the status is `insufficient`.
 
         Raises:
             QueryError: there is no word to search for.
-            TargetError: `target` is unknown.
+            TargetError, DocumentError: `target` or a name in `only` is unknown.
+            StoreError: the home has no document of the target, and cannot get the sheets that ship with kb.
         """
         from kb.home.answering import search
 
-        return search(self, question, target=target, compare=compare, limit=limit)
+        return search(self, question, target=target, compare=compare, only=only, limit=limit)
 
     def context(
         self,
@@ -198,12 +208,13 @@ class KnowledgeBase:
         *,
         target: str | None = None,
         compare: bool = False,
+        only: Only | None = None,
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
         from kb.home.answering import context
 
-        return context(self, question, target=target, compare=compare, budget_tokens=budget_tokens)
+        return context(self, question, target=target, compare=compare, only=only, budget_tokens=budget_tokens)
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
         """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""
@@ -238,34 +249,32 @@ class KnowledgeBase:
         """
         from kb.facts.book import in_unit
 
-        self.ensure_sheets(target)
         book = self.factbook
-        found = book.profile(target) if quantity is None else book.find(target, quantity, conditions)
+        with self.with_sheets(target):
+            found = book.profile(target) if quantity is None else book.find(target, quantity, conditions)
         return [in_unit(standing.fact, unit) if unit else standing.fact for standing in found]
 
     def known_facts(self, target: str) -> list[Fact]:
-        """As `facts(target)`, but empty instead of a FactError."""
+        """As `facts(target)`, but empty where there are none, or none that could be read."""
         try:
             return self.facts(target)
-        except FactError:
+        except (FactError, LockedError, ReadOnlyError):
             return []
 
     def standings(self, target: str, quantity: str | None = None) -> list[StandingFact]:
         """All statements about `target` or one of its quantities, with their standings. Errors as in `facts`."""
-        self.ensure_sheets(target)
-        return self.factbook.all_of(target, quantity) if quantity else self.factbook.standings(target)
+        with self.with_sheets(target):
+            return self.factbook.all_of(target, quantity)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """List where documents contradict each other about `target` (default: any target), open conflicts first."""
-        if target:
-            self.ensure_sheets(target)
-        return self.factbook.conflicts(target)
+        with self.with_sheets(*([target] if target else ())):
+            return self.factbook.conflicts(target)
 
     def differences(self, first: str, second: str) -> list[Difference]:
         """The quantities and conditions for which two targets' facts differ. Errors as in `facts`."""
-        for target in (first, second):
-            self.ensure_sheets(target)
-        return self.factbook.differences(first, second)
+        with self.with_sheets(first, second):
+            return self.factbook.differences(first, second)
 
     def worksheet(self, target: str) -> list[Entry]:
         """What a kernel's author needs to know of `target`: the facts that hold, and those to be confirmed.

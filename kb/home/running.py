@@ -129,12 +129,12 @@ def _checked(kb: "KnowledgeBase", plan: Plan) -> Plan:
     if plan.synthesizer is SynthesizerKind.ANTHROPIC:
         chat_model(plan.model)
     if plan.synthesizer is not SynthesizerKind.TUNE:
-        kb.ensure_sheets(plan.target)
-        if not kb.catalog.count_by_target().keys() & (kb.targets.scope(plan.target) - {ROOT}):
-            raise FactError(
-                f"there are no documents about {plan.target}, so a kernel for it would be a guess",
-                hint=f"`kb ingest` its manuals, with --target {plan.target} if no folder has that name",
-            )
+        with kb.with_sheets(plan.target):
+            if not kb.catalog.count_by_target().keys() & (kb.targets.scope(plan.target) - {ROOT}):
+                raise FactError(
+                    f"there are no documents about {plan.target}, so a kernel for it would be a guess",
+                    hint=f"`kb ingest` its manuals, with --target {plan.target} if no folder has that name",
+                )
     return plan
 
 

@@ -1,6 +1,6 @@
 """Searches a home: chooses targets, rejects unknown names, ranks passages."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 
 from kb.catalog import Catalog
@@ -9,19 +9,20 @@ from kb.errors import MissingModelError, QueryError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.stated import answering_facts, stated_first
 from kb.model.embedding import Embedder
-from kb.model.passages import Hit, SearchResult, Status
+from kb.model.passages import Hit, Only, SearchResult, Status
 from kb.settings import NO_MODEL, Settings, cache_dir
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
 from retrieval.fusion import fuse
 from retrieval.reranker import RERANKED_HITS, Reranker
 from retrieval.retriever import Retriever
+from retrieval.terms import states_amount
 from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unknown_terms import unknown_terms
 from retrieval.unstated import DEEP, SUPPORT, asked_number, support
 from retrieval.vectors import ExactIndex, VectorIndex
 
-CONTEXT_CANDIDATES = 50
+CONTEXT_CANDIDATES = 100
 
 
 class Models:
@@ -60,10 +61,10 @@ class Models:
             return None
         return Reranker(self._settings.reranker_model, seconds=self._settings.reranker_seconds)
 
-    def retriever(self) -> Retriever:
-        """A retriever with the models and weights of the settings."""
+    def retriever(self, among: Collection[int] | None = None) -> Retriever:
+        """A retriever with the models and weights of the settings, which finds only the chunks `among` (None: all)."""
         fusion = partial(fuse, lexical_weight=self._settings.lexical_weight)
-        return Retriever(self._catalog, self.embedder, self._indexes(), fusion)
+        return Retriever(self._catalog, self.embedder, self._indexes(), fusion, among)
 
     def needs_index(self) -> bool:
         """Whether the home has so many vectors that searches without a target use the published index."""
@@ -92,23 +93,41 @@ class Models:
 
 
 def find(
-    kb: KnowledgeBase, question: str | Sequence[str], *, target: str | None, compare: bool = False, limit: int
+    kb: KnowledgeBase,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool = False,
+    limit: int,
+    among: Collection[int] | None = None,
 ) -> SearchResult:
-    """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
-    phrasings = _phrasings(question)
+    """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`.
+
+    `among` are the chunks that may be found (None: all).
+    """
+    phrasings = phrasings_of(question)
     chips = kb.targets.named_below(target, " ".join(phrasings)) if target and not compare else ()
+    missing = kb.ensure_sheets(target) if target else None
     scope = _scope(kb, target, chips, compare=compare)
     counts = kb.catalog.count_by_target()
     stored = counts.keys() & (scope if scope is not None else counts.keys())
+    if missing and not stored:
+        raise missing
     if not stored:
         return _insufficient(_no_documents(" or ".join(chips) or target, counts))
+    if missing:
+        kb.notify(missing.message)
     beside = _beside(kb, target, phrasings[0], counts) if target and not compare else []
     chip = None if compare or beside else _chip(kb, target, phrasings[0], chips)
-    facts = answering_facts(kb, phrasings, chip)
-    if not facts and (unknown := _unknown(kb, phrasings, target, stored)):
-        return _insufficient(*unknown)
-    found = ranked(kb, phrasings, target=target, scope=scope, limit=limit)
+    facts = answering_facts(kb, phrasings, chip) if among is None else []
+    unknown = {phrasing: unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings}
+    if not facts and (refused := _unknown(kb, unknown, target, stored)):
+        return _insufficient(*refused)
+    known = [phrasing for phrasing in phrasings if not unknown[phrasing]] or phrasings
+    found = ranked(kb, known, target=target, scope=scope, limit=limit, among=among)
     notes = [*found.notes]
+    for phrasing, names in unknown.items():
+        notes += [f"not searched for {phrasing!r}: {_not_named(kb, name, target, stored)}" for name in names[:1]]
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
     notes += [f"{name} is another target: search for it with --target {name}" for name in beside]
@@ -118,12 +137,11 @@ def find(
     return found.model_copy(update={"hits": found.hits[:limit], "notes": tuple(notes)})
 
 
-def _unknown(kb: KnowledgeBase, phrasings: Sequence[str], target: str | None, stored: Collection[str]) -> list[str]:
-    """Notes on the unknown words of the first phrasing, if every phrasing has some."""
-    unknown = [
-        unknown_names(kb.catalog, phrasing, targets=stored) or unknown_terms(kb.catalog, phrasing, targets=stored)
-        for phrasing in phrasings
-    ]
+def _unknown(
+    kb: KnowledgeBase, names: Mapping[str, list[str]], target: str | None, stored: Collection[str]
+) -> list[str]:
+    """Notes on the unknown words of the first phrasing, if every phrasing has some; `names` are the unknown names."""
+    unknown = [own or unknown_terms(kb.catalog, phrasing, targets=stored) for phrasing, own in names.items()]
     return [_not_named(kb, name, target, stored) for name in unknown[0]] if all(unknown) else []
 
 
@@ -148,13 +166,39 @@ def _unstated(
     return f"no passage names what the question asks for together with a number in {number.unit}"
 
 
+def chunks_among(kb: KnowledgeBase, only: Only | None) -> frozenset[int] | None:
+    """The chunks that a search is limited to; None: all."""
+    if only is None:
+        return None
+    paths = {path for name in only.within for path in _paths_within(kb, name)} if only.within else None
+    seen = {place[1] for key in only.seen if (place := kb.catalog.place(key.partition(".")[0]))}
+    return frozenset(
+        chunk
+        for chunk, (kind, text) in kb.catalog.chunks_of(paths).items()
+        if chunk not in seen and (not only.numbers or kind == "table" or states_amount(text))
+    )
+
+
+def _paths_within(kb: KnowledgeBase, name: str) -> set[str]:
+    """The paths of which `name` is a part: a file, a folder, or several folders in a row."""
+    part = f"/{name.strip('/')}/"
+    found = {document.path for document in kb.documents.stored() if part in f"/{document.path}/"}
+    return found or {document.path for document in kb.documents.below([name])}
+
+
 def ranked(
-    kb: KnowledgeBase, phrasings: Sequence[str], *, target: str | None, scope: frozenset[str] | None, limit: int
+    kb: KnowledgeBase,
+    phrasings: Sequence[str],
+    *,
+    target: str | None,
+    scope: frozenset[str] | None,
+    limit: int,
+    among: Collection[int] | None = None,
 ) -> SearchResult:
     """The best passages of the documents in `scope`; names unknown to the documents are no obstacle."""
     reranker = kb.models.reranker
     wanted = max(limit, RERANKED_HITS) if reranker else limit
-    found = kb.models.retriever().search(phrasings, targets=scope, limit=wanted)
+    found = kb.models.retriever(among).search(phrasings, targets=scope, limit=wanted)
     if reranker:
         found = _reranked(reranker, phrasings[0], found, limit=limit)
     if target is None:
@@ -167,7 +211,6 @@ def _scope(kb: KnowledgeBase, target: str | None, chips: Sequence[str], *, compa
     """The scope of `target`, or of those of its chips that the question names."""
     if target is None:
         return None
-    kb.ensure_sheets(target)
     if compare:
         return kb.targets.family(target)
     return frozenset().union(*map(kb.targets.scope, chips or (target,)))
@@ -196,7 +239,7 @@ def _not_named(kb: KnowledgeBase, name: str, target: str | None, stored: Collect
     return f"{message}; search again without that name"
 
 
-def _phrasings(question: str | Sequence[str]) -> list[str]:
+def phrasings_of(question: str | Sequence[str]) -> list[str]:
     phrasings = [question] if isinstance(question, str) else list(question)
     if asked := [p for p in phrasings if query_words(p)]:
         return asked

@@ -16,7 +16,8 @@ from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnno
 from pydantic import BeforeValidator, Field, ValidationError
 
 from kb import __version__
-from kb.errors import CitationError, FactError, KbError, QueryError, StoreError, TargetError
+from kb.errors import CitationError, DocumentError, FactError, KbError, QueryError, StoreError, TargetError
+from kb.model.passages import Only
 from kb.targets import Targets
 from kb.views import answers, symbols
 
@@ -36,13 +37,14 @@ kb holds the manuals of chips that you may not know, and answers with passages a
 before you write or tune a kernel for a named chip, and before you state a number, an instruction or a limit of one. It
 knows nothing of the user's own code.
 
-1. kb_targets: the names of the chips, and how many documents speak of each. Aliases are understood everywhere.
+1. kb_targets: the names of the chips that have documents. Aliases are understood everywhere.
 2. kb_facts: one hardware number, or all that are stated of a chip, with unit and condition.
 3. kb_search: passages for a question. Send two or three phrasings of it in one call: the vendor's terms, bare keywords.
-   Name the target whenever the question is about one chip: siblings then take no part, and a sibling's number is wrong.
+   Name the target: siblings then take no part, and a sibling's number is wrong.
 4. kb_symbol: where an identifier is defined, listed and called, and whether documents disagree on its signature. Use it
    before you call a function or an instruction that you have not seen in its own documents.
-5. kb_read: the lines around an id, and the rest of what was cut.
+5. kb_read: the lines around an id, and what `[+3 rows]` stands for.
+6. kb_document: the headings of a document, or one of its sections whole.
 
 - Cite the id behind each number or rule that you take from here, such as [bdd9fa138681].
 - Status "insufficient" means that the documents do not say. Tell the user so; do not fill the gap from memory. Search
@@ -58,6 +60,7 @@ NEXT = {
     TargetError: "kb_targets lists all names",
     FactError: "use kb_search to find numbers in prose; do not guess",
     CitationError: "kb_read needs an id from kb_search or kb_facts; search again if documents have changed since",
+    DocumentError: "paths stand in `place` of what kb_search finds",
     QueryError: "call kb_search again with words that a manual would contain",
     StoreError: "tell the user to run `kb doctor`",
 }
@@ -140,7 +143,15 @@ def server(home: Home) -> MCPServer[Any]:
     @tool("Search hardware manuals")
     async def kb_search(
         phrasings: Phrasings,
-        target: TargetName | None = None,
+        target: Annotated[
+            str | None, Field(max_length=100, description="A chip or family; 'all' only for a comparison of chips.")
+        ] = None,
+        within: Annotated[
+            tuple[Annotated[str, Field(max_length=300)], ...],
+            Field(max_length=20, description="Search only these documents or folders (paths or parts of them)."),
+        ] = (),
+        *,
+        numbers: Annotated[bool, Field(description="Search only tables and passages that state an amount.")] = False,
         limit: Annotated[int, Field(ge=1, le=20, description="Most passages to return.")] = 5,
         seen: Annotated[
             tuple[CitationId, ...], Field(max_length=200, description="Ids that you already have, to leave out.")
@@ -151,12 +162,13 @@ def server(home: Home) -> MCPServer[Any]:
 
         Give the same question in two or three phrasings, which finds far more than one: the vendor's terms, bare
         keywords, an exact instruction name. Example: ["avoid LDS bank conflicts", "local data share padding swizzle",
-        "ds_read_b128 bank"]. Name the target if the question is about one chip. Status "insufficient" means that the
-        documents do not answer. For a single number call kb_facts first.
+        "ds_read_b128 bank"]. A passage is shown as its sentences and rows that answer; kb_read shows the rest. Status
+        "insufficient" means that the documents do not answer. For a single number call kb_facts first.
         """
+        only = Only(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
         return await home.ask(
             lambda kb: answers.search(
-                kb, phrasings, target=target or None, limit=limit, seen=frozenset(seen), max_tokens=max_tokens
+                kb, phrasings, target=target or None, only=only, limit=limit, max_tokens=max_tokens
             )
         )
 
@@ -191,6 +203,23 @@ def server(home: Home) -> MCPServer[Any]:
         """
         return await home.ask(lambda kb: answers.read(kb, id, around=around, offset=offset, max_tokens=max_tokens))
 
+    @tool("Read a document")
+    async def kb_document(
+        name: Annotated[str, Field(max_length=400, description="Its path as in `place`, or the end of the path.")],
+        section: Annotated[
+            str | None, Field(max_length=300, description="A heading, to read its text (default: all headings).")
+        ] = None,
+        offset: Annotated[int, Field(ge=0, description="Where to read on: next_offset of the last answer.")] = 0,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.DocumentText]:
+        """List the headings of a document, or read a section whole, with an id to cite for each passage.
+
+        Use it where the answer is longer than a passage: a whole example, a table with its notes, all constraints.
+        """
+        return await home.ask(
+            lambda kb: answers.document(kb, name, section or None, offset=offset, max_tokens=max_tokens)
+        )
+
     @tool("Look up hardware facts")
     async def kb_facts(
         target: TargetName,
@@ -208,13 +237,17 @@ def server(home: Home) -> MCPServer[Any]:
         return await home.ask(lambda kb: answers.facts(kb, target, quantity or None, max_tokens=max_tokens))
 
     @tool("List chips")
-    async def kb_targets(max_tokens: Tokens = DEFAULT_TOKENS) -> Annotated[CallToolResult, answers.KnownTargets]:
-        """List the chips and families that kb knows: name, aliases, parent, number of documents.
+    async def kb_targets(
+        *,
+        everything: Annotated[bool, Field(description="Also list targets that have no documents.")] = False,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.KnownTargets]:
+        """List the chips and families that have documents: name, aliases, parent, number of documents.
 
-        Call it once, if you do not know the name of a chip here or whether there are documents about it. Targets with
-        documents come first. A question about a target also uses documents of its ancestors and descendants.
+        Call it once, if you do not know the name of a chip here or whether there are documents about it. A question
+        about a target also uses documents of its ancestors and descendants.
         """
-        return await home.ask(lambda kb: answers.targets(kb, max_tokens=max_tokens))
+        return await home.ask(lambda kb: answers.targets(kb, everything=everything, max_tokens=max_tokens))
 
     return served
 

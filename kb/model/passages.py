@@ -1,5 +1,6 @@
 """Citations, passages, hits and search results."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Self
@@ -32,11 +33,11 @@ class Citation(Frozen):
     @property
     def brief(self) -> str:
         """The citation without the section."""
-        return f"[{self.path}@{self.sha256[:8]} {self._lines}]"
+        return f"[{self.path}@{self.sha256[:8]} {self.lines}]"
 
     def __str__(self) -> str:
         section = f" §{' > '.join(self.section[-2:])}" if self.section else ""
-        return f"[{self.path}@{self.sha256[:8]}{section} {self._lines}]"
+        return f"[{self.path}@{self.sha256[:8]}{section} {self.lines}]"
 
     @property
     def _has_pages(self) -> bool:
@@ -47,7 +48,8 @@ class Citation(Frozen):
         return f"{self.line_start}" + (f"-{self.line_end}" if self.line_end > self.line_start else "")
 
     @property
-    def _lines(self) -> str:
+    def lines(self) -> str:
+        """`L12-20`, or `p.3` for a PDF."""
         return ("p." if self._has_pages else "L") + self._range
 
 
@@ -62,6 +64,8 @@ class Passage(Frozen):
     lead: str
     """Caption and header of the table that the passage is part of; otherwise empty."""
     text: str
+    ordinal: int = 0
+    """Place among the passages of its document, counted from 0."""
     trust: Trust = Trust.VENDOR
     licence: str = ""
     """Licence of the document, stated in it or in a licence file beside it."""
@@ -95,6 +99,11 @@ class Passage(Frozen):
         """The passage as it appears in a prompt: citation, trail and marks in one line, then the body."""
         head = " ".join((self.citation.brief, self.trail, *(f"({mark})" for mark in self.marks)))
         return f"{head}\n{self.body}"
+
+    @property
+    def source(self) -> str:
+        """The file and its version."""
+        return f"{self.citation.path}@{self.citation.sha256[:8]}"
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -157,6 +166,8 @@ class Hit(Frozen):
     """Neighbouring passages of the first hits, in document order."""
     also_in: tuple[Citation, ...] = ()
     """Other places with the same words in the same order."""
+    excerpt: tuple[str, ...] = ()
+    """The lines of the passage that answer, with counts of what is left out; empty if a better hit is clearly ahead."""
 
     @property
     def shown(self) -> str:
@@ -178,6 +189,17 @@ class Status(StrEnum):
     INSUFFICIENT = "insufficient"
 
 
+class Only(Frozen):
+    """What a search is limited to, within the documents of its target."""
+
+    within: tuple[str, ...] = ()
+    """Only these documents and folders, each named by its path or a part of it (`isa`, `isa/mma.md`)."""
+    numbers: bool = False
+    """Only tables and passages that state an amount."""
+    seen: frozenset[str] = frozenset()
+    """Not the passages with these ids."""
+
+
 class SearchResult(Frozen):
     """Hits, best first, with `notes` about them. `insufficient`: the documents in scope have no answer; the notes say
     why."""
@@ -187,8 +209,8 @@ class SearchResult(Frozen):
     notes: tuple[str, ...] = ()
 
     def within(self, budget_tokens: int) -> Self:
-        """The leading hits that fit into a token budget; the first is always kept."""
-        totals = accumulate(hit.passage.tokens for hit in self.hits)
+        """The leading hits whose excerpts fit into a token budget; the first is always kept."""
+        totals = accumulate(tokens_of("\n".join((hit.passage.trail, *hit.excerpt))) for hit in self.hits)
         fitting = sum(total <= budget_tokens for total in totals)
         return self.model_copy(update={"hits": self.hits[: max(1, fitting)]})
 
@@ -199,14 +221,48 @@ class Context(Frozen):
     status: Status
     passages: tuple[Passage, ...]
     left_out: tuple[Citation, ...]
-    """Passages that ranked high enough but did not fit or added nothing new."""
+    """Passages that are relevant enough but did not fit, best first."""
+    less_relevant: int
+    """Number of passages found that are too far behind the best one."""
     tokens: int
     budget_tokens: int
     notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        return "\n\n".join(p.cited for p in self.passages)
+        return text_of(self.passages)
+
+
+def text_of(passages: Sequence[Passage]) -> str:
+    """The passages below their documents, each with its id, lines and headings; no heading is repeated in a row."""
+    runs = _runs(passages)
+    return "\n\n".join(_text_of_run(run, above) for above, run in zip(([], *runs), runs, strict=False))
+
+
+def _runs(passages: Sequence[Passage]) -> list[list[Passage]]:
+    """The passages, together where a listing of code runs from one into the next."""
+    runs: list[list[Passage]] = []
+    for passage in passages:
+        last = runs[-1] if runs else []
+        follows = last and (last[-1].source, last[-1].ordinal + 1) == (passage.source, passage.ordinal)
+        fences = sum(line.startswith("```") for p in last for line in p.text.split("\n"))
+        if follows and fences % 2:
+            last.append(passage)
+        else:
+            runs.append([passage])
+    return runs
+
+
+def _text_of_run(run: Sequence[Passage], above: Sequence[Passage]) -> str:
+    """The passages of a run, below the run `above`."""
+    first, last = run[0], above[-1] if above else None
+    same = last is not None and last.source == first.source
+    document = "" if same else f"# {first.source} {first.title} [{first.target}]\n"
+    headings = "" if same and last and last.trail == first.trail else first.trail.removeprefix(first.title)
+    lead = "" if same and last and last.lead == first.lead else first.lead
+    ids = ", ".join(f"{p.citation.id} {p.citation.lines}" for p in run)
+    head = " ".join(filter(None, (f"[{ids}]", headings.removeprefix(" > "), *(f"({mark})" for mark in first.marks))))
+    return document + "\n".join(filter(None, (head, lead, *(p.text for p in run))))
 
 
 class CitedPlace(Frozen):

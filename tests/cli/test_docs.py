@@ -89,7 +89,7 @@ def test_what_is_shown_fits_a_screen_of_80_columns(
     assert shown.status == 0
     # The file is copied and opened, so it stays in one piece.
     assert [x for x in shown.out.splitlines() if len(x) > 80 and str(docs) not in x] == []
-    assert "…" in shown.out
+    assert ("…" in shown.out) != ("--section" in command), "a text is wrapped, all else is cut"
 
 
 def test_the_visible_end_of_a_path_names_the_document(on_screen: Run, docs: Path, home: Path) -> None:
@@ -152,13 +152,33 @@ def test_headings_are_cut_at_a_depth_and_it_is_said_how_many_there_are(run: Run,
     assert len(run("docs", "show", "big.md", "--json").json["sections"]) == 61
 
 
-def test_the_passages_of_a_section_have_ids_that_can_be_shown(run: Run, stored: Path) -> None:
-    shown = run("docs", "show", "mi210/memory.md", "--section", "Local data share").out
+@pytest.mark.parametrize("option", [("--section", "Local data share"), ("--text",)], ids=lambda option: option[0])
+def test_a_text_is_whole_and_each_passage_has_its_id_and_lines(
+    run: Run, stored: Path, docs: Path, option: tuple[str, ...]
+) -> None:
+    shown = run("docs", "show", "mi210/memory.md", *option).out
 
-    ids = re.findall(r"^([0-9a-f]{12})  L\d", shown, re.MULTILINE)
+    ids = re.findall(r"^\[([0-9a-f]{12}) L\d", shown, re.MULTILINE)
     assert len(ids) == 3
-    assert "lds_size | 64 | KiB" in shown
     assert all(run("docs", "show", i).status == 0 for i in ids)
+    file = (docs / "mi210" / "memory.md").read_text(encoding="utf-8").splitlines()
+    body = [line for line in file if line and not line.startswith(("#", "|---"))]
+    assert [line for line in body if line not in shown] == []
+
+
+def test_a_text_says_that_its_file_has_changed(run: Run, stored: Path, docs: Path) -> None:
+    (docs / "mi210" / "memory.md").write_text("# Other\n", encoding="utf-8")
+
+    assert run("docs", "show", "mi210/memory.md", "--text").out.startswith("note: changed since it was ingested")
+
+
+def test_a_short_document_without_headings_is_shown_whole(run: Run, docs: Path, home: Path) -> None:
+    (docs / "mi210" / "clocks.csv").write_text("part,MHz\nL2,1500\n", encoding="utf-8")
+    (docs / "mi210" / "long.csv").write_text("part,MHz\n" + "L2,1500\n" * 3000, encoding="utf-8")
+    run("ingest", docs)
+
+    assert "| L2 | 1500 |" in run("docs", "show", "clocks.csv").out
+    assert "no headings (--text" in run("docs", "show", "long.csv").out
 
 
 def test_a_passage_is_shown_below_its_citation_between_its_neighbours(run: Run, stored: Path) -> None:

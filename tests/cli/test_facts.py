@@ -189,6 +189,14 @@ def test_all_shows_also_what_does_not_hold_and_why(run: Run, facts: Path) -> Non
     assert "34" in shown
 
 
+def test_facts_that_are_not_confirmed_are_counted(run: Run, facts: Path) -> None:
+    shown = run("facts", "mi210").out
+    unconfirmed = [s for s in run("facts", "mi210", "--all", "--json").json if s["standing"] == "unconfirmed"]
+
+    assert f"\n{len(unconfirmed)} more read, unconfirmed: --all shows them\n" in shown
+    assert "unconfirmed" not in run("facts", "mi210", "lds_size").out
+
+
 def test_all_of_an_unknown_quantity_is_refused_too(run: Run, facts: Path) -> None:
     assert run("facts", "mi210", "voltage", "--all").status == 1
 

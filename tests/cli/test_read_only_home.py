@@ -92,6 +92,28 @@ def test_sheets_missing_from_a_read_only_home_are_reported_in_a_note(run_confine
     assert len(outcome.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("facts", "mi300x"),
+        ("facts", "mi300x", "--all"),
+        ("facts", "diff", "mi210", "h200"),
+        ("search", "registers", "--target", "h200"),
+    ],
+    ids=" ".join,
+)
+def test_what_only_missing_sheets_could_answer_is_an_error_with_the_reason(
+    run_confined: Run, stored: Path, command: tuple[str, ...]
+) -> None:
+    forget_sheets(stored)
+
+    for _ in protected(stored):
+        message, hint = run_confined(*command).refusal
+
+        assert f"could not be added: {stored} cannot be written" in message
+        assert "KB_HOME" in hint
+
+
 @pytest.mark.parametrize("command", [("ingest", "{docs}"), ("targets", "add", "mi400x")], ids=lambda c: c[0])
 def test_writing_a_home_that_cannot_be_written_is_refused(
     run_confined: Run, read_only: Path, docs: Path, command: tuple[str, ...]

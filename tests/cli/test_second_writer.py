@@ -56,6 +56,16 @@ def test_reading_goes_on_while_another_process_writes(run: Run, stored: Path, ot
     assert run("search", "local data share", "--target", "mi210").err == ""
 
 
+def test_facts_that_cannot_be_added_meanwhile_are_an_error_and_no_answer(
+    run: Run, stored: Path, other_writer: int
+) -> None:
+    message, hint = run("facts", "mi300x").refusal
+
+    assert f"is being written by process {other_writer} " in message
+    assert "try again" in hint
+    assert run("facts", "mi210", "lds_size").status == 0
+
+
 def test_the_lock_of_a_killed_writer_is_free(run: Run, stored: Path, docs: Path, other_writer: int) -> None:
     os.kill(other_writer, signal.SIGKILL)
     (docs / "mi210" / "more.md").write_text("# More\n", encoding="utf-8")

@@ -1,12 +1,16 @@
 """What the tools answer, in both eras of the protocol."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from kb.errors import FactError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
+from kb.model.fact import FactAnswer
 from kb.settings import Settings
+from kb.views import answers
 from tests.conftest import HashEmbedder
 from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, talk
 
@@ -29,23 +33,24 @@ def test_one_phrasing_may_come_without_its_brackets(ask: Ask) -> None:
     assert ask("kb_search", phrasings="local data share", target="mi210").answer["passages"]
 
 
-def test_an_empty_string_is_no_target_and_no_quantity(ask: Ask) -> None:
-    assert ask("kb_search", phrasings=["local data share"], target="").answer["passages"]
+def test_an_empty_string_is_no_quantity(ask: Ask) -> None:
+    assert ask("kb_search", phrasings=["local data share"], target="all").answer["passages"]
     assert len(ask("kb_facts", target="mi210", quantity="").answer["facts"]) == 2
 
 
 def test_a_row_of_a_table_has_an_id_of_its_own_and_its_cells_have_theirs(ask: Ask) -> None:
     found = ask("kb_search", phrasings=["ds_read_b128 cycles"], target="mi210").answer
-    row = next(row for p in found["passages"] for row in p["rows"] if "ds_read" in row["text"])
+    row = next(row for p in found["passages"] for row in p["rows"])
 
-    assert ask("kb_read", id=row["id"]).answer["stated"] == row["text"]
-    assert ask("kb_read", id=f"{row['id']}.2").answer["stated"] == "cycles = 12"
+    assert ask("kb_read", id=row).answer["stated"] == "instruction = ds_read_b128; cycles = 12"
+    assert ask("kb_read", id=f"{row}.2").answer["stated"] == "cycles = 12"
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_fact_has_unit_condition_source_trust_and_an_id_that_can_be_read(ask: Ask, era: str) -> None:
     (fact,) = ask("kb_facts", era=era, target="mi210", quantity="LDS size").answer["facts"]
 
+    assert fact.pop("place").endswith("mi210/memory.md:9")
     assert "lds_size of mi210 = 64 KiB" in ask("kb_read", era=era, id=fact.pop("id")).answer["stated"]
     assert fact == {
         "target": "mi210",
@@ -59,8 +64,11 @@ def test_a_fact_has_unit_condition_source_trust_and_an_id_that_can_be_read(ask: 
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_targets_with_documents_come_first_with_aliases_parent_and_number(ask: Ask, era: str) -> None:
-    targets = ask("kb_targets", era=era).answer["targets"]
+def test_targets_have_documents_unless_all_are_asked_for(ask: Ask, era: str) -> None:
+    own = ask("kb_targets", era=era).answer["targets"]
+    targets = ask("kb_targets", era=era, everything=True).answer["targets"]
+
+    assert own == [target for target in targets if target["documents"]]
 
     counts = [target["documents"] for target in targets]
     assert counts == sorted(counts, key=bool, reverse=True)
@@ -76,13 +84,13 @@ def test_targets_with_documents_come_first_with_aliases_parent_and_number(ask: A
 
 
 def test_passages_already_seen_are_replaced_by_new_ones(ask: Ask) -> None:
-    question = {"phrasings": ["local data share errata"], "limit": 4}
+    question = {"phrasings": ["local data share errata"], "limit": 2, "target": "mi210"}
     given: list[str] = []
     while passages := ask("kb_search", seen=given, **question).answer["passages"]:
         given += [p["id"] for p in passages]
 
     assert len(given) == len(set(given)) > 3
-    assert "all passages found are in `seen`" in ask("kb_search", seen=given, **question).text
+    assert "no passage that the search is limited to" in ask("kb_search", seen=given, **question).text
 
 
 def test_insufficient_is_an_answer_and_not_an_error(ask: Ask) -> None:
@@ -148,3 +156,86 @@ def test_a_running_server_finds_what_another_process_ingests(home: Path, manuals
 
     assert before.refused
     assert "64 KB" in after.answer["passages"][0]["text"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_document_is_outlined_and_a_section_read_whole_with_ids(ask: Ask, era: str) -> None:
+    place = ask("kb_search", phrasings=["local data share"], target="mi210").answer["passages"][0]["place"]
+
+    outline = ask("kb_document", era=era, name=place).answer
+    section = ask("kb_document", era=era, name=outline["path"], section="Local data share").answer
+
+    assert outline["path"].endswith("mi210/memory.md")
+    assert [line.split()[1:3] for line in outline["text"].splitlines()] == [
+        ["Memory", "of"],
+        ["Local", "data"],
+        ["Instructions", "(1"],
+    ]
+    assert "Each compute unit has 64 KB" in section["text"]
+    assert "| l2_size | 8 |" in section["text"]
+    assert "ds_read" not in section["text"]
+    for key in re.findall(r"^\[(\w{12}) L", section["text"], re.MULTILINE):
+        assert ask("kb_read", id=key).answer["target"] == "mi210"
+
+
+def test_a_long_document_is_read_in_parts_without_a_gap(ask: Ask) -> None:
+    whole = ask("kb_document", name="wormhole/facts.md", section="Facts", max_tokens=8000).answer["text"]
+    parts: list[str] = []
+    offset = 0
+    while offset is not None and len("".join(parts)) < len(whole):
+        part = ask("kb_document", name="wormhole/facts.md", section="Facts", offset=offset, max_tokens=700).answer
+        parts.append(part["text"])
+        offset = part["next_offset"]
+
+    assert len(parts) > 2
+    assert "".join(parts).startswith(whole)
+
+
+def test_without_a_target_a_home_of_one_chip_is_searched_and_one_of_several_asks(ask: Ask, tmp_path: Path) -> None:
+    asking = ask("kb_search", phrasings=["local data share"])
+    folder = tmp_path / "mi210"
+    folder.mkdir()
+    (folder / "lds.md").write_text("# LDS\n\nThe local data share has 64 KB.\n", encoding="utf-8")
+    with KnowledgeBase(Settings.load(tmp_path / "home"), embedder=HashEmbedder()) as kb:
+        kb.ingest([folder])
+        kb.ensure_sheets("mi300x")
+
+        found = answers.search(kb, ["local data share"], target=None, only=None, limit=5, max_tokens=3000)
+
+    assert asking.refused
+    assert "mi210 (1), mi250 (1)" in asking.text
+    assert {p.target for p in found.passages} <= {"mi210", "cdna2", "cdna", "amd"}
+    assert found.passages
+
+
+def test_a_search_can_be_kept_to_documents_and_to_amounts(ask: Ask) -> None:
+    question = {"phrasings": ["local data share", "instruction cycles"], "target": "all"}
+
+    inside = ask("kb_search", within=["mi250"], **question).answer["passages"]
+    amounts = ask("kb_search", numbers=True, limit=20, **question).answer["passages"]
+
+    assert {p["target"] for p in inside} == {"mi250"}
+    assert [p["text"] for p in amounts if p["text"] and not re.search(r"\d", p["text"])] == []
+
+
+def test_facts_that_are_not_confirmed_are_said_to_exist(tmp_path: Path) -> None:
+    folder, bare = tmp_path / "mi210", tmp_path / "hexagon"
+    for each in (folder, bare):
+        each.mkdir()
+        (each / "words.md").write_text("# Words\n\nThe LDS has 34 banks.\n", encoding="utf-8")
+    header = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
+    text = f"# LDS\n\n{header}| lds_size | 64 | KiB | per compute unit | g |\n"
+    (folder / "lds.md").write_text(text, encoding="utf-8")
+    with KnowledgeBase(Settings.load(tmp_path / "home"), embedder=HashEmbedder()) as kb:
+        kb.ingest([folder, bare])
+        banks = FactAnswer(quantity="lds_banks", value="34", quote="The LDS has 34 banks")
+        for target in ("mi210", "hexagon"):
+            kb.answer_facts(target, [banks])
+
+        stated = answers.facts(kb, "mi210", None, max_tokens=3000)
+        with pytest.raises(FactError, match="no fact of hexagon holds: 1 read, unconfirmed") as refused:
+            answers.facts(kb, "hexagon", None, max_tokens=3000)
+
+    assert "`kb facts hexagon --all` shows them" in refused.value.hint
+    assert [fact.quantity for fact in stated.facts] == ["lds_size"]
+    assert any(note.startswith("1 more were read but not confirmed") for note in stated.notes)

@@ -1,21 +1,23 @@
 """Packing keeps whole passages within a budget; passages are merged only if they say the same."""
 
-from itertools import count
+from itertools import count, groupby
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.base import TOKEN_CHARACTERS
+from kb.model.base import TOKEN_CHARACTERS, tokens_of
 from kb.model.passages import Citation, Hit, Passage, SearchResult, Status, Why
-from retrieval.packing import merge_repetitions, pack
+from retrieval.packing import LEADING, RELEVANT, merge_repetitions, pack
 
 WORDS = ("local", "data", "share", "bank", "cache", "line", "of", "KB")
 
 
-def passage(text: str, *, target: str = "mi300x", key: str = "k", section: tuple[str, ...] = ("Memory",)) -> Passage:
+def passage(
+    text: str, *, target: str = "mi300x", key: str = "k", section: tuple[str, ...] = ("Memory",), ordinal: int = 0
+) -> Passage:
     citation = Citation(id=key, path=f"{target}/a.md", sha256="0" * 64, section=section, line_start=3, line_end=4)
-    return Passage(citation=citation, target=target, title="Guide", kind="text", lead="", text=text)
+    return Passage(citation=citation, target=target, title="Guide", kind="text", lead="", text=text, ordinal=ordinal)
 
 
 def found(*passages: Passage) -> SearchResult:
@@ -29,10 +31,13 @@ def results(draw: st.DrawFn) -> SearchResult:
     texts = st.lists(st.sampled_from(WORDS) | st.integers(0, 9).map(str), min_size=1, max_size=40).map(" ".join)
     number = count()
     passages = st.builds(
-        lambda text, target, section: passage(text, target=target, key=f"id{next(number)}", section=section),
+        lambda text, target, section, ordinal: passage(
+            text, target=target, key=f"id{next(number)}", section=section, ordinal=ordinal
+        ),
         texts,
         st.sampled_from(["mi300x", "mi355x"]),
         st.sampled_from([(), ("Memory",), ("Memory of the chip", "Local data share")]),
+        st.integers(0, 30),
     )
     return found(*draw(st.lists(passages, max_size=12)))
 
@@ -46,23 +51,56 @@ def test_a_context_stays_within_its_budget(result: SearchResult, budget: int) ->
 
 
 @given(results(), st.integers(1, 200))
-def test_a_context_holds_whole_passages_in_rank_order_and_lists_all_others(result: SearchResult, budget: int) -> None:
+def test_a_context_holds_whole_passages_and_lists_or_counts_all_others(result: SearchResult, budget: int) -> None:
     context = pack(result, budget_tokens=budget)
 
-    given_order = [hit.passage for hit in result.hits]
-    ids = [p.citation.id for p in context.passages]
-    assert [p for p in given_order if p.citation.id in ids] == list(context.passages)
-    assert [p.citation for p in given_order if p.citation.id not in ids] == list(context.left_out)
-    assert all(f"{p.citation.brief} {p.trail}\n{p.body}" in context.text for p in context.passages)
+    packed = [p.citation.id for p in context.passages]
+    left_out = [citation.id for citation in context.left_out]
+    ranked = [(rank, result.hits[0].score - hit.score, hit.passage.citation.id) for rank, hit in enumerate(result.hits)]
+    relevant = [key for rank, behind, key in ranked if rank < LEADING or behind <= RELEVANT]
+    assert sorted(packed + left_out) == sorted(relevant)
+    assert left_out == [key for key in relevant if key in left_out], "best first"
+    assert context.less_relevant == len(result.hits) - len(relevant)
+    assert all(f"[{p.citation.id} L3-4]" in context.text and p.body in context.text for p in context.passages)
     assert (context.status, context.notes) == (result.status, result.notes)
 
 
 @given(results())
-def test_a_large_enough_budget_leaves_nothing_out(result: SearchResult) -> None:
+def test_the_passages_of_a_document_stand_together_in_its_order(result: SearchResult) -> None:
+    ranked = result.hits
     context = pack(result, budget_tokens=100_000)
 
-    assert len(context.passages) == len(result.hits)
+    documents = [p.source for p in context.passages]
+    assert list(dict.fromkeys(documents)) == [d for d, _ in groupby(documents)], "together"
+    assert documents[:1] == [hit.passage.source for hit in ranked[:1]], "the document of the best passage first"
+    for source in set(documents):
+        ordinals = [p.ordinal for p in context.passages if p.source == source]
+        assert ordinals == sorted(ordinals)
     assert context.left_out == ()
+
+
+def test_licences_are_left_out_and_a_passage_that_is_only_one_takes_no_room() -> None:
+    notice = "Copyright (c) 2025 Someone. All rights reserved.\nSPDX-License-Identifier: MIT"
+    code = f"```c\n// {notice.splitlines()[1]}\n\nint banks = 16;\n```"
+
+    context = pack(found(passage(notice, key="a"), passage(code, key="b")), budget_tokens=1000)
+
+    assert [p.citation.id for p in context.passages] == ["b"]
+    assert "int banks = 16;" in context.text
+    assert "SPDX" not in context.text
+
+
+def test_a_listing_is_packed_whole_if_it_fits_and_else_the_part_that_was_found() -> None:
+    head, tail = (
+        passage(text, key=key, ordinal=n) for n, (key, text) in enumerate([("h", "```c\n{"), ("t", "}\n```")])
+    )
+    result = found(head)
+    whole = result.model_copy(update={"hits": (result.hits[0].model_copy(update={"after": (tail,)}),)})
+
+    packed = {budget: pack(whole, budget_tokens=budget) for budget in (16, 1000)}
+
+    assert [p.citation.id for p in packed[16].passages] == ["h"]
+    assert "[h L3-4, t L3-4] Memory\n```c\n{\n}\n```" in packed[1000].text
 
 
 def test_a_passage_that_does_not_fit_makes_room_for_the_next_that_does() -> None:
@@ -177,7 +215,10 @@ def test_rows_of_different_names_with_the_same_numbers_are_not_repetitions() -> 
 
 def test_leading_hits_are_kept_while_they_fit_and_the_first_is_always_kept() -> None:
     result = found(*(passage("word " * 40, key=str(i)) for i in range(4)))
-    each = result.hits[0].passage.tokens
+    result = result.model_copy(
+        update={"hits": tuple(h.model_copy(update={"excerpt": ("word",) * 9}) for h in result.hits)}
+    )
+    each = tokens_of("\n".join((result.hits[0].passage.trail, *["word"] * 9)))
 
     lengths = {budget: len(result.within(budget).hits) for budget in (1, each, 2 * each - 1, 2 * each, 9 * each)}
 

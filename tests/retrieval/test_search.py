@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kb.errors import QueryError, TargetError
+from kb.errors import DocumentError, QueryError, TargetError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.searching import CONTEXT_CANDIDATES
-from kb.model.passages import SearchResult, Status
+from kb.model.passages import Only, SearchResult, Status
 from kb.settings import NO_MODEL, Settings
 from tests.conftest import HashEmbedder
 
@@ -217,6 +217,52 @@ def test_plain_words_shapes_and_names_that_another_phrasing_replaces_are_searche
     assert asked.search(question, target="mi300x").status is Status.OK
 
 
+def test_a_phrasing_with_an_unknown_name_is_left_out_with_a_note(asked: KnowledgeBase) -> None:
+    both = asked.search(["LDS of the XMX", "local data share"], target="mi300x")
+    alone = asked.search("local data share", target="mi300x")
+
+    assert both.hits == alone.hits
+    assert both.notes[0].startswith("not searched for 'LDS of the XMX': no document of mi300x mentions XMX")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("target", ["mi300x", None])
+def test_what_was_seen_makes_room_for_the_next(asked: KnowledgeBase, question: str, target: str | None) -> None:
+    whole = ids(asked.search(question, target=target, limit=50))
+    seen = frozenset(whole[::2])
+
+    rest = ids(asked.search(question, target=target, only=Only(seen=seen), limit=50))
+
+    assert seen.isdisjoint(rest)
+    assert len(rest) > len(whole[1::2])
+    assert rest[0] in whole[:3]
+
+
+@pytest.mark.parametrize("name", ["isa.rst", "mi300x/isa.rst", "mi300x"])
+def test_a_search_is_kept_to_a_document_or_folder(asked: KnowledgeBase, name: str) -> None:
+    found = asked.search("local data share of half precision matrices", only=Only(within=(name,)), limit=50)
+
+    assert found.hits
+    assert {f"/{name}/" in f"/{hit.passage.citation.path}/" for hit in found.hits} == {True}
+
+
+def test_a_search_kept_to_an_unknown_document_is_refused(asked: KnowledgeBase) -> None:
+    with pytest.raises(DocumentError, match="is called 'mi300x/isa'"):
+        asked.search("local data share", only=Only(within=("mi300x/isa",)))
+
+
+def test_a_search_for_amounts_finds_tables_and_numbers_with_what_they_count(kb: KnowledgeBase, add: Add) -> None:
+    texts = {"a": "It has 16 banks.", "b": "It has 64 KiB.", "c": "See banks in part 3.", "d": "Banks of v2.1.7."}
+    for name, text in {**texts, "e": "| Unit | Banks |\n|---|---|\n| LDS | many |"}.items():
+        add("mi210", f"# Banks\n\n{text}\n", name)
+
+    found = kb.search("banks", target="mi210", only=Only(numbers=True), limit=50).hits
+
+    assert {hit.passage.citation.path[-4] for hit in found if "hardware_docs" not in hit.passage.citation.path} == {
+        *"abe"
+    }
+
+
 @pytest.mark.parametrize(
     ("question", "answered"),
     [
@@ -271,7 +317,7 @@ def test_a_passage_about_a_sibling_is_marked(kb: KnowledgeBase, add: Add) -> Non
     about = {hit.passage.trail: hit.passage.about for hit in kb.search("prefetching", target="mi210").hits}
 
     assert about == {"Tuning > On MI250": ("mi250",), "Tuning > On CDNA2": ()}
-    assert "(speaks of mi250)" in kb.context("prefetching", target="mi210").text
+    assert "On MI250 (speaks of mi250)" in kb.context("prefetching", target="mi210").text
 
 
 def test_a_row_about_a_sibling_is_not_shown_as_an_answer(kb: KnowledgeBase, add: Add) -> None:

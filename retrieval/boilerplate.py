@@ -1,0 +1,33 @@
+"""Leave out what says nothing about the chip: licence headers and copyright notices."""
+
+import re
+from itertools import groupby
+
+_COMMENT = re.compile(r"\s*(?:#(?!\s*(?:include|define|if|el|end|pragma)\b)|//|/\*|\*|;|--|<!--)")
+_NOTICE = re.compile(
+    r"SPDX-|copyright \(c\)|copyright ©|©\s*\d{4}|all rights reserved|licensed under the|permission is hereby granted"
+    r"|redistribution and use in source|without warrant(?:y|ies) (?:of|or conditions)",
+    re.IGNORECASE,
+)
+
+
+def without_notices(text: str) -> str:
+    """`text` without the comments and paragraphs that hold a licence or a copyright notice; perhaps nothing is left."""
+    runs = [(kind, "\n".join(lines)) for kind, lines in groupby(text.split("\n"), _kind_of_line)]
+    if not any(map(_is_notice, runs)):
+        return text
+    kept = "\n".join(lines for kind, lines in runs if not _is_notice((kind, lines)))
+    return re.sub(r"\n{3,}", "\n\n", kept).strip("\n")
+
+
+def _is_notice(run: tuple[str, str]) -> bool:
+    kind, lines = run
+    return kind in ("comment", "text") and bool(_NOTICE.search(lines))
+
+
+def _kind_of_line(line: str) -> str:
+    if not line.strip():
+        return "blank"
+    if line.startswith(("```", "|")):
+        return "markup"
+    return "comment" if _COMMENT.match(line) else "text"

@@ -1,0 +1,178 @@
+"""Choose the parts of a passage that answer a question: whole sentences, table rows and lines of code."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log
+
+from kb.model.passages import Hit, Passage, SearchResult
+from retrieval.boilerplate import without_notices
+from retrieval.listings import begins_inside
+from retrieval.terms import asked_terms, terms
+
+FIRST_CHARACTERS = 500
+"""Characters of the first hit's excerpt; a passage up to this length is shown whole.
+
+Of 57 development questions whose answer is in one of the first five passages, excerpts of this length and the next show
+it for 48; those of 700 and 450 characters for 50, with a third more characters.
+"""
+OTHER_CHARACTERS = 240
+"""Characters of the other excerpts."""
+CLEAR_LEAD = 1.2
+"""Lead of the first hit, in units of the fused score, over a hit that gets no excerpt..."""
+SHORT_CHARACTERS = 100
+"""... unless its passage is not longer than this."""
+BESIDE = 0.3
+"""Share of a part's worth that its neighbours get: an answer stands beside the words of its question."""
+LEAST = 0.3
+"""Least worth of a further part, as a share of the best part's."""
+
+FACT = ("quantity", "value", "unit", "condition")
+"""Header of kb's fact tables, without the source, which stands behind the citation."""
+
+_SENTENCE = re.compile(
+    r".+?(?:[.!?](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\b(?:ex|vs|cf|Eq|No)\.)(?<!\b(?:etc|Fig|Sec|Tab|Ref)\.)(?<!\bapprox\.)"
+    r"[\"')\]`*]*\s+(?=[\"'(\[`*]*[A-Z0-9])|$)"
+)
+"""A sentence ends at a stop before a capital or a number, but not at an abbreviation."""
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
+_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is shown whole or not at all."""
+
+    kind: str
+    """`sentence`, `row` or `line`."""
+    text: str
+    block: int
+    """Number of its paragraph, table or listing."""
+    header: tuple[str, ...] = ()
+    """Header of a row's table."""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return _cells(self.text)
+
+
+def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResult:
+    """The hits with excerpts for a question, except long passages that are clearly behind the first hit."""
+    asked = Counter(term for phrasing in phrasings for term in asked_terms(phrasing))
+    parts = [_parts(hit.passage) for hit in result.hits]
+    found = [[terms(part.text) & asked.keys() for part in own] for own in parts]
+    weights = _weights(asked, [words for own in found for words in own])
+    hits = []
+    for rank, hit in enumerate(result.hits):
+        near = result.hits[0].score - hit.score < CLEAR_LEAD
+        room = FIRST_CHARACTERS if rank == 0 else OTHER_CHARACTERS
+        short = sum(len(part.text) for part in parts[rank]) <= SHORT_CHARACTERS
+        chosen = _chosen(parts[rank], found[rank], weights, room) if near or short else []
+        hits.append(hit.model_copy(update={"excerpt": tuple(_shown(parts[rank], chosen, hit)) if chosen else ()}))
+    return result.model_copy(update={"hits": tuple(hits)})
+
+
+def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> dict[str, float]:
+    """A term weighs more the more phrasings have it and the fewer parts."""
+    among = Counter(term for words in parts for term in words)
+    return {term: times * log(1 + len(parts) / among[term]) for term, times in asked.items() if among[term]}
+
+
+def _parts(passage: Passage) -> list[Part]:
+    text = without_notices(passage.body) or passage.body
+    code = begins_inside(passage.text, passage.kind)
+    parts: list[Part] = []
+    paragraph: list[str] = []
+    header: tuple[str, ...] = ()
+    block = 0
+
+    def end_paragraph() -> None:
+        if paragraph:
+            joined = " ".join([paragraph[0].rstrip(), *(line.strip() for line in paragraph[1:])])
+            parts.extend(Part("sentence", sentence.rstrip(), block) for sentence in _SENTENCE.findall(joined))
+            paragraph.clear()
+
+    lines = text.split("\n")
+    for line, following in pairwise([*lines, ""]):
+        if line.startswith("```"):
+            end_paragraph()
+            code, block = not code, block + 1
+        elif code:
+            parts.append(Part("line", line, block))
+        elif line.startswith("|"):
+            end_paragraph()
+            if _RULE.fullmatch(following):
+                header, block = _cells(line), block + 1
+            elif not _RULE.fullmatch(line):
+                parts.append(Part("row", line, block, header))
+        elif not line.strip() or _ITEM.match(line):
+            end_paragraph()
+            block += 1
+            paragraph += [line] if line.strip() else []
+        else:
+            paragraph.append(line)
+    end_paragraph()
+    return parts
+
+
+def _chosen(parts: Sequence[Part], found: Sequence[set[str]], weights: Mapping[str, float], room: int) -> list[int]:
+    """Indices of the parts to show: all if they fit, or else the best one and the next best that fit."""
+    sizes = [len(part.text) for part in parts]
+    if sum(sizes) <= room:
+        return list(range(len(parts)))
+    own = [0.0, *(sum(weights[term] for term in words) for words in found), 0.0]
+    worth = [at + BESIDE * max(before, after) for before, at, after in zip(own, own[1:], own[2:], strict=False)]
+    chosen: list[int] = []
+    for i in sorted(range(len(parts)), key=lambda i: (-worth[i], i)):
+        if not chosen or (sizes[i] <= room and worth[i] >= LEAST * worth[chosen[0]]):
+            chosen.append(i)
+            room -= sizes[i]
+    return sorted(chosen)
+
+
+def _shown(parts: Sequence[Part], chosen: Sequence[int], hit: Hit) -> Iterator[str]:
+    """The lines of an excerpt; what is left out is counted in its place."""
+    rows = Counter(parts[i].block for i in chosen if parts[i].kind == "row")
+    line, shown, block = "", 0, -1
+    for i in chosen:
+        part = parts[i]
+        table = rows[part.block] > 1 and part.header
+        above = _left_out([p for p in parts[shown:i] if p.block != part.block])
+        gap = _left_out([p for p in parts[shown:i] if p.block == part.block])
+        if part.kind == "sentence" and part.block == block:
+            line = " ".join(filter(None, (line, gap, part.text)))
+        else:
+            header = " | ".join(part.header) if table and part.block != block else ""
+            yield from filter(None, (line, above, header, gap))
+            single = part.kind == "row" and not table
+            line = _labelled(part, hit) if single else " | ".join(part.cells) if part.kind == "row" else part.text
+        shown, block = i + 1, part.block
+    yield from filter(None, (line, _left_out(parts[shown:])))
+
+
+def _left_out(parts: Sequence[Part]) -> str:
+    counts = Counter(part.kind for part in parts if part.text.strip())
+    said = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in counts.items())
+    return f"[+{said}]" if said else ""
+
+
+def _labelled(row: Part, hit: Hit) -> str:
+    """A single row with its headers, and with its own id if the search found it; a fact as kb writes facts."""
+    cells = row.cells
+    if len(row.header) != len(cells):
+        return " | ".join(cells)
+    if row.header[: len(FACT)] == FACT:
+        quantity, value, unit, condition = cells[: len(FACT)]
+        stated = f"{quantity} = {value}" + (f" {unit}" if unit not in ("1", "shape") else "")
+        return ", ".join(filter(None, (stated, condition)))
+    shown = "; ".join(
+        f"{name} = {cell}" if name else cell for name, cell in zip(row.header, cells, strict=True) if cell
+    )
+    ids = [found.citation.id for found in hit.rows if found.shown == shown]
+    return f"{shown} (row {ids[0]})" if ids else shown
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1])

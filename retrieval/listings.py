@@ -1,0 +1,55 @@
+"""Find listings of code that run over several passages, and join them."""
+
+import re
+from collections.abc import Sequence
+
+from kb.catalog import Catalog
+from kb.model.passages import Hit, Passage
+
+REACH = 12
+"""Most passages of a listing on each side of a hit."""
+
+_FENCE = re.compile(r"^```(.*)$", re.MULTILINE)
+
+
+def begins_inside(text: str, kind: str) -> bool:
+    """Whether a listing runs into the passage from the one before it.
+
+    A first fence that names no language and stands above a blank line or the end closes such a listing.
+    """
+    first = _FENCE.search(text)
+    if first is None:
+        return kind == "code"
+    return first.start() > 0 and not first[1] and text[first.end() :][1:2] in ("", "\n")
+
+
+def ends_inside(text: str, kind: str) -> bool:
+    """Whether a listing runs on into the next passage."""
+    return (len(_FENCE.findall(text)) % 2 == 1) != begins_inside(text, kind)
+
+
+def with_whole_listings(hits: Sequence[Hit], catalog: Catalog) -> list[Hit]:
+    """The hits in order, each with the passages around it over which its listing runs."""
+    return [_with_listing(hit, catalog) for hit in hits]
+
+
+def _with_listing(hit: Hit, catalog: Catalog) -> Hit:
+    text, kind = hit.passage.text, hit.passage.kind
+    if not (begins_inside(text, kind) or ends_inside(text, kind)):
+        return hit
+    before, after = (catalog.passages(ids) for ids in catalog.beside(hit.passage.citation.id, reach=REACH))
+    above: list[Passage] = []
+    below: list[Passage] = []
+    for passage in before if begins_inside(text, kind) else ():
+        if not ends_inside(passage.text, passage.kind):
+            break
+        above.insert(0, passage)
+        if not begins_inside(passage.text, passage.kind):
+            break
+    for passage in after if ends_inside(text, kind) else ():
+        if not begins_inside(passage.text, passage.kind):
+            break
+        below.append(passage)
+        if not ends_inside(passage.text, passage.kind):
+            break
+    return hit.model_copy(update={"before": tuple(above), "after": tuple(below)})

@@ -1,0 +1,178 @@
+"""An excerpt shows whole sentences, rows and lines, those that answer among them, and counts what it leaves out."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.model.passages import Citation, Hit, Passage, SearchResult, Status, TableRow, Why
+from retrieval import excerpt
+from retrieval.excerpt import CLEAR_LEAD, FIRST_CHARACTERS, with_excerpts
+
+STAGES = ["decode", "fetch", "issue", "retire", "commit", "rename", "replay", "select", "wakeup", "drain", "flush"]
+FILLER = [f"The {stage} stage takes its operands from the queue in front of it and never stalls." for stage in STAGES]
+COUNTS = re.compile(r"\[\+[^\]]+\]")
+
+
+def hit(text: str, *, kind: str = "text", lead: str = "", score: float = 0.0, rows: tuple[TableRow, ...] = ()) -> Hit:
+    citation = Citation(id="0" * 12, path="a.md", sha256="0" * 64, section=(), line_start=1, line_end=2)
+    passage = Passage(citation=citation, target="mi300x", title="Guide", kind=kind, lead=lead, text=text)
+    return Hit(passage=passage, score=score, why=Why(lexical=1.0, dense=None, phrasings=1), rows=rows)
+
+
+def shown(question: str, *hits: Hit) -> list[str]:
+    """The excerpts of the hits."""
+    found = with_excerpts(SearchResult(status=Status.OK, hits=hits), [question])
+    return ["\n".join(hit.excerpt) for hit in found.hits]
+
+
+def among(sentence: str) -> Hit:
+    """A passage with `sentence` near the end, behind more than an excerpt has room for."""
+    return hit("\n".join([*FILLER[:-1], sentence, FILLER[-1]]))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("speed of bf16", "A product of bfloat16 operands retires each cycle."),
+        ("speed of bfloat16", "A product in BF16 retires each cycle."),
+        ("what percent of the peak", "It reaches 87% there."),
+        (
+            "how many banks",
+            "There are 16 of them, and each one serves a request of its own in each cycle, whatever the others do.",
+        ),
+        ("scratchpad size in KB", "It holds 64 KiB."),
+        ("which bandwidth in GB/s", "It moves 1.6 TB/s in one direction."),
+        ("limits of a barrier", "Two barriers exist."),
+        ("do caches cohere", "The cache is shared."),
+        ("how is mbarrier initialised", "Call `mbarrier.init` once."),
+        ("requests for a 64x576 tile", r"A block of $64 \times 576$ takes nine."),
+        ("mbarrier_init", "The `mbarrier.init` is first."),
+    ],
+)
+def test_a_sentence_is_found_whatever_the_spelling(question: str, answer: str) -> None:
+    assert answer in shown(question, among(answer))[0]
+
+
+def parts_of(text: str) -> list[str]:
+    return [part for line in text.splitlines() for part in COUNTS.split(line) if part.strip()]
+
+
+@given(st.lists(st.sampled_from(FILLER), min_size=1, max_size=14), st.integers(0, 14))
+def test_the_sentence_that_matches_is_shown_and_every_sentence_whole_or_counted(others: list[str], at: int) -> None:
+    sentence = "Only zebra crossings matter here."
+    sentences = [*others[:at], sentence, *others[at:]]
+
+    [text] = shown("zebra", hit("\n".join(sentences)))
+
+    assert sentence in text
+    whole = [s for part in parts_of(text) for s in re.findall(r"[^.]+\.", part)]
+    assert {s.strip() for s in whole} <= set(sentences)
+    assert "".join(whole).strip() == " ".join(parts_of(text)).strip() or len(parts_of(text)) > 1
+    left_out = sum(int(n) for n in re.findall(r"\[\+(\d+) sentence", text))
+    assert len(whole) + left_out == len(sentences)
+
+
+def test_a_passage_that_fits_is_shown_whole_with_its_lines_joined_to_sentences() -> None:
+    text = "The queue holds\nfour entries, e.g. Loads. It\ndrains in order.\n\n- first\n- second"
+
+    assert shown("queue", hit(text)) == [
+        "The queue holds four entries, e.g. Loads. It drains in order.\n- first\n- second"
+    ]
+
+
+HEADER = "| Unit | Banks |\n|---|---|\n"
+
+
+def test_a_small_table_is_shown_whole_without_its_bars() -> None:
+    rows = "".join(f"| unit{n} | {n} |\n" for n in range(3))
+
+    assert shown("unit1", hit(HEADER + rows, kind="table")) == ["Unit | Banks\nunit0 | 0\nunit1 | 1\nunit2 | 2"]
+
+
+def test_of_a_large_table_the_rows_that_match_are_shown_and_the_others_counted() -> None:
+    rows = "".join(f"| unit{n} | {n} of {'many ' * 5}|\n" for n in range(100))
+
+    [text] = shown("banks of unit7", hit(rows, kind="table", lead=HEADER.strip()))
+
+    assert "Unit | Banks\n" in text
+    assert "unit7 | 7 of many" in text
+    assert sum(int(n) for n in re.findall(r"\[\+(\d+) row", text)) + text.count("\nunit") == 100
+
+
+def test_a_single_row_is_shown_with_its_headers_and_its_id() -> None:
+    citation = Citation(id="abc", path="a.md", sha256="0" * 64, section=(), line_start=1, line_end=1)
+    row = TableRow(citation=citation, cells=(("Unit", "a|b"), ("Banks", "8")))
+
+    [text] = shown("unit", hit("| a\\|b | 8 |", kind="table", lead=HEADER.strip(), rows=(row,)))
+
+    assert text == "Unit = a|b; Banks = 8 (row abc)"
+
+
+def test_rows_that_differ_in_one_value_are_all_shown() -> None:
+    """The first would not be taken for the answer, and the second left out because it says nothing new."""
+    rows = "".join(f"| `mul`, `broadcast=={b}` | {n} TFLOP/s |\n" for b, n in (("false", 4), ("true", 5)))
+    others = "".join(f"| other{n} | {'without a number ' * 5}|\n" for n in range(20))
+
+    [text] = shown("TFLOP/s of mul with broadcast", hit(HEADER + rows + others, kind="table"))
+
+    assert "broadcast==true` | 5 TFLOP/s" in text
+
+
+def test_lines_of_code_keep_their_indentation() -> None:
+    code = "\n".join(["```c", *(f"    step({n});" for n in range(90)), "    barrier_wait();", "```"])
+
+    [text] = shown("barrier wait", hit(code, kind="code"))
+
+    assert "    barrier_wait();" in text
+    assert "```" not in text
+    assert re.search(r"^\[\+\d+ lines\]$", text, re.MULTILINE)
+
+
+def test_a_passage_clearly_behind_has_no_excerpt_unless_it_is_short() -> None:
+    first, near, far = among("A zebra."), among("Two zebras."), among("Three zebras.")
+    short = hit("Four zebras.", score=-2 * CLEAR_LEAD)
+
+    texts = shown(
+        "zebra",
+        first,
+        near.model_copy(update={"score": -0.9 * CLEAR_LEAD}),
+        far.model_copy(update={"score": -1.1 * CLEAR_LEAD}),
+        short,
+    )
+
+    assert ["zebra" in text for text in texts] == [True, True, False, True]
+    assert texts[2] == ""
+
+
+def test_a_licence_is_not_shown_unless_there_is_nothing_else() -> None:
+    notice = "Copyright (c) 2025 Someone. All rights reserved."
+
+    assert shown("rights", hit(f"// {notice}\n\nint rights;", kind="code")) == ["int rights;"]
+    assert shown("rights", hit(notice)) == [notice]
+
+
+def test_an_excerpt_is_not_much_longer_than_its_room() -> None:
+    sentences = [f"Zebra number {n} crosses the road." for n in range(200)]
+
+    [text] = shown("zebra", hit("\n".join(sentences)))
+
+    assert len(COUNTS.sub("", text)) < 1.2 * FIRST_CHARACTERS
+
+
+@pytest.mark.parametrize("text", ["", "```c\n```", "|---|", "[figure: a.png]", "|", "| a |\n| b |", "a. b", "x" * 5000])
+@pytest.mark.parametrize("kind", ["text", "table", "code"])
+def test_any_text_has_an_excerpt(text: str, kind: str) -> None:
+    assert shown("a", hit(text, kind=kind)) is not None
+
+
+def test_the_abbreviations_do_not_end_a_sentence() -> None:
+    text = 'Queues (ex. Tensor engine) exist. See Fig. 3 (a). "Done." Next'
+
+    assert [s.strip() for s in excerpt._SENTENCE.findall(text)] == [
+        "Queues (ex. Tensor engine) exist.",
+        "See Fig. 3 (a).",
+        '"Done."',
+        "Next",
+    ]
