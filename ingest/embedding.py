@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kb.catalog import Catalog
 from kb.model.documents import Progress
-from kb.model.protocols import Embedder
+from kb.model.embedding import Embedder
 
 BATCH_TEXTS = 256
 """Number of texts that are embedded together and stored in one transaction; a kill loses at most so many vectors."""

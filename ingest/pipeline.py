@@ -23,7 +23,7 @@ from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
 from kb.model.documents import FileReport, IngestReport, NewTarget, Progress, SharedFolder
-from kb.model.protocols import Embedder
+from kb.model.embedding import Embedder
 from kb.model.records import Trust
 from kb.targets import Targets
 

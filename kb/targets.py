@@ -4,6 +4,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Self
@@ -127,6 +128,20 @@ class Targets:
         below = self.scope(name) - set(self.lineage(name))
         found = self._spelling(below).finditer(text) if below else ()
         return tuple(sorted({self._resolve[_plain(match.group())] for match in found}))
+
+    @cached_property
+    def _mentions(self) -> Callable[[str], list[tuple[int, int, str]]]:
+        return self.finder(self._by_name)
+
+    def named(self, text: str) -> frozenset[str]:
+        """The targets that `text` mentions."""
+        return frozenset(name for _, _, name in self._mentions(text))
+
+    def without_names(self, text: str) -> str:
+        """`text` with blanks instead of the names of targets."""
+        for start, end, _ in self._mentions(text):
+            text = text[:start] + " " * (end - start) + text[end:]
+        return text
 
     def sibling_finder(self, name: str) -> Callable[[str], frozenset[str]]:
         """A function that finds siblings in a text; none if the text also names a relative that only `name` has."""

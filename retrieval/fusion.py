@@ -6,7 +6,7 @@ A convex combination beats reciprocal rank fusion in and out of domain and needs
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, inf
 from statistics import fmean, pstdev
 
 Scores = Mapping[int, float]
@@ -14,6 +14,9 @@ Scores = Mapping[int, float]
 
 Lists = tuple[Scores, Scores]
 """Lexical scores and dense scores for one phrasing."""
+
+CANDIDATES = 100
+"""Candidates taken from each list for each phrasing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,45 +32,62 @@ class Fused:
 def fuse(lists: Sequence[Lists], unembedded: Collection[int] = (), *, lexical_weight: float) -> list[Fused]:
     """Rank the union of all lists, best first; ties by chunk id.
 
+    A lexical list with fewer than CANDIDATES chunks has every chunk that shares a word with the phrasing. The dense
+    candidates that it lacks have a BM25 score of 0 and count as such, so that a name that occurs only once stands out.
+
     Args:
         lists: For each phrasing its (lexical, dense) scores.
         unembedded: Chunks without a vector, of which the lexical score alone decides.
         lexical_weight: Share of the lexical z-score, 0 to 1. Where one of the two lists is empty the other decides.
     """
     pool = sorted({chunk for pair in lists for scores in pair for chunk in scores})
-    phrasings = [(_z_scores(lexical), _z_scores(dense)) for lexical, dense in lists]
-    fused = []
-    for chunk in pool:
-        weight = 1 if chunk in unembedded else lexical_weight
-        parts = [_combine(chunk, lexical, dense, weight) for lexical, dense in phrasings]
-        found = [(lexical.get(chunk), dense.get(chunk)) for lexical, dense in phrasings]
-        fused.append(
-            Fused(
-                chunk,
-                fsum(parts) / len(parts),
-                max((z for z, _ in found if z is not None), default=None),
-                max((z for _, z in found if z is not None), default=None),
-                sum(pair != (None, None) for pair in found),
+    phrasings = [
+        (_Standard.of(lexical, zeros=_unmatched(lexical, dense)), _Standard.of(dense)) for lexical, dense in lists
+    ]
+    fused = [
+        Fused(
+            chunk,
+            fsum(
+                _combine(chunk, lexical, dense, 1 if chunk in unembedded else lexical_weight)
+                for lexical, dense in phrasings
             )
+            / len(phrasings),
+            max((lexical.scores[chunk] for lexical, _ in phrasings if chunk in lexical.scores), default=None),
+            max((dense.scores[chunk] for _, dense in phrasings if chunk in dense.scores), default=None),
+            sum(chunk in lexical.scores or chunk in dense.scores for lexical, dense in phrasings),
         )
+        for chunk in pool
+    ]
     return sorted(fused, key=lambda f: (-f.score, f.chunk))
 
 
-def _combine(chunk: int, lexical: Scores, dense: Scores, lexical_weight: float) -> float:
-    if not lexical or not dense:
-        only = lexical or dense
-        return _score(chunk, only) if only else 0.0
-    return lexical_weight * _score(chunk, lexical) + (1 - lexical_weight) * _score(chunk, dense)
+def _unmatched(lexical: Scores, dense: Scores) -> int:
+    """Number of dense candidates known to share no word with the phrasing."""
+    return len(dense.keys() - lexical.keys()) if len(lexical) < CANDIDATES else 0
 
 
-def _score(chunk: int, z_scores: Scores) -> float:
-    """The chunk's score in the list; a chunk that the list lacks gets the list's lowest score."""
-    score = z_scores.get(chunk)
-    return min(z_scores.values()) if score is None else score
+@dataclass(frozen=True, slots=True)
+class _Standard:
+    """The z-scores of a list."""
+
+    scores: Scores
+    lowest: float
+    """Counts for each chunk that the list lacks."""
+
+    @classmethod
+    def of(cls, scores: Scores, *, zeros: int = 0) -> "_Standard":
+        """Standardise `scores` as a list that also has this number of chunks with a score of 0."""
+        values = [*scores.values(), *[0.0] * (zeros if scores else 0)]
+        if not values:
+            return cls({}, 0.0)
+        mean, spread = fmean(values), pstdev(values) or inf
+        return cls({chunk: (score - mean) / spread for chunk, score in scores.items()}, (min(values) - mean) / spread)
+
+    def __getitem__(self, chunk: int) -> float:
+        return self.scores.get(chunk, self.lowest)
 
 
-def _z_scores(scores: Scores) -> dict[int, float]:
-    if not scores:
-        return {}
-    mean, spread = fmean(scores.values()), pstdev(scores.values())
-    return {chunk: (score - mean) / spread if spread else 0.0 for chunk, score in scores.items()}
+def _combine(chunk: int, lexical: _Standard, dense: _Standard, lexical_weight: float) -> float:
+    if not lexical.scores or not dense.scores:
+        return (lexical if lexical.scores else dense)[chunk]
+    return lexical_weight * lexical[chunk] + (1 - lexical_weight) * dense[chunk]

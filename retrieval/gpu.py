@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.model.protocols import Vectors
+from kb.model.embedding import Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

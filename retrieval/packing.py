@@ -7,9 +7,6 @@ from kb.model.base import tokens_of
 from kb.model.passages import Context, Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
 
-NEAR_DUPLICATE = 0.6
-"""Jaccard similarity of the words above which a passage is a repetition, unless it has a new number or name."""
-
 RELEVANT = 2.5
 """Greatest distance from the best score, in units of the fused score, at which a passage is packed.
 
@@ -18,38 +15,36 @@ On the 195 development questions it saves a quarter of the tokens of a context f
 LEADING = 3
 """Number of hits that count as relevant, however far behind they are."""
 
-_WORD = re.compile(r"\w+")
-_TELLING = re.compile(r"\d+\.\d+|\w*[\d_]\w*")
-"""Numbers and identifiers, which tell one table row from the next."""
+_SAID = re.compile(r"\w+(?:\.\d+)*|[<>≤≥≠]|[!=]=|[-−+±](?=\.?\d)|(?<=\w) ?[+/%&^] ?(?=\w)")
+"""The words, numbers and operators of a text, without its markup and punctuation."""
+_SAY_NOTHING = frozenset(("a", "an", "the", "is", "are", "was", "were", "be", "been"))
+"""Words with which two editions of a sentence may differ and still say the same."""
 
 
 def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:
     """The hits in order; each repetition becomes an `also_in` citation of the better hit.
 
-    A passage of another target, or with a number or name that the better hit lacks, is not a repetition: the most
-    valuable facts are near-identical rows for two chips with different numbers.
+    Two passages of one target say the same if they have the same words in the same order, up to articles and forms of
+    `be`. A likeness of most words does not suffice: `raises a fault` and `raises no fault` share nearly all.
     """
-    kept: list[tuple[Hit, frozenset[str], frozenset[str]]] = []
+    kept: dict[tuple[str, ...], Hit] = {}
     for hit in hits:
-        words = frozenset(_WORD.findall(hit.passage.text.lower()))
-        telling = frozenset(_TELLING.findall(hit.passage.text))
-        for index, (better, their_words, their_telling) in enumerate(kept):
-            same_target = hit.passage.target == better.passage.target
-            if same_target and telling <= their_telling and _alike(words, their_words):
-                merged = better.model_copy(update={"also_in": (*better.also_in, hit.passage.citation)})
-                kept[index] = (merged, their_words, their_telling)
-                break
-        else:
-            kept.append((hit, words, telling))
-    return [hit for hit, _, _ in kept]
+        said = (hit.passage.target, *_said(hit.passage.text))
+        if better := kept.get(said):
+            also_in = (*better.also_in, hit.passage.citation, *hit.also_in)
+            hit = better.model_copy(update={"also_in": tuple(c for c in also_in if c != better.passage.citation)})
+        kept[said] = hit
+    return list(kept.values())
 
 
-def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
-    few, many = sorted((len(words), len(others)))
-    if few <= NEAR_DUPLICATE * many:
-        return False
-    common = len(words & others)
-    return common > NEAR_DUPLICATE * (few + many - common)
+def _said(text: str) -> list[str]:
+    words = (_spelt(word.strip()) for word in _SAID.findall(text))
+    return [word for word in words if word not in _SAY_NOTHING]
+
+
+def _spelt(word: str) -> str:
+    """The word in lower case, unless its capitals may say something: `GBps` is not `Gbps`."""
+    return word.lower() if word[1:].islower() or (word.isupper() and len(word) > 3) else word
 
 
 def pack(result: SearchResult, *, budget_tokens: int) -> Context:

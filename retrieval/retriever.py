@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from kb.catalog import Catalog
 from kb.catalog.words import match_expression, query_words
 from kb.errors import StoreError
+from kb.model.embedding import Embedder
 from kb.model.passages import Hit, SearchResult, Status, Why
-from kb.model.protocols import Embedder
-from retrieval.fusion import Fused, Lists, Scores
+from retrieval.exact_names import defining
+from retrieval.fusion import CANDIDATES, Fused, Lists, Scores
 from retrieval.packing import merge_repetitions
 from retrieval.vectors import VectorIndex
-
-CANDIDATES = 100
-"""Candidates taken from each list for each phrasing."""
 
 COLUMN_WEIGHTS = (1.0, 1.0, 1.0, 0.5, 0.6)
 """BM25 weights of title, heading path, body, file path and identifiers; fitted on the development questions."""
@@ -125,7 +123,10 @@ class Retriever:
             lifts[chunk] = max(lifts.get(chunk, 0.0), score)
             own = rows.setdefault(chunk, {})
             own[row] = max(own.get(row, 0.0), score)
-        return {chunk: scores.get(chunk, 0.0) + ROW_SHARE * lifts.get(chunk, 0.0) for chunk in scores.keys() | lifts}
+        found = {chunk: scores.get(chunk, 0.0) + ROW_SHARE * lifts.get(chunk, 0.0) for chunk in scores.keys() | lifts}
+        best = max(found.values(), default=0.0)
+        defined = defining(self.catalog, phrasing, targets=targets)
+        return found | {chunk: found.get(chunk, 0.0) + best for chunk in defined}
 
     def _dense(self, phrasings: Sequence[str], targets: Collection[str] | None, notes: list[str]) -> Sequence[Scores]:
         if self.embedder is None:

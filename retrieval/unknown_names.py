@@ -22,12 +22,14 @@ LOOKED_INTO = 20
 
 _WORD = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
 _UNIT = re.compile(r"\d*[KMGTP]?i?(?:B|b|bits?|bytes?|Hz|FLOPS?|OPS?)(?:ps)?|[num]s|W", re.IGNORECASE)
+_PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b(?! [A-Z])")
+"""A capitalised word in the middle of a sentence; next to another one it may be part of a title."""
 _COUNTED = re.compile(r"\d+(?:x\d+)+|\d+-?[A-Za-z]+", re.IGNORECASE)
 """Shapes (`128x256`) and counts (`32-bit`, `2D`) are values, not names."""
 
 
 def unknown_names(catalog: Catalog, question: str, *, targets: Collection[str]) -> list[str]:
-    """Identifiers and acronyms of `question`, in order, that occur in no document of `targets`."""
+    """Identifiers, acronyms and proper names of `question`, in order, that occur in no document of `targets`."""
     return [name for name in _names(question) if not _is_known(catalog, name, targets)]
 
 
@@ -40,7 +42,9 @@ def nearest_names(catalog: Catalog, name: str, *, targets: Collection[str]) -> l
 
 def _names(question: str) -> list[str]:
     words = [word for match in _WORD.finditer(question) for word in _unhyphenated(match.group())]
-    return [w for w in dict.fromkeys(words) if is_identifier(w) and not (_UNIT.fullmatch(w) or _COUNTED.fullmatch(w))]
+    proper = set(_PROPER.findall(question))
+    names = (w for w in dict.fromkeys(words) if is_identifier(w) or w in proper)
+    return [name for name in names if not (_UNIT.fullmatch(name) or _COUNTED.fullmatch(name))]
 
 
 def _unhyphenated(word: str) -> list[str]:

@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.catalog import Catalog
-from kb.model.protocols import Vectors
+from kb.model.embedding import Vectors
 from retrieval.fusion import Scores
+
+BLOCK = 1024
+"""Vectors compared with all queries before the next ones, so that they are read from memory once."""
 
 
 class VectorIndex(Protocol):
@@ -42,7 +45,8 @@ class ExactIndex:
         if not parts:
             return [{} for _ in queries]
         chunks = np.concatenate([part.chunks for part in parts])
-        return [_best(chunks, np.concatenate([part.cosines(query) for part in parts]), limit) for query in queries]
+        cosines = np.concatenate([part.cosines(queries) for part in parts], axis=1)
+        return [_best(chunks, own, limit) for own in cosines]
 
     def _part(self, target: str) -> "Windows | None":
         """The vectors of `target`; None if it has none."""
@@ -66,13 +70,18 @@ class Windows:
         """Group the rows by chunk: `owners` is the chunk id of each row, ascending. None if there are no rows."""
         return cls(*np.unique(owners, return_index=True), matrix) if len(owners) else None
 
-    def cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Cosine of each chunk's best window with `query`."""
-        # `@` could give equal rows different numbers by position, and its second thread could wait for a busy core.
-        return np.maximum.reduceat(np.vecdot(self.matrix, query), self.starts)
+    def cosines(self, queries: Vectors) -> NDArray[np.float32]:
+        """Cosine of each chunk's best window with each of `queries`: shape (queries, chunks)."""
+        cosines = np.empty((len(queries), len(self.matrix)), np.float32)
+        for start in range(0, len(self.matrix), BLOCK):
+            block = self.matrix[start : start + BLOCK]
+            for row, query in zip(cosines, queries, strict=True):
+                # `@` could give equal rows different numbers by position, and its second thread wait for a busy core.
+                np.vecdot(block, query, out=row[start : start + BLOCK])
+        return np.maximum.reduceat(cosines, self.starts, axis=1)
 
     def best(self, query: NDArray[np.float32], limit: int) -> Scores:
-        return _best(self.chunks, self.cosines(query), limit)
+        return _best(self.chunks, self.cosines(query[None])[0], limit)
 
 
 def _best(chunks: NDArray[np.int64], cosines: NDArray[np.float32], limit: int) -> Scores:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from kb.bench.names import ExactNames, ask_for_names
 from kb.bench.questions import Question
 from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
 from kb.bench.systems import KB, RankedText, Response, System, is_sheet, other_systems, own_system
@@ -133,6 +134,7 @@ class Report(Frozen):
     systems: tuple[Measured, ...]
     missed: tuple[Missed, ...]
     """Questions that kb's own system missed."""
+    names: ExactNames
 
 
 def measure(
@@ -158,6 +160,7 @@ def measure(
         unreachable=tuple(unreachable),
         systems=tuple(measured),
         missed=tuple(_missed(kb, q, lost[q.id], unreachable, phrasings=phrasings) for q in questions if q.id in lost),
+        names=ask_for_names(kb),
     )
     return report, run
 

@@ -1,5 +1,6 @@
 """Facts in the catalog, and people's verdicts on them."""
 
+import json
 import sqlite3
 import zlib
 from array import array
@@ -30,15 +31,28 @@ _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.st
 
 
 class FactTables(DocumentTables):
-    def facts(self, targets: Collection[str] | None) -> list[Fact]:
-        """All facts about `targets` (None: about all), in the order of their documents."""
-        scope, names = scope_of(targets, column="f.target")
+    def facts(self, targets: Collection[str] | None, *, quantities: Collection[str] | None = None) -> list[Fact]:
+        """All facts of `quantities` about `targets` (None: of and about all), in the order of their documents."""
+        about, names = scope_of(targets, column="f.target")
+        among, wanted = scope_of(quantities, column="f.quantity")
         trails = Trails(self.heading_path)
-        return [self._fact(row, trails) for row in self._all(f"{_FACT} WHERE true {scope} ORDER BY f.id", names)]
+        rows = self._all(f"{_FACT} WHERE true {about} {among} ORDER BY f.id", (*names, *wanted))
+        return [self._fact(row, trails) for row in rows]
 
     def fact(self, key: str) -> Fact | None:
         row = self._one(f"{_FACT} WHERE f.key = ?", (key,))
         return self._fact(row, Trails(self.heading_path)) if row is not None else None
+
+    def stated_in(self, keys: Sequence[str]) -> list[tuple[str, int, int | None]]:
+        """Fact key, chunk id and, for a fact in a table, row id of the place where each of these facts is stated."""
+        rows = self._all(
+            """SELECT f.key, c.id AS chunk, r.id AS row FROM fact f
+               JOIN chunk c ON c.document_id = f.document_id AND c.start <= f.start AND f.start < c.end
+               LEFT JOIN table_row r ON r.chunk_id = c.id AND r.start <= f.start AND f.start < r.end
+               WHERE f.key IN (SELECT value FROM json_each(?))""",
+            (json.dumps(list(keys)),),
+        )
+        return [(row["key"], row["chunk"], row["row"]) for row in rows]
 
     def verdicts(self) -> dict[str, tuple[str, str]]:
         """Each verdict on a fact and the condition that the person added, by fact key."""

@@ -5,7 +5,9 @@ import re
 from collections.abc import Collection, Sequence
 
 from kb.catalog.database import Database
-from kb.catalog.words import is_identifier, match_expression, within
+from kb.catalog.words import is_identifier, match_expression, scope_words, within
+
+FEW_PASSAGES = 10
 
 
 class VocabularyTables(Database):
@@ -16,6 +18,44 @@ class VocabularyTables(Database):
             (within(targets, match_expression(list(phrases))), limit),
         )
         return [row["body"] for row in rows]
+
+    def shares_with(self, words: Collection[str], *, targets: Collection[str]) -> dict[str, float]:
+        """For each word the share of the passages of `targets` that have it in text, headings or path, by stems."""
+        total = self._all("SELECT count(*) FROM lexical WHERE lexical MATCH ?", (f"target : ({scope_words(targets)})",))
+        counts = {
+            word: self._all(
+                "SELECT count(*) FROM lexical WHERE lexical MATCH ?", (within(targets, match_expression([word])),)
+            )
+            for word in words
+        }
+        return {word: rows[0][0] / max(1, total[0][0]) for word, rows in counts.items()}
+
+    def has_phrase(self, phrase: str, *, targets: Collection[str]) -> bool:
+        """Whether a passage of `targets` contains `phrase`, compared by word stems, with or without its hyphens."""
+        return bool(self.texts_with([phrase, phrase.replace("-", "")], targets=targets, limit=1))
+
+    def has_word(self, word: str, *, targets: Collection[str]) -> bool:
+        """Whether a passage of `targets` contains `word` itself, in singular or plural.
+
+        Other words of its stem count only if they are frequent: `warp` is not in two passages on `loop warping`.
+        """
+        texts = self.texts_with([word, word.replace("-", "")], targets=targets, limit=FEW_PASSAGES)
+        singular = re.escape(word.lower().removesuffix("s").replace("-", ""))
+        whole = re.compile(rf"(?<![a-z]){singular}(?:s|es)?(?![a-z])")
+        return len(texts) == FEW_PASSAGES or any(whole.search(text.lower().replace("-", "")) for text in texts)
+
+    def passages_with(
+        self, name: str, *, columns: Collection[str], targets: Collection[str] | None, limit: int
+    ) -> list[tuple[int, str]]:
+        """Up to `limit` chunks of `targets` with `name` in these columns of the lexical index, and the columns' text.
+
+        Names are compared by word stems, and `name` may be part of a longer one.
+        """
+        rows = self._all(
+            f"SELECT rowid AS id, {', '.join(columns)} FROM lexical WHERE lexical MATCH ? LIMIT ?",
+            (within(targets, f"{{{' '.join(columns)}}} : {match_expression([name])}"), limit),
+        )
+        return [(row["id"], "\n".join(row[column] for column in columns)) for row in rows]
 
     def holds(self, word: str, *, targets: Collection[str], whole: bool) -> bool:
         """Whether documents of `targets` contain `word`, or, unless `whole`, a longer word that begins with it.

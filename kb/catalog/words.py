@@ -63,8 +63,12 @@ def within(targets: Collection[str] | None, match: str) -> str:
     """The FTS5 expression `match`, limited to `targets`; None: not limited."""
     if targets is None:
         return match
-    words = sorted(map(target_word, targets)) or [target_word("")]  # no target has this word
-    return f"target : ({' OR '.join(words)}) AND ({match})"
+    return f"target : ({scope_words(targets)}) AND ({match})"
+
+
+def scope_words(targets: Collection[str]) -> str:
+    """The FTS5 expression for the words of `targets` in the column `target`."""
+    return " OR ".join(sorted(map(target_word, targets)) or [target_word("")])  # no target has the last word
 
 
 def target_word(name: str) -> str:

@@ -16,6 +16,11 @@ def show_measured(report: Report) -> None:
     )
     unreachable = f" (not: {', '.join(report.unreachable)})" if report.unreachable else ""
     show_wrapped(f"answered by one stored passage: {report.ceiling:.3f}{unreachable}")
+    names = report.names
+    show_wrapped(
+        f"exact names with the right first hit: {names.headings_first} of {names.headings} headings, "
+        f"{names.lone_first} of {names.lone} names that one passage has"
+    )
     for measured in report.systems:
         show()
         _show_system(measured)

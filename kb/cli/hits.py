@@ -62,6 +62,7 @@ def _show_hit(rank: int, hit: Hit, *, why: bool) -> None:
     if why:
         parts = (("lexical", hit.why.lexical), ("dense", hit.why.dense))
         scores = [f"{name} {z:+.2f}" for name, z in parts if z is not None]
+        scores += [f"states {', '.join(hit.why.states)}"] if hit.why.states else []
         show(f"{INDENT}score {hit.score:+.3f} ({', '.join(scores)}; found by {hit.why.phrasings} phrasing(s))")
     if hit.excerpt:
         show()

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError, did_you_mean, nearest
+from kb.facts.asked import Asked
 from kb.facts.profile import FactStanding, StandingFact, Verdict, contradict, judge_facts, profile_of, same_value
 from kb.facts.quantities import quantities
 from kb.facts.select import answers, conditions
@@ -47,14 +48,19 @@ class FactBook:
         self._catalog = catalog
         self._targets = targets
 
-    def standings(self, target: str) -> list[StandingFact]:
-        """The standings of all facts of the target and its ancestors, nearest target first."""
+    def standings(self, target: str, *, quantities: Collection[str] | None = None) -> list[StandingFact]:
+        """The standings of the facts of the target and its ancestors, nearest target first.
+
+        Args:
+            quantities: kb's names of the quantities (default: all).
+        """
         lineage = self._targets.lineage(target)
         stored = self._catalog.verdicts()
         verdicts = {key: Verdict(verdict) for key, (verdict, _) in stored.items()}
-        facts = [_under(fact, stored.get(fact.citation.id, ("", ""))[1]) for fact in self._catalog.facts(lineage)]
-        found = judge_facts(facts, verdicts=verdicts, lineage=lineage, families=self._targets.families)
-        return sorted(found, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
+        found = self._catalog.facts(lineage, quantities=quantities)
+        facts = [_under(fact, stored.get(fact.citation.id, ("", ""))[1]) for fact in found]
+        judged = judge_facts(facts, verdicts=verdicts, lineage=lineage, families=self._targets.families)
+        return sorted(judged, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 
     def all_of(self, target: str, spelling: str | None) -> list[StandingFact]:
         """The standings of all facts, or of those of one quantity. Raises FactError if there are none."""
@@ -92,6 +98,12 @@ class FactBook:
             f"no document states facts of {own}",
             hint=f"facts are known of {', '.join(below)}" if below else "ingest a document that states facts",
         )
+
+    def answering(self, target: str, asked: Asked) -> list[StandingFact]:
+        """The facts that hold and answer a question, best first."""
+        standings = self.standings(target, quantities=asked.quantities)
+        held = profile_of(standings, lineage=self._targets.lineage(target))
+        return sorted((s for s in held if asked.is_answered_by(s.fact)), key=lambda s: asked.unasked(s.fact))
 
     def find(self, target: str, spelling: str, wanted: Sequence[str] = ()) -> list[StandingFact]:
         """The facts of one quantity, by kb's or a vendor's name, whose conditions contain all of `wanted`.

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from kb.home.searching import Models
     from kb.home.target_tree import TargetTree
     from kb.model.documents import IngestReport, Progress
+    from kb.model.embedding import Embedder
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact, FactAnswer
     from kb.model.kernels import Candidate, Task
     from kb.model.passages import CitedPlace, Context, Only, SearchResult
-    from kb.model.protocols import Embedder
     from kb.model.records import Trust
     from kb.model.symbols import SymbolReport
     from kb.runs.journal import Plan, Run, Runs

@@ -7,8 +7,9 @@ from kb.catalog import Catalog
 from kb.catalog.words import query_words
 from kb.errors import MissingModelError, QueryError, StoreError
 from kb.home.knowledge_base import KnowledgeBase
+from kb.home.stated import answering_facts, stated_first
+from kb.model.embedding import Embedder
 from kb.model.passages import Hit, Only, SearchResult, Status
-from kb.model.protocols import Embedder
 from kb.settings import NO_MODEL, Settings, cache_dir
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
@@ -17,7 +18,8 @@ from retrieval.reranker import RERANKED_HITS, Reranker
 from retrieval.retriever import Retriever
 from retrieval.terms import states_amount
 from retrieval.unknown_names import nearest_names, unknown_names
-from retrieval.unstated import unstated_unit
+from retrieval.unknown_terms import unknown_terms
+from retrieval.unstated import DEEP, SUPPORT, asked_number, support
 from retrieval.vectors import ExactIndex, VectorIndex
 
 CONTEXT_CANDIDATES = 100
@@ -115,19 +117,58 @@ def find(
         return _insufficient(_no_documents(" or ".join(chips) or target, counts))
     if missing:
         kb.notify(missing.message)
-    unknown = {phrasing: unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings}
-    known = [phrasing for phrasing in phrasings if not unknown[phrasing]]
-    if not known:
-        return _insufficient(*(_not_named(kb, name, target, stored) for name in unknown[phrasings[0]]))
+    beside = _beside(kb, target, phrasings[0], counts) if target and not compare else []
+    chip = None if compare or beside or among is not None else _chip(kb, target, phrasings[0], chips)
+    facts = answering_facts(kb, phrasings, chip)
+    if not facts and (unknown := _unknown(kb, phrasings, target, stored)):
+        return _insufficient(*unknown)
+    named = {phrasing: unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings}
+    known = [phrasing for phrasing in phrasings if not named[phrasing]] or phrasings
     found = ranked(kb, known, target=target, scope=scope, limit=limit, among=among)
     notes = [*found.notes]
-    for phrasing, names in unknown.items():
-        notes += [f"not searched for {phrasing!r}: {_not_named(kb, name, target, stored)}" for name in names[:1]]
+    notes += [
+        f"not searched for {phrasing!r}: {_not_named(kb, names[0], target, stored)}"
+        for phrasing, names in named.items()
+        if phrasing not in known
+    ]
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
-    if unit := unstated_unit(known[0], found.hits):
-        notes.append(f"no passage found states a number in {unit}: the documents may not answer this")
-    return found.model_copy(update={"notes": tuple(notes)})
+    notes += [f"{name} is another target: search for it with --target {name}" for name in beside]
+    if not facts and (unstated := _unstated(kb, phrasings, found, scope, stored, among)):
+        return _insufficient(unstated, *notes)
+    found = stated_first(kb, found, facts)
+    return found.model_copy(update={"hits": found.hits[:limit], "notes": tuple(notes)})
+
+
+def _unknown(kb: KnowledgeBase, phrasings: Sequence[str], target: str | None, stored: Collection[str]) -> list[str]:
+    """Notes on the unknown words of the first phrasing, if every phrasing has some."""
+    unknown = [
+        unknown_names(kb.catalog, phrasing, targets=stored) or unknown_terms(kb.catalog, phrasing, targets=stored)
+        for phrasing in phrasings
+    ]
+    return [_not_named(kb, name, target, stored) for name in unknown[0]] if all(unknown) else []
+
+
+def _unstated(
+    kb: KnowledgeBase,
+    phrasings: Sequence[str],
+    found: SearchResult,
+    scope: frozenset[str] | None,
+    stored: Collection[str],
+    among: Collection[int] | None,
+) -> str | None:
+    """A note if the first phrasing asks for a number in a unit and no passage, also far below `found`, supports it."""
+    number = asked_number(phrasings[0])
+    if number is None:
+        return None
+    question = kb.targets.without_names(phrasings[0])
+    supported = partial(support, kb.catalog, question, number, targets=stored)
+    if supported(found.hits) >= SUPPORT:
+        return None
+    deep = kb.models.retriever(among).search(phrasings, targets=scope, limit=DEEP)
+    if supported(deep.hits) >= SUPPORT:
+        return None
+    return f"no passage names what the question asks for together with a number in {number.unit}"
 
 
 def chunks_among(kb: KnowledgeBase, only: Only | None) -> frozenset[int] | None:
@@ -178,6 +219,17 @@ def _scope(kb: KnowledgeBase, target: str | None, chips: Sequence[str], *, compa
     if compare:
         return kb.targets.family(target)
     return frozenset().union(*map(kb.targets.scope, chips or (target,)))
+
+
+def _beside(kb: KnowledgeBase, target: str, question: str, counts: Collection[str]) -> list[str]:
+    """The targets with documents that `question` names and that the documents of `target` are not about."""
+    return sorted(kb.targets.named(question) & set(counts) - kb.targets.scope(target))
+
+
+def _chip(kb: KnowledgeBase, target: str | None, question: str, chips: Sequence[str]) -> str | None:
+    """The one chip that the question is about: the one that it names, otherwise the requested target."""
+    named = chips or ([target] if target else sorted(kb.targets.named(question)))
+    return named[0] if len(named) == 1 else None
 
 
 def _not_named(kb: KnowledgeBase, name: str, target: str | None, stored: Collection[str]) -> str:

@@ -149,6 +149,8 @@ class Why(Frozen):
     dense: float | None
     phrasings: int
     """Number of phrasings that found it."""
+    states: tuple[str, ...] = ()
+    """The quantities that the question asks for, if the passage is first because it states their facts."""
 
 
 class Hit(Frozen):
@@ -163,7 +165,7 @@ class Hit(Frozen):
     after: tuple[Passage, ...] = ()
     """Neighbouring passages of the first hits, in document order."""
     also_in: tuple[Citation, ...] = ()
-    """Other places with the same or nearly the same text and no different number."""
+    """Other places with the same words in the same order."""
     excerpt: tuple[str, ...] = ()
     """The lines of the passage that answer, with counts of what is left out; empty if a better hit is clearly ahead."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kb.bench.names import ask_for_names
 from kb.bench.questions import Question, load_questions
 from kb.bench.retrieval import export_run, measure
 from kb.bench.scores import BUDGETS, Answered, intervals, scores
@@ -205,3 +206,17 @@ def test_a_weight_is_fitted_and_scored_on_held_out_questions(measured: Knowledge
 def test_a_question_for_an_unknown_target_is_an_error(measured: KnowledgeBase) -> None:
     with pytest.raises(TargetError):
         measure(measured, [question(target="mi9999")], phrasings=False, baselines=False, progress=quiet)
+
+
+def test_names_of_headings_and_names_that_one_passage_has_are_searched_for(kb: KnowledgeBase, tmp_path: Path) -> None:
+    folder = tmp_path / "mi210"
+    folder.mkdir()
+    text = "\n\n".join(f"## v_op_{n}\n\nv_op_{n} sets flag_{n}_x and reads common_name." for n in range(12))
+    (folder / "isa.md").write_text(f"# Instructions\n\n{text}\n", encoding="utf-8")
+    kb.ingest([folder])
+
+    found = ask_for_names(kb)
+
+    assert (found.headings, found.headings_first) == (12, 12)
+    assert 0 < found.lone == found.lone_first
+    assert ask_for_names(kb) == found

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.fusion import Scores, fuse
+from retrieval.fusion import CANDIDATES, Scores, fuse
 
-SCORES = st.dictionaries(st.integers(1, 30), st.integers(-640, 640).map(lambda n: n / 64), max_size=12)
-FOUND = SCORES.filter(bool)
-PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=4)
+DENSE = st.dictionaries(st.integers(1, 30), st.integers(-640, 640).map(lambda n: n / 64), max_size=12)
+BM25 = st.dictionaries(st.integers(1, 30), st.integers(1, 640).map(lambda n: n / 64), max_size=12)
+PAIRS = st.lists(st.tuples(BM25, DENSE), min_size=1, max_size=4)
 WEIGHT = st.floats(0, 1)
 
 
@@ -18,7 +18,12 @@ def ranked(scores: Scores) -> list[int]:
     return sorted(scores, key=lambda chunk: (-scores[chunk], chunk))
 
 
-def or_worst(scores: Scores, chunk: int) -> float:
+def lexical_of(scores: Scores, chunk: int) -> float:
+    """A short lexical list has every chunk that shares a word with the question."""
+    return scores.get(chunk, 0.0)
+
+
+def dense_of(scores: Scores, chunk: int) -> float:
     return scores.get(chunk, min(scores.values(), default=0.0))
 
 
@@ -36,20 +41,18 @@ def test_every_chunk_of_any_list_is_ranked_once(pairs: list[tuple[Scores, Scores
     assert sorted(chunks) == sorted({chunk for pair in pairs for scores in pair for chunk in scores})
 
 
-@given(FOUND, WEIGHT, st.booleans())
+@given(BM25.filter(bool), WEIGHT, st.booleans())
 def test_if_one_list_is_empty_the_other_decides(scores: Scores, weight: float, lexical: bool) -> None:
     pair: tuple[Scores, Scores] = (scores, {}) if lexical else ({}, scores)
 
     assert [fused.chunk for fused in fuse([pair], lexical_weight=weight)] == ranked(scores)
 
 
-@given(FOUND, FOUND, st.sampled_from([0.0, 1.0]))
+@given(BM25.filter(bool), DENSE.filter(bool), st.sampled_from([0.0, 1.0]))
 def test_a_list_with_all_the_weight_decides(lexical: Scores, dense: Scores, weight: float) -> None:
-    deciding = lexical if weight else dense
-
     chunks = [fused.chunk for fused in fuse([(lexical, dense)], lexical_weight=weight)]
 
-    pool = {chunk: or_worst(deciding, chunk) for chunk in {*lexical, *dense}}
+    pool = {c: lexical_of(lexical, c) if weight else dense_of(dense, c) for c in {*lexical, *dense}}
     assert chunks == ranked(pool)
 
 
@@ -59,10 +62,12 @@ def test_a_chunk_at_least_as_good_in_every_list_is_not_ranked_below(
 ) -> None:
     score = {fused.chunk: fused.score for fused in fuse(pairs, lexical_weight=weight)}
 
-    lists = [scores for pair in pairs for scores in pair]
+    def values(chunk: int) -> list[float]:
+        return [value for lex, dense in pairs for value in (lexical_of(lex, chunk), dense_of(dense, chunk))]
+
     for better in score:
         for worse in score:
-            if all(or_worst(scores, better) >= or_worst(scores, worse) for scores in lists):
+            if all(b >= w for b, w in zip(values(better), values(worse), strict=True)):
                 assert score[better] >= score[worse] - 1e-9
 
 
@@ -109,15 +114,30 @@ def test_scores_are_compared_by_their_z_score_in_their_list() -> None:
     ]
 
 
+def test_a_single_lexical_match_among_many_dense_ones_comes_first() -> None:
+    dense = {chunk: chunk / 100 for chunk in range(1, 60)}
+
+    assert fuse([({1: 3.5}, dense)], lexical_weight=0.7)[0].chunk == 1
+
+
+def test_a_chunk_that_a_full_lexical_list_lacks_counts_as_its_worst_and_not_as_zero() -> None:
+    full = {chunk: float(chunk) for chunk in range(1, CANDIDATES + 1)}
+
+    fused = fuse([(full, {1: 0.5, CANDIDATES + 1: 0.5})], lexical_weight=0.7)
+
+    assert [f.score for f in fused[-2:]] == [fused[-1].score] * 2
+    assert {f.chunk for f in fused[-2:]} == {1, CANDIDATES + 1}
+
+
 def test_empty_lists_give_an_empty_ranking() -> None:
     assert fuse([({}, {}), ({}, {})], lexical_weight=0.6) == []
 
 
-@given(FOUND, FOUND, WEIGHT)
+@given(BM25.filter(bool), DENSE.filter(bool), WEIGHT)
 def test_of_chunks_without_a_vector_the_words_decide(lexical: Scores, dense: Scores, weight: float) -> None:
     unembedded = lexical.keys() - dense.keys()
 
     fused = fuse([(lexical, dense)], unembedded, lexical_weight=weight)
 
-    by_words = {f.chunk: f.score for f in fuse([(lexical, {})], lexical_weight=weight)}
+    by_words = {f.chunk: f.score for f in fuse([(lexical, dense)], lexical_weight=1)}
     assert {f.chunk: f.score for f in fused if f.chunk in unembedded} == {c: by_words[c] for c in unembedded}

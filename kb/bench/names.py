@@ -1,0 +1,66 @@
+"""Search for exact names of a home, and count how often the right passage is the first hit."""
+
+import random
+import re
+from collections.abc import Iterator
+
+from kb.bench.systems import is_sheet
+from kb.catalog.words import is_identifier
+from kb.home.knowledge_base import KnowledgeBase
+from kb.home.searching import find
+from kb.model.base import Frozen
+from kb.model.passages import Passage
+
+NAMES = 100
+"""Most names of each kind that are searched for."""
+TRIED = 10
+"""Passages read for each name sought."""
+_NAME = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)+")
+
+
+class ExactNames(Frozen):
+    """Searches for a name alone, and how many had the right first hit."""
+
+    headings: int
+    """Number of names that are a heading."""
+    headings_first: int
+    """Number of these with a first hit under such a heading."""
+    lone: int
+    """Number of names that one passage of a target has and no other."""
+    lone_first: int
+    """Number of these with this passage as the first hit."""
+
+
+def ask_for_names(kb: KnowledgeBase) -> ExactNames:
+    """Search for up to NAMES names of each kind, drawn at random but the same ones each time."""
+    chance = random.Random(0)  # noqa: S311 - the same names each time
+    titles = [(t, title) for t, title in kb.catalog.titles() if _NAME.fullmatch(title) and is_identifier(title)]
+    headings = chance.sample(titles, k=min(NAMES, len(titles)))
+    lone = [found for found, _ in zip(_lone_names(kb, chance), range(NAMES), strict=False)]
+    return ExactNames(
+        headings=len(headings),
+        headings_first=sum(name in _trail(first) for t, name in headings for first in _first(kb, t, name)),
+        lone=len(lone),
+        lone_first=sum(first.citation == p.citation for name, p in lone for first in _first(kb, p.target, name)),
+    )
+
+
+def _lone_names(kb: KnowledgeBase, chance: random.Random) -> Iterator[tuple[str, Passage]]:
+    """Names that only one passage of its target has, at most one for each passage."""
+    chunks = [chunk for document in kb.documents.stored() for chunk in kb.catalog.chunk_ids(document.source)]
+    for chunk in chance.sample(chunks, k=min(TRIED * NAMES, len(chunks))):
+        [passage] = kb.catalog.passages([chunk])
+        names = sorted(set(filter(is_identifier, _NAME.findall(passage.text))))
+        if names and not is_sheet(passage):
+            name = chance.choice(names)
+            if len(kb.catalog.texts_with([name], targets=kb.targets.scope(passage.target), limit=2)) == 1:
+                yield name, passage
+
+
+def _first(kb: KnowledgeBase, target: str, name: str) -> list[Passage]:
+    """The first hit, if there is one."""
+    return [hit.passage for hit in find(kb, name, target=target, limit=1).hits]
+
+
+def _trail(passage: Passage) -> tuple[str, ...]:
+    return (passage.title, *passage.citation.section)
