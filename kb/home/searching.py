@@ -1,6 +1,6 @@
 """Searches a home: chooses targets, rejects unknown names, ranks passages."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 
 from kb.catalog import Catalog
@@ -140,12 +140,11 @@ def find(
     return found.model_copy(update={"hits": found.hits[:limit], "notes": tuple(notes)})
 
 
-def _unknown(kb: KnowledgeBase, phrasings: Sequence[str], target: str | None, stored: Collection[str]) -> list[str]:
-    """Notes on the unknown words of the first phrasing, if every phrasing has some."""
-    unknown = [
-        unknown_names(kb.catalog, phrasing, targets=stored) or unknown_terms(kb.catalog, phrasing, targets=stored)
-        for phrasing in phrasings
-    ]
+def _unknown(
+    kb: KnowledgeBase, names: Mapping[str, list[str]], target: str | None, stored: Collection[str]
+) -> list[str]:
+    """Notes on the unknown words of the first phrasing, if every phrasing has some; `names` are the unknown names."""
+    unknown = [own or unknown_terms(kb.catalog, phrasing, targets=stored) for phrasing, own in names.items()]
     return [_not_named(kb, name, target, stored) for name in unknown[0]] if all(unknown) else []
 
 

@@ -109,7 +109,7 @@ def test_a_candidate_in_an_unknown_language_is_refused(run: Run, task: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--language", "cuda"), "unknown language 'cuda'"),
+        (("--language", "cuda"), "kernels for mi300x are not written in cuda"),
         (("--synthesizer", "oracle"), "unknown synthesizer 'oracle'"),
         (("--target", "mi9000"), "unknown target 'mi9000'"),
         (("--synthesizer", "anthropic"), "the settings name no model"),
