@@ -7,6 +7,11 @@ from kb.model.base import tokens_of
 from kb.model.passages import Context, Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
 
+_SAID = re.compile(r"\w+(?:\.\d+)*|[<>≤≥≠]|[!=]=|[-−+±](?=\.?\d)|(?<=\w) ?[+/%&^] ?(?=\w)")
+"""The words, numbers and operators of a text, without its markup and punctuation."""
+_SAY_NOTHING = frozenset(("a", "an", "the", "is", "are", "was", "were", "be", "been"))
+"""Words with which two editions of a sentence may differ and still say the same."""
+
 RELEVANT = 2.5
 """Greatest distance from the best score, in units of the fused score, at which a passage is packed.
 
@@ -14,11 +19,6 @@ On the 195 development questions it saves a quarter of the tokens of a context f
 
 LEADING = 3
 """Number of hits that count as relevant, however far behind they are."""
-
-_SAID = re.compile(r"\w+(?:\.\d+)*|[<>≤≥≠]|[!=]=|[-−+±](?=\.?\d)|(?<=\w) ?[+/%&^] ?(?=\w)")
-"""The words, numbers and operators of a text, without its markup and punctuation."""
-_SAY_NOTHING = frozenset(("a", "an", "the", "is", "are", "was", "were", "be", "been"))
-"""Words with which two editions of a sentence may differ and still say the same."""
 
 
 def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:

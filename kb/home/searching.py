@@ -118,17 +118,17 @@ def find(
     if missing:
         kb.notify(missing.message)
     beside = _beside(kb, target, phrasings[0], counts) if target and not compare else []
-    chip = None if compare or beside or among is not None else _chip(kb, target, phrasings[0], chips)
-    facts = answering_facts(kb, phrasings, chip)
-    if not facts and (unknown := _unknown(kb, phrasings, target, stored)):
-        return _insufficient(*unknown)
-    named = {phrasing: unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings}
-    known = [phrasing for phrasing in phrasings if not named[phrasing]] or phrasings
+    chip = None if compare or beside else _chip(kb, target, phrasings[0], chips)
+    facts = answering_facts(kb, phrasings, chip) if among is None else []
+    unknown = {phrasing: unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings}
+    if not facts and (refused := _unknown(kb, unknown, target, stored)):
+        return _insufficient(*refused)
+    known = [phrasing for phrasing in phrasings if not unknown[phrasing]] or phrasings
     found = ranked(kb, known, target=target, scope=scope, limit=limit, among=among)
     notes = [*found.notes]
     notes += [
         f"not searched for {phrasing!r}: {_not_named(kb, names[0], target, stored)}"
-        for phrasing, names in named.items()
+        for phrasing, names in unknown.items()
         if phrasing not in known
     ]
     if chips:
