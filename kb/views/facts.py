@@ -1,6 +1,6 @@
 """Facts, the worksheet and a reader's answers as plain data that fits into a number of tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kb.errors import FactError
@@ -57,7 +57,7 @@ class WorksheetLine(Frozen):
     quantities: tuple[str, ...]
     """kb's names, for answers; use one where it means exactly this."""
     passages: str
-    """Passages that may answer an open question, each below its id."""
+    """Passages that may answer an open question, each below its id, unless an earlier line has them."""
 
 
 class Worksheet(Answer):
@@ -114,7 +114,7 @@ def worksheet(kb: "KnowledgeBase", target: str, topic: str | None, *, max_tokens
 
     Errors as in `KnowledgeBase.fact_questions`.
     """
-    asked = list(kb.fact_questions(target, topic=topic)) if topic else []
+    asked = _once(kb.fact_questions(target, topic=topic)) if topic else []
     entries = [entry for entry in kb.worksheet(target) if topic in (None, entry.line.topic)]
     notes = () if topic else (NEXT_TOPIC,)
     if any(passage.trust is not Trust.VENDOR for question in asked for passage in question.passages):
@@ -231,6 +231,17 @@ def _line(entry: "Entry", passages: str, *, named: bool) -> WorksheetLine:
 def _said(fact: Fact) -> str:
     condition = f" ({fact.condition})" if fact.condition else ""
     return f"{fact.quantity} = {f'{fact.value} {fact.unit}'.strip()}{condition} [{fact.citation.id}]"
+
+
+def _once(asked: "Iterable[Question]") -> "list[Question]":
+    """The questions without the passages that an earlier one has."""
+    seen: set[str] = set()
+    found = []
+    for question in asked:
+        new = tuple(passage for passage in question.passages if passage.citation.id not in seen)
+        seen |= {passage.citation.id for passage in new}
+        found.append(question.model_copy(update={"passages": new}))
+    return found
 
 
 def _text(question: "Question", n: int) -> str:

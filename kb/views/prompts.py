@@ -42,4 +42,4 @@ def first_prompt(
         )  # fmt: skip
         if answer.tokens <= max_tokens:
             return answer
-        budget = budget * max_tokens // answer.tokens
+        budget = prompt.tokens * max_tokens // answer.tokens
