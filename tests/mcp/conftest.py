@@ -46,6 +46,8 @@ SOFTMAX = (Path(__file__).parents[2] / "examples" / "softmax.py").read_text(enco
 ROW = {"shape": [2048, 8192], "dtype": "float32"}
 INTERFACE = {"inputs": [ROW | {"name": "x"}], "state": [], "outputs": [ROW | {"name": "output0"}], "init": []}
 """The tensors of `SOFTMAX`."""
+KERNEL = {"task": SOFTMAX, "name": "softmax", "interface": INTERFACE, "target": "mi210"}
+"""Arguments of `kb_prompt`."""
 CELL = "cell " * 8000
 ROWS = "".join(f"| quantity_{n} | {n} | KiB | {'when it holds ' * 20} | guide |\n" for n in range(120))
 

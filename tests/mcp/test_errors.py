@@ -9,10 +9,9 @@ from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
 from kb.model.base import tokens_of
 from kb.settings import Settings
-from tests.mcp.conftest import ERAS, INTERFACE, SOFTMAX, Ask, Reply, talk
+from tests.mcp.conftest import ERAS, KERNEL, Ask, Reply, talk
 
 FACT = {"quantity": "lds_size", "value": "64", "quote": "64 KB of local data share"}
-KERNEL = {"task": SOFTMAX, "name": "softmax", "interface": INTERFACE, "target": "mi210"}
 MISTAKES = [
     ("kb_search", {}, "phrasings: Field required", "call it again"),
     ("kb_search", {"phrasings": []}, "phrasings: List should have at least 1 item", "call it again"),

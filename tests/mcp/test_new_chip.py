@@ -17,7 +17,7 @@ from kb.model.kernels import Interface
 from kb.model.records import Trust
 from kb.settings import Settings
 from kb.views import facts
-from tests.mcp.conftest import INTERFACE, SOFTMAX, Ask, Reply, talk
+from tests.mcp.conftest import INTERFACE, KERNEL, SOFTMAX, Ask, Reply, talk
 
 MANUAL = """# Zchip manual
 
@@ -33,6 +33,7 @@ A kernel of Zlang starts on all eight cores of a cluster.
 """
 SIZE = {"quantity": "tcm_size", "value": 128, "unit": "KiB", "quote": "128 KiB of tightly coupled memory"}
 OTHER_SIZE = SIZE | {"value": "64", "quote": "host side has 64 KiB"}
+ZLANG = KERNEL | {"target": "zchip", "language": "zlang"}
 QUESTIONS = [f"{line.topic}: {line.asks}" for line in lines()]
 
 Open = Callable[[], KnowledgeBase]
@@ -175,8 +176,7 @@ def test_a_prompt_has_the_task_the_facts_and_the_documents_and_starts_no_run(ask
     ask("kb_propose_facts", answers=[SIZE])
     with open_kb() as kb:
         kb.factbook.accept_answers("zchip")
-    task = f"raise SystemExit\n{SOFTMAX}"
-    answer = ask("kb_prompt", task=task, name="softmax", interface=INTERFACE, language="zlang").answer
+    answer = ask("kb_prompt", **ZLANG | {"task": f"raise SystemExit\n{SOFTMAX}"}).answer
 
     assert "raise SystemExit" in answer["text"]
     assert "0. `x: float32[2048, 8192]`" in answer["text"]
@@ -197,15 +197,12 @@ def test_the_prompt_is_that_of_a_run_for_the_same_tensors(ask: Ask, open_kb: Ope
         task = task_of(SOFTMAX, name="softmax", place="")
         _, prompt = kb.prompt(kb.plan(task, "zchip", language="zlang", synthesizer="external"))
 
-    assert ask("kb_prompt", task=SOFTMAX, name="softmax", interface=INTERFACE, language="zlang").answer["text"] == (
-        prompt.text
-    )
+    assert ask("kb_prompt", **ZLANG).answer["text"] == (prompt.text)
 
 
 def test_a_prompt_that_is_too_long_says_what_it_leaves_out(ask: Ask) -> None:
-    given = {"task": SOFTMAX, "name": "softmax", "interface": INTERFACE, "language": "zlang"}
-    whole = ask("kb_prompt", **given)
-    short = ask("kb_prompt", max_tokens=tokens_of(whole.text) - 1, **given)
+    whole = ask("kb_prompt", **ZLANG)
+    short = ask("kb_prompt", max_tokens=tokens_of(whole.text) - 1, **ZLANG)
 
     assert tokens_of(short.text) < tokens_of(whole.text)
     assert not whole.answer["truncated"]
