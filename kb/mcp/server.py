@@ -1,4 +1,4 @@
-"""Offers the answers of `kb.views.answers` as tools of the Model Context Protocol.
+"""Offers the answers of `kb.views` as tools of the Model Context Protocol.
 
 A refusal by kb is an error that says what to do next. A question that the documents do not answer is not an error.
 No tool runs code that an agent sends: the reference of a task runs outside the sandbox.

@@ -197,7 +197,7 @@ def test_the_prompt_is_that_of_a_run_for_the_same_tensors(ask: Ask, open_kb: Ope
         task = task_of(SOFTMAX, name="softmax", place="")
         _, prompt = kb.prompt(kb.plan(task, "zchip", language="zlang", synthesizer="external"))
 
-    assert ask("kb_prompt", **ZLANG).answer["text"] == (prompt.text)
+    assert ask("kb_prompt", **ZLANG).answer["text"] == prompt.text
 
 
 def test_a_prompt_that_is_too_long_says_what_it_leaves_out(ask: Ask) -> None:
