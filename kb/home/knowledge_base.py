@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kb.model.documents import IngestReport, Progress
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact, FactAnswer
-    from kb.model.kernels import Candidate, Task
+    from kb.model.kernels import Candidate, Interface, Task
     from kb.model.passages import CitedPlace, Context, Only, SearchResult
     from kb.model.records import Trust
     from kb.model.symbols import SymbolReport
@@ -215,7 +215,7 @@ class KnowledgeBase(OpenHome):
         """The open questions of the worksheet, each with passages that may answer it. Errors as in `worksheet`.
 
         Args:
-            topic: Limit to the questions of this topic.
+            topic: Limit to the questions of this topic; an unknown one is a FactError.
             everything: Also the questions about which facts hold already.
             tokens: Size of the passages for one question, in tokens.
         """
@@ -338,6 +338,19 @@ class KnowledgeBase(OpenHome):
         from kb.home import running
 
         return running.prompt(self, plan)
+
+    def draft_prompt(self, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+        """The first prompt of such a run, which is not started: the caller states the task's interface, no code runs.
+
+        Args:
+            budget_tokens: Most tokens of the prompt.
+
+        Raises: As `optimize`.
+            SynthesisError: task, contract and answer format alone exceed the budget.
+        """
+        from kb.home import running
+
+        return running.draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
 
     def submit(self, run: Run, answer: Candidate | str, *, note: str = "", tell: Tell | None = None) -> Submission:
         """Judge an answer to the last prompt, save a winning kernel as a skill, and build the next prompt.
