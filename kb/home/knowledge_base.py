@@ -322,10 +322,11 @@ class KnowledgeBase(OpenHome):
         from kb.runs.journal import Plan, SynthesizerKind
 
         kind = SynthesizerKind.named(synthesizer)
+        by_hand = kind is SynthesizerKind.EXTERNAL
         return Plan(
             task=task,
             target=target,
-            language=written_in(self, target, language).name if language else languages(self, target)[0],
+            language=written_in(self, target, language).name if language or by_hand else languages(self, target)[0],
             synthesizer=kind,
             model=self.settings.anthropic_model if kind is SynthesizerKind.ANTHROPIC else "",
             evaluations=evaluations,

@@ -161,16 +161,22 @@ def languages(kb: "KnowledgeBase", target: str) -> tuple[str, ...]:
     return device_for(kb.targets.isa(target), target).languages
 
 
-def written_in(kb: "KnowledgeBase", target: str, name: str) -> Language:
-    """The language `name` for kernels of a target; any language if kb has no judge for the target.
+def written_in(kb: "KnowledgeBase", target: str, name: str | None) -> Language:
+    """The language `name` for kernels of a target (None: the usual one); any language if the target has no judge.
 
     Raises:
-        CandidateError: the target's kernels are judged, and not written in this language.
+        CandidateError: the target's kernels are judged, and not written in this language; or it has no judge, and no
+            language is named.
     """
     try:
         fitting = languages(kb, target)
-    except JudgeError:
+    except JudgeError as error:
+        if name is None:
+            hint = "name the language that its documents describe: --language c"
+            raise CandidateError(f"kb knows no compiler for {target}", hint=hint) from error
         return described_language(name)
+    if name is None:
+        return language_named(fitting[0])
     if name not in fitting:
         raise CandidateError(f"kernels for {target} are not written in {name}", hint=f"write {' or '.join(fitting)}")
     return language_named(name)

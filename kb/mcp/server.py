@@ -18,10 +18,10 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from kb import __version__
 from kb.errors import (
+    CandidateError,
     CitationError,
     DocumentError,
     FactError,
-    JudgeError,
     KbError,
     QueryError,
     StoreError,
@@ -74,7 +74,7 @@ knows nothing of the user's own code.
 NEXT = {
     TargetError: "kb_targets lists all names",
     FactError: "use kb_search to find numbers in prose; do not guess",
-    JudgeError: "name the `language` of its kernels, as its documents do",
+    CandidateError: "name the `language` of its kernels, as its documents do",
     SynthesisError: "call kb_prompt again with a larger max_tokens",
     CitationError: "kb_read needs an id from kb_search or kb_facts; search again if documents have changed since",
     DocumentError: "paths stand in `place` of what kb_search finds",
