@@ -44,7 +44,10 @@ def described_language(name: str) -> Language:
     """
     suffix = next((known.suffix for known in LANGUAGES if known.name == name), ".txt")
     try:
-        return Language(name=name, suffix=suffix, fences=(name,), rules=IN_WORDS, tunable="")
+        return Language(
+            name=name, suffix=suffix, fences=(name,), rules=IN_WORDS, tunable="",
+            searched=(f"how to write a kernel in {name}", f"{name} programming guide"),
+        )  # fmt: skip
     except ValidationError as error:
         raise CandidateError(f"{name!r} is no name of a language", hint="use letters, digits, - and _") from error
 

@@ -1,7 +1,7 @@
 """Chooses what a prompt says of the hardware: the facts and passages that matter for one task in one language."""
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 
 from kb.facts.quantities import quantities
 from kb.facts.select import conditions
@@ -15,10 +15,12 @@ from kb.model.records import Form, Trust
 from kb.runs.loop import task_words
 from synth.prompts.needs import needs
 
-FACTS = 24
+FACTS = 32
 """Most facts in a prompt."""
-PASSAGE_TOKENS = 3000
+PASSAGE_TOKENS = 3500
 """Size of all passages in a prompt, in tokens."""
+EXAMPLE_TOKENS = 1000
+"""Size of the part of one document that shows a whole example, in tokens."""
 PASSAGE_LIMIT = 400
 """Size of the longest passage in a prompt, in tokens."""
 HITS = 6
@@ -41,11 +43,12 @@ def brief(
         *((phrase,) for phrase in diagnosis),
         *([language.searched] if language.searched else []),
         MODEL,
-        (task_words(task), f"example {task.name.replace('-', ' ')}"),
         *((phrase,) for phrase in needs(task)),
         *(tuple(line.phrasings) for line in lines() if line not in known),
     ]
-    return facts, _passages(kb, subjects, target, {f.citation.place for f in facts if f.form is Form.STATED})
+    example = _example(kb, (f"{language.name} {task_words(task)}", f"{language.name} kernel example"), target)
+    places = {f.citation.place for f in facts if f.form is Form.STATED}
+    return facts, _passages(kb, example, subjects, target, places)
 
 
 def fitting_facts(facts: Sequence[Fact], interface: Interface) -> list[Fact]:
@@ -67,11 +70,30 @@ def _matters(fact: Fact, dtypes: set[str], *, matrices: bool) -> bool:
     return (matrices or not of_matrices) and (not stated or bool(stated & dtypes))
 
 
-def _passages(kb: KnowledgeBase, subjects: Sequence[tuple[str, ...]], target: str, places: set[str]) -> list[Passage]:
-    """Passages about each subject in turn, each once, up to `PASSAGE_TOKENS`; those at `places` are left out."""
+def _example(kb: KnowledgeBase, question: tuple[str, ...], target: str) -> list[Passage]:
+    """The best code for a question with the passages that follow it in its document, up to `EXAMPLE_TOKENS`."""
+    best = next((p for p in _trusted(kb, question, target) if p.kind == "code"), None)
+    if best is None:
+        return []
+    following = kb.documents.passage(best.citation.id, around=HITS).after
+    total = accumulate((p.tokens for p in following), initial=best.tokens)
+    return [p for p, tokens in zip((best, *following), total, strict=True) if tokens <= EXAMPLE_TOKENS]
+
+
+def _passages(
+    kb: KnowledgeBase,
+    example: Sequence[Passage],
+    subjects: Sequence[tuple[str, ...]],
+    target: str,
+    places: set[str],
+) -> list[Passage]:
+    """The example, then passages about each subject in turn, each once, up to `PASSAGE_TOKENS`.
+
+    Passages at `places` are left out.
+    """
     found = [list(_trusted(kb, subject, target)) for subject in subjects]
-    chosen: dict[str, Passage] = {}
-    left = PASSAGE_TOKENS
+    chosen = {p.citation.id: p for p in example}
+    left = PASSAGE_TOKENS - sum(p.tokens for p in example)
     for passage in (p for turn in zip_longest(*found) for p in turn if p is not None):
         citation = passage.citation
         fits = passage.tokens <= min(left, PASSAGE_LIMIT)

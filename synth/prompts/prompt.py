@@ -64,7 +64,7 @@ class _Item(NamedTuple):
     """Shown instead if the text does not fit."""
 
 
-FACTS = _Section("fact", "## Hardware facts\n\nWith unit, condition and citation.")
+FACTS = _Section("fact", "## Hardware facts\n\nWith unit, condition and the id of their place (`kb cite ID`).")
 PASSAGES = _Section("passage", "## From the hardware's documents\n\nBest first, each below its citation.")
 SKILLS = _Section("skill", "## Skills\n\nKernels from the library, best first.")
 ATTEMPTS = _Section("attempt", "## Earlier attempts\n\nIn the order they were made, with the judge's findings.")
@@ -153,7 +153,7 @@ def _facts(request: Request) -> list[_Item]:
 def _fact(fact: Fact, target: str) -> str:
     of = "" if fact.target == target else f" (of {fact.target})"
     condition = f", {fact.condition}" if fact.condition else ""
-    return _one_line(f"{fact.quantity}{of} = {fact.value} {fact.unit}{condition} {fact.citation.brief}")
+    return _one_line(f"{fact.quantity}{of} = {fact.value} {fact.unit}{condition} [{fact.citation.id}]")
 
 
 def _passages(request: Request) -> list[_Item]:
