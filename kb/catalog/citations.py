@@ -1,6 +1,8 @@
 """The place of a stored span: its key, lines and headings, and the check that its text is unchanged."""
 
 import sqlite3
+import zlib
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -57,6 +59,15 @@ class Trails:
         if (document, section) not in self._paths:
             self._paths[document, section] = self._read(document, section)
         return self._paths[document, section]
+
+
+def packed_lines(lines: Sequence[int]) -> bytes:
+    """The line numbers of a document as the column `lines` holds them."""
+    return zlib.compress(array("I", lines).tobytes())
+
+
+def unpacked_lines(column: bytes) -> Sequence[int]:
+    return array("I", zlib.decompress(column))
 
 
 def ancestry(sections: Sequence[SectionRecord], index: int | None) -> list[int]:

@@ -2,8 +2,6 @@
 
 import json
 import re
-import zlib
-from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection
@@ -11,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
 
-from kb.catalog.citations import ancestry
+from kb.catalog.citations import ancestry, unpacked_lines
 from kb.catalog.database import Database
 from kb.model.documents import Document, Holdings, Section
 from kb.model.records import SectionRecord
@@ -69,14 +67,10 @@ class DocumentTables(Database):
     def outline(self, source: str) -> list[Section]:
         """All headings in document order; the list index of a section is its `ordinal` in the catalog."""
         document = self._all("SELECT id, text, lines FROM document WHERE source = ?", (source,))[0]
-        rows = self._all(
-            "SELECT level, title, start, end, parent FROM section WHERE document_id = ? ORDER BY ordinal",
-            (document["id"],),
-        )
-        records = [SectionRecord(**dict(row)) for row in rows]
+        records = self.sections(document["id"])
         trails = [ancestry(records, i) for i in range(len(records))]
         counts = self._passages_below(document["id"], trails)
-        numbers = array("I", zlib.decompress(document["lines"]))
+        numbers = unpacked_lines(document["lines"])
         starts = [0, *accumulate(len(line) + 1 for line in document["text"].split("\n"))]
         return [
             Section(

@@ -2,30 +2,16 @@
 
 import json
 import sqlite3
-import zlib
-from array import array
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
 
-from kb.catalog.citations import Places, Trails, check
+from kb.catalog.citations import Places, Trails, check, unpacked_lines
 from kb.catalog.database import scope_of
 from kb.catalog.documents import DocumentTables
 from kb.model.fact import Fact
 from kb.model.records import DocumentRecord, FactRecord, Form, text_digest
 
-_FACT_FIELDS = (
-    "target",
-    "quantity",
-    "value",
-    "number",
-    "unit",
-    "condition",
-    "source",
-    "trust",
-    "form",
-    "version",
-    "quote",
-)
+_FACT_FIELDS = tuple(name for name in Fact.model_fields if name != "citation")
 _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.start + 1, f.end - f.start) AS quote
            FROM fact f JOIN document d ON d.id = f.document_id"""
 
@@ -106,19 +92,21 @@ class FactTables(DocumentTables):
     def _answers(self, source: str, text: str) -> list[FactRecord]:
         """The readers' answers about the stored document, placed in its new `text`; without those no longer in it."""
         rows = self._all(f"{_FACT} WHERE d.source = ? AND f.form = ?", (source, Form.PROPOSED))
-        names = [field.name for field in fields(FactRecord)]
-        found = [(FactRecord(**{name: row[name] for name in names}), row["quote"]) for row in rows]
+        found = [(record_of(row), row["quote"]) for row in rows]
         return [replace(fact, start=at, end=at + len(quote)) for fact, quote in found if (at := text.find(quote)) >= 0]
 
     def _places_of(self, document: sqlite3.Row) -> Callable[[], Places]:
         """Makes new `Places` in a stored document, from its id, origin, text and lines."""
-        lines, sections = array("I", zlib.decompress(document["lines"])), self.sections(document["id"])
+        lines, sections = unpacked_lines(document["lines"]), self.sections(document["id"])
         return lambda: Places(document["origin"], document["text"], lines, sections)
 
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))
-        fields = {k: row[k] for k in _FACT_FIELDS}
-        return Fact(**fields, citation=trails.citation(row))
+        return Fact(**{name: row[name] for name in _FACT_FIELDS}, citation=trails.citation(row))
+
+
+def record_of(row: sqlite3.Row) -> FactRecord:
+    return FactRecord(**{field.name: row[field.name] for field in fields(FactRecord)})
 
 
 def place_of(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
