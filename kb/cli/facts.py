@@ -6,10 +6,9 @@ import typer
 from typer.core import TyperGroup
 
 from kb.cli import worksheet
-from kb.cli.output import Json, open_kb, show, show_result
+from kb.cli.output import Json, TargetName, open_kb, show, show_result
 from kb.errors import FactError
 
-TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 FactId = Annotated[str, typer.Argument(metavar="ID", help="The id that `kb facts` shows.")]
 Reason = Annotated[str, typer.Option(help="The reason; it is stored with the decision.")]
 
