@@ -67,7 +67,7 @@ class FactTables(DocumentTables):
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
         """Store a fact and return its key, which does not depend on other facts of the same sentence."""
         text = document[fact.start : fact.end]
-        place = place_of(fact, text, places)
+        place = place_of_fact(fact, text, places)
         if not self._one("SELECT 1 FROM fact WHERE key = ? AND document_id = ?", (place["key"], document_id)):
             self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
         return str(place["key"])
@@ -109,7 +109,7 @@ def record_of(row: sqlite3.Row) -> FactRecord:
     return FactRecord(**{field.name: row[field.name] for field in fields(FactRecord)})
 
 
-def place_of(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
+def place_of_fact(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
     """The place of a fact whose span is `text`; its key holds what the fact says."""
     said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
     return places.of(fact.section, fact.start, fact.end, "fact" + said)

@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import replace
 
-from kb.catalog.facts import FactTables, place_of, record_of
+from kb.catalog.facts import FactTables, place_of_fact, record_of
 from kb.catalog.words import target_word
 from kb.model.records import Form
 
@@ -51,7 +51,7 @@ class TargetTables(FactTables):
             fact = record_of(row)
             renamed = replace(fact, target=new if fact.target == old else fact.target)
             places = places_of() if fact.form == Form.PROPOSED else read
-            key = place_of(renamed, document["text"][fact.start : fact.end], places)["key"]
+            key = place_of_fact(renamed, document["text"][fact.start : fact.end], places)["key"]
             self._db.execute("UPDATE fact SET target = ?, key = ? WHERE id = ?", (renamed.target, key, row["id"]))
             self._db.execute("UPDATE OR REPLACE fact_verdict SET key = ? WHERE key = ?", (key, row["key"]))
 

@@ -39,13 +39,9 @@ def brief(
         diagnosis: Phrasings for what the last candidate lacked; they come before all others.
     """
     facts = fitting_facts(kb.known_facts(target), interface)
-    subjects = [*((phrase,) for phrase in diagnosis), *language_subjects(language), *SUBJECTS]
+    subjects = [*((phrase,) for phrase in diagnosis), *filter(None, [language.searched]), *SUBJECTS]
     subjects += [(f"{phrase} {task.name.replace('-', ' ')}", phrase) for phrase in needs(task)]
     return facts, _passages(kb, subjects, target, {f.citation.place for f in facts if f.form is Form.STATED})
-
-
-def language_subjects(language: Language) -> list[tuple[str, ...]]:
-    return [language.searched] if language.searched else []
 
 
 def fitting_facts(facts: Sequence[Fact], interface: Interface) -> list[Fact]:

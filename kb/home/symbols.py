@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from math import ceil
+from operator import itemgetter
 from pathlib import PurePosixPath
 
 from kb.catalog.symbols import NamingDocument
@@ -83,12 +84,12 @@ def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) ->
         uses += _unqualified(kb, qualifier, last, targets={u.document.target for u in uses} or targets)
     older = _older(uses)
     nth: Counter[tuple[int, SymbolKind]] = Counter()
-    keys: dict[int, tuple[object, ...]] = {}
+    keyed = []
     for use in uses:
         own = (use.document.id, use.occurrence.kind)
-        keys[id(use)] = _order(use, name, older, nth[own])
+        keyed.append((_order(use, name, older, nth[own]), use))
         nth[own] += 1
-    return sorted(uses, key=lambda use: keys[id(use)])
+    return [use for _, use in sorted(keyed, key=itemgetter(0))]
 
 
 def _unqualified(kb: KnowledgeBase, qualifier: str, name: str, *, targets: Collection[str] | None) -> list[Use]:
