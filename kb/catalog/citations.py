@@ -10,7 +10,7 @@ from typing import Self
 
 from kb.errors import CitationError
 from kb.model.passages import Citation
-from kb.model.records import DocumentRecord, SectionRecord, text_digest
+from kb.model.records import DocumentRecord, SectionRecord, ancestry, text_digest
 
 
 class Places:
@@ -68,15 +68,6 @@ def packed_lines(lines: Sequence[int]) -> bytes:
 
 def unpacked_lines(column: bytes) -> Sequence[int]:
     return array("I", zlib.decompress(column))
-
-
-def ancestry(sections: Sequence[SectionRecord], index: int | None) -> list[int]:
-    """Indices from the outermost enclosing section to `index` itself."""
-    trail: list[int] = []
-    while index is not None:
-        trail.insert(0, index)
-        index = sections[index].parent
-    return trail
 
 
 def check(row: sqlite3.Row, digest: str) -> None:

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
 
-from kb.catalog.citations import ancestry, unpacked_lines
-from kb.catalog.database import Database
+from kb.catalog.citations import unpacked_lines
+from kb.catalog.database import Database, among
 from kb.model.documents import Document, Holdings, Section
-from kb.model.records import SectionRecord
+from kb.model.records import SectionRecord, ancestry
 
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _TABLE = re.compile(r"(?:^\|.*\|(?:\n|\Z))+", re.MULTILINE)
@@ -100,11 +100,11 @@ class DocumentTables(Database):
 
     def chunk_ids(self, source: str, sections: Collection[int] | None = None) -> list[int]:
         """Ids of the passages of a document, or only of these sections of it, in document order."""
-        among = "" if sections is None else "AND c.section IN (SELECT value FROM json_each(?))"
+        limit, ordinals = among(sections, column="c.section")
         rows = self._all(
-            f"SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ? {among} "
+            f"SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ? {limit} "
             "ORDER BY c.ordinal",
-            (source,) if sections is None else (source, json.dumps(list(sections))),
+            (source, *ordinals),
         )
         return [row["id"] for row in rows]
 

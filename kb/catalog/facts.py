@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
 
 from kb.catalog.citations import Places, Trails, check, unpacked_lines
-from kb.catalog.database import scope_of
+from kb.catalog.database import among
 from kb.catalog.documents import DocumentTables
 from kb.model.fact import Fact
 from kb.model.records import DocumentRecord, FactRecord, Form, text_digest
@@ -19,10 +19,10 @@ _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.st
 class FactTables(DocumentTables):
     def facts(self, targets: Collection[str] | None, *, quantities: Collection[str] | None = None) -> list[Fact]:
         """All facts of `quantities` about `targets` (None: of and about all), in the order of their documents."""
-        about, names = scope_of(targets, column="f.target")
-        among, wanted = scope_of(quantities, column="f.quantity")
+        about, names = among(targets, column="f.target")
+        of, wanted = among(quantities, column="f.quantity")
         trails = Trails(self.heading_path)
-        rows = self._all(f"{_FACT} WHERE true {about} {among} ORDER BY f.id", (*names, *wanted))
+        rows = self._all(f"{_FACT} WHERE true {about} {of} ORDER BY f.id", (*names, *wanted))
         return [self._fact(row, trails) for row in rows]
 
     def fact(self, key: str) -> Fact | None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 
 from kb.catalog.citations import Places, Trails, check, packed_lines, unpacked_lines
 from kb.catalog.connection import storage_errors
+from kb.catalog.database import among
 from kb.catalog.health import Health
 from kb.catalog.symbols import SymbolTables
 from kb.catalog.targets import TargetTables
@@ -146,11 +147,11 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
 
     def chunks_of(self, paths: Collection[str] | None) -> dict[int, tuple[str, str]]:
         """Kind and searched text by chunk id, for the documents with these paths (None: for all)."""
-        among = "" if paths is None else "WHERE d.path IN (SELECT value FROM json_each(?))"
+        limit, values = among(paths, column="d.path")
         rows = self._all(
             f"""SELECT c.id, c.kind, l.body FROM chunk c JOIN document d ON d.id = c.document_id
-                JOIN lexical l ON l.rowid = c.id {among} ORDER BY c.id""",
-            () if paths is None else (json.dumps(sorted(paths)),),
+                JOIN lexical l ON l.rowid = c.id WHERE true {limit} ORDER BY c.id""",
+            values,
         )
         return {row["id"]: (row["kind"], row["body"]) for row in rows}
 
