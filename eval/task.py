@@ -17,18 +17,22 @@ def load_task(path: Path) -> Task:
     Raises:
         TaskError: there is no such file, it is not Python, or one of the three names is missing.
     """
-    source = read_source(path, TaskError)
+    return task_of(read_source(path, TaskError), name=path.stem, place=str(path))
+
+
+def task_of(source: str, *, name: str, place: str) -> Task:
+    """A task from its source; errors as in `load_task` name `place`."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as error:
-        raise TaskError(f"{path} is not valid Python: {error}", hint="correct the file") from error
+        raise TaskError(f"{place} is not valid Python: {error}", hint="correct it") from error
     defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     if missing := [name for name in TASK_NAMES if name not in defined]:
         raise TaskError(
-            f"{path} is not a task: it does not define {' and '.join(missing)}",
+            f"{place} is not a task: it does not define {' and '.join(missing)}",
             hint="a task defines class Model and the functions get_inputs and get_init_inputs, as in KernelBench",
         )
-    return Task(name=slug(path.stem) or "task", source=source)
+    return Task(name=slug(name) or "task", source=source)
 
 
 def read_source(path: Path, error_type: type[KbError]) -> str:

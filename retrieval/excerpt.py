@@ -69,7 +69,11 @@ def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResul
         near = result.hits[0].score - hit.score < CLEAR_LEAD
         room = FIRST_CHARACTERS if rank == 0 else OTHER_CHARACTERS
         short = sum(len(part.text) for part in parts[rank]) <= SHORT_CHARACTERS
-        chosen = _chosen(parts[rank], found[rank], weights, room) if near or short else []
+        worth = [sum(weights[term] for term in words) for words in found[rank]]
+        stating = {row.shown for row in hit.rows} if hit.why.states else set()
+        for i, part in enumerate(parts[rank]):
+            worth[i] += 1 + max(worth) if part.kind == "row" and _with_headers(part) in stating else 0
+        chosen = _chosen(parts[rank], worth, room) if near or short else []
         hits.append(hit.model_copy(update={"excerpt": tuple(_shown(parts[rank], chosen, hit)) if chosen else ()}))
     return result.model_copy(update={"hits": tuple(hits)})
 
@@ -117,12 +121,12 @@ def _parts(passage: Passage) -> list[Part]:
     return parts
 
 
-def _chosen(parts: Sequence[Part], found: Sequence[set[str]], weights: Mapping[str, float], room: int) -> list[int]:
+def _chosen(parts: Sequence[Part], worths: Sequence[float], room: int) -> list[int]:
     """Indices of the parts to show: all if they fit, or else the best one and the next best that fit."""
     sizes = [len(part.text) for part in parts]
     if sum(sizes) <= room:
         return list(range(len(parts)))
-    own = [0.0, *(sum(weights[term] for term in words) for words in found), 0.0]
+    own = [0.0, *worths, 0.0]
     worth = [at + BESIDE * max(before, after) for before, at, after in zip(own, own[1:], own[2:], strict=False)]
     chosen: list[int] = []
     for i in sorted(range(len(parts)), key=lambda i: (-worth[i], i)):
@@ -167,11 +171,15 @@ def _labelled(row: Part, hit: Hit) -> str:
         quantity, value, unit, condition = cells[: len(FACT)]
         stated = f"{quantity} = {value}" + (f" {unit}" if unit not in ("1", "shape") else "")
         return ", ".join(filter(None, (stated, condition)))
-    shown = "; ".join(
-        f"{name} = {cell}" if name else cell for name, cell in zip(row.header, cells, strict=True) if cell
-    )
+    shown = _with_headers(row)
     ids = [found.citation.id for found in hit.rows if found.shown == shown]
     return f"{shown} (row {ids[0]})" if ids else shown
+
+
+def _with_headers(row: Part) -> str:
+    return "; ".join(
+        f"{name} = {cell}" if name else cell for name, cell in zip(row.header, row.cells, strict=False) if cell
+    )
 
 
 def _cells(line: str) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ _VERILOG = _indented(
 _VHDL = _indented("vhdl", r"(?:entity|architecture|package|function|procedure)[ \t]+(?:body[ \t]+)?(\w+)", r"--[^\n]*")
 
 LANGUAGES = {
-    **dict.fromkeys((".c", ".h"), _c("c")),
+    **dict.fromkeys((".c", ".h", ".xc"), _c("c")),
     **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp"), _c("cpp")),
     **dict.fromkeys((".cu", ".cuh"), _c("cuda")),
     ".hip": _c("hip"),

@@ -49,8 +49,8 @@ def show_document(
 ) -> None:
     """Show a document's headings or text, or a passage's neighbours.
 
-    The text comes with the id and lines of each passage. A short document without headings, such as a code file, is
-    printed whole. --section, --text and --depth apply to documents, --around to passages. `Memory > LDS` names a
+    The text comes with the id and lines of each passage. A short code file or document without headings is printed
+    whole. --section, --text and --depth apply to documents, --around to passages. `Memory > LDS` names a
     heading below another.
 
     Example: kb docs show mi300x/mi300x.md --section "Memory hierarchy"

@@ -75,7 +75,7 @@ def show_target(
                     raise
                 show_result(kb.worksheet(target), lambda found: show_worksheet(found, own=own), as_json=as_json)
                 raise typer.Exit(1) from None
-            unsure = kb.factbook.unconfirmed(target, quantity)
+            unsure = len(kb.factbook.unconfirmed(target, quantity))
             show_result(facts, lambda found: show_facts(found, own=own, unconfirmed=unsure), as_json=as_json)
 
 

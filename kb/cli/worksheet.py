@@ -78,11 +78,6 @@ def ask(
 
     Example: kb facts ask k230 --topic memory
     """
-    from kb.facts.worksheet import lines
-
-    topics = list(dict.fromkeys(line.topic for line in lines()))
-    if topic is not None and topic not in topics:
-        raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics)}")
     with open_kb() as kb:
         asked = kb.fact_questions(target, everything=everything, tokens=tokens, topic=topic)
         show_result(list(asked), lambda found: _show_questions(found, kb.targets.get(target).name), as_json=as_json)

@@ -72,11 +72,11 @@ class FactBook:
             return found
         raise self._no_such(target, spelling, names, self.profile(target))
 
-    def unconfirmed(self, target: str, spelling: str | None = None) -> int:
-        """Number of facts that were read about a target, or about one of its quantities, and not confirmed."""
+    def unconfirmed(self, target: str, spelling: str | None = None) -> list[Fact]:
+        """The facts that were read about a target, or about one of its quantities, and wait to be confirmed."""
         standings = self.standings(target)
         names = _names(spelling, standings) if spelling else {s.fact.quantity for s in standings}
-        return sum(s.standing is FactStanding.UNCONFIRMED and s.fact.quantity in names for s in standings)
+        return [s.fact for s in standings if s.waits and s.fact.quantity in names]
 
     def profile(self, target: str) -> list[StandingFact]:
         """The facts that hold for the target, each once.

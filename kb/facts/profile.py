@@ -58,6 +58,11 @@ class StandingFact(Frozen):
     confirmed_by: tuple[Fact, ...] = ()
     """Equal facts of other documents."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether somebody has to confirm it before it holds."""
+        return self.standing in (FactStanding.UNCONFIRMED, FactStanding.AMBIGUOUS, FactStanding.CONFLICT)
+
 
 def judge_facts(
     facts: Sequence[Fact], *, verdicts: Mapping[str, Verdict], lineage: Sequence[str], families: Collection[str] = ()

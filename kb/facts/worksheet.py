@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-from kb.facts.profile import FactStanding, StandingFact
+from kb.facts.profile import StandingFact
 from kb.model.base import Frozen
 from kb.model.fact import Fact
 
@@ -45,6 +45,10 @@ def lines() -> tuple[Line, ...]:
     return tuple(Line(**entry) for entry in table["line"])
 
 
+def topics() -> list[str]:
+    return list(dict.fromkeys(line.topic for line in lines()))
+
+
 def worksheet(holding: Iterable[StandingFact], all_standings: Iterable[StandingFact]) -> list[Entry]:
     """Every line, in order, with the facts that hold and those to be confirmed.
 
@@ -56,7 +60,7 @@ def worksheet(holding: Iterable[StandingFact], all_standings: Iterable[StandingF
     for standing in holding:
         held[line_of(standing.fact.quantity)].append(standing.fact)
     for standing in all_standings:
-        if standing.standing in (FactStanding.UNCONFIRMED, FactStanding.AMBIGUOUS, FactStanding.CONFLICT):
+        if standing.waits:
             read[line_of(standing.fact.quantity)].append(standing.fact)
     entries = [Entry(line=line, holds=tuple(held[line]), read=tuple(read[line])) for line in (*lines(), OTHER)]
     return [entry for entry in entries if entry.line != OTHER or entry.holds or entry.read]

@@ -8,7 +8,7 @@ from kb.errors import CitationError, FactError
 from kb.facts.answers import number_of, quote_span, refusal
 from kb.facts.book import Conflict
 from kb.facts.profile import profile_of
-from kb.facts.worksheet import Entry, Line, worksheet
+from kb.facts.worksheet import Entry, Line, topics, worksheet
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen, tokens_of
 from kb.model.fact import Fact, FactAnswer, RefusedAnswer
@@ -61,6 +61,8 @@ def questions(
     kb: KnowledgeBase, target: str, *, topic: str | None = None, everything: bool = False, tokens: int = QUESTION_TOKENS
 ) -> Iterator[Question]:
     """See `KnowledgeBase.fact_questions`."""
+    if topic is not None and topic not in topics():
+        raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics())}")
     for entry in worksheet_of(kb, target):
         if entry.line.also and topic in (None, entry.line.topic) and (everything or not entry.holds):
             found = kb.context(entry.line.phrasings, target=target, budget_tokens=tokens)

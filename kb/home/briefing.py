@@ -5,29 +5,28 @@ from itertools import zip_longest
 
 from kb.facts.quantities import quantities
 from kb.facts.select import conditions
-from kb.facts.worksheet import line_of
+from kb.facts.worksheet import line_of, lines
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.searching import ranked
 from kb.model.fact import Fact
 from kb.model.kernels import Interface, Language, Task
 from kb.model.passages import Passage
 from kb.model.records import Form, Trust
+from kb.runs.loop import task_words
 from synth.prompts.needs import needs
 
 FACTS = 24
 """Most facts in a prompt."""
-PASSAGE_TOKENS = 2200
-"""Size of the passages in a prompt, in tokens."""
-HITS = 8
+PASSAGE_TOKENS = 3000
+"""Size of all passages in a prompt, in tokens."""
+PASSAGE_LIMIT = 400
+"""Size of the longest passage in a prompt, in tokens."""
+HITS = 6
 """Passages that are considered for each subject."""
 TOPICS = ("execution", "memory", "registers", "units", "movement", "synchronisation", "limits", "rates", "other")
 """Topics of the worksheet, the most needed first."""
-SUBJECTS = (
-    ("programming model: how a kernel is written, started and split over cores", "execution model threads cores"),
-    ("complete example of a kernel", "example kernel source code"),
-    ("load data from memory into local memory", "asynchronous copy DMA vector load store"),
-)
-"""What every kernel needs, in phrasings for a search."""
+MODEL = ("programming model: how a kernel is written, started and split over cores", "execution model threads cores")
+"""What every kernel needs first, in phrasings for a search."""
 
 
 def brief(
@@ -39,8 +38,15 @@ def brief(
         diagnosis: Phrasings for what the last candidate lacked; they come before all others.
     """
     facts = fitting_facts(kb.known_facts(target), interface)
-    subjects = [*((phrase,) for phrase in diagnosis), *filter(None, [language.searched]), *SUBJECTS]
-    subjects += [(f"{phrase} {task.name.replace('-', ' ')}", phrase) for phrase in needs(task)]
+    known = {line_of(fact.quantity) for fact in facts}
+    subjects = [
+        *((phrase,) for phrase in diagnosis),
+        *filter(None, [language.searched]),
+        MODEL,
+        (task_words(task), f"example {task.name.replace('-', ' ')}"),
+        *((phrase,) for phrase in needs(task)),
+        *(tuple(line.phrasings) for line in lines() if line not in known),
+    ]
     return facts, _passages(kb, subjects, target, {f.citation.place for f in facts if f.form is Form.STATED})
 
 
@@ -70,7 +76,8 @@ def _passages(kb: KnowledgeBase, subjects: Sequence[tuple[str, ...]], target: st
     left = PASSAGE_TOKENS
     for passage in (p for turn in zip_longest(*found) for p in turn if p is not None):
         citation = passage.citation
-        if citation.id not in chosen and citation.place not in places and passage.tokens <= left:
+        fits = passage.tokens <= min(left, PASSAGE_LIMIT)
+        if fits and citation.id not in chosen and citation.place not in places:
             chosen[citation.id] = passage
             left -= passage.tokens
     return list(chosen.values())

@@ -16,7 +16,7 @@ from kb.targets import Targets
 CITED_LINES_AROUND = 3
 NAMES_SHOWN = 6
 SHORT_CHARACTERS = 20_000
-"""Longest document without headings that is shown whole unasked."""
+"""Longest document of code or without headings that is shown whole unasked."""
 
 
 class Documents:
@@ -73,7 +73,7 @@ class Documents:
         return [d for d in documents if d.source in chosen]
 
     def outline(self, name: str, *, section: str | None = None, whole: bool = False) -> Outline:
-        """A document with its tree of headings; a short one without headings with all passages.
+        """A document with its tree of headings; a short one of code or without headings with all passages.
 
         Args:
             section: A heading or the end of its trail (`Memory > LDS`). Limits the outline to sections with that
@@ -90,7 +90,8 @@ class Documents:
             raise _unknown_section(section, sections, document)
         digest = _digest(file_of(document.source))
         holds = self._catalog.holdings(document.source)
-        whole = whole or not (sections or holds.characters > SHORT_CHARACTERS)
+        listed = document.format == "code" or not sections
+        whole = whole or (listed and holds.characters <= SHORT_CHARACTERS)
         wanted = chosen if section is not None else None if whole else ()
         shown = self._catalog.chunk_ids(document.source, wanted)
         return Outline(

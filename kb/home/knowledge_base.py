@@ -5,117 +5,40 @@ Methods import slow modules themselves, so a question about facts loads no model
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from kb.catalog import Catalog
 from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
-from kb.targets import Targets
+from kb.home.open_home import OpenHome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from eval.roofline import Roofline
-    from kb.facts.book import Conflict, Difference, FactBook
+    from kb.facts.book import Conflict, Difference
     from kb.facts.profile import StandingFact
     from kb.facts.worksheet import Entry
     from kb.home.asking import FactsAnswered, Question
-    from kb.home.documents import Documents
     from kb.home.probing import ProbeReport
     from kb.home.running import Submission
-    from kb.home.searching import Models
-    from kb.home.target_tree import TargetTree
     from kb.model.documents import IngestReport, Progress
-    from kb.model.embedding import Embedder
     from kb.model.evidence import Evidence
     from kb.model.fact import Fact, FactAnswer
-    from kb.model.kernels import Candidate, Task
+    from kb.model.kernels import Candidate, Interface, Task
     from kb.model.passages import CitedPlace, Context, Only, SearchResult
     from kb.model.records import Trust
     from kb.model.symbols import SymbolReport
-    from kb.runs.journal import Plan, Run, Runs
+    from kb.runs.journal import Plan, Run
     from kb.runs.loop import Tell, Teller
-    from kb.settings import Settings
-    from kb.skillbook.library import Skillbook
     from synth.prompts.prompt import Prompt
 
 DEFAULT_HITS = 5
 DEFAULT_PLACES = 15
 
 
-class KnowledgeBase:
-    """The object that `kb.open()` returns. Use it as a context manager, or call `close()`.
-
-    Args:
-        settings: Settings of the home to open.
-        notify: Called with each message for the user, such as a missing model.
-        embedder: Replaces the model of the settings.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        notify: Callable[[str], None] = lambda message: None,
-        embedder: Embedder | None = None,
-    ) -> None:
-        self.settings = settings
-        self.targets = Targets.load(settings.home)
-        self.catalog = Catalog(settings.home)
-        self.notify = notify
-        self._given_embedder = embedder
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.catalog.close()
-
-    # Parts
-
-    @cached_property
-    def models(self) -> Models:
-        """The embedding model, the cross-encoder and the vectors."""
-        from kb.home.searching import Models
-
-        return Models(self.catalog, self.settings, notify=self.notify, embedder=self._given_embedder)
-
-    @property
-    def documents(self) -> Documents:
-        from kb.home.documents import Documents
-
-        return Documents(self.catalog, self.targets, publish=lambda: self.models.publish_index())
-
-    @property
-    def target_tree(self) -> TargetTree:
-        """The targets with their documents, and the changes that a user can make to them."""
-        from kb.home.target_tree import TargetTree
-
-        return TargetTree(self)
-
-    @property
-    def factbook(self) -> FactBook:
-        """The standings of facts, and the user's decisions about them."""
-        from kb.facts.book import FactBook
-
-        return FactBook(self.catalog, self.targets)
-
-    @cached_property
-    def skills(self) -> Skillbook:
-        from kb.skillbook.library import Skillbook
-
-        return Skillbook(self.settings.home, name_of=lambda name: self.targets.name_of(name))
-
-    @cached_property
-    def runs(self) -> Runs:
-        from kb.runs.journal import Runs
-
-        return Runs(self.settings.home)
+class KnowledgeBase(OpenHome):
+    """The object that `kb.open()` returns."""
 
     # Documents
 
@@ -292,7 +215,7 @@ class KnowledgeBase:
         """The open questions of the worksheet, each with passages that may answer it. Errors as in `worksheet`.
 
         Args:
-            topic: Limit to the questions of this topic.
+            topic: Limit to the questions of this topic; an unknown one is a FactError.
             everything: Also the questions about which facts hold already.
             tokens: Size of the passages for one question, in tokens.
         """
@@ -399,10 +322,11 @@ class KnowledgeBase:
         from kb.runs.journal import Plan, SynthesizerKind
 
         kind = SynthesizerKind.named(synthesizer)
+        by_hand = kind is SynthesizerKind.EXTERNAL
         return Plan(
             task=task,
             target=target,
-            language=written_in(self, target, language).name if language else languages(self, target)[0],
+            language=written_in(self, target, language).name if language or by_hand else languages(self, target)[0],
             synthesizer=kind,
             model=self.settings.anthropic_model if kind is SynthesizerKind.ANTHROPIC else "",
             evaluations=evaluations,
@@ -415,6 +339,19 @@ class KnowledgeBase:
         from kb.home import running
 
         return running.prompt(self, plan)
+
+    def draft_prompt(self, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+        """The first prompt of such a run, which is not started: the caller states the task's interface, no code runs.
+
+        Args:
+            budget_tokens: Most tokens of the prompt.
+
+        Raises: As `optimize`.
+            SynthesisError: task, contract and answer format alone exceed the budget.
+        """
+        from kb.home import running
+
+        return running.draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
 
     def submit(self, run: Run, answer: Candidate | str, *, note: str = "", tell: Tell | None = None) -> Submission:
         """Judge an answer to the last prompt, save a winning kernel as a skill, and build the next prompt.

@@ -12,17 +12,17 @@ from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, Interface, Language, Task
-from kb.model.protocols import Synthesizer
+from kb.model.protocols import Request, Synthesizer
 from kb.model.target import CPU, Isa
 from kb.runs.journal import Plan, Run, SynthesizerKind
-from kb.runs.loop import Loop, Tell, Teller, say_nothing
+from kb.runs.loop import Loop, Tell, Teller, fitting_skills, say_nothing
 from kb.settings import cache_dir
 from kb.targets import ROOT
 from synth.anthropic import AnthropicModel
 from synth.chat import ChatModel
 from synth.model_synthesizer import ModelSynthesizer
 from synth.prompts.answer import parse_answer
-from synth.prompts.prompt import Prompt
+from synth.prompts.prompt import Prompt, build_prompt
 from synth.tune import TuneSynthesizer
 
 
@@ -64,6 +64,24 @@ def prompt(kb: "KnowledgeBase", plan: Plan) -> tuple[Run, Prompt]:
     interface = interface_of(kb, plan.task, plan.target)
     run = kb.runs.start(plan)
     return run, _loop(kb, run).prompt(interface)
+
+
+def draft_prompt(kb: "KnowledgeBase", plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+    plan = _checked(kb, plan)
+    language = written_in(kb, plan.target, plan.language)
+    facts, passages = brief(kb, plan.task, interface, language, plan.target, ())
+    return build_prompt(
+        Request(
+            task=plan.task,
+            interface=interface,
+            target=plan.target,
+            language=language,
+            facts=tuple(facts),
+            passages=tuple(passages),
+            skills=fitting_skills(kb.skills, plan, kb.targets.scope(plan.target)),
+            budget_tokens=budget_tokens,
+        )
+    )
 
 
 def submit(kb: "KnowledgeBase", run: Run, answer: Candidate | str, *, note: str, tell: Tell | None) -> Submission:
@@ -143,16 +161,22 @@ def languages(kb: "KnowledgeBase", target: str) -> tuple[str, ...]:
     return device_for(kb.targets.isa(target), target).languages
 
 
-def written_in(kb: "KnowledgeBase", target: str, name: str) -> Language:
-    """The language `name` for kernels of a target; any language if kb has no judge for the target.
+def written_in(kb: "KnowledgeBase", target: str, name: str | None) -> Language:
+    """The language `name` for kernels of a target (None: the usual one); any language if the target has no judge.
 
     Raises:
-        CandidateError: the target's kernels are judged, and not written in this language.
+        CandidateError: the target's kernels are judged, and not written in this language; or it has no judge, and no
+            language is named.
     """
     try:
         fitting = languages(kb, target)
-    except JudgeError:
+    except JudgeError as error:
+        if name is None:
+            hint = "name the language that its documents describe: --language c"
+            raise CandidateError(f"kb knows no compiler for {target}", hint=hint) from error
         return described_language(name)
+    if name is None:
+        return language_named(fitting[0])
     if name not in fitting:
         raise CandidateError(f"kernels for {target} are not written in {name}", hint=f"write {' or '.join(fitting)}")
     return language_named(name)

@@ -126,12 +126,15 @@ def find(
     known = [phrasing for phrasing in phrasings if not unknown[phrasing]] or phrasings
     found = ranked(kb, known, target=target, scope=scope, limit=limit, among=among)
     notes = [*found.notes]
-    for phrasing, names in unknown.items():
-        notes += [f"not searched for {phrasing!r}: {_not_named(kb, name, target, stored)}" for name in names[:1]]
+    notes += [
+        f"not searched for {phrasing!r}: {_not_named(kb, names[0], target, stored)}"
+        for phrasing, names in unknown.items()
+        if phrasing not in known
+    ]
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
     notes += [f"{name} is another target: search for it with --target {name}" for name in beside]
-    if not facts and (unstated := _unstated(kb, phrasings, found, scope, stored)):
+    if not facts and (unstated := _unstated(kb, phrasings, found, scope, stored, among)):
         return _insufficient(unstated, *notes)
     found = stated_first(kb, found, facts)
     return found.model_copy(update={"hits": found.hits[:limit], "notes": tuple(notes)})
@@ -151,6 +154,7 @@ def _unstated(
     found: SearchResult,
     scope: frozenset[str] | None,
     stored: Collection[str],
+    among: Collection[int] | None,
 ) -> str | None:
     """A note if the first phrasing asks for a number in a unit and no passage, also far below `found`, supports it."""
     number = asked_number(phrasings[0])
@@ -160,7 +164,7 @@ def _unstated(
     supported = partial(support, kb.catalog, question, number, targets=stored)
     if supported(found.hits) >= SUPPORT:
         return None
-    deep = kb.models.retriever().search(phrasings, targets=scope, limit=DEEP)
+    deep = kb.models.retriever(among).search(phrasings, targets=scope, limit=DEEP)
     if supported(deep.hits) >= SUPPORT:
         return None
     return f"no passage names what the question asks for together with a number in {number.unit}"

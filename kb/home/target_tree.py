@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from kb.catalog import storage_errors, write_lock
-from kb.home.knowledge_base import KnowledgeBase
+from kb.home.open_home import OpenHome
 from kb.model.target import Dependents, TargetDetails, TargetSummary
 from kb.targets import Targets
 
@@ -15,7 +15,7 @@ class TargetTree:
     The methods that change something raise StoreError if the home cannot be written, or another process is writing it.
     """
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: OpenHome) -> None:
         self._kb = kb
 
     def summaries(self) -> list[TargetSummary]:

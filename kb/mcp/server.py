@@ -1,6 +1,7 @@
-"""Offers the answers of `kb.views.answers` as tools of the Model Context Protocol.
+"""Offers the answers of `kb.views` as tools of the Model Context Protocol.
 
 A refusal by kb is an error that says what to do next. A question that the documents do not answer is not an error.
+No tool runs code that an agent sends: the reference of a task runs outside the sandbox.
 """
 
 import asyncio
@@ -16,10 +17,22 @@ from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnno
 from pydantic import BeforeValidator, Field, ValidationError
 
 from kb import __version__
-from kb.errors import CitationError, DocumentError, FactError, KbError, QueryError, StoreError, TargetError
+from kb.errors import (
+    CandidateError,
+    CitationError,
+    DocumentError,
+    FactError,
+    KbError,
+    QueryError,
+    StoreError,
+    SynthesisError,
+    TargetError,
+)
+from kb.model.fact import FactAnswer
+from kb.model.kernels import Interface
 from kb.model.passages import Only
 from kb.targets import Targets
-from kb.views import answers, symbols
+from kb.views import answers, facts, prompts, symbols
 
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
@@ -38,13 +51,15 @@ before you write or tune a kernel for a named chip, and before you state a numbe
 knows nothing of the user's own code.
 
 1. kb_targets: the names of the chips that have documents. Aliases are understood everywhere.
-2. kb_facts: one hardware number, or all that are stated of a chip, with unit and condition.
+2. kb_facts: one hardware number, or all that are stated of a chip, with unit and condition. Of a chip without any,
+   kb_worksheet gives questions and passages; kb_propose_facts stores what you read there, with quotes.
 3. kb_search: passages for a question. Send two or three phrasings of it in one call: the vendor's terms, bare keywords.
    Name the target: siblings then take no part, and a sibling's number is wrong.
 4. kb_symbol: where an identifier is defined, listed and called, and whether documents disagree on its signature. Use it
    before you call a function or an instruction that you have not seen in its own documents.
 5. kb_read: the lines around an id, and what `[+3 rows]` stands for.
 6. kb_document: the headings of a document, or one of its sections whole.
+7. kb_prompt: all that matters for one kernel.
 
 - Cite the id behind each number or rule that you take from here, such as [bdd9fa138681].
 - Status "insufficient" means that the documents do not say. Tell the user so; do not fill the gap from memory. Search
@@ -59,6 +74,8 @@ knows nothing of the user's own code.
 NEXT = {
     TargetError: "kb_targets lists all names",
     FactError: "use kb_search to find numbers in prose; do not guess",
+    CandidateError: "name the `language` of its kernels, as its documents do",
+    SynthesisError: "call kb_prompt again with a larger max_tokens",
     CitationError: "kb_read needs an id from kb_search or kb_facts; search again if documents have changed since",
     DocumentError: "paths stand in `place` of what kb_search finds",
     QueryError: "call kb_search again with words that a manual would contain",
@@ -67,6 +84,7 @@ NEXT = {
 """Next steps for a model after an error; kb's own hints are for a person at the command line."""
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+WRITES = READS.model_copy(update={"read_only_hint": False})
 
 Tokens = Annotated[
     int, Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="Most tokens to return (4 characters each), 500 to 8000.")
@@ -137,8 +155,10 @@ def server(home: Home) -> MCPServer[Any]:
     """The tools over `home`."""
     served = Server("kb", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
 
-    def tool(title: str) -> Callable[[Tool], Tool]:
-        return lambda call: served.tool(title=title, description=cleandoc(call.__doc__ or ""), annotations=READS)(call)
+    def tool(title: str, annotations: ToolAnnotations = READS) -> Callable[[Tool], Tool]:
+        return lambda call: served.tool(title=title, description=cleandoc(call.__doc__ or ""), annotations=annotations)(
+            call
+        )
 
     @tool("Search hardware manuals")
     async def kb_search(
@@ -226,15 +246,75 @@ def server(home: Home) -> MCPServer[Any]:
         quantity: Annotated[
             str | None, Field(max_length=100, description="Such as lds_size or hbm_bandwidth (default: all).")
         ] = None,
+        *,
+        unconfirmed: Annotated[
+            bool, Field(description="Instead list what was read and nobody confirmed, with quotes.")
+        ] = False,
         max_tokens: Tokens = DEFAULT_TOKENS,
-    ) -> Annotated[CallToolResult, answers.StatedFacts]:
-        """Look up exact hardware numbers of a chip: value, unit, condition, source, id to cite.
+    ) -> Annotated[CallToolResult, facts.StatedFacts]:
+        """Look up exact hardware numbers of a chip: value, unit, condition, source, place, id to cite.
 
         Use it for every size, width, bandwidth, latency, peak or limit before you compute with it. Facts of the chip's
-        family are included, facts of siblings never. If no document states a number, you get an error with the nearest
-        names; then try kb_search, and never guess.
+        family are included, facts of siblings never. `waiting` counts facts that were read and not confirmed. If no
+        document states a number, you get an error with the nearest names; then try kb_search, and never guess.
         """
-        return await home.ask(lambda kb: answers.facts(kb, target, quantity or None, max_tokens=max_tokens))
+        return await home.ask(
+            lambda kb: facts.facts(kb, target, quantity or None, unconfirmed=unconfirmed, max_tokens=max_tokens)
+        )
+
+    @tool("See what is known of a chip")
+    async def kb_worksheet(
+        target: TargetName,
+        topic: Annotated[
+            str | None, Field(max_length=40, description="Such as memory: adds passages for its open questions.")
+        ] = None,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, facts.Worksheet]:
+        """Show what a kernel's author needs to know of a chip: what holds, what waits to be confirmed, what is open.
+
+        To fill it, call it with one topic after another, read the passages, and send what they state to
+        kb_propose_facts.
+        """
+        return await home.ask(lambda kb: facts.worksheet(kb, target, topic or None, max_tokens=max_tokens))
+
+    @tool("Propose facts that you read", WRITES)
+    async def kb_propose_facts(
+        target: TargetName,
+        answers: Annotated[
+            list[FactAnswer], Field(min_length=1, max_length=40, description="Facts of the hardware, with quotes.")
+        ],
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, facts.ProposedFacts]:
+        """Store hardware facts that you read in the documents, for the user to confirm; they do not hold before.
+
+        A fact is stored if the words of its quote stand in a document of the chip and state the value and the unit.
+        Values of one quantity that contradict each other need conditions that tell them apart. Leave out what the text
+        does not say, and what one program uses or an example shows.
+        """
+        return await home.ask(lambda kb: facts.propose(kb, target, answers, max_tokens=max_tokens))
+
+    @tool("Get the prompt for a kernel")
+    async def kb_prompt(
+        task: Annotated[
+            str,
+            Field(max_length=40_000, description="Python with Model, get_inputs and get_init_inputs (KernelBench)."),
+        ],
+        name: Annotated[str, Field(max_length=60, description="The operation, such as softmax.")],
+        interface: Annotated[Interface, Field(description="The tensors of the task: kb does not run it.")],
+        target: TargetName,
+        language: Annotated[
+            str | None, Field(max_length=40, description="Such as triton or cpp (default: the usual one of the chip).")
+        ] = None,
+        max_tokens: Tokens = MAX_TOKENS,
+    ) -> Annotated[CallToolResult, prompts.FirstPrompt]:
+        """Get what matters for one kernel on one chip: contract, facts, passages and skills, cited.
+
+        Starts no run and judges nothing. To have kernels judged, `kb prompt FILE --target TARGET` starts a run in a
+        shell, and `kb submit RUN FILE` judges.
+        """
+        return await home.ask(
+            lambda kb: prompts.first_prompt(kb, task, name, interface, target, language or None, max_tokens=max_tokens)
+        )
 
     @tool("List chips")
     async def kb_targets(

@@ -40,7 +40,7 @@ class Fact(Frozen):
         return frozenset(phrase.strip() for phrase in self.condition.split(",") if phrase.strip())
 
 
-class FactAnswer(Frozen):
+class FactAnswer(Frozen, coerce_numbers_to_str=True):
     """A fact as a reader of the documents gives it, a person or a model, with the words that state it."""
 
     quantity: str

@@ -12,7 +12,7 @@ from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
 from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
 from kb.model.skill import Skill, SkillStanding
-from kb.runs.journal import JournalEntry, Run, SynthesizerKind
+from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
 from kb.skillbook.library import Skillbook, skill_of_win
 from synth.prompts.diagnosis import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
@@ -123,11 +123,6 @@ class Loop:
         plan, attempts = self.run.plan, self.run.attempts
         diagnosis = search_phrases(attempts[-1].evidence) if attempts else ()
         facts, passages = self.brief(interface, diagnosis)
-        skills = self.skillbook.search(task_words(plan.task), scope=self.scope, language=plan.language)
-        if plan.synthesizer is not SynthesizerKind.TUNE:
-            skills = _of_the_operation(skills, plan.task)
-        if plan.control:
-            skills = [skill for skill in skills if skill.standing is SkillStanding.HYPOTHESIS]
         return Request(
             task=plan.task,
             interface=interface,
@@ -135,7 +130,7 @@ class Loop:
             language=self.language,
             facts=tuple(facts),
             passages=tuple(passages),
-            skills=tuple(skills[:SKILLS_CONSIDERED]),
+            skills=fitting_skills(self.skillbook, plan, self.scope),
             attempts=attempts,
             budget_tokens=self.prompt_tokens,
             seed=plan.seed,
@@ -188,10 +183,19 @@ class Loop:
         return min(same, key=lambda skill: len(skill.name), default=None)
 
 
-def _of_the_operation(skills: Sequence[Skill], task: Task) -> list[Skill]:
-    """The skills whose name shares a word with the task's: a prompt with kernels of other operations leads astray."""
-    words = set(task.name.split("-"))
-    return [skill for skill in skills if words & set(skill.name.split("-"))]
+def fitting_skills(skillbook: Skillbook, plan: Plan, scope: frozenset[str]) -> tuple[Skill, ...]:
+    """The skills for a run, best first.
+
+    The search without a model takes any. A prompt takes those whose name shares a word with the task's: kernels of
+    other operations lead astray.
+    """
+    skills = skillbook.search(task_words(plan.task), scope=scope, language=plan.language)
+    if plan.synthesizer is not SynthesizerKind.TUNE:
+        words = set(plan.task.name.split("-"))
+        skills = [skill for skill in skills if words & set(skill.name.split("-"))]
+    if plan.control:
+        skills = [skill for skill in skills if skill.standing is SkillStanding.HYPOTHESIS]
+    return tuple(skills[:SKILLS_CONSIDERED])
 
 
 def task_words(task: Task) -> str:

@@ -1,4 +1,4 @@
-"""Passages, facts and targets as plain data that fits into a number of tokens."""
+"""Passages, documents and targets as plain data that fits into a number of tokens."""
 
 import re
 from bisect import bisect_right
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kb.errors import TargetError
 from kb.model.base import Frozen, tokens_of
-from kb.model.fact import Fact
 from kb.model.passages import CitedPlace, Hit, Only, Status, text_of
 from kb.model.records import Trust
 
@@ -93,28 +92,6 @@ class DocumentText(Answer):
     """The offset of the next part; None if this is the last."""
 
 
-class StatedFact(Frozen):
-    id: str
-    """The id to cite."""
-    target: str
-    """The requested target, or an ancestor whose facts hold for it too."""
-    quantity: str
-    value: str
-    unit: str
-    condition: str
-    """The condition under which the value holds; empty if it always does."""
-    source: str
-    place: str
-    """File and lines, or pages of a PDF."""
-    trust: Trust
-
-
-class StatedFacts(Answer):
-    facts: tuple[StatedFact, ...]
-    left_out: tuple[str, ...]
-    """The first of the quantities that did not fit."""
-
-
 class KnownTarget(Frozen):
     name: str
     parent: str | None
@@ -158,10 +135,10 @@ def search(
             status=result.status, passages=tuple(shown), left_out=tuple(rest), truncated=short, notes=(*notes, *more)
         )
 
-    whole = _fitting(first, len(passages), max_tokens)
+    whole = fitting(first, len(passages), max_tokens)
     if whole.passages or not passages:
         return whole
-    return _fitting(lambda cut: first(1, cut=cut), len(passages[0].text), max_tokens)
+    return fitting(lambda cut: first(1, cut=cut), len(passages[0].text), max_tokens)
 
 
 def _meant(kb: "KnowledgeBase", target: str | None) -> str | None:
@@ -202,16 +179,16 @@ def read(kb: "KnowledgeBase", citation_id: str, *, around: int, offset: int, max
             id=citation_id,
             target=document.target,
             trust=trust,
-            section=_short(" > ".join(place.citation.section), LABEL_CHARACTERS),
-            place=_short(place.citation.place, LABEL_CHARACTERS),
-            stated=_short(stated, STATED_CHARACTERS),
+            section=short(" > ".join(place.citation.section), LABEL_CHARACTERS),
+            place=short(place.citation.place, LABEL_CHARACTERS),
+            stated=short(stated, STATED_CHARACTERS),
             text=text[offset:end],
             next_offset=end if more else None,
             truncated=more,
             notes=(*notes, GO_ON) if more else notes,
         )
 
-    return _fitting(part, max(0, len(text) - offset), max_tokens)
+    return fitting(part, max(0, len(text) - offset), max_tokens)
 
 
 def document(kb: "KnowledgeBase", name: str, section: str | None, *, offset: int, max_tokens: int) -> DocumentText:
@@ -238,24 +215,7 @@ def document(kb: "KnowledgeBase", name: str, section: str | None, *, offset: int
             notes=(*notes, GO_ON) if more else notes,
         )
 
-    return _fitting(part, max(0, len(whole) - offset), max_tokens)
-
-
-def facts(kb: "KnowledgeBase", target: str, quantity: str | None, *, max_tokens: int) -> StatedFacts:
-    """The facts that hold for a target. Errors as in `KnowledgeBase.facts`."""
-    stated = [_fact(fact) for fact in kb.facts(target, quantity)]
-    notes = (NOT_THE_VENDOR,) if any(fact.trust is Trust.COMMUNITY for fact in stated) else ()
-    if unsure := kb.factbook.unconfirmed(target, quantity):
-        notes = (*notes, f"{unsure} more were read but not confirmed: check what kb_search finds before you use one")
-
-    def first(n: int) -> StatedFacts:
-        rest = tuple(dict.fromkeys(fact.quantity for fact in stated[n:]))
-        more = (f"{len(rest)} quantities left out: name one, or use a larger max_tokens",) if rest else ()
-        return StatedFacts(
-            facts=tuple(stated[:n]), left_out=rest[:NAMES_SHOWN], truncated=bool(rest), notes=(*notes, *more)
-        )
-
-    return _fitting(first, len(stated), max_tokens)
+    return fitting(part, max(0, len(whole) - offset), max_tokens)
 
 
 def targets(kb: "KnowledgeBase", *, everything: bool, max_tokens: int) -> KnownTargets:
@@ -272,10 +232,10 @@ def targets(kb: "KnowledgeBase", *, everything: bool, max_tokens: int) -> KnownT
         notes = (f"{left} targets left out, those with documents last: a larger max_tokens shows them",)
         return KnownTargets(targets=tuple(known[:n]), truncated=bool(left), notes=notes if left else ())
 
-    return _fitting(first, len(known), max_tokens)
+    return fitting(first, len(known), max_tokens)
 
 
-def _fitting(make: Callable[[int], AnAnswer], most: int, max_tokens: int) -> AnAnswer:
+def fitting(make: Callable[[int], AnAnswer], most: int, max_tokens: int) -> AnAnswer:
     """`make(n)` for the largest n up to `most` that fits, or else `make(0)`. Size must not fall as n grows."""
     if (whole := make(most)).tokens <= max_tokens:
         return whole
@@ -288,18 +248,13 @@ def _passage(hit: Hit) -> FoundPassage:
         id=passage.citation.id,
         target=passage.target,
         trust=passage.trust,
-        title=_short(passage.trail, LABEL_CHARACTERS),
-        place=_short(passage.citation.place, LABEL_CHARACTERS),
+        title=short(passage.trail, LABEL_CHARACTERS),
+        place=short(passage.citation.place, LABEL_CHARACTERS),
         about=passage.about,
         stale=passage.stale,
         text="\n".join(hit.excerpt),
         rows=tuple(row.citation.id for row in hit.rows[:ROWS_SHOWN]),
     )
-
-
-def _fact(fact: Fact) -> StatedFact:
-    shown = {"target", "quantity", "value", "unit", "condition", "source", "trust"}
-    return StatedFact(id=fact.citation.id, place=fact.citation.place, **fact.model_dump(include=shown))
 
 
 def _stated(kb: "KnowledgeBase", key: str, place: CitedPlace) -> str:
@@ -323,5 +278,5 @@ def numbered(lines: Sequence[tuple[int, str, bool]]) -> str:
     return "\n".join(numbered)
 
 
-def _short(text: str, characters: int) -> str:
+def short(text: str, characters: int) -> str:
     return text if len(text) <= characters else f"{text[: characters - 4]} ..."

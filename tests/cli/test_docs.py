@@ -172,12 +172,16 @@ def test_a_text_says_that_its_file_has_changed(run: Run, stored: Path, docs: Pat
     assert run("docs", "show", "mi210/memory.md", "--text").out.startswith("note: changed since it was ingested")
 
 
-def test_a_short_document_without_headings_is_shown_whole(run: Run, docs: Path, home: Path) -> None:
+def test_a_short_code_file_or_document_without_headings_is_shown_whole(run: Run, docs: Path, home: Path) -> None:
     (docs / "mi210" / "clocks.csv").write_text("part,MHz\nL2,1500\n", encoding="utf-8")
+    (docs / "mi210" / "copy.py").write_text(
+        "def first(x):\n    return x\n\n\ndef second(x):\n    return x\n", encoding="utf-8"
+    )
     (docs / "mi210" / "long.csv").write_text("part,MHz\n" + "L2,1500\n" * 3000, encoding="utf-8")
     run("ingest", docs)
 
     assert "| L2 | 1500 |" in run("docs", "show", "clocks.csv").out
+    assert "second(x):\n    return x" in run("docs", "show", "copy.py").out
     assert "no headings (--text" in run("docs", "show", "long.csv").out
 
 

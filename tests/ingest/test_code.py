@@ -47,8 +47,9 @@ def test_a_long_class_gives_its_methods_sections_and_a_short_one_stays_whole() -
     assert titles(document)[-1] == "Short"
 
 
-def test_a_licence_header_is_kept_and_not_searched() -> None:
-    header = "// Copyright 2026 A Company\n//\n// Licensed under the Apache License, Version 2.0\n\n"
+@pytest.mark.parametrize("notice", ["Copyright 2026 A Company", "Copyright A Company - (c) 2007 - 2018"])
+def test_a_licence_header_is_kept_and_not_searched(notice: str) -> None:
+    header = f"// {notice}\n//\n// Licensed under the Apache License, Version 2.0\n\n"
     document = parse("a.cpp", f"{header}// Adds two vectors.\n\nint add(int a) {{\n  return a;\n}}\n")
     searched = " ".join(c.body for c in chunk(document, title="", tokenizer=None))
 

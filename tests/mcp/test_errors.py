@@ -9,8 +9,9 @@ from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
 from kb.model.base import tokens_of
 from kb.settings import Settings
-from tests.mcp.conftest import ERAS, Ask, Reply, talk
+from tests.mcp.conftest import ERAS, KERNEL, Ask, Reply, talk
 
+FACT = {"quantity": "lds_size", "value": "64", "quote": "64 KB of local data share"}
 MISTAKES = [
     ("kb_search", {}, "phrasings: Field required", "call it again"),
     ("kb_search", {"phrasings": []}, "phrasings: List should have at least 1 item", "call it again"),
@@ -42,6 +43,16 @@ MISTAKES = [
     ("kb_facts", {"target": "mi210", "quantity": "lds_sice"}, "'lds_sice' of mi210", "did you mean lds_size"),
     ("kb_facts", {"target": "mi210", "quantity": "voltage"}, "'voltage'", "known: l2_size, lds_size"),
     ("kb_facts", {"target": "tpu"}, "no document states facts of google-tpu", "kb_search"),
+    ("kb_worksheet", {"target": "mi210", "topic": "memry"}, "the worksheet has no topic 'memry'", "memory, registers"),
+    ("kb_propose_facts", {"target": "mi210", "answers": []}, "answers: List should have at least 1 item", "again"),
+    ("kb_propose_facts", {"target": "mi210", "answers": [{"value": 1}]}, "answers.0.quantity: Field required", "again"),
+    ("kb_propose_facts", {"target": "mi21O", "answers": [FACT]}, "unknown target 'mi21O'", "did you mean mi210"),
+    ("kb_prompt", KERNEL | {"task": "x ="}, "the argument `task` is not valid Python", "correct it"),
+    ("kb_prompt", KERNEL | {"task": "x = 1"}, "does not define Model and get_inputs", "as in KernelBench"),
+    ("kb_prompt", KERNEL | {"interface": {}}, "interface.inputs: Field required", "call it again"),
+    ("kb_prompt", KERNEL | {"target": "wormhole"}, "kb knows no compiler for wormhole", "name the `language`"),
+    ("kb_prompt", KERNEL | {"language": "cobol"}, "not written in cobol", "write "),
+    ("kb_prompt", KERNEL | {"max_tokens": 500}, "task, contract and answer format need", "larger max_tokens"),
     ("kb_targets", {"max_tokens": 0}, "max_tokens: Input should be greater", "call it again"),
     ("kb_serach", {}, "Unknown tool: kb_serach", ""),
 ]

@@ -16,6 +16,8 @@ LARGE = [
     ("kb_search", {"phrasings": ["cell long"], "target": "wormhole"}),
     ("kb_symbol", {"name": "KiB"}),
     ("kb_facts", {"target": "wormhole"}),
+    ("kb_worksheet", {"target": "wormhole"}),
+    ("kb_worksheet", {"target": "wormhole", "topic": "memory"}),
     ("kb_targets", {"everything": True}),
 ]
 
@@ -25,12 +27,13 @@ def tools(served: Home, request: pytest.FixtureRequest) -> ListToolsResult:
     return talk(served, lambda client: client.list_tools(), request.param)
 
 
-def test_the_tools_are_the_six_that_read(tools: ListToolsResult) -> None:
+def test_every_tool_but_the_one_that_proposes_only_reads(tools: ListToolsResult) -> None:
     hints = {tool.name: tool.annotations.model_dump(exclude={"title"}) for tool in tools.tools}
 
     reading = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
-    names = ["kb_search", "kb_symbol", "kb_read", "kb_document", "kb_facts", "kb_targets"]
-    assert hints == dict.fromkeys(names, reading)
+    names = ["search", "symbol", "read", "document", "facts", "worksheet", "propose_facts", "prompt", "targets"]
+    writing = {"kb_propose_facts": reading | {"read_only_hint": False}}
+    assert hints == dict.fromkeys([f"kb_{name}" for name in names], reading) | writing
 
 
 def test_descriptions_fit_and_every_argument_but_an_obvious_one_has_its_own(tools: ListToolsResult) -> None:
@@ -39,6 +42,7 @@ def test_descriptions_fit_and_every_argument_but_an_obvious_one_has_its_own(tool
         arguments = tool.input_schema["properties"]
         assert [name for name, schema in arguments.items() if "description" not in json.dumps(schema)] == []
         assert tool.output_schema["type"] == "object"
+    assert tokens_of(tools.model_dump_json(exclude_none=True)) < 8000
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -62,7 +66,7 @@ def test_a_result_stays_within_the_tokens_allowed_and_says_what_it_lacks(
 
     assert tokens_of(reply.text) <= max_tokens
     answer = reply.answer
-    assert answer.get("passages") or answer.get("facts") or answer.get("targets") or answer.get("places")
+    assert any(answer.get(name) for name in ("passages", "facts", "targets", "places", "lines"))
     assert answer["truncated"] == any("max_tokens" in note for note in answer["notes"])
     assert answer["truncated"] or not answer.get("left_out")
 

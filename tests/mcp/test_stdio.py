@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.mcp.conftest import ERAS, Reply
+from tests.mcp.conftest import ERAS, KERNEL, Reply
 
 MODULES_AFTER_EACH_TOOL = """
 import anyio, json, sys
@@ -26,6 +26,8 @@ async def main():
     found = await tools.call_tool("kb_search", {"phrasings": ["local data share"], "target": "mi210"})
     await tools.call_tool("kb_read", {"id": found.structured_content["passages"][0]["id"]})
     await tools.call_tool("kb_facts", {"target": "mi210"})
+    await tools.call_tool("kb_worksheet", {"target": "mi210", "topic": "memory"})
+    await tools.call_tool("kb_prompt", json.loads(sys.argv[1]))
     home.close()
     print(json.dumps([greeted, sorted(sys.modules)]))
 
@@ -67,8 +69,9 @@ def test_a_host_is_greeted_before_the_home_is_opened_and_no_tool_loads_what_make
     environment: dict[str, str],
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", MODULES_AFTER_EACH_TOOL], env=environment, capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", MODULES_AFTER_EACH_TOOL, json.dumps(KERNEL)], env=environment, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
 
     greeted, after = map(set, json.loads(done.stdout))
     assert greeted & {"kb.home.knowledge_base", "kb.catalog", "numpy", "ingest.pipeline"} == set()

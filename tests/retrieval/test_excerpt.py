@@ -176,3 +176,17 @@ def test_the_abbreviations_do_not_end_a_sentence() -> None:
         '"Done."',
         "Next",
     ]
+
+
+def test_the_row_that_states_the_fact_is_shown_whatever_its_words() -> None:
+    stated = " ".join(["LDS of each compute unit"] * 9)
+    rows = "".join(f"| {name} | {n} |\n" for n, name in enumerate(["bank " * 9] * 40 + [stated]))
+    citation = Citation(id="abc", path="a.md", sha256="0" * 64, section=(), line_start=1, line_end=1)
+    row = TableRow(citation=citation, cells=(("Unit", stated), ("Banks", "40")))
+    found = hit(HEADER + rows, kind="table", rows=(row,))
+    stating = found.model_copy(update={"why": found.why.model_copy(update={"states": ("lds_banks",)})})
+
+    assert [f"{stated} | 40" in text for text in shown("bank count", found) + shown("bank count", stating)] == [
+        False,
+        True,
+    ]

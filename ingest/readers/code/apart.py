@@ -16,7 +16,8 @@ _TOP = 5
 _NUMBER = r"[-+]?(?:0[xXbB][\da-fA-F_]+|\d[\d.]*(?:[eE][-+]?\d+)?)[a-zA-Z]{0,3}"
 _NUMBERS = re.compile(rf"[\s,;:{{}}()\[\]|]*+(?:{_NUMBER}[\s,;:{{}}()\[\]|]++)+(?:{_NUMBER})?")
 _BEGINS_LICENCE = re.compile(
-    r"copyright (?:\(c\)|©|\d{4})|\(c\) copyright|SPDX-|licensed under|permission is hereby|rights reserved",
+    r"copyright (?:\(c\)|©|\d{4})|copyright\b.{0,60}\b(?:19|20)\d\d\b|\(c\) copyright|SPDX-|licensed under|"
+    r"permission is hereby|rights reserved",
     re.IGNORECASE,
 )
 _IN_LICENCE = re.compile(r"copyright|SPDX-|licen[cs]e|permission is|redistribut|warrant|rights reserved", re.IGNORECASE)
