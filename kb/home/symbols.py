@@ -11,6 +11,7 @@ from kb.catalog.symbols import NamingDocument
 from kb.errors import QueryError, did_you_mean
 from kb.home.agreement import Use, by_target
 from kb.home.knowledge_base import KnowledgeBase
+from kb.model.base import short
 from kb.model.edition import Edition, are_nested, product_folder
 from kb.model.records import Trust
 from kb.model.symbols import SymbolCount, SymbolKind, SymbolPlace, SymbolReport
@@ -171,14 +172,13 @@ def _order(use: Use, name: str, older: dict[int, int], nth: int) -> tuple[object
 
 
 def _place(kb: KnowledgeBase, use: Use) -> SymbolPlace:
-    text = use.occurrence.text
     return SymbolPlace(
         kind=use.occurrence.kind,
         citation=kb.catalog.citation_at(use.document, use.occurrence.start),
         target=use.document.target,
         edition=use.document.version,
         trust=Trust(use.document.trust),
-        text=text if len(text) <= TEXT_CHARACTERS else f"{text[: TEXT_CHARACTERS - 4]} ...",
+        text=short(use.occurrence.text, TEXT_CHARACTERS),
     )
 
 
