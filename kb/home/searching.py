@@ -5,9 +5,9 @@ from functools import partial
 
 from kb.catalog.words import query_words
 from kb.errors import QueryError
+from kb.home.facts_first import answering_facts, stated_first
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.staleness import Staleness
-from kb.home.stated import answering_facts, stated_first
 from kb.model.passages import Context, Hit, Only, SearchResult, Status
 from retrieval.excerpt import with_excerpts
 from retrieval.listings import with_whole_listings
@@ -16,7 +16,7 @@ from retrieval.reranker import RERANKED_HITS, Reranker
 from retrieval.terms import states_amount
 from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unknown_terms import unknown_terms
-from retrieval.unstated import DEEP, SUPPORT, asked_number, support
+from retrieval.unstated_numbers import DEEP, SUPPORT, asked_number, support
 from retrieval.widening import widen
 
 CONTEXT_CANDIDATES = 100
