@@ -71,7 +71,7 @@ def show_target(
             try:
                 facts = kb.facts(target, quantity, *phrases, unit=unit)
             except FactError:
-                if quantity or not any(document.target == own for document in kb.documents.stored(target)):
+                if quantity or own not in kb.catalog.count_by_target():
                     raise
                 show_result(kb.worksheet(target), lambda found: show_worksheet(found, own=own), as_json=as_json)
                 raise typer.Exit(1) from None
