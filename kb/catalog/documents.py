@@ -119,6 +119,10 @@ class DocumentTables(Database):
         )
         return (row["source"], row["id"]) if row else None
 
+    def start_of(self, chunk: int) -> int:
+        """Where a chunk starts in the text of its document, in characters."""
+        return int(self._all("SELECT start FROM chunk WHERE id = ?", (chunk,))[0]["start"])
+
     def heading_path(self, document_id: int, section: int) -> tuple[str, ...]:
         """Titles from the outermost enclosing section down to `section`."""
         rows = self._all(

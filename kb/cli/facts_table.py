@@ -54,7 +54,7 @@ def show_worksheet(entries: Sequence[Entry], *, own: str) -> None:
         if (more := len(entry.read) - SHOWN_READ) > 0:
             show(f"  read   {more} more")
         if not (entry.holds or entry.read):
-            show_wrapped(f"not found, asked with: {'; '.join(entry.line.phrasings[1:])}", "  ")
+            show_wrapped(f"open, ask with: {'; '.join(entry.line.phrasings[1:])}", "  ")
     held, read = (sum(len(getattr(entry, kind)) for entry in entries) for kind in ("holds", "read"))
     still = sum(not (entry.holds or entry.read) for entry in entries)
     show(f"\n{held} facts hold, {read} were read and have to be confirmed, {still} questions are open")
@@ -76,6 +76,16 @@ def show_standings(standings: Sequence[StandingFact], *, own: str) -> None:
 
 
 def show_conflicts(found: Sequence[Conflict]) -> None:
+    """Show the statements of each conflict with their standings, and how many are open."""
+    show_statements(found)
+    show()
+    count = sum(conflict.is_open for conflict in found)
+    show(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
+    if count:
+        show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
+
+
+def show_statements(found: Sequence[Conflict]) -> None:
     """Show the statements of each conflict with their standings."""
     groups: dict[str, Rows] = {}
     for conflict in found:
@@ -87,11 +97,6 @@ def show_conflicts(found: Sequence[Conflict]) -> None:
         sure = _sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
         groups[heading] = [*sure, *doubtful[:SHOWN_UNSURE]]
     _show_sides(groups)
-    show()
-    count = sum(conflict.is_open for conflict in found)
-    show(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
-    if count:
-        show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
 
 
 def _state(conflict: Conflict) -> str:

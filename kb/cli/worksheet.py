@@ -86,10 +86,12 @@ def ask(
 def _show_questions(asked: "list[Question]", target: str) -> None:
     from synth.fact_answers import FORM
 
+    shown: set[str] = set()
     for question in asked:
         names = ", ".join(question.line.quantities) or "none"
         show(f"# {question.line.topic}: {question.line.asks}\n(kb's names of quantities: {names})\n")
-        show((question.text or "no passage found") + "\n")
+        show((question.text_without(shown) or "no passage found") + "\n")
+        shown.update(passage.citation.id for passage in question.passages)
     show(f"# How to answer\n{FORM}")
     show(f"Put the lines into a file: kb facts answer {target} FILE")
 
@@ -162,7 +164,7 @@ def _answers_in(file: Path | None) -> "list[FactAnswer]":
 
 
 def _show_answered(found: "FactsAnswered") -> None:
-    from kb.cli.facts_table import show_conflicts, show_stored
+    from kb.cli.facts_table import show_statements, show_stored
 
     show_stored(found.stored)
     for refused in found.refused:
@@ -170,7 +172,7 @@ def _show_answered(found: "FactsAnswered") -> None:
         show_wrapped(f"refused: {given.quantity} = {given.value} {given.unit}: {refused.reason}")
     if found.contradictions:
         show("\nThese values contradict each other:")
-        show_conflicts(found.contradictions)
+        show_statements(found.contradictions)
     for question in found.unread:
         show(f"not asked, the budget is spent: {question}")
     waiting = len(found.stored) - found.accepted

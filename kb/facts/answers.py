@@ -11,7 +11,10 @@ LONGEST_QUOTE = 600
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?", re.IGNORECASE)
-_PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
+_PLAIN_NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"0x[0-9a-f]+", re.IGNORECASE)
+_HEXADECIMAL_WRITTEN = re.compile(r"(?:0x|\bx\"|'h)([0-9a-f][0-9a-f_]*)", re.IGNORECASE)
+_PRODUCT = re.compile(r"(?<![\d.])(\d+)\s?[*×]\s?(\d+)(?![\d.])")
 _SHAPE = re.compile(r"\d+(?:x\d+)+")
 _SHAPE_WRITTEN = re.compile(r"\d+(?:\s?[x×*]\s?\d+)+")
 _QUANTITY = re.compile(r"[^\W\d_]\w*")
@@ -25,13 +28,22 @@ def quote_span(quote: str, text: str) -> tuple[int, int] | None:
     Only words and numbers are compared, case included: a reader may join lines, and drops markup and table rules.
     """
     tokens = _TOKEN.findall(quote)
-    found = re.search(r"(?<!\w)" + r"[\W_]*?".join(map(re.escape, tokens)) + r"(?![^\W_])", text) if tokens else None
+    found = (
+        re.search(r"(?<![^\W_])" + r"[\W_]*?".join(map(re.escape, tokens)) + r"(?![^\W_])", text) if tokens else None
+    )
     return found.span() if found else None
 
 
 def number_of(answer: FactAnswer) -> float | None:
-    """The value as a number; None for a shape or words."""
-    return float(answer.value) if answer.unit != NAME and _PLAIN_NUMBER.fullmatch(answer.value) else None
+    """The value as a number, which may be hexadecimal or a word up to twenty; None for a shape or words."""
+    value = answer.value.lower()
+    if answer.unit == NAME:
+        return None
+    if value in _WORDS:
+        return float(_WORDS.index(value))
+    if _HEXADECIMAL.fullmatch(value):
+        return float(int(value, 16))
+    return float(value.replace("−", "-")) if _PLAIN_NUMBER.fullmatch(value) else None
 
 
 def refusal(answer: FactAnswer, quoted: str, around: str) -> str:
@@ -52,19 +64,20 @@ def refusal(answer: FactAnswer, quoted: str, around: str) -> str:
         return "" if answer.value in shapes else f"the quote does not hold the shape {answer.value}"
     if (number := number_of(answer)) is None:
         return f"{answer.value!r} is neither a number nor a shape; a value in words has the unit {NAME!r}"
-    if number not in _numbers(quoted):
+    if abs(number) not in _numbers(quoted) or (number < 0 and not re.search(r"[-−]\s?\d", quoted)):
         return f"the quote does not hold the number {answer.value}"
     return _refused_unit(answer, f"{quoted}\n{around}")
 
 
 def _numbers(text: str) -> set[float]:
-    """The numbers that a text holds, also in words up to twenty, with or without thousands separators."""
+    """The numbers that a text holds: decimal, hexadecimal, products of two (`16*1024`), and words up to twenty."""
     written = _NUMBER.findall(text)
+    hexadecimal = {float(int(n.replace("_", ""), 16)) for n in _HEXADECIMAL_WRITTEN.findall(text)}
+    products = {float(a) * float(b) for a, b in _PRODUCT.findall(text)}
     plain = {n.replace(",", "") for n in written} | {n.replace(",", ".") for n in written if n.count(",") == 1}
     words = {w.lower() for w in _TOKEN.findall(text)}
-    return {float(n) for n in plain if _PLAIN_NUMBER.fullmatch(n)} | {
-        float(i) for i, word in enumerate(_WORDS) if word in words
-    }
+    in_words = {float(i) for i, word in enumerate(_WORDS) if word in words}
+    return {float(n) for n in plain if _PLAIN_NUMBER.fullmatch(n)} | hexadecimal | products | in_words
 
 
 def _refused_unit(answer: FactAnswer, text: str) -> str:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from kb.facts.profile import StandingFact
 from kb.model.base import Frozen
@@ -39,18 +40,23 @@ class Entry(Frozen):
 
 
 @cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(files("kb.facts").joinpath("worksheet.toml").read_text(encoding="utf-8"))
+
+
+def topics() -> tuple[str, ...]:
+    """The topics in the order in which they are shown."""
+    return tuple(_table()["topics"])
+
+
+@cache
 def lines() -> tuple[Line, ...]:
-    """The questions in order; all but `OTHER`."""
-    table = tomllib.loads(files("kb.facts").joinpath("worksheet.toml").read_text(encoding="utf-8"))
-    return tuple(Line(**entry) for entry in table["line"])
-
-
-def topics() -> list[str]:
-    return list(dict.fromkeys(line.topic for line in lines()))
+    """The questions in the order in which they claim facts; all but `OTHER`."""
+    return tuple(Line(**entry) for entry in _table()["line"])
 
 
 def worksheet(holding: Iterable[StandingFact], all_standings: Iterable[StandingFact]) -> list[Entry]:
-    """Every line, in order, with the facts that hold and those to be confirmed.
+    """Every line, by topic, with the facts that hold and those to be confirmed.
 
     Args:
         holding: The target's profile, inherited facts included.
@@ -62,7 +68,8 @@ def worksheet(holding: Iterable[StandingFact], all_standings: Iterable[StandingF
     for standing in all_standings:
         if standing.waits:
             read[line_of(standing.fact.quantity)].append(standing.fact)
-    entries = [Entry(line=line, holds=tuple(held[line]), read=tuple(read[line])) for line in (*lines(), OTHER)]
+    shown = sorted((*lines(), OTHER), key=lambda line: topics().index(line.topic))
+    entries = [Entry(line=line, holds=tuple(held[line]), read=tuple(read[line])) for line in shown]
     return [entry for entry in entries if entry.line != OTHER or entry.holds or entry.read]
 
 

@@ -1,6 +1,6 @@
 """Fills the worksheet of a target: asks a reader, checks what it quotes, and stores what holds the value."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kb.catalog import write_lock
 from kb.catalog.words import match_expression, query_words
@@ -34,7 +34,16 @@ class Question(Frozen):
     @property
     def text(self) -> str:
         """The passages as a reader gets them: each below its id and its place."""
-        return "\n\n".join(f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}" for p in self.passages)
+        return self.text_without(())
+
+    def text_without(self, shown: Collection[str]) -> str:
+        """As `text`; of passages that the reader has already, by id, the id alone."""
+        return "\n\n".join(
+            f"[{p.citation.id}] (above)"
+            if p.citation.id in shown
+            else f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}"
+            for p in self.passages
+        )
 
 
 class FactsAnswered(Frozen):
@@ -140,9 +149,19 @@ def _place(kb: KnowledgeBase, own: str, given: FactAnswer) -> tuple[str, int, in
         match_expression(words), weights=(0.1, 0.1, 1.0, 0.1, 0.1), targets=scope, limit=SEARCHED
     ) if words else []  # fmt: skip
     passages = [*named, *kb.catalog.passages([chunk for chunk, _ in ids])]
-    for passage in passages:
-        place = kb.catalog.place(passage.citation.id)
-        if place and (span := quote_span(given.quote, kb.catalog.text(place[0]))):
-            tables = (line for line in passage.text.splitlines() if line.startswith("|"))
-            return place[0], *span, "\n".join((passage.trail, passage.lead, *tables))
+    for whole in (False, True):  # a quote may run over the end of its passage
+        for passage in passages:
+            source, at = _source(kb, passage)
+            text = kb.catalog.text(source) if whole else passage.text
+            if span := quote_span(given.quote, text):
+                start, end = span if whole else (at + span[0], at + span[1])
+                tables = (line for line in passage.text.splitlines() if line.startswith("|"))
+                return source, start, end, "\n".join((passage.trail, passage.lead, *tables))
     raise FactError(f"no document of {own} has the words {given.quote!r}", hint="quote the text word for word")
+
+
+def _source(kb: KnowledgeBase, passage: Passage) -> tuple[str, int]:
+    """The document of a passage, and where the passage starts in its text."""
+    place = kb.catalog.place(passage.citation.id)
+    assert place is not None  # noqa: S101 - the passage was just read
+    return place[0], kb.catalog.start_of(place[1])

@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from kb.facts.quantities import quantities
 from kb.facts.select import conditions
-from kb.facts.worksheet import line_of, lines
+from kb.facts.worksheet import line_of, lines, topics
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.searching import ranked
 from kb.model.fact import Fact
@@ -23,8 +23,6 @@ PASSAGE_LIMIT = 400
 """Size of the longest passage in a prompt, in tokens."""
 HITS = 6
 """Passages that are considered for each subject."""
-TOPICS = ("execution", "memory", "registers", "units", "movement", "synchronisation", "limits", "rates", "other")
-"""Topics of the worksheet, the most needed first."""
 MODEL = ("programming model: how a kernel is written, started and split over cores", "execution model threads cores")
 """What every kernel needs first, in phrasings for a search."""
 
@@ -54,7 +52,7 @@ def fitting_facts(facts: Sequence[Fact], interface: Interface) -> list[Fact]:
     """The facts that matter for a task: of its data types, and of matrix units only if it has matrix products."""
     dtypes = {tensor.dtype for tensor in (*interface.inputs, *interface.state, *interface.outputs)}
     fitting = [fact for fact in facts if _matters(fact, dtypes, matrices=interface.matrix_operations > 0)]
-    ordered = sorted(fitting, key=lambda fact: TOPICS.index(line_of(fact.quantity).topic))
+    ordered = sorted(fitting, key=lambda fact: topics().index(line_of(fact.quantity).topic))
     first = {fact.quantity: fact for fact in reversed(ordered)}.values()
     return [*(f for f in ordered if f in first), *(f for f in ordered if f not in first)][:FACTS]
 

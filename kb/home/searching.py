@@ -90,11 +90,10 @@ def find(
     unknown = {phrasing: unknown_names(kb.catalog, phrasing, targets=stored) for phrasing in phrasings}
     if not facts and (refused := _unknown(kb, unknown, target, stored)):
         return _insufficient(*refused)
-    known = [phrasing for phrasing in phrasings if not unknown[phrasing]] or phrasings
-    found = ranked(kb, known, target=target, scope=scope, limit=limit, among=among)
-    left_out = {phrasing: names[0] for phrasing, names in unknown.items() if phrasing not in known}
+    found = ranked(kb, phrasings, target=target, scope=scope, limit=limit, among=among)
     notes = [*found.notes]
-    notes += [f"not searched for {p!r}: {_not_named(kb, name, target, stored)}" for p, name in left_out.items()]
+    if not all(unknown.values()):
+        notes += [_not_named(kb, names[0], target, stored) for names in unknown.values() if names]
     if chips:
         notes.append(f"the question names {' and '.join(chips)}: other chips of {target} were not searched")
     notes += [f"{name} is another target: search for it with --target {name}" for name in beside]

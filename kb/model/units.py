@@ -34,7 +34,7 @@ _RATES = {
     "/clock": r"\s*/\s*(?:clock|clk|cyc(?:le)?|CLOCK|Clock)|\s+per\s+(?:clock|cycle)(?:\s+cycle)?|\s+each\s+cycle",
 }
 _SPELT_OUT = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P"}
-_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
+_BINARY = {"Ki": 1, "ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
 _DECIMAL = {"n": -3, "u": -2, "µ": -2, "m": -1, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _ON_CHIP = {"k", "K", "M"}
 """Prefixes that are binary before bytes: on-chip memory sizes are powers of two, however they are printed."""

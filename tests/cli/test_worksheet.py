@@ -38,7 +38,7 @@ def test_a_chip_without_facts_shows_the_worksheet_with_what_to_ask(run: Run, man
     outcome = run("facts", "zchip")
 
     assert outcome.status == 1
-    assert "not found, asked with: number of cores" in outcome.out
+    assert "open, ask with: number of cores" in outcome.out
     assert "0 facts hold, 0 were read" in outcome.out
 
 

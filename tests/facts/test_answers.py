@@ -84,3 +84,22 @@ def test_a_quote_that_is_found_has_the_same_words(text: str, quote: str) -> None
     span = quote_span(quote, text)
     if span:
         assert "".join(filter(str.isalnum, text[slice(*span)])) == "".join(filter(str.isalnum, quote))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("two", "It has two cores"),
+        ("2", "It has two cores"),
+        ("16384", "memory of 16*1024 bytes"),
+        ("0xE000", "begins at 0xE000"),
+        ("0xe0000000", 'generic is x"E000_0000"'),
+        ("-65535", "not below -65535"),
+    ],
+)
+def test_numbers_may_be_words_products_hexadecimal_or_negative(value: str, text: str) -> None:
+    assert refusal(FactAnswer(quantity="size", value=value, unit="1", quote=text), text, "") == ""
+
+
+def test_a_quote_may_begin_with_an_underscore() -> None:
+    assert quote_span("_fast_mul_regs if set", "see _fast_mul_regs if set.") is not None

@@ -152,3 +152,16 @@ def test_an_accepted_answer_outlives_a_new_name_of_its_target_and_a_new_place_of
     assert [f.outcome for f in (*moved.files, *changed.files)] == ["moved", "changed"]
     assert [d.path for d in kb.documents.stored("ychip")] == ["ychip/manual.md"]
     assert [f.value for f in kb.facts("ychip", "tcm_size")] == ["128"]
+
+
+def test_the_named_passage_decides_which_of_several_equal_places_is_cited(tmp_path: Path) -> None:
+    (tmp_path / "zchip").mkdir()
+    text = "# Zchip\n\n## Loads\n\nA load takes 4 cycles.\n\n## Stores\n\nA store takes 4 cycles.\n"
+    (tmp_path / "zchip" / "manual.md").write_text(text)
+    with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
+        kb.ingest([tmp_path / "zchip"])
+        stores = next(p for p in kb.documents.outline("manual.md", section="Stores").passages)
+        answer = FactAnswer(quantity="store_latency", value="4", unit="cycles", quote="takes 4 cycles")
+        [fact] = kb.answer_facts("zchip", [answer.model_copy(update={"passage": stores.citation.id})]).stored
+
+    assert fact.citation.line_start == 9

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from kb.catalog import write_lock
-from kb.facts.worksheet import lines
+from kb.facts.worksheet import lines, topics
 from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
 from kb.model.base import tokens_of
@@ -34,7 +34,7 @@ A kernel of Zlang starts on all eight cores of a cluster.
 SIZE = {"quantity": "tcm_size", "value": 128, "unit": "KiB", "quote": "128 KiB of tightly coupled memory"}
 OTHER_SIZE = SIZE | {"value": "64", "quote": "host side has 64 KiB"}
 ZLANG = KERNEL | {"target": "zchip", "language": "zlang"}
-QUESTIONS = [f"{line.topic}: {line.asks}" for line in lines()]
+QUESTIONS = [f"{line.topic}: {line.asks}" for line in sorted(lines(), key=lambda line: topics().index(line.topic))]
 
 Open = Callable[[], KnowledgeBase]
 
