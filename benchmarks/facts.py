@@ -4,7 +4,7 @@
     python -m benchmarks.facts --out benchmarks/results/facts.json [--sample N]
 
 The gold facts in tests/facts/gold were written before there was an extractor. It was tuned on one half of the targets;
-of the other half only counts by kind were seen, no document. Only facts that kb extracted from tables and sentences
+of the other half only counts by kind were seen, no document. Only facts that kb extracted from tables and instructions
 count, except in the last recall, which is that of `kb facts TARGET` with the sheets that ship with kb and with
 inherited facts. `--sample N` prints facts of the held-out half for a person to judge one by one.
 """

@@ -10,12 +10,12 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from os import utime
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO
 
 from kb.errors import DocumentError
 from kb.model.records import text_digest
@@ -39,10 +39,6 @@ class Unpacked:
     """Why other members were not unpacked, by their names."""
 
 
-class _Opener(Protocol):
-    def __call__(self) -> IO[bytes] | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Member:
     name: str
@@ -50,7 +46,7 @@ class _Member:
     """Why it is not unpacked; empty if it is a file that can be."""
     changed: float
     """Time of its last change, in seconds."""
-    open: _Opener
+    open: Callable[[], IO[bytes] | None]
 
 
 def is_archive(path: Path) -> bool:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from kb.model.records import SectionRecord
+from kb.model.records import SectionRecord, ancestry
 
 CHUNK_CHARACTERS = 1536
 """Longest chunk, table header included. Tuned on the development questions: benchmarks/results/chunk-size.json."""
@@ -74,11 +74,7 @@ class ParsedDocument:
 
     def trail(self, section: int | None) -> list[str]:
         """Return the titles of a section and of those around it, outermost first."""
-        titles: list[str] = []
-        while section is not None:
-            titles.insert(0, self.sections[section].title)
-            section = self.sections[section].parent
-        return titles
+        return [self.sections[i].title for i in ancestry(self.sections, section)]
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from ingest.builder import BlockKind, ParsedDocument, Table
+from ingest.source import beginning
 from kb.model.edition import Edition, names_edition
 
 HEAD_CHARACTERS = 1500
@@ -104,7 +105,7 @@ def _edition_near(path: Path, root: Path) -> str:
 @cache
 def _edition_of_folder(folder: Path) -> str:
     files = [f for f in sorted(folder.iterdir()) if f.is_file() and not f.is_symlink()]
-    changes = next((entry for f in files if _CHANGES.fullmatch(f.name) and (entry := _newest_entry(_text(f)))), "")
+    changes = next(filter(None, (_newest_entry(_text(f)) for f in files if _CHANGES.fullmatch(f.name))), "")
     for names, pattern in _FILES.items():
         for file in files:
             match = re.fullmatch(names, file.name, re.IGNORECASE) and re.search(pattern, _text(file), re.MULTILINE)
@@ -135,8 +136,4 @@ def _tail(part: str) -> str:
 
 
 def _text(file: Path) -> str:
-    try:
-        with file.open(encoding="utf-8", errors="replace") as opened:
-            return opened.read(READ_CHARACTERS)
-    except OSError:
-        return ""
+    return beginning(file, READ_CHARACTERS)

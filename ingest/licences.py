@@ -4,6 +4,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from ingest.source import beginning
+
 LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING")
 READ_CHARACTERS = 100_000
 
@@ -30,14 +32,9 @@ def licence_near(path: Path, root: Path) -> str:
     `LICENSE.name` beside a folder `name` applies only to that folder. A licence that is not recognised is returned as
     the name of its file. Empty when no folder states a licence.
     """
-    inner = path
-    for folder in path.parents:
-        if not folder.is_relative_to(root):
-            break
-        if found := _licence(folder, inner.name):
-            return found
-        inner = folder
-    return ""
+    folders = zip(path.parents, (path, *path.parents), strict=False)
+    found = (_licence(folder, inner.name) for folder, inner in folders if folder.is_relative_to(root))
+    return next(filter(None, found), "")
 
 
 def licences_in(text: str) -> list[str]:
@@ -58,9 +55,4 @@ def _licence(folder: Path, inner: str) -> str:
 
 
 def _recognised(file: Path) -> list[str]:
-    try:
-        with file.open(encoding="utf-8", errors="replace") as opened:
-            text = opened.read(READ_CHARACTERS)
-    except OSError:
-        text = ""
-    return licences_in(text) or [file.name]
+    return licences_in(beginning(file, READ_CHARACTERS)) or [file.name]

@@ -106,8 +106,9 @@ class Ingest:
     def _read(self, paths: Iterable[Path], target: str | None) -> None:
         paths = [Path(os.path.realpath(p.expanduser())) for p in paths]
         stored = self.catalog.states()
-        found = (c for path in paths if not (is_gone(path) and _below([path], stored)) for c in self._scan(path))
-        candidates = list({c.place: c for c in found}.values())
+        present = [path for path in paths if not (is_gone(path) and _below([path], stored))]
+        found = [scan(path, hidden=self.hidden, unknown=self.unknown, exclude=self.exclude) for path in present]
+        candidates = list({c.place: c for files in found for c in files}.values())
         stored = self._follow(candidates, stored)
         gone = self._gone(paths, candidates, stored)
         if all(c.skip for c in candidates) and not gone:
@@ -137,9 +138,6 @@ class Ingest:
     def pipeline(self) -> str:
         return f"{READER_VERSION}/{self.embedder.fingerprint if self.embedder else 'lexical'}"
 
-    def _scan(self, path: Path) -> list[ScannedFile]:
-        return scan(path, hidden=self.hidden, unknown=self.unknown, exclude=self.exclude)
-
     def _follow(self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]) -> dict[str, DocumentState]:
         """Return the stored documents by their present sources, and record the sources that are new."""
         sources = moved(candidates, stored)
@@ -168,7 +166,7 @@ class Ingest:
         with closing(read_all(((a.file.path, a.file.root) for a in wanted), documents=documents)) as files:
             for assignment, length, file in zip(wanted, lengths, files, strict=True):
                 report = self._stored(assignment, file)
-                self._report(report)
+                self._reports.append(report)
                 self._unread -= 1
                 read += length
                 done = len(wanted) - self._unread
@@ -198,12 +196,12 @@ class Ingest:
         """Yield the files to read; report the others. A document that includes one that came or went is read again."""
         for file in candidates:
             if file.skip:
-                self._report(FileReport(path=file.shown, target="", outcome="skipped", reason=file.skip))
+                self._reports.append(FileReport(path=file.shown, target="", outcome="skipped", reason=file.skip))
             elif file.fault:
-                self._report(FileReport(path=file.shown, target="", outcome="failed", reason=file.fault))
+                self._reports.append(FileReport(path=file.shown, target="", outcome="failed", reason=file.fault))
             elif self._is_current(assignment := assigned[file.source], came_or_went):
                 outcome = "moved" if file.source in self._moved else "unchanged"
-                self._report(FileReport(path=assignment.path, target=assignment.target, outcome=outcome))
+                self._reports.append(FileReport(path=assignment.path, target=assignment.target, outcome=outcome))
             else:
                 yield assignment
 
@@ -270,12 +268,9 @@ class Ingest:
         if gone and not self.dry_run:
             self.catalog.remove(s.source for s in gone)
         for state in gone:
-            self._report(FileReport(path=state.path, target=state.target, outcome="removed"))
+            self._reports.append(FileReport(path=state.path, target=state.target, outcome="removed"))
         if not self.dry_run and any(r.outcome in ("changed", "removed") for r in self._reports):
             self.catalog.drop_unused_vectors()
-
-    def _report(self, report: FileReport) -> None:
-        self._reports.append(report)
 
 
 def _below(paths: Sequence[Path], stored: dict[str, DocumentState]) -> list[DocumentState]:

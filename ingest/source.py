@@ -61,6 +61,15 @@ class Source:
             return self.content.decode("cp1252", errors="replace")
 
 
+def beginning(file: Path, characters: int) -> str:
+    """Return the first characters of a text file; empty if it cannot be read."""
+    try:
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            return opened.read(characters)
+    except OSError:
+        return ""
+
+
 def without_data(text: str) -> str:
     """Replace base64 data by a note: each `data:` URI and each unbroken run of more than 400 characters."""
     return _BASE64.sub(lambda found: _note(found.group()), _DATA_URI.sub(_uri_note, text))

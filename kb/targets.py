@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from kb.errors import TargetError, did_you_mean, nearest
-from kb.model.spellings import any_of
+from kb.model.spellings import any_of, without
 from kb.model.target import Isa, Target
 from kb.storage import write_whole
 
@@ -126,8 +126,7 @@ class Targets:
     def named_below(self, name: str, text: str) -> tuple[str, ...]:
         """The descendants of `name` that `text` mentions."""
         below = self.scope(name) - set(self.lineage(name))
-        found = self._spelling(below).finditer(text) if below else ()
-        return tuple(sorted({self._resolve[_plain(match.group())] for match in found}))
+        return tuple(sorted({found for _, _, found in self.finder(below)(text)} if below else ()))
 
     @cached_property
     def _mentions(self) -> Callable[[str], list[tuple[int, int, str]]]:
@@ -139,16 +138,14 @@ class Targets:
 
     def without_names(self, text: str) -> str:
         """`text` with blanks instead of the names of targets."""
-        for start, end, _ in self._mentions(text):
-            text = text[:start] + " " * (end - start) + text[end:]
-        return text
+        return without(text, ((start, end) for start, end, _ in self._mentions(text)))
 
     def sibling_finder(self, name: str) -> Callable[[str], frozenset[str]]:
         """A function that finds siblings in a text; none if the text also names a relative that only `name` has."""
-        scope, spelling = self.scope(name), self._spelling(self.family(name))
+        scope, find = self.scope(name), self.finder(self.family(name))
 
         def siblings(text: str) -> frozenset[str]:
-            named = {self._resolve[_plain(match.group())] for match in spelling.finditer(text)}
+            named = {found for _, _, found in find(text)}
             found = named - scope
             shared = {ancestor for sibling in found for ancestor in self.lineage(sibling)}
             return frozenset() if named - found - shared else frozenset(found)
@@ -156,16 +153,15 @@ class Targets:
         return siblings
 
     def finder(self, names: Iterable[str]) -> Callable[[str], list[tuple[int, int, str]]]:
-        """A function that finds these targets in a text: start, end and name of each mention, in order."""
-        spelling = self._spelling(names)
-        return lambda text: [(m.start(), m.end(), self._resolve[_plain(m.group())]) for m in spelling.finditer(text)]
+        """A function that finds these targets in a text: start, end and name of each mention, in order.
 
-    def _spelling(self, names: Iterable[str]) -> re.Pattern[str]:
-        """A pattern for these targets in texts: in any case, with or without separators, longest spelling first."""
+        A name is found in any case, with or without separators, and the longest that fits.
+        """
         spellings = (s.lower() for name in names for s in (name, *self._by_name[name].aliases))
         parts = [re.findall(r"[a-z]+|\d+", s) for s in sorted(spellings, key=len)[::-1]]
         written = any_of(map(" ".join, parts), lambda word: word.replace(" ", "[-_ ]?"))
-        return re.compile(rf"(?<![A-Za-z0-9])(?:{written})(?![A-Za-z0-9])", re.IGNORECASE | re.ASCII)
+        spelling = re.compile(rf"(?<![A-Za-z0-9])(?:{written})(?![A-Za-z0-9])", re.IGNORECASE | re.ASCII)
+        return lambda text: [(m.start(), m.end(), self._resolve[_plain(m.group())]) for m in spelling.finditer(text)]
 
     def of_path(self, parts: Iterable[str]) -> str | None:
         """The target that the folder names of a path name, outermost first; None if they name none.
@@ -203,10 +199,7 @@ class Targets:
         Raises:
             TargetError: the name or an alias is taken or malformed, or the parent is unknown.
         """
-        slug = _slug(name)
-        if slug in self._by_name:
-            raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
-        return self._with({}, _target(name, parent=self.get(parent).name, title=title, aliases=tuple(aliases)))
+        return self._with({}, self._new(name, parent=self.get(parent).name, title=title, aliases=tuple(aliases)))
 
     def with_aliases(self, name: str, aliases: Iterable[str]) -> Self:
         """A target of the home with more aliases. Raises TargetError as `with_new` and `must_be_own`."""
@@ -223,12 +216,10 @@ class Targets:
 
     def with_name(self, name: str, new: str) -> Self:
         """A target of the home with another name; the old one becomes an alias. Raises TargetError as `with_new`."""
-        target, slug = self.must_be_own(name), _slug(new)
-        if slug in self._by_name:
-            raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
-        aliases = tuple(a for a in (*target.aliases, target.name) if _plain(a) != _plain(slug))
-        renamed = _target(new, **(dict(target) | {"aliases": aliases}))
-        children = {t.name: t.model_copy(update={"parent": slug}) for t in self if t.parent == target.name}
+        target = self.must_be_own(name)
+        aliases = tuple(a for a in (*target.aliases, target.name) if _plain(a) != _plain(new))
+        renamed = self._new(new, **(dict(target) | {"aliases": aliases}))
+        children = {t.name: t.model_copy(update={"parent": renamed.name}) for t in self if t.parent == target.name}
         return self._with({target.name: renamed, **children})
 
     def without(self, name: str) -> Self:
@@ -238,6 +229,17 @@ class Targets:
             hint = "remove them first, or move them: `kb targets move NAME PARENT`"
             raise TargetError(f"{target.name} is the parent of {', '.join(children)}", hint=hint)
         return self._with({target.name: None})
+
+    def _new(self, written: str, **fields: object) -> Target:
+        """A target with the name that the user wrote. Raises TargetError if it cannot be a name, or is taken."""
+        slug = re.sub(r"[^a-z0-9._-]+", "-", written.lower()).strip("-._")
+        if slug in self._by_name:
+            raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
+        try:
+            return Target.model_validate(fields | {"name": slug})
+        except ValidationError as error:
+            hint = "use letters, digits, '.', '_' and '-', or pass --target"
+            raise TargetError(f"{written!r} cannot be a target name", hint=hint) from error
 
     def _with(self, changes: Mapping[str, Target | None], *new: Target) -> Self:
         changed = [changes.get(t.name, t) for t in self]
@@ -258,19 +260,6 @@ class Targets:
             written = {"parent": ROOT} | own[name]
             own[name].update({key: value for key, value in stated.items() if written.get(key) != value})
         write_whole(self._own_file, tomlkit.dumps(own))
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
-
-
-def _target(written: str, **fields: object) -> Target:
-    """A target with the name that the user wrote. Raises TargetError if it cannot be a name."""
-    try:
-        return Target.model_validate(fields | {"name": _slug(written)})
-    except ValidationError as error:
-        hint = "use letters, digits, '.', '_' and '-', or pass --target"
-        raise TargetError(f"{written!r} cannot be a target name", hint=hint) from error
 
 
 def _plain(name: str) -> str:

@@ -7,18 +7,7 @@ LONGEST = 4000
 """Most characters of a parameter list; a longer one is text with a bracket missing."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_QUALIFIERS = {
-    "const",
-    "volatile",
-    "unsigned",
-    "signed",
-    "struct",
-    "class",
-    "enum",
-    "typename",
-    "restrict",
-    "__restrict__",
-}
+_QUALIFIERS = set("const volatile unsigned signed struct class enum typename restrict __restrict__".split())  # noqa: SIM905
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,11 @@ _QUALIFIER = re.compile(r"(?:[A-Za-z_]\w*(?:\[[^\]]*\]|\(\))?(?:\.|::|->))+$")
 _MARKUP = re.compile(r"[`*]+|\\(?=[_*<])")
 _LISTED = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 _LINKING = re.compile(r"\b(?:and|or|of|for|with|from|to|in|on|by|via|vs|versus|using|\w+ing)\b", re.IGNORECASE)
-_RECORD = (
+_RECORD_LEAD = re.compile(
     r"[-{\s\"']*(?:name|id|mnemonic|instruction|opcode|register|field|function|command|symbol|signal)[\"']?\s*[:=]"
+    r"\s*[\"']?",
+    re.IGNORECASE,
 )
-_RECORD_LEAD = re.compile(rf"{_RECORD}\s*[\"']?", re.IGNORECASE)
 """In a file of data, the entry that gives a record its name: `- mnemonic: vadd`."""
 _PARAMETER = re.compile(
     r"\.\.\.|[*/]|\*{0,2}\[?[A-Za-z_]\w*(?:[\s*&<>,:\[\]\w]|\.(?!\.)(?=\w+[\s\w\]*&]*(?:=|\s)))*(?::\s*[^=]+)?"
@@ -102,7 +103,7 @@ class _Page:
         if fence:
             return place.in_code(fence[1].strip("{} ").split(" ")[0], *fence.span(2))
         if line.startswith("#"):
-            return replace(place.heading(), in_heading=True)
+            return replace(place.in_heading(), in_heading=True)
         if self.is_code:
             return place.in_comment()
         return place.in_table() if line.startswith("|") else place.in_prose()
@@ -117,7 +118,7 @@ class _Place:
     line: str
     qualifier: str
 
-    def is_(
+    def _as(
         self, kind: SymbolKind, rank: int, text: str = "", *, stated: Signature | None = None, has_body: bool = False
     ) -> Occurrence:
         shown = " ".join(_MARKUP.sub("", ROLE.sub(r"\1", text or self.line)).split()).lstrip("#| ").rstrip("| ")
@@ -178,7 +179,7 @@ class _Place:
             return None
         return signature(self._list, typed=bool(self._lead.strip()) and not _KEYWORD.search(self._lead))
 
-    def heading(self) -> Occurrence:
+    def in_heading(self) -> Occurrence:
         lead = _NUMBERING.sub("", self._lead)
         behind = self.line[min(len(self.line), self._after - self.line_start) :]
         others = re.sub(r"\(.*?\)", " ", f"{lead} {behind}")
@@ -187,12 +188,12 @@ class _Place:
             word for word in re.findall(r"[A-Za-z]\w*", lead) if word in words and word.lower() not in ("the", "a")
         ]
         if self._is_longer or len(plain) > 1 or (plain and _LINKING.search(lead)):
-            return self.is_(SymbolKind.MENTION, 0)
+            return self._as(SymbolKind.MENTION, 0)
         if not lead.strip() or not words:
-            return self.is_(SymbolKind.DEFINITION, int(bool(words)), stated=self._signature())
+            return self._as(SymbolKind.DEFINITION, int(bool(words)), stated=self._signature())
         if len(words) <= 2 or self._list is not None:
-            return self.is_(SymbolKind.DEFINITION, 1, stated=self._signature())
-        return self.is_(SymbolKind.MENTION, 0)
+            return self._as(SymbolKind.DEFINITION, 1, stated=self._signature())
+        return self._as(SymbolKind.MENTION, 0)
 
     def in_table(self) -> Occurrence:
         cells = [_MARKUP.sub("", cell).strip() for cell in re.split(r"(?<!\\)\|", self.line.strip().strip("|"))]
@@ -202,31 +203,31 @@ class _Place:
         line_end = self.line_start + len(self.line)
         stated = self._signature() if self._after < line_end else None
         if self.text.startswith("|---", line_end + 1):
-            return self.is_(SymbolKind.ROW, 4)
+            return self._as(SymbolKind.ROW, 4)
         if not rest or (stated and cell.endswith(")")):
-            return self.is_(SymbolKind.ROW, 0 if own == 0 else 1, stated=stated)
+            return self._as(SymbolKind.ROW, 0 if own == 0 else 1, stated=stated)
         if len(rest) < len(cell) and not re.match(r"\.?\w", rest):
-            return self.is_(SymbolKind.ROW, 1 if own == 0 else 2, stated=stated)
-        return self.is_(SymbolKind.ROW, 3)
+            return self._as(SymbolKind.ROW, 1 if own == 0 else 2, stated=stated)
+        return self._as(SymbolKind.ROW, 3)
 
     def in_prose(self) -> Occurrence:
         if self._names_record():
-            return self.is_(SymbolKind.DEFINITION, 1)
+            return self._as(SymbolKind.DEFINITION, 1)
         if self._list is not None and self._is_statement(self._rest):
             if not self._list and not self._lead:
-                return self.is_(SymbolKind.ROW, 2)
-            return self.is_(SymbolKind.DEFINITION, 1, f"{self._lead}{self._stated}", stated=self._signature())
+                return self._as(SymbolKind.ROW, 2)
+            return self._as(SymbolKind.DEFINITION, 1, f"{self._lead}{self._stated}", stated=self._signature())
         if self._lead.strip() or self._is_longer:
-            return self._called(rank=1) or self.is_(SymbolKind.MENTION, 1)
+            return self._called(rank=1) or self._as(SymbolKind.MENTION, 1)
         if not self._begins_paragraph:
-            return self._called(rank=1) or self.is_(SymbolKind.MENTION, 1)
+            return self._called(rank=1) or self._as(SymbolKind.MENTION, 1)
         if self._has_parameters:
-            return self.is_(SymbolKind.DEFINITION, 3, stated=self._signature())
+            return self._as(SymbolKind.DEFINITION, 3, stated=self._signature())
         if not self._rest:
-            return self.is_(SymbolKind.ROW, 2)
+            return self._as(SymbolKind.ROW, 2)
         if re.match(r"(?::|=|[-–—]+)\s", self._rest):
-            return self.is_(SymbolKind.DEFINITION, 3)
-        return self.is_(SymbolKind.MENTION, 0)
+            return self._as(SymbolKind.DEFINITION, 3)
+        return self._as(SymbolKind.MENTION, 0)
 
     def in_comment(self) -> Occurrence:
         said = self.in_prose()
@@ -249,19 +250,19 @@ class _Place:
         """Its kind in a block of code that begins and ends at these offsets."""
         family = family_of(language)
         if is_output(language):
-            return self._called() or self.is_(SymbolKind.MENTION, 2)
+            return self._called() or self._as(SymbolKind.MENTION, 2)
         if self._names_record():
-            return self.is_(SymbolKind.DEFINITION, 1)
+            return self._as(SymbolKind.DEFINITION, 1)
         if self._is_in_comment(begin):
             return self.in_comment()
         if not self._is_longer and defines(self.line, self.name, family=family) and not self._is_called_here(family):
             return self._defined(family)
         if self._is_signature(family, begin, end):
-            return self.is_(SymbolKind.DEFINITION, 2, self._stated, stated=self._signature())
+            return self._as(SymbolKind.DEFINITION, 2, self._stated, stated=self._signature())
         if called := self._called():
             return called
         may_be_assembly = family in ("", "assembly", "mlir") and not self.qualifier
-        return self._instruction(begin, end) if may_be_assembly else self.is_(SymbolKind.MENTION, 1)
+        return self._instruction(begin, end) if may_be_assembly else self._as(SymbolKind.MENTION, 1)
 
     def _defined(self, family: str) -> Occurrence:
         rest = self._rest
@@ -269,7 +270,7 @@ class _Place:
         text = f"{self._lead}{self._stated}" if self._list is not None else self.line
         is_label = not family and self.line.startswith(f"{self.name}:")
         rank = 3 if is_label else 1
-        return self.is_(SymbolKind.DEFINITION, rank, text, stated=self._signature(), has_body=has_body)
+        return self._as(SymbolKind.DEFINITION, rank, text, stated=self._signature(), has_body=has_body)
 
     def _is_signature(self, family: str, begin: int, end: int) -> bool:
         """Whether a line of code only states a call with its types, or is all that its block has."""
@@ -284,15 +285,15 @@ class _Place:
         given = operands(self.line, self.name)
         if given is None:
             is_term = not self._lead.strip() and re.match(r":\s+\w+\s+\w+\s+\w", self._rest)
-            return self.is_(SymbolKind.DEFINITION, 3) if is_term else self.is_(SymbolKind.MENTION, 1)
+            return self._as(SymbolKind.DEFINITION, 3) if is_term else self._as(SymbolKind.MENTION, 1)
         above = self.text[max(begin, self.line_start - NEARBY_CHARACTERS) : self.line_start]
         below = self.text[self.line_start + len(self.line) + 1 : min(end, self.start + NEARBY_CHARACTERS)]
         around = [*above.splitlines()[-NEARBY_LINES:], *below.splitlines()[:NEARBY_LINES]]
         if are_formal(given) or (not given and _is_syntax(around)):
-            return self.is_(SymbolKind.DEFINITION, 2)
+            return self._as(SymbolKind.DEFINITION, 2)
         if not given and all(len(line.split()) < 2 for line in around):
-            return self.is_(SymbolKind.ROW, 2)
-        return self.is_(SymbolKind.CALL, 0)
+            return self._as(SymbolKind.ROW, 2)
+        return self._as(SymbolKind.CALL, 0)
 
     def _names_record(self) -> bool:
         """Whether the line gives a record of a data file this name and says no more."""
@@ -314,7 +315,7 @@ class _Place:
     def _called(self, *, rank: int = 0) -> Occurrence | None:
         if self._list is None:
             return None
-        return replace(self.is_(SymbolKind.CALL, rank), keywords=keywords(self._list))
+        return replace(self._as(SymbolKind.CALL, rank), keywords=keywords(self._list))
 
 
 def _repeats(text: str, before: Occurrence, one: Occurrence) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 
 from kb.catalog import Catalog
-from kb.catalog.words import is_identifier
+from kb.catalog.words import IDENTIFIER, is_identifier
 from kb.errors import nearest
 
 ALIKE = 0.75
@@ -20,7 +20,6 @@ SAME_LETTERS = 2
 LOOKED_INTO = 20
 """Number of passages in which a word is sought before all documents are read."""
 
-_WORD = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
 _UNIT = re.compile(r"\d*[KMGTP]?i?(?:B|b|bits?|bytes?|Hz|FLOPS?|OPS?)(?:ps)?|[num]s|W", re.IGNORECASE)
 _PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b(?! [A-Z])")
 """A capitalised word in the middle of a sentence; next to another one it may be part of a title."""
@@ -41,7 +40,7 @@ def nearest_names(catalog: Catalog, name: str, *, targets: Collection[str]) -> l
 
 
 def _names(question: str) -> list[str]:
-    words = [word for match in _WORD.finditer(question) for word in _unhyphenated(match.group())]
+    words = [word for match in IDENTIFIER.finditer(question) for word in _unhyphenated(match.group())]
     proper = set(_PROPER.findall(question))
     names = (w for w in dict.fromkeys(words) if is_identifier(w) or w in proper)
     return [name for name in names if not (_UNIT.fullmatch(name) or _COUNTED.fullmatch(name))]

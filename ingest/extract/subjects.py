@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kb.facts.quantities import CACHED_TEXTS
+from kb.model.spellings import without
 from kb.targets import ROOT, Targets
 
 UNKNOWN = ""
@@ -32,8 +33,6 @@ class Named:
     start: int
     end: int
     target: str
-    compared: bool = False
-    """Whether the text only compares something else with it."""
 
 
 class Subjects:
@@ -82,18 +81,12 @@ class Subjects:
             return [named for named in found if named.target not in self._makers]
         return [Named(n.start, n.end, UNKNOWN) if n.target in self._makers else n for n in found]
 
-    def families_of(self, names: Iterable[str]) -> frozenset[str]:
+    def _families_of(self, names: Iterable[str]) -> frozenset[str]:
         return frozenset(a for name in names if name for a in self._targets.lineage(name)[1:])
-
-    def all_of(self, text: str) -> tuple[str, ...]:
-        """Return the most specific targets that a text names."""
-        return self.most_specific(named.target for named in self.named(text))
 
     def without_names(self, text: str) -> str:
         """Return `text` with blanks in place of each mention."""
-        for named in self.named(text):
-            text = text[: named.start] + " " * (named.end - named.start) + text[named.end :]
-        return text
+        return without(text, ((named.start, named.end) for named in self.named(text)))
 
     def capabilities(self, text: str) -> list[str]:
         """Return the targets of bare compute capabilities such as `9.0`; `UNKNOWN` for each that kb does not know."""
@@ -103,19 +96,15 @@ class Subjects:
     def most_specific(self, names: Iterable[str]) -> tuple[str, ...]:
         """Drop each name that is an ancestor of another."""
         distinct = tuple(dict.fromkeys(names))
-        return tuple(n for n in distinct if n not in self.families_of(distinct))
+        return tuple(n for n in distinct if n not in self._families_of(distinct))
 
     def of_headings(self, titles: Iterable[str]) -> tuple[str, ...]:
         """Return the targets that the innermost heading names; a family named below its chip stands for that chip."""
         names: tuple[str, ...] = ()
         for title in titles:
-            names = self.narrowed(self.all_of(title), names) or names
+            wider, inner = self._families_of(names), self.most_specific(named.target for named in self.named(title))
+            names = tuple(name for name in inner if name not in wider) or names
         return names
-
-    def narrowed(self, names: Iterable[str], around: Iterable[str]) -> tuple[str, ...]:
-        """Drop the families of the targets in `around`."""
-        wider = self.families_of(around)
-        return tuple(name for name in names if name not in wider)
 
 
 @lru_cache(maxsize=64)

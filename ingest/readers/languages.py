@@ -29,10 +29,8 @@ def _c(name: str) -> Language:
     return Language(name, _SLASHES, rf'R"(?P<raw>[^\s()\\]{{0,16}})\(.*?(?:\)(?P=raw)"|\Z)|{_STRINGS}')
 
 
-def _braced(
-    name: str, keywords: str, named: str = r"[\w.]+", *, comments: str = _SLASHES, strings: str = _STRINGS
-) -> Language:
-    return Language(name, comments, strings, rf"{_MODIFIERS}(?:{keywords})[ \t]+({named})")
+def _braced(name: str, keywords: str, named: str = r"[\w.]+") -> Language:
+    return Language(name, _SLASHES, _STRINGS, rf"{_MODIFIERS}(?:{keywords})[ \t]+({named})")
 
 
 def _indented(name: str, header: str, comments: str) -> Language:

@@ -1,6 +1,8 @@
 """The place of a stored span: its key, lines and headings, and the check that its text is unchanged."""
 
 import sqlite3
+import zlib
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -8,7 +10,7 @@ from typing import Self
 
 from kb.errors import CitationError
 from kb.model.passages import Citation
-from kb.model.records import DocumentRecord, SectionRecord, text_digest
+from kb.model.records import DocumentRecord, SectionRecord, ancestry, text_digest
 
 
 class Places:
@@ -59,13 +61,13 @@ class Trails:
         return self._paths[document, section]
 
 
-def ancestry(sections: Sequence[SectionRecord], index: int | None) -> list[int]:
-    """Indices from the outermost enclosing section to `index` itself."""
-    trail: list[int] = []
-    while index is not None:
-        trail.insert(0, index)
-        index = sections[index].parent
-    return trail
+def packed_lines(lines: Sequence[int]) -> bytes:
+    """The line numbers of a document as the column `lines` holds them."""
+    return zlib.compress(array("I", lines).tobytes())
+
+
+def unpacked_lines(column: bytes) -> Sequence[int]:
+    return array("I", zlib.decompress(column))
 
 
 def check(row: sqlite3.Row, digest: str) -> None:

@@ -114,7 +114,7 @@ CREATE TABLE fact (
     unit TEXT NOT NULL,
     condition TEXT NOT NULL,
     source TEXT NOT NULL,
-    form TEXT NOT NULL,               -- stated, table, sentence or proposed
+    form TEXT NOT NULL,               -- stated, table or proposed
     start INTEGER NOT NULL,
     end INTEGER NOT NULL,
     line_start INTEGER NOT NULL,

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from kb.catalog.connection import connect, storage_errors
@@ -21,9 +20,7 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -72,8 +69,8 @@ class Database:
                 raise
 
 
-def scope_of(targets: Collection[str] | None, *, column: str = "d.target") -> tuple[str, tuple[object, ...]]:
-    """SQL condition that limits a query to `targets`, and its values; empty for None."""
-    if targets is None:
+def among(values: Collection[str] | Collection[int] | None, *, column: str = "d.target") -> tuple[str, tuple[str, ...]]:
+    """SQL condition that limits a query to `values` in a column, and its parameters; empty for None."""
+    if values is None:
         return "", ()
-    return f"AND {column} IN (SELECT value FROM json_each(?))", (json.dumps(sorted(targets)),)
+    return f"AND {column} IN (SELECT value FROM json_each(?))", (json.dumps(sorted(values)),)

@@ -2,8 +2,6 @@
 
 import json
 import re
-import zlib
-from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection
@@ -11,10 +9,10 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
 
-from kb.catalog.citations import ancestry
-from kb.catalog.database import Database
+from kb.catalog.citations import unpacked_lines
+from kb.catalog.database import Database, among
 from kb.model.documents import Document, Holdings, Section
-from kb.model.records import SectionRecord
+from kb.model.records import SectionRecord, ancestry
 
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _TABLE = re.compile(r"(?:^\|.*\|(?:\n|\Z))+", re.MULTILINE)
@@ -69,14 +67,10 @@ class DocumentTables(Database):
     def outline(self, source: str) -> list[Section]:
         """All headings in document order; the list index of a section is its `ordinal` in the catalog."""
         document = self._all("SELECT id, text, lines FROM document WHERE source = ?", (source,))[0]
-        rows = self._all(
-            "SELECT level, title, start, end, parent FROM section WHERE document_id = ? ORDER BY ordinal",
-            (document["id"],),
-        )
-        records = [SectionRecord(**dict(row)) for row in rows]
+        records = self.sections(document["id"])
         trails = [ancestry(records, i) for i in range(len(records))]
         counts = self._passages_below(document["id"], trails)
-        numbers = array("I", zlib.decompress(document["lines"]))
+        numbers = unpacked_lines(document["lines"])
         starts = [0, *accumulate(len(line) + 1 for line in document["text"].split("\n"))]
         return [
             Section(
@@ -106,11 +100,11 @@ class DocumentTables(Database):
 
     def chunk_ids(self, source: str, sections: Collection[int] | None = None) -> list[int]:
         """Ids of the passages of a document, or only of these sections of it, in document order."""
-        among = "" if sections is None else "AND c.section IN (SELECT value FROM json_each(?))"
+        limit, ordinals = among(sections, column="c.section")
         rows = self._all(
-            f"SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ? {among} "
+            f"SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ? {limit} "
             "ORDER BY c.ordinal",
-            (source,) if sections is None else (source, json.dumps(list(sections))),
+            (source, *ordinals),
         )
         return [row["id"] for row in rows]
 

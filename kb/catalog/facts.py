@@ -2,30 +2,16 @@
 
 import json
 import sqlite3
-import zlib
-from array import array
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
 
-from kb.catalog.citations import Places, Trails, check
-from kb.catalog.database import scope_of
+from kb.catalog.citations import Places, Trails, check, unpacked_lines
+from kb.catalog.database import among
 from kb.catalog.documents import DocumentTables
 from kb.model.fact import Fact
 from kb.model.records import DocumentRecord, FactRecord, Form, text_digest
 
-_FACT_FIELDS = (
-    "target",
-    "quantity",
-    "value",
-    "number",
-    "unit",
-    "condition",
-    "source",
-    "trust",
-    "form",
-    "version",
-    "quote",
-)
+_FACT_FIELDS = tuple(name for name in Fact.model_fields if name != "citation")
 _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.start + 1, f.end - f.start) AS quote
            FROM fact f JOIN document d ON d.id = f.document_id"""
 
@@ -33,10 +19,10 @@ _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.st
 class FactTables(DocumentTables):
     def facts(self, targets: Collection[str] | None, *, quantities: Collection[str] | None = None) -> list[Fact]:
         """All facts of `quantities` about `targets` (None: of and about all), in the order of their documents."""
-        about, names = scope_of(targets, column="f.target")
-        among, wanted = scope_of(quantities, column="f.quantity")
+        about, names = among(targets, column="f.target")
+        of, wanted = among(quantities, column="f.quantity")
         trails = Trails(self.heading_path)
-        rows = self._all(f"{_FACT} WHERE true {about} {among} ORDER BY f.id", (*names, *wanted))
+        rows = self._all(f"{_FACT} WHERE true {about} {of} ORDER BY f.id", (*names, *wanted))
         return [self._fact(row, trails) for row in rows]
 
     def fact(self, key: str) -> Fact | None:
@@ -81,7 +67,7 @@ class FactTables(DocumentTables):
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
         """Store a fact and return its key, which does not depend on other facts of the same sentence."""
         text = document[fact.start : fact.end]
-        place = place_of(fact, text, places)
+        place = place_of_fact(fact, text, places)
         if not self._one("SELECT 1 FROM fact WHERE key = ? AND document_id = ?", (place["key"], document_id)):
             self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
         return str(place["key"])
@@ -106,22 +92,24 @@ class FactTables(DocumentTables):
     def _answers(self, source: str, text: str) -> list[FactRecord]:
         """The readers' answers about the stored document, placed in its new `text`; without those no longer in it."""
         rows = self._all(f"{_FACT} WHERE d.source = ? AND f.form = ?", (source, Form.PROPOSED))
-        names = [field.name for field in fields(FactRecord)]
-        found = [(FactRecord(**{name: row[name] for name in names}), row["quote"]) for row in rows]
+        found = [(record_of(row), row["quote"]) for row in rows]
         return [replace(fact, start=at, end=at + len(quote)) for fact, quote in found if (at := text.find(quote)) >= 0]
 
     def _places_of(self, document: sqlite3.Row) -> Callable[[], Places]:
         """Makes new `Places` in a stored document, from its id, origin, text and lines."""
-        lines, sections = array("I", zlib.decompress(document["lines"])), self.sections(document["id"])
+        lines, sections = unpacked_lines(document["lines"]), self.sections(document["id"])
         return lambda: Places(document["origin"], document["text"], lines, sections)
 
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))
-        fields = {k: row[k] for k in _FACT_FIELDS}
-        return Fact(**fields, citation=trails.citation(row))
+        return Fact(**{name: row[name] for name in _FACT_FIELDS}, citation=trails.citation(row))
 
 
-def place_of(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
+def record_of(row: sqlite3.Row) -> FactRecord:
+    return FactRecord(**{field.name: row[field.name] for field in fields(FactRecord)})
+
+
+def place_of_fact(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
     """The place of a fact whose span is `text`; its key holds what the fact says."""
     said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
     return places.of(fact.section, fact.start, fact.end, "fact" + said)

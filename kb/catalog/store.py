@@ -2,13 +2,12 @@
 
 import json
 import sqlite3
-import zlib
-from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
-from kb.catalog.citations import Places, Trails, check
+from kb.catalog.citations import Places, Trails, check, packed_lines, unpacked_lines
 from kb.catalog.connection import storage_errors
+from kb.catalog.database import among
 from kb.catalog.health import Health
 from kb.catalog.symbols import SymbolTables
 from kb.catalog.targets import TargetTables
@@ -17,13 +16,7 @@ from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
 from kb.errors import CitationError
 from kb.model.passages import Passage, TableRow
-from kb.model.records import (
-    ChunkRecord,
-    DocumentRecord,
-    DocumentState,
-    Generation,
-    text_digest,
-)  # fmt: skip
+from kb.model.records import ChunkRecord, DocumentRecord, DocumentState, Generation, text_digest
 
 COLUMNS = ("title", "heading", "body", "path", "identifiers")
 """Columns of the lexical index, in the order of the weights of `lexical`. One more column, `target`, only limits the
@@ -31,23 +24,8 @@ scope and has weight 0."""
 ROW_COLUMNS = ("heading", "body", "identifiers")
 """Columns of the lexical index of table rows, likewise."""
 
-_STORED_AS_THEY_ARE = (
-    *(
-        "source",
-        "origin",
-        "path",
-        "target",
-        "title",
-        "format",
-        "version",
-        "licence",
-        "trust",
-        "sha256",
-        "stamp",
-        "pipeline",
-    ),
-    "text",
-)
+_STORED_OTHERWISE = ("lines", "warnings", "sections", "chunks", "facts")
+_STORED_AS_THEY_ARE = [field.name for field in fields(DocumentRecord) if field.name not in _STORED_OTHERWISE]
 _CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, d.trust, d.licence,
                    substr(d.text, c.start + 1, c.end - c.start) AS quote
             FROM chunk c JOIN document d ON d.id = c.document_id"""
@@ -83,9 +61,8 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         with self._transaction() as db:
             answers = self._answers(document.source, document.text)
             db.execute("DELETE FROM document WHERE source = ?", (document.source,))
-            values: dict[str, object] = {k: getattr(document, k) for k in _STORED_AS_THEY_ARE}
-            values["lines"] = zlib.compress(array("I", document.lines).tobytes())
-            values["warnings"] = json.dumps(document.warnings)
+            values: dict[str, object] = {name: getattr(document, name) for name in _STORED_AS_THEY_ARE}
+            values |= {"lines": packed_lines(document.lines), "warnings": json.dumps(document.warnings)}
             document_id = self._insert("document", values)
             for ordinal, section in enumerate(document.sections):
                 self._insert("section", {"document_id": document_id, "ordinal": ordinal, **asdict(section)})
@@ -170,11 +147,11 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
 
     def chunks_of(self, paths: Collection[str] | None) -> dict[int, tuple[str, str]]:
         """Kind and searched text by chunk id, for the documents with these paths (None: for all)."""
-        among = "" if paths is None else "WHERE d.path IN (SELECT value FROM json_each(?))"
+        limit, values = among(paths, column="d.path")
         rows = self._all(
             f"""SELECT c.id, c.kind, l.body FROM chunk c JOIN document d ON d.id = c.document_id
-                JOIN lexical l ON l.rowid = c.id {among} ORDER BY c.id""",
-            () if paths is None else (json.dumps(sorted(paths)),),
+                JOIN lexical l ON l.rowid = c.id WHERE true {limit} ORDER BY c.id""",
+            values,
         )
         return {row["id"]: (row["kind"], row["body"]) for row in rows}
 
@@ -223,9 +200,7 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         """
         row = self._one(f"{_CHUNK} WHERE c.key = ?", (key,))
         if row is None:
-            raise CitationError(
-                f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`"
-            )
+            raise _unknown_id(key)
         return self._passage(row, Trails(self.heading_path))
 
     def rows(self, row_ids: Sequence[int]) -> list[TableRow]:
@@ -253,10 +228,8 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
             (key,),
         )
         if row is None:
-            raise CitationError(
-                f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`"
-            )
-        numbers = array("I", zlib.decompress(row["lines"]))
+            raise _unknown_id(key)
+        numbers = unpacked_lines(row["lines"])
         first = row["text"].count("\n", 0, row["start"])
         last = row["text"].count("\n", 0, row["end"])
         lines = row["text"].split("\n")
@@ -297,3 +270,7 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
     def counts(self) -> dict[str, int]:
         tables = ("document", "section", "chunk", "fact", "vector")
         return {t: self._all(f"SELECT count(*) AS n FROM {t}")[0]["n"] for t in tables}
+
+
+def _unknown_id(key: str) -> CitationError:
+    return CitationError(f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`")

@@ -3,12 +3,10 @@
 import json
 import re
 import sqlite3
-import zlib
-from array import array
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kb.catalog.citations import Trails
+from kb.catalog.citations import Trails, unpacked_lines
 from kb.catalog.documents import DocumentTables
 from kb.catalog.words import match_expression, within
 from kb.model.passages import Citation
@@ -48,7 +46,7 @@ class SymbolTables(DocumentTables):
                WHERE d.id = ? AND c.end > ? ORDER BY c.ordinal LIMIT 1""",
             (document.id, offset),
         )[0]
-        line = array("I", zlib.decompress(row["numbers"]))[document.text.count("\n", 0, offset)]
+        line = unpacked_lines(row["numbers"])[document.text.count("\n", 0, offset)]
         return Trails(self.heading_path).citation(row).model_copy(update={"line_start": line, "line_end": line})
 
     def passages_naming(self, name: str, *, targets: Collection[str] | None, limit: int) -> list[NamingDocument]:

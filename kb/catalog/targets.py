@@ -1,11 +1,11 @@
 """The targets of the documents and facts in the catalog: counts, another name, removal."""
 
 import sqlite3
-from dataclasses import fields, replace
+from dataclasses import replace
 
-from kb.catalog.facts import FactTables, place_of
+from kb.catalog.facts import FactTables, place_of_fact, record_of
 from kb.catalog.words import target_word
-from kb.model.records import FactRecord, Form
+from kb.model.records import Form
 
 
 class TargetTables(FactTables):
@@ -44,15 +44,14 @@ class TargetTables(FactTables):
 
     def _rename_facts(self, document: sqlite3.Row, old: str, new: str) -> None:
         """Rename the target of a document's facts. A fact's key holds the target, so that the keys change."""
-        names = [field.name for field in fields(FactRecord)]
         rows = self._all("SELECT * FROM fact WHERE document_id = ? ORDER BY id", (document["id"],))
         places_of = self._places_of(document)
         read = places_of()
         for row in rows:
-            fact = FactRecord(**{name: row[name] for name in names})
+            fact = record_of(row)
             renamed = replace(fact, target=new if fact.target == old else fact.target)
             places = places_of() if fact.form == Form.PROPOSED else read
-            key = place_of(renamed, document["text"][fact.start : fact.end], places)["key"]
+            key = place_of_fact(renamed, document["text"][fact.start : fact.end], places)["key"]
             self._db.execute("UPDATE fact SET target = ?, key = ? WHERE id = ?", (renamed.target, key, row["id"]))
             self._db.execute("UPDATE OR REPLACE fact_verdict SET key = ? WHERE key = ?", (key, row["key"]))
 

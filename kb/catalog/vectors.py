@@ -1,13 +1,12 @@
 """Vectors of passages, and the texts that wait for theirs: documents are stored before they are embedded."""
 
-import json
 from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.catalog.connection import storage_errors
-from kb.catalog.database import Database, scope_of
+from kb.catalog.database import Database, among
 from kb.model.embedding import Vectors
 
 STORED_VECTOR = np.dtype("<f2")
@@ -39,7 +38,7 @@ class VectorTables(Database):
 
     def unembedded_chunks(self, model: str, *, targets: Collection[str] | None = None) -> frozenset[int]:
         """Chunks of these targets' documents (None: of all) with a text that has no vector of `model` yet."""
-        scope, names = scope_of(targets)
+        scope, names = among(targets)
         rows = self._all(
             f"""SELECT DISTINCT c.id FROM unembedded u CROSS JOIN embedded e ON e.text_digest = u.text_digest
                 JOIN chunk c ON c.id = e.chunk_id JOIN document d ON d.id = c.document_id
@@ -50,7 +49,7 @@ class VectorTables(Database):
 
     def count_chunks(self, targets: Collection[str] | None) -> int:
         """Number of chunks of these targets' documents (None: of all)."""
-        scope, names = scope_of(targets)
+        scope, names = among(targets)
         query = f"SELECT count(*) FROM chunk c JOIN document d ON d.id = c.document_id WHERE true {scope}"
         return int(self._all(query, names)[0][0])
 
@@ -76,19 +75,17 @@ class VectorTables(Database):
         self, model: str, *, targets: Collection[str] | None = None, chunks: Collection[int] | None = None
     ) -> tuple[NDArray[np.int64], Vectors]:
         """Chunk ids (windows,) and vectors (windows, dimensions) of all windows in scope that `model` embedded."""
-        scope, names = scope_of(targets)
-        if chunks is not None:
-            scope += " AND c.id IN (SELECT value FROM json_each(?))"
-            names = (*names, json.dumps(list(chunks)))
+        scope, names = among(targets)
+        near, ids = among(chunks, column="c.id")
         rows = self._all(
             f"""SELECT e.chunk_id, v.value FROM document d JOIN chunk c ON c.document_id = d.id
                 JOIN embedded e ON e.chunk_id = c.id JOIN vector v ON v.model = ? AND v.text_digest = e.text_digest
-                WHERE true {scope} ORDER BY e.chunk_id, e.ordinal""",
-            (model, *names),
+                WHERE true {scope} {near} ORDER BY e.chunk_id, e.ordinal""",
+            (model, *names, *ids),
         )
-        ids = np.fromiter((row["chunk_id"] for row in rows), dtype=np.int64, count=len(rows))
+        owners = np.fromiter((row["chunk_id"] for row in rows), dtype=np.int64, count=len(rows))
         matrix = np.frombuffer(b"".join(row["value"] for row in rows), dtype=STORED_VECTOR)
-        return ids, matrix.reshape(len(rows), -1).astype(np.float32) if len(rows) else np.zeros((0, 0), np.float32)
+        return owners, matrix.reshape(len(rows), -1).astype(np.float32) if len(rows) else np.zeros((0, 0), np.float32)
 
     def has_vectors(self, model: str) -> bool:
         return self._one("SELECT 1 FROM vector WHERE model = ? LIMIT 1", (model,)) is not None

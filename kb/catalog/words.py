@@ -7,7 +7,8 @@ FTS5 splits `v_mfma_f32_32x32x8_f16` at each underscore. The identifier column t
 import re
 from collections.abc import Collection
 
-_IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
+IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
+"""A plain word, or an identifier with all its parts."""
 _LETTER = re.compile(r"[A-Za-z]")
 _JOINT = re.compile(r"\d|_|[.:\-][A-Za-z0-9]|[a-z][A-Z]|[A-Z]{2}")
 _HUMP = re.compile(r"\d+(?:x\d+)+|x\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+?(?=x\d)|[A-Z]?[a-z]+|\d+")
@@ -22,7 +23,7 @@ STOP_WORDS = frozenset(_STOP.split())
 def identifier_words(text: str) -> str:
     """Words for the identifier column: the joined form and the parts of each identifier in `text`, each once."""
     words: dict[str, None] = {}
-    for name in filter(is_identifier, dict.fromkeys(_IDENTIFIER.findall(text))):
+    for name in filter(is_identifier, dict.fromkeys(IDENTIFIER.findall(text))):
         words.update(dict.fromkeys(split_identifier(name)))
     return " ".join(words)
 
@@ -43,7 +44,7 @@ def split_identifier(name: str) -> list[str]:
 def query_words(query: str) -> list[str]:
     """Words to search for, in order, each once: plain words without stop words, identifiers whole and by part."""
     words: dict[str, None] = {}
-    for match in _IDENTIFIER.finditer(query):
+    for match in IDENTIFIER.finditer(query):
         name = match.group()
         if is_identifier(name):
             words.update(dict.fromkeys(split_identifier(name)))

@@ -1,13 +1,11 @@
 """The commands `kb docs list | show | remove | coverage`."""
 
 import re
-import sys
 from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, progress_bar, show, show_result
-from kb.errors import DocumentError
+from kb.cli.output import Json, Target, confirm_removal, notify, open_kb, progress_bar, show, show_result
 
 app = typer.Typer(help="The ingested documents and their contents.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -93,12 +91,7 @@ def remove_documents(
         chosen = kb.documents.removable(paths, target=target)
         if not yes:
             show_chosen(chosen)
-            if not sys.stdin.isatty():
-                raise DocumentError(
-                    f"nothing was removed: cannot confirm the removal of {totals(chosen)}: no terminal",
-                    hint="pass --yes to remove without asking",
-                )
-            typer.confirm(f"Remove {totals(chosen)}?", abort=True, err=True)
+            confirm_removal(totals(chosen))
         if kb.models.needs_index():
             notify("rebuilding the vector index; this takes a while in a large home")
         removed = kb.documents.remove([d.source for d in chosen])

@@ -20,7 +20,7 @@ def show_documents(documents: Sequence[Document]) -> None:
         return
     groups: dict[str, list[tuple[str, ...]]] = {}
     for d in documents:
-        row = (f"{d.passages:,}", d.edition, d.format, d.path + " *" * d.ships_with_kb)
+        row = (f"{d.passages:,}", d.version or f"@{d.sha256[:8]}", d.format, d.path + " *" * d.ships_with_kb)
         groups.setdefault(f"{d.target}, {d.licence or 'licence unknown'}, {d.trust}", []).append(row)
     show_table(("passages", "version", "format", "path"), groups, cut_front={3})
     show()

@@ -6,10 +6,9 @@ import typer
 from typer.core import TyperGroup
 
 from kb.cli import worksheet
-from kb.cli.output import Json, open_kb, show, show_result
+from kb.cli.output import Json, TargetName, open_kb, show, show_result
 from kb.errors import FactError
 
-TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 FactId = Annotated[str, typer.Argument(metavar="ID", help="The id that `kb facts` shows.")]
 Reason = Annotated[str, typer.Option(help="The reason; it is stored with the decision.")]
 
@@ -72,7 +71,7 @@ def show_target(
             try:
                 facts = kb.facts(target, quantity, *phrases, unit=unit)
             except FactError:
-                if quantity or not any(document.target == own for document in kb.documents.stored(target)):
+                if quantity or own not in kb.catalog.count_by_target():
                     raise
                 show_result(kb.worksheet(target), lambda found: show_worksheet(found, own=own), as_json=as_json)
                 raise typer.Exit(1) from None

@@ -49,8 +49,8 @@ def ingest_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     if quiet:
         yield lambda progress: None
     elif sys.stderr.isatty():
-        with _bar() as show:
-            yield lambda progress: show(progress, state)
+        with _bar(state) as show:
+            yield show
     else:
         ended = Event()
         printer = Thread(target=_print_lines, args=(state, ended), daemon=True)
@@ -68,7 +68,7 @@ def _print_lines(state: State, ended: Event) -> None:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[Progress, State], None]]:
+def _bar(state: State) -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bars
@@ -77,7 +77,7 @@ def _bar() -> Iterator[Callable[[Progress, State], None]]:
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("", total=1)
 
-        def show(progress: Progress, state: State) -> None:
+        def show(progress: Progress) -> None:
             state.update(progress)
             bars.update(task, completed=state.share, description=state.line)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from kb.errors import KbError
+
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
 
@@ -26,6 +28,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[
     str | None, typer.Option("--target", "-t", metavar="TARGET", help="A chip or family, by name or alias.")
 ]
+TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 
 
 def open_kb() -> "KnowledgeBase":
@@ -38,6 +41,14 @@ def open_kb() -> "KnowledgeBase":
 
 def notify(message: str) -> None:
     print(f"note: {message}", file=sys.stderr)
+
+
+def confirm_removal(what: str) -> None:
+    """Ask before `what` is removed. Raises KbError if there is no terminal to ask on."""
+    if not sys.stdin.isatty():
+        message = f"nothing was removed: cannot confirm the removal of {what}: no terminal"
+        raise KbError(message, hint="pass --yes to remove without asking")
+    typer.confirm(f"Remove {what}?", abort=True, err=True)
 
 
 @contextmanager

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, open_kb, show, show_result
-from kb.errors import TargetError
+from kb.cli.output import Json, confirm_removal, open_kb, show, show_result
 
 if TYPE_CHECKING:
     from kb.model.target import Dependents, Target, TargetDetails, TargetSummary
@@ -80,8 +79,7 @@ def add_target(
     """
     with open_kb() as kb:
         kb.target_tree.add(name, parent=parent, title=title, aliases=alias or [])
-        lineage = kb.targets.lineage(name)
-    show(f"added {' → '.join(lineage)}")
+        show(f"added {' → '.join(kb.targets.lineage(name))}")
 
 
 @app.command("alias")
@@ -110,8 +108,7 @@ def move_target(
     """
     with open_kb() as kb:
         kb.target_tree.move(name, parent)
-        lineage = kb.targets.lineage(name)
-    show(f"moved {' → '.join(lineage)}")
+        show(f"moved {' → '.join(kb.targets.lineage(name))}")
 
 
 @app.command("rename")
@@ -127,8 +124,7 @@ def rename_target(
     """
     with open_kb() as kb:
         kb.target_tree.rename(name, new)
-        lineage = kb.targets.lineage(new)
-    show(f"renamed {' → '.join(lineage)}")
+        show(f"renamed {' → '.join(kb.targets.lineage(new))}")
 
 
 @app.command("remove")
@@ -150,12 +146,7 @@ def remove_target(
         dependents = kb.target_tree.dependents(name)
         if not (yes or dependents.children):
             print("\n".join(_lost(dependents)), file=sys.stderr)
-            if not sys.stdin.isatty():
-                raise TargetError(
-                    f"nothing was removed: cannot confirm the removal of {dependents.target}: no terminal",
-                    hint="pass --yes to remove without asking",
-                )
-            typer.confirm(f"Remove {dependents.target}?", abort=True, err=True)
+            confirm_removal(dependents.target)
         removed = kb.target_tree.remove(name)
     show_result(removed, lambda it: show("\n".join([f"removed {it.target}", *_lost(it)])), as_json=as_json)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, open_kb, show, show_result, show_wrapped
+from kb.cli.output import Json, TargetName, open_kb, show, show_result, show_wrapped
 from kb.errors import FactError
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
     from kb.model.fact import Fact, FactAnswer
 
-TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 TrustQuotes = Annotated[
     bool, typer.Option("--trust-quotes", help="Let stored facts hold at once, unless values contradict each other.")
 ]

@@ -8,6 +8,7 @@ from kb.catalog.words import STOP_WORDS
 from kb.facts.quantities import Mention, Quantity, quantities
 from kb.facts.select import answers, conditions
 from kb.model.fact import Fact
+from kb.model.spellings import without
 from kb.model.units import PIECES, WRITTEN, Unit, unit_of
 
 _AMOUNTS = {
@@ -128,6 +129,4 @@ def _words(text: str) -> list[str]:
 
 
 def _without(text: str, mentions: Iterable[Mention]) -> str:
-    for mention in mentions:
-        text = text[: mention.start] + " " * (mention.end - mention.start) + text[mention.end :]
-    return text
+    return without(text, ((mention.start, mention.end) for mention in mentions))

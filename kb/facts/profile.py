@@ -153,10 +153,10 @@ class _Side:
 
     @cached_property
     def is_confirmed(self) -> bool:
-        """Whether the fact is sure, or a table confirms it: of another document, or of any for running text.
+        """Whether the fact is sure, or a table confirms it: of another document, or of any for a reader's answer.
 
-        For a family only a fact table confirms, and running text never does: facts with less confirmation were too
-        often wrong (counts in benchmarks/README.md).
+        For a family only a fact table confirms: facts with less confirmation were too often wrong (counts in
+        benchmarks/README.md).
         """
         if self.ranks.is_sure(self.fact):
             return True
@@ -225,7 +225,7 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
     places: dict[tuple[object, ...], list[Fact]] = defaultdict(list)
     for fact in group:
         if fact.form is Form.TABLE and not _many(fact):
-            place = (fact.citation.sha256, fact.citation.section, fact.form, fact.target, fact.conditions)
+            place = (fact.citation.sha256, fact.citation.section, fact.target, fact.conditions)
             places[place].append(fact)
     return {
         fact.citation.id

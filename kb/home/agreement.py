@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kb.catalog.symbols import NamingDocument
+from kb.model.base import short
 from kb.model.edition import Edition, is_same_product
 from kb.model.records import Trust
 from kb.model.symbols import SymbolKind
@@ -102,9 +103,7 @@ class Agreement:
 
     def stated(self, signature: Signature) -> str:
         """The name with its parameters."""
-        inside = signature.inside
-        cut = inside if len(inside) <= INSIDE_CHARACTERS else f"{inside[: INSIDE_CHARACTERS - 4]} ..."
-        return f"{self.name}({cut})"
+        return f"{self.name}({short(signature.inside, INSIDE_CHARACTERS)})"
 
     def _is_of_same(self, call: Occurrence, statement: Use) -> bool:
         """Whether a call means the stated function: its qualifier is known to the document of the statement."""

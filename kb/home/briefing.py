@@ -41,7 +41,7 @@ def brief(
     known = {line_of(fact.quantity) for fact in facts}
     subjects = [
         *((phrase,) for phrase in diagnosis),
-        *([language.searched] if language.searched else []),
+        *filter(None, [language.searched]),
         MODEL,
         *((phrase,) for phrase in needs(task)),
         *(tuple(line.phrasings) for line in lines() if line not in known),

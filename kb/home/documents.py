@@ -167,17 +167,17 @@ class Documents:
                 )
         return chosen
 
-    def remove(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
+    def remove(self, names: Sequence[str]) -> list[Document]:
         """Remove the documents of `removable` with their passages, facts and vectors, all or none.
 
         The next ingest of their folder reads them again.
 
         Raises:
-            TargetError, DocumentError: as in `removable`.
+            DocumentError: as in `removable`.
             StoreError: the home cannot be written, or another process is writing it.
         """
         with write_lock(self._catalog.home):
-            chosen = self.removable(names, target=target)
+            chosen = self.removable(names)
             self._catalog.remove(d.source for d in chosen)
             self._catalog.drop_unused_vectors()
             self._publish()

@@ -121,7 +121,7 @@ class KnowledgeBase(OpenHome):
             TargetError, DocumentError: `target` or a name in `only` is unknown.
             StoreError: the home has no document of the target, and cannot get the sheets that ship with kb.
         """
-        from kb.home.answering import search
+        from kb.home.searching import search
 
         return search(self, question, target=target, compare=compare, only=only, limit=limit)
 
@@ -135,7 +135,7 @@ class KnowledgeBase(OpenHome):
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
-        from kb.home.answering import context
+        from kb.home.searching import context
 
         return context(self, question, target=target, compare=compare, only=only, budget_tokens=budget_tokens)
 

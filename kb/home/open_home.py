@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kb.facts.book import FactBook
     from kb.home.documents import Documents
-    from kb.home.searching import Models
+    from kb.home.models import Models
     from kb.home.target_tree import TargetTree
     from kb.model.embedding import Embedder
     from kb.runs.journal import Runs
@@ -55,7 +55,7 @@ class OpenHome:
     @cached_property
     def models(self) -> Models:
         """The embedding model, the cross-encoder and the vectors."""
-        from kb.home.searching import Models
+        from kb.home.models import Models
 
         return Models(self.catalog, self.settings, notify=self.notify, embedder=self._given_embedder)
 

@@ -1,95 +1,62 @@
-"""Searches a home: chooses targets, rejects unknown names, ranks passages."""
+"""Searches a home: chooses targets, rejects unknown names, ranks passages, and marks those that are stale."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 
-from kb.catalog import Catalog
 from kb.catalog.words import query_words
-from kb.errors import MissingModelError, QueryError, StoreError
+from kb.errors import QueryError
+from kb.home.facts_first import answering_facts, stated_first
 from kb.home.knowledge_base import KnowledgeBase
-from kb.home.stated import answering_facts, stated_first
-from kb.model.embedding import Embedder
-from kb.model.passages import Hit, Only, SearchResult, Status
-from kb.settings import NO_MODEL, Settings, cache_dir
-from retrieval.chroma_index import ChromaIndex, current_folder, publish
-from retrieval.compile import load_embedder
-from retrieval.fusion import fuse
+from kb.home.staleness import Staleness
+from kb.model.passages import Context, Hit, Only, SearchResult, Status
+from retrieval.excerpt import with_excerpts
+from retrieval.listings import with_whole_listings
+from retrieval.packing import pack
 from retrieval.reranker import RERANKED_HITS, Reranker
-from retrieval.retriever import Retriever
 from retrieval.terms import states_amount
 from retrieval.unknown_names import nearest_names, unknown_names
 from retrieval.unknown_terms import unknown_terms
-from retrieval.unstated import DEEP, SUPPORT, asked_number, support
-from retrieval.vectors import ExactIndex, VectorIndex
+from retrieval.unstated_numbers import DEEP, SUPPORT, asked_number, support
+from retrieval.widening import widen
 
 CONTEXT_CANDIDATES = 100
 
 
-class Models:
-    """The embedding model, the cross-encoder and the vectors of a home, each loaded when it is first needed."""
+def search(
+    kb: KnowledgeBase,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool,
+    only: Only | None,
+    limit: int,
+) -> SearchResult:
+    """As `KnowledgeBase.search`."""
+    found = find(kb, question, target=target, compare=compare, limit=limit, among=_chunks_among(kb, only))
+    with kb.catalog.snapshot():
+        marked = Staleness(kb.catalog).marked
+        hits = [hit.model_copy(update={"passage": marked(hit.passage)}) for hit in found.hits]
+        widened = found.model_copy(update={"hits": tuple(widen(hits, kb.catalog))})
+    return with_excerpts(widened, _phrasings(question))
 
-    def __init__(
-        self, catalog: Catalog, settings: Settings, *, notify: Callable[[str], None], embedder: Embedder | None
-    ) -> None:
-        self._catalog = catalog
-        self._settings = settings
-        self._notify = notify
-        self._given_embedder = embedder
 
-    @cached_property
-    def embedder(self) -> Embedder | None:
-        """The embedding model; None for lexical search, and the user is told if the model is missing."""
-        if self._given_embedder is not None:
-            return self._given_embedder
-        if self._settings.embedding_model == NO_MODEL:
-            return None
-        try:
-            return load_embedder(
-                self._settings.embedding_model,
-                cache=cache_dir(),
-                notify=self._notify,
-                stored=self._catalog.has_vectors,
-            )
-        except MissingModelError as error:
-            self._notify(f"search is lexical only: {error.message}; {error.hint}")
-            return None
-
-    @cached_property
-    def reranker(self) -> Reranker | None:
-        """The cross-encoder of the settings, or None."""
-        if self._settings.reranker_model == NO_MODEL:
-            return None
-        return Reranker(self._settings.reranker_model, seconds=self._settings.reranker_seconds)
-
-    def retriever(self, among: Collection[int] | None = None) -> Retriever:
-        """A retriever with the models and weights of the settings, which finds only the chunks `among` (None: all)."""
-        fusion = partial(fuse, lexical_weight=self._settings.lexical_weight)
-        return Retriever(self._catalog, self.embedder, self._indexes(), fusion, among)
-
-    def needs_index(self) -> bool:
-        """Whether the home has so many vectors that searches without a target use the published index."""
-        return self._catalog.count_windows() > self._settings.exact_vectors
-
-    def publish_index(self) -> None:
-        """Rebuild the vector index if it is needed and out of date. If that fails, the user is told."""
-        model = self.embedder.fingerprint if self.embedder else None
-        if model is None or not self.needs_index() or current_folder(self._catalog, model=model):
-            return
-        try:
-            publish(self._catalog, model=model)
-        except StoreError as error:
-            self._notify(f"searches will compare every vector: {error.message}")
-
-    def _indexes(self) -> list[VectorIndex]:
-        """The sources of dense candidates, the published index first if it is needed."""
-        return list(self._both_indexes if self.needs_index() else self._both_indexes[1:])
-
-    @cached_property
-    def _both_indexes(self) -> tuple[VectorIndex, ...]:
-        if self.embedder is None:
-            return ()
-        model = self.embedder.fingerprint
-        return ChromaIndex(self._catalog, model=model), ExactIndex(self._catalog, model=model)
+def context(
+    kb: KnowledgeBase,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool,
+    only: Only | None,
+    budget_tokens: int | None,
+) -> Context:
+    """As `KnowledgeBase.context`."""
+    among = _chunks_among(kb, only)
+    found = find(kb, question, target=target, compare=compare, limit=CONTEXT_CANDIDATES, among=among)
+    with kb.catalog.snapshot():
+        whole = found.model_copy(update={"hits": tuple(with_whole_listings(found.hits, kb.catalog))})
+        packed = pack(whole, budget_tokens=budget_tokens or kb.settings.budget_tokens)
+        passages = tuple(map(Staleness(kb.catalog).marked, packed.passages))
+    return packed.model_copy(update={"passages": passages})
 
 
 def find(
@@ -105,7 +72,7 @@ def find(
 
     `among` are the chunks that may be found (None: all).
     """
-    phrasings = phrasings_of(question)
+    phrasings = _phrasings(question)
     chips = kb.targets.named_below(target, " ".join(phrasings)) if target and not compare else ()
     missing = kb.ensure_sheets(target) if target else None
     scope = _scope(kb, target, chips, compare=compare)
@@ -166,7 +133,7 @@ def _unstated(
     return f"no passage names what the question asks for together with a number in {number.unit}"
 
 
-def chunks_among(kb: KnowledgeBase, only: Only | None) -> frozenset[int] | None:
+def _chunks_among(kb: KnowledgeBase, only: Only | None) -> frozenset[int] | None:
     """The chunks that a search is limited to; None: all."""
     if only is None:
         return None
@@ -239,7 +206,7 @@ def _not_named(kb: KnowledgeBase, name: str, target: str | None, stored: Collect
     return f"{message}; search again without that name"
 
 
-def phrasings_of(question: str | Sequence[str]) -> list[str]:
+def _phrasings(question: str | Sequence[str]) -> list[str]:
     phrasings = [question] if isinstance(question, str) else list(question)
     if asked := [p for p in phrasings if query_words(p)]:
         return asked

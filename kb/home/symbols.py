@@ -4,12 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from math import ceil
+from operator import itemgetter
 from pathlib import PurePosixPath
 
 from kb.catalog.symbols import NamingDocument
 from kb.errors import QueryError, did_you_mean
 from kb.home.agreement import Use, by_target
 from kb.home.knowledge_base import KnowledgeBase
+from kb.model.base import short
 from kb.model.edition import Edition, are_nested, product_folder
 from kb.model.records import Trust
 from kb.model.symbols import SymbolCount, SymbolKind, SymbolPlace, SymbolReport
@@ -83,12 +85,12 @@ def uses_of(kb: KnowledgeBase, name: str, *, targets: Collection[str] | None) ->
         uses += _unqualified(kb, qualifier, last, targets={u.document.target for u in uses} or targets)
     older = _older(uses)
     nth: Counter[tuple[int, SymbolKind]] = Counter()
-    keys: dict[int, tuple[object, ...]] = {}
+    keyed = []
     for use in uses:
         own = (use.document.id, use.occurrence.kind)
-        keys[id(use)] = _order(use, name, older, nth[own])
+        keyed.append((_order(use, name, older, nth[own]), use))
         nth[own] += 1
-    return sorted(uses, key=lambda use: keys[id(use)])
+    return [use for _, use in sorted(keyed, key=itemgetter(0))]
 
 
 def _unqualified(kb: KnowledgeBase, qualifier: str, name: str, *, targets: Collection[str] | None) -> list[Use]:
@@ -170,14 +172,13 @@ def _order(use: Use, name: str, older: dict[int, int], nth: int) -> tuple[object
 
 
 def _place(kb: KnowledgeBase, use: Use) -> SymbolPlace:
-    text = use.occurrence.text
     return SymbolPlace(
         kind=use.occurrence.kind,
         citation=kb.catalog.citation_at(use.document, use.occurrence.start),
         target=use.document.target,
         edition=use.document.version,
         trust=Trust(use.document.trust),
-        text=text if len(text) <= TEXT_CHARACTERS else f"{text[: TEXT_CHARACTERS - 4]} ...",
+        text=short(use.occurrence.text, TEXT_CHARACTERS),
     )
 
 

@@ -1,4 +1,4 @@
-"""The base class of all data types, and the length of a text in tokens."""
+"""The base class of all data types, and the length of texts."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,6 +10,11 @@ four is the usual rule for English technical text."""
 def tokens_of(text: str) -> int:
     """Length of `text` in tokens, rounded up."""
     return -(-len(text) // TOKEN_CHARACTERS)
+
+
+def short(text: str, characters: int) -> str:
+    """`text`, cut to this length if it is longer."""
+    return text if len(text) <= characters else f"{text[: characters - 4]} ..."
 
 
 class Frozen(BaseModel):

@@ -36,11 +36,6 @@ class Document(Frozen):
     def ships_with_kb(self) -> bool:
         return self.source.startswith("sheet:/")
 
-    @property
-    def edition(self) -> str:
-        """The stated version, otherwise the digest that its citations show."""
-        return self.version or f"@{self.sha256[:8]}"
-
 
 class Section(Frozen):
     """A heading with the section below it."""

@@ -1,7 +1,7 @@
 """Records that ingest passes to the catalog. Spans are (start, end) in characters of the document's text."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -45,6 +45,15 @@ class SectionRecord:
     end: int
     parent: int | None
     """Index of the enclosing section in the document's list."""
+
+
+def ancestry(sections: Sequence[SectionRecord], index: int | None) -> list[int]:
+    """Indices from the outermost enclosing section to `index` itself."""
+    trail: list[int] = []
+    while index is not None:
+        trail.insert(0, index)
+        index = sections[index].parent
+    return trail
 
 
 @dataclass(frozen=True, slots=True)

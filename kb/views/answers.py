@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from kb.errors import TargetError
-from kb.model.base import Frozen, tokens_of
+from kb.model.base import Frozen, short, tokens_of
 from kb.model.passages import CitedPlace, Hit, Only, Status, text_of
 from kb.model.records import Trust
 
@@ -276,7 +276,3 @@ def numbered(lines: Sequence[tuple[int, str, bool]]) -> str:
         numbered.append(f"{'>' if cited else ' '} {shown:>{width}} | {text}")
         above = number if text else above
     return "\n".join(numbered)
-
-
-def short(text: str, characters: int) -> str:
-    return text if len(text) <= characters else f"{text[: characters - 4]} ..."

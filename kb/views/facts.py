@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kb.errors import FactError
-from kb.model.base import Frozen
+from kb.model.base import Frozen, short
 from kb.model.fact import Fact, FactAnswer
 from kb.model.records import Trust
-from kb.views.answers import LABEL_CHARACTERS, NAMES_SHOWN, NOT_THE_VENDOR, STATED_CHARACTERS, Answer, fitting, short
+from kb.views.answers import LABEL_CHARACTERS, NAMES_SHOWN, NOT_THE_VENDOR, STATED_CHARACTERS, Answer, fitting
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
     from kb.facts.worksheet import Entry

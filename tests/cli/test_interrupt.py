@@ -12,7 +12,7 @@ import pytest
 
 from ingest import pipeline
 from kb.cli import interrupts
-from kb.home import searching
+from kb.home import models
 from tests.cli.conftest import Run, documents
 from tests.conftest import HashEmbedder
 
@@ -23,7 +23,7 @@ STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 def embedder(monkeypatch: pytest.MonkeyPatch) -> HashEmbedder:
     embedder = HashEmbedder()
     monkeypatch.setenv("KB_EMBEDDING_MODEL", "hash")
-    monkeypatch.setattr(searching, "load_embedder", lambda *_, **__: embedder)
+    monkeypatch.setattr(models, "load_embedder", lambda *_, **__: embedder)
     return embedder
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.passages import Status
-from retrieval.unstated import asked_number
+from retrieval.unstated_numbers import asked_number
 
 MANUAL = """# Tile processor
 
