@@ -25,6 +25,8 @@ PASSAGE_LIMIT = 400
 """Size of the longest passage in a prompt, in tokens."""
 HITS = 6
 """Passages that are considered for each subject."""
+EXAMPLE_HITS = 30
+"""Passages that are considered for the example."""
 MODEL = ("programming model: how a kernel is written, started and split over cores", "execution model threads cores")
 """What every kernel needs first, in phrasings for a search."""
 
@@ -46,7 +48,8 @@ def brief(
         *((phrase,) for phrase in needs(task)),
         *(tuple(line.phrasings) for line in lines() if line not in known),
     ]
-    example = _example(kb, (f"{language.name} {task_words(task)}", f"{language.name} kernel example"), target)
+    words = task_words(task)
+    example = _example(kb, (f"{language.name} {words} kernel example", f"{words} in {language.name}"), target)
     places = {f.citation.place for f in facts if f.form is Form.STATED}
     return facts, _passages(kb, example, subjects, target, places)
 
@@ -72,7 +75,7 @@ def _matters(fact: Fact, dtypes: set[str], *, matrices: bool) -> bool:
 
 def _example(kb: KnowledgeBase, question: tuple[str, ...], target: str) -> list[Passage]:
     """The best code for a question with the passages that follow it in its document, up to `EXAMPLE_TOKENS`."""
-    best = next((p for p in _trusted(kb, question, target) if p.kind == "code"), None)
+    best = next((p for p in _trusted(kb, question, target, limit=EXAMPLE_HITS) if "```" in p.text), None)
     if best is None:
         return []
     following = kb.documents.passage(best.citation.id, around=HITS).after
@@ -103,6 +106,6 @@ def _passages(
     return list(chosen.values())
 
 
-def _trusted(kb: KnowledgeBase, subject: tuple[str, ...], target: str) -> Iterator[Passage]:
-    found = ranked(kb, subject, target=target, scope=kb.targets.scope(target), limit=HITS)
+def _trusted(kb: KnowledgeBase, subject: tuple[str, ...], target: str, *, limit: int = HITS) -> Iterator[Passage]:
+    found = ranked(kb, subject, target=target, scope=kb.targets.scope(target), limit=limit)
     yield from (hit.passage for hit in found.hits if hit.passage.trust is not Trust.UNTRUSTED)
