@@ -86,19 +86,19 @@ def pack(result: SearchResult, *, budget_tokens: int) -> Context:
 
 def _copies_last(hits: Sequence[Hit]) -> list[Hit]:
     """The hits in order, but those that nearly repeat a better one, without a new number or name, at the end."""
-    words = {id(hit): frozenset(_WORD.findall(hit.passage.text.lower())) for hit in hits}
-    first: list[Hit] = []
+    first: list[tuple[Hit, frozenset[str], frozenset[str]]] = []
     copies: list[Hit] = []
     for hit in hits:
+        words = frozenset(_WORD.findall(hit.passage.text.lower()))
         telling = frozenset(_TELLING.findall(hit.passage.text))
-        is_copy = any(
-            hit.passage.target == better.passage.target
-            and telling <= frozenset(_TELLING.findall(better.passage.text))
-            and _likeness(words[id(hit)], words[id(better)]) > NEAR_COPY
-            for better in first
-        )
-        (copies if is_copy else first).append(hit)
-    return [*first, *copies]
+        if any(
+            hit.passage.target == better.passage.target and telling <= theirs and _likeness(words, others) > NEAR_COPY
+            for better, others, theirs in first
+        ):
+            copies.append(hit)
+        else:
+            first.append((hit, words, telling))
+    return [*(hit for hit, _, _ in first), *copies]
 
 
 def _likeness(some: frozenset[str], others: frozenset[str]) -> float:
