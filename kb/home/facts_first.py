@@ -1,6 +1,6 @@
 """Puts the passage that states the asked fact first."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kb.facts.asked import asked_quantity
 from kb.facts.profile import StandingFact
@@ -18,14 +18,19 @@ def answering_facts(kb: KnowledgeBase, phrasings: Sequence[str], chip: str | Non
     return kb.factbook.answering(chip, asked) if chip and asked else []
 
 
-def stated_first(kb: KnowledgeBase, found: SearchResult, answering: Sequence[StandingFact]) -> SearchResult:
-    """`found` behind the passage that states facts which answer, and one that confirms it, each with its rows."""
-    stating = _chunks(kb, [standing.fact for standing in answering])
+def stated_first(
+    kb: KnowledgeBase, found: SearchResult, answering: Sequence[StandingFact], *, scope: Collection[str] | None
+) -> SearchResult:
+    """`found` behind the passage that states facts which answer, and one that confirms it, each with its rows.
+
+    Only passages of documents about the targets in `scope` (None: all) come first.
+    """
+    stating = _chunks(kb, [standing.fact for standing in answering], scope)
     if not stating:
         return found
     first = max(stating, key=lambda chunk: len({fact.quantity for fact, _ in stating[chunk]}))
     keys = {fact.citation.id for fact, _ in stating[first]}
-    confirming = _chunks(kb, [fact for s in answering if s.fact.citation.id in keys for fact in s.confirmed_by])
+    confirming = _chunks(kb, [fact for s in answering if s.fact.citation.id in keys for fact in s.confirmed_by], scope)
     others = [chunk for chunk in confirming if chunk != first][:1]
     front = [_hit(kb, found, first, stating[first]), *(_hit(kb, found, chunk, confirming[chunk]) for chunk in others)]
     ids = {hit.passage.citation.id for hit in front}
@@ -33,12 +38,15 @@ def stated_first(kb: KnowledgeBase, found: SearchResult, answering: Sequence[Sta
     return found.model_copy(update={"hits": tuple(merge_repetitions([*front, *rest]))})
 
 
-def _chunks(kb: KnowledgeBase, facts: Sequence[Fact]) -> dict[int, list[tuple[Fact, int | None]]]:
-    """The chunks that state these facts, each with its facts and their table rows, in the order of the facts."""
+def _chunks(
+    kb: KnowledgeBase, facts: Sequence[Fact], scope: Collection[str] | None
+) -> dict[int, list[tuple[Fact, int | None]]]:
+    """The chunks in scope that state these facts, each with its facts and their table rows, in the facts' order."""
     places = {key: (chunk, row) for key, chunk, row in kb.catalog.stated_in([fact.citation.id for fact in facts])}
+    targets = kb.catalog.targets_of([chunk for chunk, _ in places.values()])
     chunks: dict[int, list[tuple[Fact, int | None]]] = {}
     for fact in facts:
-        if place := places.get(fact.citation.id):
+        if (place := places.get(fact.citation.id)) and (scope is None or targets[place[0]] in scope):
             chunks.setdefault(place[0], []).append((fact, place[1]))
     return chunks
 

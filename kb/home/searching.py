@@ -99,7 +99,7 @@ def find(
     notes += [f"{name} is another target: search for it with --target {name}" for name in beside]
     if not facts and (unstated := _unstated(kb, phrasings, found, scope, stored, among)):
         return _insufficient(unstated, *notes)
-    found = stated_first(kb, found, facts)
+    found = stated_first(kb, found, facts, scope=scope)
     return found.model_copy(update={"hits": found.hits[:limit], "notes": tuple(notes)})
 
 

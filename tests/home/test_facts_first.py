@@ -73,3 +73,17 @@ def test_a_sibling_named_in_the_question_is_said_to_be_another_target(profiled: 
 
     assert "mi250 is another target: search for it with --target mi250" in found.notes
     assert all("another target" not in note for note in profiled.search("LDS size", target="mi210").notes)
+
+
+def test_a_siblings_document_that_confirms_the_fact_is_not_shown(profiled: KnowledgeBase, tmp_path: Path) -> None:
+    table = "# Memories\n\n| Chip | LDS (KiB) |\n|---|---|\n| MI210 | 64 per CU |\n"
+    (tmp_path / "mi250" / "table.md").write_text(table, encoding="utf-8")
+    profiled.ingest([tmp_path / "mi250"])
+    [stated] = [f for f in profiled.facts("mi210", "lds_size") if f.value == "64"]
+    [standing] = [s for s in profiled.standings("mi210") if s.fact == stated]
+
+    hits = profiled.search("LDS size per compute unit", target="mi210").hits
+
+    assert [fact.citation.path for fact in standing.confirmed_by] == ["mi250/table.md"]
+    assert hits[0].why.states == ("lds_size",)
+    assert {hit.passage.target for hit in hits} == {"mi210"}
