@@ -71,7 +71,7 @@ def pack(result: SearchResult, *, budget_tokens: int) -> Context:
         budget_tokens=budget_tokens,
         notes=result.notes,
     )
-    left_out: list[Passage] = []
+    left_out: set[str] = set()
     for hit in _copies_last(relevant):
         for added in ((*hit.before, hit.passage, *hit.after), (hit.passage,)):
             larger = _with(context, added)
@@ -79,9 +79,10 @@ def pack(result: SearchResult, *, budget_tokens: int) -> Context:
                 context = larger
                 break
         else:
-            left_out.append(hit.passage)
-    packed = {passage.citation.id for passage in context.passages}
-    return context.model_copy(update={"left_out": tuple(p.citation for p in left_out if p.citation.id not in packed)})
+            left_out.add(hit.passage.citation.id)
+    left_out -= {passage.citation.id for passage in context.passages}
+    citations = (hit.passage.citation for hit in relevant)
+    return context.model_copy(update={"left_out": tuple(c for c in citations if c.id in left_out)})
 
 
 def _copies_last(hits: Sequence[Hit]) -> list[Hit]:
