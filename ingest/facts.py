@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ingest.builder import Block, ParsedDocument, Row, Table
 from kb.catalog import FactRecord
 from kb.facts.quantities import NAME, quantities
+from kb.model.fact import RANGE
 from kb.model.units import unit_of
 
 HEADER = ("quantity", "value", "unit", "condition", "source")
@@ -44,8 +45,12 @@ def _refusal(cells: Sequence[str], number: float | None) -> str:
     known, counted = quantities().by_name.get(quantity), unit_of(unit)
     if known and counted and not known.counts(counted):
         return f"{quantity} is counted in {known.unit}, not in {unit}"
-    is_value = number is not None or _SHAPE.fullmatch(value) or unit == NAME
-    return "" if is_value else f"{value!r} is neither a number nor a shape; a value in words has the unit {NAME!r}"
+    is_value = number is not None or _SHAPE.fullmatch(value) or RANGE.fullmatch(value) or unit == NAME
+    return (
+        ""
+        if is_value
+        else f"{value!r} is neither a number, a range nor a shape; a value in words has the unit {NAME!r}"
+    )
 
 
 def is_fact_table(table: Table) -> bool:
