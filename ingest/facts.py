@@ -46,11 +46,7 @@ def _refusal(cells: Sequence[str], number: float | None) -> str:
     if known and counted and not known.counts(counted):
         return f"{quantity} is counted in {known.unit}, not in {unit}"
     is_value = number is not None or _SHAPE.fullmatch(value) or RANGE.fullmatch(value) or unit == NAME
-    return (
-        ""
-        if is_value
-        else f"{value!r} is neither a number, a range nor a shape; a value in words has the unit {NAME!r}"
-    )
+    return "" if is_value else f"{value!r} is no number, range or shape; a value in words has the unit {NAME!r}"
 
 
 def is_fact_table(table: Table) -> bool:

@@ -67,7 +67,7 @@ def refusal(answer: FactAnswer, quoted: str, around: str) -> str:
     ends = RANGE.fullmatch(answer.value)
     for text in ends.groups() if ends else (answer.value,):
         if (number := _number(text)) is None:
-            return f"{text!r} is neither a number nor a shape; a value in words has the unit {NAME!r}"
+            return f"{text!r} is no number, range or shape; a value in words has the unit {NAME!r}"
         if abs(number) not in _numbers(quoted) or (number < 0 and not re.search(r"[-−]\s?\d", quoted)):
             return f"the quote does not hold the number {text}"
     return _refused_unit(answer, f"{quoted}\n{around}")
