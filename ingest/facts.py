@@ -23,7 +23,7 @@ def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], l
     refused: list[str] = []
     if "facts" in document.metadata and not any(b.table and is_fact_table(b.table) for b in document.blocks):
         refused.append(
-            f"no facts were read: no table has the header | {' | '.join(HEADER)} |, which a draft begins with"
+            f"no facts were read: no table has the header | {' | '.join(HEADER)} |; put it back above the rows"
         )
     for block, row in _fact_rows(document):
         quantity, value, unit, condition, source = row.cells

@@ -149,11 +149,12 @@ def _answers_in(file: Path | None) -> "list[FactAnswer]":
 
     from kb.model.fact import FactAnswer
 
+    name = "standard input" if file is None or str(file) == "-" else str(file)
     try:
         text = sys.stdin.read() if file is None or str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FactError(
-            f"{file} cannot be read: {error}", hint="name a text file of JSON objects, one a line"
+            f"{name} cannot be read: {error}", hint="name a text file of JSON objects, one a line"
         ) from error
     answers = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -163,15 +164,13 @@ def _answers_in(file: Path | None) -> "list[FactAnswer]":
             answers.append(FactAnswer.model_validate_json(line))
         except ValidationError as error:
             problem = error.errors()[0]
-            name = ".".join(map(str, problem["loc"])) or "the line"
+            field = ".".join(map(str, problem["loc"])) or "the line"
             raise FactError(
-                f"line {number} of {file or 'standard input'} is no answer: {name}: {problem['msg']}",
+                f"line {number} of {name} is no answer: {field}: {problem['msg']}",
                 hint="nothing was stored; `kb facts ask` shows the form of an answer",
             ) from error
     if not answers:
-        raise FactError(
-            f"{file or 'standard input'} has no answers", hint="`kb facts ask` shows the questions and the form"
-        )
+        raise FactError(f"{name} has no answers", hint="`kb facts ask` shows the questions and the form of an answer")
     return answers
 
 
@@ -182,6 +181,8 @@ def _show_answered(found: "FactsAnswered") -> None:
     for refused in found.refused:
         given = refused.answer
         show_wrapped(f"refused: {given.quantity} = {given.value} {given.unit}: {refused.reason}")
+    if found.refused:
+        show_wrapped("quote the words that state the value, as `kb docs show PATH --text` prints them")
     if found.contradictions:
         show("\nThese values contradict each other:")
         show_statements(found.contradictions)

@@ -42,6 +42,16 @@ def test_a_chip_without_facts_shows_the_worksheet_with_what_to_ask(run: Run, man
     assert "0 facts hold, 0 were read" in outcome.out
 
 
+def test_facts_that_nobody_confirmed_are_shown_with_their_quotes(run: Run, manual: Path, tmp_path: Path) -> None:
+    run("facts", "answer", "zchip", answers(tmp_path, SIZE))
+    outcome = run("facts", "zchip")
+
+    assert outcome.status == 1
+    assert "read   tcm_size = 128 KiB" in outcome.out
+    assert '"has 128 KiB of memory"' in outcome.out
+    assert "0 facts hold, 1 were read and have to be confirmed" in outcome.out
+
+
 def test_questions_come_with_passages_their_ids_and_the_form_of_an_answer(run: Run, manual: Path) -> None:
     outcome = run("facts", "ask", "zchip", "--topic", "memory")
 
@@ -57,6 +67,7 @@ def test_a_file_of_answers_is_stored_and_each_refusal_has_its_reason(run: Run, m
 
     assert outcome.status == 1
     assert "refused: tcm_banks = 33 : the quote does not hold the number 33" in outcome.out
+    assert "quote the words that state the value" in outcome.out
     assert "1 facts stored, 1 of them hold, 1 answers refused" in outcome.out
     assert run("facts", "zchip", "tcm_size").status == 0
 

@@ -53,6 +53,10 @@ def test_a_quoted_value_is_stored_with_its_place_and_holds_once_all_are_accepted
     assert [f.value for f in kb.facts("zchip", "tcm_size")] == ["128"]
 
 
+def test_no_fact_is_guessed_from_prose_or_from_a_table_without_the_header_of_facts(kb: KnowledgeBase) -> None:
+    assert kb.catalog.facts(["zchip"]) == []
+
+
 def test_the_unit_may_stand_in_the_header_of_the_table(kb: KnowledgeBase) -> None:
     answer = FactAnswer(quantity="scratch", value="48", unit="KiB", quote="Scratch 48")
     assert kb.answer_facts("zchip", [answer]).refused == ()
