@@ -194,8 +194,8 @@ def _show_answered(found: "FactsAnswered") -> None:
         show(f"{found.unreadable} lines of the model were no answers")
     waiting = len(found.stored) - found.accepted
     show(f"{len(found.stored)} facts stored, {found.accepted} of them hold, {len(found.refused)} answers refused")
-    if waiting:
-        show_wrapped("`kb facts review TARGET` confirms the others one by one, `kb facts accept --all TARGET` at once")
+    for name in dict.fromkeys(fact.target for fact in found.stored if waiting):
+        show_wrapped(f"`kb facts review {name}` confirms the others one by one, `kb facts accept --all {name}` at once")
 
 
 def review(target: TargetName) -> None:

@@ -60,7 +60,7 @@ class FactAnswer(Frozen, coerce_numbers_to_str=True):
     quote: str
     """The words of the document, one after another; punctuation and line breaks do not count."""
     passage: str = ""
-    """Id of a passage of the document (default: any document of the target that has the quote)."""
+    """Id of the passage (default: any document of the target that has the quote once)."""
     target: str = ""
     """Chip or family (default: the one that was asked about)."""
 

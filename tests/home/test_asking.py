@@ -193,7 +193,9 @@ def test_an_accepted_answer_outlives_a_new_name_of_its_target_and_a_new_place_of
     assert [f.value for f in kb.facts("ychip", "tcm_size")] == ["128"]
 
 
-def test_the_named_passage_decides_which_of_several_equal_places_is_cited(tmp_path: Path) -> None:
+def test_the_named_passage_decides_which_of_several_equal_places_is_cited_also_when_it_is_read_again(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "zchip").mkdir()
     text = "# Zchip\n\n## Loads\n\nA load takes 4 cycles.\n\n## Stores\n\nA store takes 4 cycles.\n"
     (tmp_path / "zchip" / "manual.md").write_text(text)
@@ -203,6 +205,9 @@ def test_the_named_passage_decides_which_of_several_equal_places_is_cited(tmp_pa
         answer = FactAnswer(quantity="store_latency", value="4", unit="cycles", quote="takes 4 cycles")
         [unclear] = kb.answer_facts("zchip", [answer]).refused
         [fact] = kb.answer_facts("zchip", [answer.model_copy(update={"passage": stores.citation.id})]).stored
+        (tmp_path / "zchip" / "manual.md").write_text(f"# Foreword\n\n{text}")
+        kb.ingest([tmp_path / "zchip"])
+        [again] = kb.factbook.unconfirmed("zchip")
 
     assert "has the words 'takes 4 cycles' 2 times: quote more of them, or name the passage" in unclear.reason
-    assert fact.citation.line_start == 9
+    assert (fact.citation.line_start, again.citation.line_start) == (9, 11)
