@@ -7,7 +7,7 @@ from kb.catalog.words import match_expression, query_words
 from kb.errors import CitationError, FactError
 from kb.facts.answers import number_of, quote_spans, refusal
 from kb.facts.book import Conflict
-from kb.facts.profile import profile_of
+from kb.facts.profile import FactStanding, profile_of
 from kb.facts.worksheet import Entry, Line, topics, worksheet
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen, tokens_of
@@ -102,11 +102,10 @@ def answer(kb: KnowledgeBase, target: str, answers: Sequence[FactAnswer], *, tru
             except (FactError, CitationError) as error:
                 refused.append(RefusedAnswer(answer=given, reason=error.message))
     about = dict.fromkeys(fact.target for fact in stored.values())
-    held = {
-        fact.citation.id
-        for name in (about if trust_quotes else ())
-        for fact in kb.factbook.accept_answers(name, reason="its quote was checked")
-    }
+    for name in about if trust_quotes else ():
+        kb.factbook.accept_answers(name, reason="its quote was checked")
+    standings = [standing for name in about for standing in kb.factbook.standings(name)]
+    held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
     answered = {(fact.target, fact.quantity) for fact in stored.values()}
     conflicts = (conflict for name in about for conflict in kb.factbook.conflicts(name))
     return FactsAnswered(
