@@ -69,6 +69,8 @@ class WorkerProcess:
     Args:
         level: Sandbox level; see eval.machine.sandbox_level.
         call_s: Time limit for one question.
+        devices: Device files, and folders of them, that it may use.
+        readable: Files and folders that it may read besides those of its language.
 
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
@@ -84,9 +86,11 @@ class WorkerProcess:
         call_s: float,
         guards: frozenset[Guard],
         environment: Mapping[str, str],
+        devices: Sequence[str] = (),
+        readable: Sequence[str] = (),
     ) -> None:
-        self._call_s, self._guards = call_s, guards
-        self._readable = (str(language.adapter), *language.readable())
+        self._call_s, self._guards, self._devices = call_s, guards, devices
+        self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = _new_folder()
         self.memory = _new_memory()
         self.answer_s = 0.0
@@ -108,7 +112,9 @@ class WorkerProcess:
         worker = [*python, str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
         if level == 0:
             return worker
-        limits = limits_of(self.folder, level=level, call_s=self._call_s, readable=self._readable)
+        limits = limits_of(
+            self.folder, level=level, call_s=self._call_s, readable=self._readable, devices=self._devices
+        )
         return [*python, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *worker]
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
@@ -270,7 +276,9 @@ class WorkerProcess:
         _remove(self.folder, self._lock)
 
 
-def limits_of(folder: Path, *, level: int, call_s: float, readable: Sequence[str] = ()) -> SandboxLimits:
+def limits_of(
+    folder: Path, *, level: int, call_s: float, readable: Sequence[str] = (), devices: Sequence[str] = ()
+) -> SandboxLimits:
     """The sandbox limits of a worker in `folder`."""
     return SandboxLimits(
         level=level,
@@ -284,6 +292,7 @@ def limits_of(folder: Path, *, level: int, call_s: float, readable: Sequence[str
             *(p for p in sys.path[1:] if p != str(PACKAGE.parent)),
         ],
         writable=[str(folder)],
+        devices=list(devices),
         cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,
         file_bytes=FILE_BYTES,
     )
