@@ -88,15 +88,15 @@ class ProcessTree:
         if not self._comes_to(os.WSTOPPED | os.WEXITED):
             raise Fault("forbidden", "its process does not stop when it is told to")
         deadline = time.monotonic() + STOP_S
+        before: dict[int, float] | None = None
         clocks = self._clocks()
-        while True:
-            time.sleep(PAUSE_S)
-            before, clocks = clocks, self._clocks()
-            if clocks == before and all(_has_stopped(pid) for pid in clocks if pid != self._leader):
-                self._stopped_at = clocks
-                return
+        while clocks != before or not all(_has_stopped(pid) for pid in clocks if pid != self._leader):
             if time.monotonic() > deadline:
                 raise Fault("forbidden", "its processes do not stand still when they are stopped")
+            if before:
+                time.sleep(PAUSE_S)
+            before, clocks = clocks, self._clocks()
+        self._stopped_at = clocks
 
     def go_on(self) -> None:
         """Continue all processes, if they were stopped.
