@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -332,7 +331,19 @@ def _new_folder() -> tuple[Path, int]:
 
 
 def _remove(folder: Path, lock: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder, even if a candidate nested folders deeper than a path can be long, or made them unreadable."""
+    folders = [folder]
+    with suppress(OSError):
+        for here in folders:
+            for entry in list(os.scandir(here)):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(folder / secrets.token_hex())
+                    Path(entry).chmod(0o700)
+                    Path(entry).rename(folders[-1])
+                else:
+                    Path(entry).unlink()
+        for here in reversed(folders):
+            here.rmdir()
     os.close(lock)
 
 

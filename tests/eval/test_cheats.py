@@ -87,6 +87,7 @@ CHEATS = [
     Cheat("opens_socket.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("segfault.cpp", Outcome.CRASHED),
     Cheat("exits_early.cpp", Outcome.CRASHED),
+    Cheat("allocates_much.cpp", Outcome.CRASHED),
     Cheat("exits_after_answer.cpp", Outcome.CRASHED, settle_s=0.4),
     Cheat("says_passed.cpp", Outcome.FORGED),
     Cheat("answers_nonsense.cpp", Outcome.FORGED),
