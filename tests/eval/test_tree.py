@@ -78,9 +78,10 @@ def test_the_time_of_processes_that_ended_counts() -> None:
     assert ended_s > 0.05
 
 
-def test_a_process_that_is_continued_by_another_is_seen() -> None:
+def test_a_process_that_is_continued_by_another_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     with running(SPINS) as processes:
         processes.stop()
+        monkeypatch.setattr(tree, "STOP_S", 0.1)
         [child] = set(processes._pids()) - {processes._leader}
         os.kill(child, signal.SIGCONT)
         time.sleep(0.1)
@@ -90,9 +91,10 @@ def test_a_process_that_is_continued_by_another_is_seen() -> None:
     assert caught.value.outcome == "forbidden"
 
 
-def test_a_process_that_appears_while_all_are_stopped_is_seen() -> None:
+def test_a_process_that_appears_while_all_are_stopped_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     with running(SLEEPS) as processes:
         processes.stop()
+        monkeypatch.setattr(tree, "STOP_S", 0.1)
         joined = subprocess.Popen(["/bin/sleep", "60"])
         pids = [*processes._pids(), joined.pid]
         processes._pids = lambda: pids  # type: ignore[method-assign]
