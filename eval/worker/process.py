@@ -49,7 +49,11 @@ class Guard(StrEnum):
     ALIASING = "aliasing"
     MUTATION = "mutation"
     FRESH_INPUTS = "fresh_inputs"
-    """Before every timed round the inputs get new values at the same addresses, and the outputs are compared."""
+    """Every timed call gets new values, and its outputs are compared."""
+    TURNS = "turns"
+    """The inputs of a timed call are written just before it, while the worker is stopped: nothing is computed ahead."""
+    OVERWRITING = "overwriting"
+    """The judge overwrites the outputs of each call afterwards, so that none can be returned a second time."""
     AT_ONCE = "at_once"
     """Outputs are read as soon as the answer comes and must not change afterwards."""
     PAUSE = "pause"
@@ -70,6 +74,7 @@ class WorkerProcess:
         call_s: Time limit for one question.
         devices: Device files, and folders of them, that it may use.
         readable: Files and folders that it may read besides those of its language.
+        writable: Folders, besides its own, that it may write.
 
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
@@ -87,8 +92,10 @@ class WorkerProcess:
         environment: Mapping[str, str],
         devices: Sequence[str] = (),
         readable: Sequence[str] = (),
+        writable: Sequence[str] = (),
     ) -> None:
         self._language, self._call_s, self._guards, self._devices = language, call_s, guards, devices
+        self._writable = writable
         self._level = level if Guard.SANDBOX in guards else 0
         self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = _new_folder()
@@ -151,7 +158,7 @@ class WorkerProcess:
         if self._level:
             limits = limits_of(
                 self.folder, level=self._level, call_s=self._call_s, alone=alone, readable=self._readable,
-                devices=self._devices,
+                writable=self._writable, devices=self._devices,
             )  # fmt: skip
             command = [sys.executable, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.Popen(
@@ -295,6 +302,7 @@ def limits_of(
     call_s: float,
     alone: bool = False,
     readable: Sequence[str] = (),
+    writable: Sequence[str] = (),
     devices: Sequence[str] = (),
 ) -> SandboxLimits:
     """The sandbox limits of a worker in `folder`."""
@@ -309,7 +317,7 @@ def limits_of(
             sys.base_prefix,
             *(p for p in sys.path[1:] if p != str(PACKAGE.parent)),
         ],
-        writable=[str(folder)],
+        writable=[str(folder), *writable],
         devices=list(devices),
         alone=alone,
         cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,

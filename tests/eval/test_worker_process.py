@@ -182,7 +182,7 @@ def test_an_unknown_question_is_answered_with_a_fault(worker: WorkerProcess) -> 
 
 def test_an_unbuilt_candidate_cannot_run(worker: WorkerProcess) -> None:
     with pytest.raises(Fault, match="nothing is built"):
-        worker.ask("run", sets=[0])
+        worker.ask("call", set=0)
 
 
 @pytest.mark.parametrize(("answer", "outcome"), HOSTILE_ANSWERS.values(), ids=HOSTILE_ANSWERS)
