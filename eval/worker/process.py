@@ -107,12 +107,13 @@ class WorkerProcess:
         }  # fmt: skip
         (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
         self._log = (self.folder / "log").open("a+b")
-        self._compiler = language.compile_command(self.folder)
+        self._compiler: Sequence[str] = ()
         self._channel = Channel(CLOSED, CLOSED)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         try:
+            self._compiler = self._language.compile_command(self.folder)
             self._start()
             self._compile()
         except BaseException:
