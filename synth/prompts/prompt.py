@@ -153,7 +153,8 @@ def _facts(request: Request) -> list[_Item]:
 def _fact(fact: Fact, target: str) -> str:
     of = "" if fact.target == target else f" (of {fact.target})"
     condition = f", {fact.condition}" if fact.condition else ""
-    return _one_line(f"{fact.quantity}{of} = {fact.value} {fact.unit}{condition} [{fact.citation.id}]")
+    unit = "" if fact.unit in ("1", "name") else f" {fact.unit}"
+    return _one_line(f"{fact.quantity.replace('_', ' ')}{of} = {fact.value}{unit}{condition} [{fact.citation.id}]")
 
 
 def _passages(request: Request) -> list[_Item]:
