@@ -54,12 +54,14 @@ def choose_example(
         for name in names:
             users[name].add(passage.citation.path)
 
-    def worth(passages: Sequence[Passage]) -> float:
-        names = set().union(*(code[passage] for passage in passages))
-        ranks = [_first(found[question], passages) for question in questions]
-        return sum(1 / (SMOOTHING + rank) for rank in ranks if rank is not None) * sum(log(len(users[n])) for n in names)
-
     questions = list(asked)
+
+    def worth(passages: Sequence[Passage]) -> float:
+        names = {name for passage in passages for name in code[passage]}
+        ranks = [next((r for r, p in enumerate(found[question]) if p in passages), None) for question in questions]
+        relevance = sum(1 / (SMOOTHING + rank) for rank in ranks if rank is not None)
+        return relevance * sum(log(len(users[name])) for name in names)
+
     documents: defaultdict[str, list[Passage]] = defaultdict(list)
     for passage in dict.fromkeys(p for question in questions for p in found[question] if code[p]):
         documents[passage.citation.path].append(passage)
@@ -67,11 +69,8 @@ def choose_example(
     return _with_following(kb, max(best, key=lambda passage: worth([passage]))) if best else []
 
 
-def _first(answers: Sequence[Passage], passages: Sequence[Passage]) -> int | None:
-    return next((rank for rank, passage in enumerate(answers) if passage in passages), None)
-
-
 def _with_following(kb: KnowledgeBase, passage: Passage) -> list[Passage]:
+    """The passage and those after it, up to `EXAMPLE_TOKENS`."""
     part = (passage, *kb.documents.passage(passage.citation.id, around=FOLLOWING).after)
     totals = accumulate(p.tokens for p in part)
     return [p for p, total in zip(part, totals, strict=True) if total <= EXAMPLE_TOKENS]
