@@ -23,7 +23,7 @@ PASSAGE_LIMIT = 400
 """Size of the longest passage in a prompt, in tokens."""
 FOUND = 30
 """Passages that are found for each question: candidates for the example, and the documents about kernels."""
-HITS = 6
+HITS = 3
 """Passages that each question may bring into the prompt."""
 MODEL = ("programming model: how a kernel is written, started and split over cores", "execution model threads cores")
 """What every kernel needs first, in phrasings for a search."""
