@@ -128,6 +128,11 @@ class Timing(Frozen):
         return max(s.others for s in self.sessions)
 
     @property
+    def won(self) -> bool:
+        """Whether enough sessions all show it faster than the best baseline, on a machine with little other work."""
+        return len(self.sessions) >= WIN_SESSIONS and self.low > WIN_MARGIN and not self.busy
+
+    @property
     def busy(self) -> bool:
         """Whether other work took so much CPU time that the speed-up says nothing."""
         return self.others > MOST_OTHERS
@@ -248,8 +253,5 @@ class Evidence(Frozen):
 
     @property
     def won(self) -> bool:
-        """Whether enough sessions all show it faster than the best baseline, on a machine with little other work."""
-        timing = self.timing
-        if timing is None or len(timing.sessions) < WIN_SESSIONS or timing.low <= WIN_MARGIN:
-            return False
-        return not timing.busy
+        """Whether it was shown to be faster than the best baseline."""
+        return self.timing is not None and self.timing.won
