@@ -2,7 +2,7 @@
 
 import atexit
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from statistics import median
 from typing import Any
@@ -15,6 +15,7 @@ from eval.reference import Reference
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.trial import Trial
 from kb.errors import JudgeError
+from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate, Task
 
 EAGER, COMPILED = "eager", "torch.compile"
@@ -42,6 +43,10 @@ CLOSE = 1.25
 class Baselines:
     """Starts the baselines of a task on construction. Close it at the end.
 
+    Args:
+        sources: What makes a candidate of the reference, by the name of the baseline; the first must run.
+        trial_of: Gives the settings for running one; see `settings`.
+
     Attributes:
         case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
         medians_us: For each baseline, a quick median of the time of one call.
@@ -51,29 +56,27 @@ class Baselines:
         JudgeError: the eager reference cannot run in a worker.
     """
 
-    def __init__(self, task: Task, reference: Reference, *, level: int, call_s: float) -> None:
+    def __init__(
+        self, task: Task, reference: Reference, sources: Mapping[str, str], trial_of: Callable[[Candidate], Trial]
+    ) -> None:
         self.reference, self.case = reference, given_case("timed", reference)
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._running = ExitStack()
         atexit.register(self.close)
-        cache = os.environ.get(CACHE)
-        environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
         self._trials = {
-            name: Trial(
-                Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"),
-                TORCH, level, call_s, GUARDS, environment, (cache,) if cache else (),
-            )
-            for name, source in SOURCES.items()
-        }  # fmt: skip
+            name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
+            for name, source in sources.items()
+        }
         self.sides: dict[str, Side] = {}
         """The running baselines that are about as fast as the fastest."""
-        for name in SOURCES:
+        for name in sources:
             try:
                 self.sides[name] = self._start(name)
                 tries = [self.sides[name].timed(self.case.inputs) for _ in range(TRIES)]
+                self._check(tries[-1])
             except Fault as fault:
-                if name == EAGER:
+                if not self.medians_us:
                     raise _broken(fault) from fault
                 self.sides.pop(name, None)
                 self.notes.append(f"no {name} baseline: {fault.detail[:200]}")
@@ -106,8 +109,21 @@ class Baselines:
         self._running.close()
         atexit.unregister(self.close)
 
+    def _check(self, answer: Answer) -> None:
+        """Raises Fault if a baseline is less accurate than a candidate must be."""
+        result = self.case.compare(answer.outputs)
+        if result.outcome is not Outcome.PASSED:
+            raise Fault(result.outcome, result.detail)
+
     def _start(self, name: str) -> Side:
         return self._running.enter_context(Side(self._trials[name], self.reference, self.case))
+
+
+def settings() -> dict[str, Any]:
+    """The settings of a trial that all baselines share: a compiler keeps what it has compiled."""
+    cache = os.environ.get(CACHE)
+    environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
+    return {"guards": GUARDS, "environment": environment, "writable": (cache,) if cache else ()}
 
 
 def _broken(fault: Fault) -> JudgeError:

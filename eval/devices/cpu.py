@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
@@ -27,10 +27,13 @@ class Cpu(Device):
 
     @cached_property
     def baselines(self) -> Baselines:
-        from eval.devices.baselines import Baselines
+        from eval.devices.baselines import SOURCES, Baselines, settings
+        from eval.languages.registry import TORCH
+        from eval.worker.trial import Trial
 
         bench = self.bench
-        return Baselines(bench.task, bench.reference, level=bench.level, call_s=bench.call_s)
+        trial_of = partial(Trial, language=TORCH, level=bench.level, call_s=bench.call_s, **settings())
+        return Baselines(bench.task, bench.reference, SOURCES, trial_of)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

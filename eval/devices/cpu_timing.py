@@ -1,8 +1,8 @@
-"""Time a candidate on this machine's CPU against the best baseline, by the judge's clock."""
+"""Time a candidate on this machine against the best baseline, by the judge's clock."""
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 
@@ -18,38 +18,50 @@ from eval.worker.trial import Trial
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
 
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 2.5
+RECORDED_BELOW_US = 1000.0
+"""Shorter calls are recorded and replayed on a GPU, because launching them takes a considerable part of their time."""
 ATTEMPTS, PAUSE_S = 3, 2.0
 """Sessions that are tried until other work does not disturb one, and the pause between them."""
 
 
-def measure(trial: Trial, baselines: Baselines) -> Timing:
+def measure(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUse] = CpuUse) -> tuple[Timing, str]:
     """Run timing sessions in fresh workers: one, and as many as a win needs while each looks like a win.
 
-    A session that other work disturbs is repeated; if the machine stays busy, the last one says so.
+    A session that other work disturbs is repeated.
+
+    Args:
+        watch: Starts to watch what else the machine does.
+
+    Returns:
+        The times, and in words what kept the machine busy if it stayed so; then the times say nothing.
 
     Raises:
         Fault: an output is wrong, the clocks disagree, or the worker failed.
     """
     sessions: list[Session] = []
-    best = baselines.best
+    best, busy = baselines.best, ""
     while len(sessions) < WIN_SESSIONS and all(s.low > WIN_MARGIN and s.others <= MOST_OTHERS for s in sessions):
         if sessions:
             baselines.restart()
         for attempt in range(ATTEMPTS):
             time.sleep(PAUSE_S * bool(attempt))
-            best, session = _session(trial, baselines)
+            best, session, users = _session(trial, baselines, watch)
             if session.others <= MOST_OTHERS:
                 break
+        else:
+            busy = f"other work took {session.others:.0%} of the CPU time ({', '.join(users)}): judge it again"
         sessions.append(session)
-    return Timing(baseline=best, baselines_us=baselines.medians_us, sessions=tuple(sessions))
+    return Timing(baseline=best, baselines_us=baselines.medians_us, sessions=tuple(sessions)), busy
 
 
-def _session(trial: Trial, baselines: Baselines) -> tuple[str, Session]:
-    """One session, and the name of the baseline that was fastest in it."""
+def _session(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUse]) -> tuple[str, Session, tuple[str, ...]]:
+    """The name of the baseline that was fastest, the session with it, and who else used the CPU."""
     with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
-        use = CpuUse()
-        mine, theirs = _rounds(trial, candidate, baselines)
-        others, busy_with = use.by_others()
+        if baselines.medians_us[baselines.best] < RECORDED_BELOW_US:
+            _record([candidate, *baselines.sides.values()])
+        use = watch()
+        mine, theirs = _rounds(trial, candidate, baselines, use)
+        others, users = use.by_others()
         candidate.worker.finish()
     best = min(theirs, key=lambda name: median(call.inside_us for call in theirs[name]))
     if Guard.CLOCKS in trial.guards and others <= MOST_OTHERS and clocks_disagree(mine, theirs[best]):
@@ -64,10 +76,19 @@ def _session(trial: Trial, baselines: Baselines) -> tuple[str, Session]:
         [call.inside_us + hidden for call in mine],
         [call.inside_us for call in mine],
     )
-    return best, session.model_copy(update={"others": others, "busy_with": busy_with})
+    return best, session.model_copy(update={"others": others, "gpu": use.gpu()}), users
 
 
-def _rounds(trial: Trial, candidate: Side, baselines: Baselines) -> tuple[list[Call], dict[str, list[Call]]]:
+def _record(sides: Sequence[Side]) -> None:
+    """Let all sides replay recorded calls if all of them can; on a CPU none can."""
+    if not all(side.capture(on=True) for side in sides):
+        for side in sides:
+            side.capture(on=False)
+
+
+def _rounds(
+    trial: Trial, candidate: Side, baselines: Baselines, use: CpuUse
+) -> tuple[list[Call], dict[str, list[Call]]]:
     """Times of the candidate and of each baseline; every round calls all of them on the same new inputs."""
     reference, case, guards = baselines.reference, baselines.case, trial.guards
     mine: list[Call] = []
@@ -86,6 +107,7 @@ def _rounds(trial: Trial, candidate: Side, baselines: Baselines) -> tuple[list[C
         expected = next(iter(given.values())).outputs
         if Guard.COMPARISON in guards and not case.near(answer.outputs, expected):
             raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call does not match its inputs")
+        use.look()
         mine.append(answer.call)
         for name, found in given.items():
             theirs[name].append(found.call)

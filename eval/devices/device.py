@@ -64,13 +64,21 @@ class Device(ABC):
     """A device on which candidates are judged. Each has a subclass in eval/devices/."""
 
     backends: ClassVar[tuple[str, ...]]
-    """It judges for targets whose ISA has one of these backends."""
+    """It may judge for targets whose ISA has one of these backends."""
     languages: ClassVar[tuple[str, ...]]
     """Names of the languages, the usual one first."""
     sizes: ClassVar[CaseSizes]
 
+    tensors: ClassVar[str] = "cpu"
+    """Where torch keeps the tensors of references and candidates."""
+
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
+
+    @classmethod
+    def serves(cls, isa: Isa) -> bool:
+        """Whether it judges for targets of this kind on this machine."""
+        return isa.backend in cls.backends
 
     @abstractmethod
     def judge(

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
@@ -73,11 +73,14 @@ class WorkerProcess:
     Args:
         level: Sandbox level; see eval.machine.sandbox_level.
         call_s: Time limit for one question.
+        devices: Device files, and folders of them, that it may use.
+        readable: Files and folders that it may read besides those of its language.
         writable: Folders, besides its own, that it may write.
 
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
         answer_s: Seconds from the last question to its answer, by the clock of this process.
+        at_end: What to release once the process has ended.
     """
 
     def __init__(
@@ -89,13 +92,17 @@ class WorkerProcess:
         call_s: float,
         guards: frozenset[Guard],
         environment: Mapping[str, str],
+        devices: Sequence[str] = (),
+        readable: Sequence[str] = (),
         writable: Sequence[str] = (),
     ) -> None:
-        self._call_s, self._guards, self._writable = call_s, guards, writable
-        self._readable = (str(language.adapter), *language.readable())
+        self._call_s, self._guards = call_s, guards
+        self._devices, self._writable = devices, writable
+        self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = _new_folder()
         self.memory = _new_memory()
         self.answer_s = 0.0
+        self.at_end = ExitStack()
         self._stopped_at_cpu_s: float | None = None
         (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
         self._log = (self.folder / "log").open("w+b")
@@ -115,7 +122,12 @@ class WorkerProcess:
         if level == 0:
             return worker
         limits = limits_of(
-            self.folder, level=level, call_s=self._call_s, readable=self._readable, writable=self._writable
+            self.folder,
+            level=level,
+            call_s=self._call_s,
+            readable=self._readable,
+            writable=self._writable,
+            devices=self._devices,
         )
         return [*python, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *worker]
 
@@ -151,8 +163,13 @@ class WorkerProcess:
             self._last_log = self._log.read().decode(errors="replace")
         return self._last_log
 
-    def ask(self, verb: str, *, within_s: float | None = None, **fields: Any) -> Message:
+    def ask(
+        self, verb: str, *, within_s: float | None = None, then: Callable[[], None] | None = None, **fields: Any
+    ) -> Message:
         """Ask the worker and return its answer.
+
+        Args:
+            then: What must also be done before its time is taken.
 
         Raises:
             Fault: the candidate failed, died, was too slow, or sent something that is not an answer.
@@ -165,6 +182,8 @@ class WorkerProcess:
         try:
             self._channel.send({"verb": verb, "token": token, **fields}, within_s=limit_s)
             answer = self._answer(token, deadline)
+            if then:
+                then()
         except TimeoutError:
             raise Fault(Outcome.TIMED_OUT, f"no answer to `{verb}` within {limit_s:g} s") from None
         except (EOFError, BrokenPipeError):
@@ -271,6 +290,7 @@ class WorkerProcess:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self.at_end.close()
         _ = self.log
         self._log.close()
         self._channel.close()
@@ -279,7 +299,13 @@ class WorkerProcess:
 
 
 def limits_of(
-    folder: Path, *, level: int, call_s: float, readable: Sequence[str] = (), writable: Sequence[str] = ()
+    folder: Path,
+    *,
+    level: int,
+    call_s: float,
+    readable: Sequence[str] = (),
+    writable: Sequence[str] = (),
+    devices: Sequence[str] = (),
 ) -> SandboxLimits:
     """The sandbox limits of a worker in `folder`."""
     return SandboxLimits(
@@ -294,6 +320,7 @@ def limits_of(
             *(p for p in sys.path[1:] if p != str(PACKAGE.parent)),
         ],
         writable=[str(folder), *writable],
+        devices=list(devices),
         cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,
         file_bytes=FILE_BYTES,
     )

@@ -83,6 +83,8 @@ class SandboxLimits(NamedTuple):
     """Folders whose entries may be listed but not read."""
     readable: Sequence[str]
     writable: Sequence[str]
+    devices: Sequence[str]
+    """Device files, and folders of them, that may be read, written and given commands (ioctl)."""
     cpu_s: int
     file_bytes: int
 
@@ -130,6 +132,8 @@ def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
         allow(path, handled & ~(MAKE_DEVICES | IOCTL_DEV))
     for path in DEVICES:
         allow(path, READ_FILE | WRITE_FILE)
+    for path in limits.devices:
+        allow(path, READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV)
     _check(libc.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0), "landlock_restrict_self")
     os.close(ruleset)
 

@@ -78,6 +78,19 @@ class CaseResult(Frozen):
     detail: str = ""
 
 
+class GpuState(Frozen):
+    """What a GPU reported while a session ran; 0 is what it did not report."""
+
+    sm_mhz: tuple[int, int]
+    """The lowest and the highest clock of its multiprocessors."""
+    power_w: float
+    """The highest power."""
+    temperature_c: int
+    """The highest temperature."""
+    throttled: tuple[str, ...] = ()
+    """Reasons for which it lowered its clock."""
+
+
 class Session(Frozen):
     """One interleaved timing session in a fresh worker. Times are of one call, in microseconds, one per round."""
 
@@ -93,8 +106,7 @@ class Session(Frozen):
     """95 % bootstrap interval of the speed-up over rounds."""
     others: float = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
-    busy_with: tuple[str, ...] = ()
-    """What took most of that time, with its share."""
+    gpu: GpuState | None = None
 
 
 class Timing(Frozen):
@@ -127,11 +139,6 @@ class Timing(Frozen):
     def busy(self) -> bool:
         """Whether other work took so much CPU time that the speed-up says nothing."""
         return self.others > MOST_OTHERS
-
-    @property
-    def busy_with(self) -> tuple[str, ...]:
-        """What took most CPU time in the busiest session."""
-        return max(self.sessions, key=lambda s: s.others).busy_with
 
     @property
     def candidate_us(self) -> float:

@@ -5,6 +5,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,8 @@ pytestmark = needs_linux
 PYTHON = [sys.executable, "-I"]
 VICTIM = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 """Script of the parent of the confined process, so that nothing is tried on the process of the tests."""
+DEVICE, RANDOM_ENTROPY = "/dev/random", 0x80045200
+"""A device that every machine has, and RNDGETENTCNT, a harmless command to it (random(4))."""
 HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
     "aarch64": Path("/usr/include/asm-generic/unistd.h"),
@@ -43,8 +46,8 @@ class Place:
     home: Path
     """Home of someone else."""
 
-    def run(self, *command: str, level: int) -> subprocess.CompletedProcess[str]:
-        limits = limits_of(self.folder, level=level, call_s=60.0)
+    def run(self, *command: str, level: int, devices: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        limits = limits_of(self.folder, level=level, call_s=60.0, devices=devices)
         confined = [*PYTHON, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.run(
             [*PYTHON, "-c", VICTIM, *confined], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False
@@ -99,6 +102,19 @@ def test_every_forbidden_action_is_refused(name: str, confined: dict[str, str], 
 @pytest.mark.parametrize("name", probes.NEEDS)
 def test_a_confined_process_has_what_a_kernel_needs(name: str, confined: dict[str, str]) -> None:
     assert confined[name] == "done"
+
+
+@needs_sandbox
+def test_a_device_takes_commands_only_if_it_is_listed(place: Place) -> None:
+    if not Path(DEVICE).exists():
+        pytest.skip(f"there is no {DEVICE}")
+    script = f"import fcntl; fcntl.ioctl(open({DEVICE!r}, 'rb'), {RANDOM_ENTROPY}, bytes(4))"
+
+    done = {
+        devices: place.run(*PYTHON, "-c", script, level=2, devices=devices).returncode for devices in ((), (DEVICE,))
+    }
+
+    assert done == {(): 1, (DEVICE,): 0}
 
 
 @needs_sandbox
