@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 DEVICE_FILES = ("nvidiactl", "nvidia[0-9]*", "nvidia-uvm", "kfd", "dri")
 """The files of /dev through which a process uses a GPU of NVIDIA or AMD."""
+READABLE = ("/proc", "/sys")
+"""What the driver reads when it starts."""
+WRITABLE = ("/proc/self", "/dev/shm")  # noqa: S108 - shared memory, not a temporary file
 KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Environment variables that say where the driver's libraries are, and which GPU is meant."""
 
@@ -77,7 +80,9 @@ class Gpu(Device):
     def _environment(self) -> dict[str, str]:
         return {name: os.environ[name] for name in KEPT if name in os.environ}
 
-    def _trial(self, candidate: Candidate, language: JudgedLanguage, **settings: Any) -> Trial:
+    def _trial(
+        self, candidate: Candidate, language: JudgedLanguage, writable: Sequence[str] = (), **settings: Any
+    ) -> Trial:
         from eval.worker.trial import Trial
 
         return Trial(
@@ -86,6 +91,8 @@ class Gpu(Device):
             self.bench.level,
             self.bench.call_s,
             memory=self._memory,
+            readable=READABLE,
+            writable=(*WRITABLE, *writable),
             devices=tuple(str(path) for pattern in DEVICE_FILES for path in Path("/dev").glob(pattern)),
             **settings,
         )

@@ -44,6 +44,7 @@ class DeviceMemory:
         self._flushed = torch.zeros(
             FLUSHED * self._driver.l2_bytes() // 4, dtype=torch.int32, device=self._driver.device
         )
+        self._persisting = self._driver.persisting_l2_bytes()
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
@@ -79,20 +80,20 @@ class DeviceMemory:
         return any(tensor.handle == block.handle for block in self._blocks.get(worker, ()))
 
     def before_call(self) -> None:
-        """Empty the L2, whose lines a worker may have set apart, and make sure that no worker uses the GPU.
-
-        Raises:
-            Fault: kernels of a stopped worker still run.
-        """
-        self._driver.forget_persisting_l2()
+        """Empty the L2, also of what a worker wants to keep there."""
         self._flushed.add_(1)
         self._driver.synchronize()
-        if min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s:
-            raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
 
     def after_call(self) -> None:
         """Wait until the GPU works for this process again: kernels that outlive an answer delay it."""
         self._wait_s()
+
+    def check_rest(self) -> None:
+        """Raises Fault if kernels of a stopped worker run, or a part of the L2 is set apart for it."""
+        if min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s:
+            raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
+        if self._driver.persisting_l2_bytes() > self._persisting:
+            raise Fault(Outcome.FORBIDDEN, "it set a part of the L2 apart, which slows all other processes")
 
     def _wait_s(self) -> float:
         """Seconds to run a tiny kernel. GPUs run the kernels of one process at a time, and others wait."""

@@ -87,11 +87,13 @@ class Driver:
     def close(self, pointer: int) -> None:
         self._call("close", ctypes.c_void_p(pointer))
 
-    def forget_persisting_l2(self) -> None:
-        """Take back the part of the L2 that this context set apart, and all lines in it. HIP has no such part."""
+    def persisting_l2_bytes(self) -> int:
+        """Size of the part of the L2 that some process has set apart for chosen data; HIP has no such part."""
+        size = ctypes.c_size_t()
         if self._is_cuda:
-            self._check("cuCtxSetLimit", self._library.cuCtxSetLimit(PERSISTING_L2_CACHE_SIZE, ctypes.c_size_t(0)))
-            self._check("cuCtxResetPersistingL2Cache", self._library.cuCtxResetPersistingL2Cache())
+            code = self._library.cuCtxGetLimit(ctypes.byref(size), PERSISTING_L2_CACHE_SIZE)
+            self._check("cuCtxGetLimit", code)
+        return size.value
 
     def synchronize(self) -> None:
         """Wait until all work of this process is done."""

@@ -187,10 +187,13 @@ class Memory(Protocol):
         """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
 
     def before_call(self) -> None:
-        """Prepare for a call whose inputs are written, while the worker is stopped. Raises Fault if it is not."""
+        """Prepare for a call whose inputs are written."""
 
     def after_call(self) -> None:
         """Wait, while the time of a call runs on, for work that goes on after its answer."""
+
+    def check_rest(self) -> None:
+        """Raises Fault if a worker works on although it is stopped, or changed what others use as well."""
 
 
 class HostMemory:
@@ -215,7 +218,10 @@ class HostMemory:
         return lies_in(worker.pid, tensor.pointer, size_bytes, worker.memory)
 
     def before_call(self) -> None:
-        """Nothing: a stopped process does no work."""
+        """Nothing."""
 
     def after_call(self) -> None:
         """Nothing."""
+
+    def check_rest(self) -> None:
+        """Nothing: a stopped process does no work."""

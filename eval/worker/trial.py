@@ -46,6 +46,7 @@ class Trial:
     environment: Mapping[str, str] = field(default_factory=dict)
     writable: tuple[str, ...] = ()
     """Folders, besides the worker's own, that it may write."""
+    readable: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     """Device files that it may use."""
     memory: Memory = field(default_factory=HostMemory)
@@ -62,6 +63,7 @@ class Trial:
             guards=self.guards,
             environment={**environment, **self.environment},
             writable=self.writable,
+            readable=self.readable,
             devices=self.devices,
         )
 
@@ -114,6 +116,7 @@ class Trial:
         """Call the candidate on an input set."""
         self.memory.before_call()
         answer = worker.ask("call", set=number, then=self.memory.after_call)
+        self.memory.check_rest()
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
         try:

@@ -30,7 +30,7 @@ class FakeDriver:
         self.files: dict[int, str] = {}
         self.copied: dict[int, tuple[int, int]] = {}
         """By its start here, the process and the start there of copied memory."""
-        self.l2_reset = 0
+        self.set_apart = 0
 
     def allocate(self, size: int) -> int:
         path = f"{SHARED}{os.getpid()}-{len(self.files)}"
@@ -71,8 +71,8 @@ class FakeDriver:
         self._transfer("process_vm_writev", start)
         del self.mapped[start], self.copied[start]
 
-    def forget_persisting_l2(self) -> None:
-        self.l2_reset += 1
+    def persisting_l2_bytes(self) -> int:
+        return self.set_apart
 
     def synchronize(self) -> None:
         pass

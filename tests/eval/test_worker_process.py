@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from eval.fault import Fault
-from eval.languages.registry import CPP
+from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.worker import process as worker_process
+from eval.worker import tree
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
@@ -23,7 +24,17 @@ from tests.eval.judging import is_alive, needs_linux
 
 pytestmark = [needs_linux, pytest.mark.alone]
 
-HOSTILE_WORKER = """#!{python} -I
+LATE_TO_END = """
+import json, sys, time
+questions, answers = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w")
+for line in questions:
+    question = json.loads(line)
+    if question["verb"] == "exit":
+        time.sleep(1)
+        break
+    print(json.dumps({"token": question["token"]}), file=answers, flush=True)
+"""
+HOSTILE_WORKER = """
 import json, sys
 questions, answers = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w")
 for number, line in enumerate(questions):
@@ -78,7 +89,7 @@ def worker() -> Iterator[WorkerProcess]:
 
 def start(*, guards: frozenset[Guard] = ALL_GUARDS, call_s: float = 20.0, level: int | None = None) -> WorkerProcess:
     return WorkerProcess(
-        Candidate(language="cpp", source="// nothing"), CPP, level=sandbox_level() if level is None else level,
+        Candidate(language="torch", source="# nothing"), TORCH, level=sandbox_level() if level is None else level,
         call_s=call_s, guards=guards, environment={},
     )  # fmt: skip
 
@@ -98,7 +109,7 @@ def test_a_worker_leaves_neither_process_nor_folder_nor_handle(temporary: Path) 
 
     with start() as worker:
         assert worker.folder.parent == temporary
-        assert (worker.folder / "candidate.cpp").exists()
+        assert (worker.folder / "candidate.py").exists()
 
     assert not is_alive(worker.pid)
     assert list(temporary.iterdir()) == []
@@ -124,6 +135,31 @@ def test_a_worker_that_does_not_start_is_a_judge_error(temporary: Path, monkeypa
     assert list(temporary.iterdir()) == []
 
 
+def test_a_worker_that_ends_late_but_well_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "DEATH_S", 0.05)
+    play(LATE_TO_END, tmp_path, monkeypatch)
+
+    with start(level=0) as worker:
+        worker.finish()
+
+
+def test_a_worker_that_does_not_end_has_taken_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(LATE_TO_END, tmp_path, monkeypatch)
+
+    with start(level=0, call_s=0.2) as worker, pytest.raises(Fault) as caught:
+        worker.finish()
+
+    assert caught.value.outcome == Outcome.TIMED_OUT
+
+
+def play(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a script take the part of the worker."""
+    actor = folder / "worker"
+    actor.write_text(f"#!{sys.executable} -I\n{script}")
+    actor.chmod(0o755)
+    monkeypatch.setattr(worker_process.sys, "executable", str(actor))
+
+
 def test_an_unknown_question_is_answered_with_a_fault(worker: WorkerProcess) -> None:
     with pytest.raises(Fault) as caught:
         worker.ask("dance")
@@ -140,10 +176,7 @@ def test_an_unbuilt_candidate_cannot_run(worker: WorkerProcess) -> None:
 def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: Outcome
 ) -> None:
-    hostile = tmp_path / "worker"
-    hostile.write_text(HOSTILE_WORKER.format(python=sys.executable, answer=answer))
-    hostile.chmod(0o755)
-    monkeypatch.setattr(worker_process.sys, "executable", str(hostile))
+    play(HOSTILE_WORKER.format(answer=answer), tmp_path, monkeypatch)
 
     with start(level=0) as worker, pytest.raises(Fault) as caught:
         worker.ask("ping")
@@ -183,10 +216,9 @@ def test_a_worker_is_stopped_again_after_it_was_allowed_to_run(worker: WorkerPro
 def test_a_worker_that_runs_while_it_should_be_stopped_is_refused(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_process, "STOP_S", 0.1)
+    monkeypatch.setattr(tree, "STOP_S", 0.1)
     os.kill(worker.pid, signal.SIGCONT)
-    for _ in range(200):
-        worker._channel.send({"verb": "ping", "token": ""})
+    worker._channel.send({"verb": "ping", "token": "", "long": "a" * (1 << 23)})
     time.sleep(0.2)
 
     with pytest.raises(Fault, match="should have stood still") as caught:
