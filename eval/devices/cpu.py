@@ -47,10 +47,11 @@ class Cpu(Device):
                 f"{bench.target} kernels need a {bench.isa.architecture} machine; this one is {platform.machine()}",
                 hint="run kb on such a machine",
             )
+        baselines = self.baselines  # they start while the candidate is checked
         trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
         log = trial.check(cases, results)
-        timing = measure(trial, self.baselines)
+        timing, busy = measure(trial, baselines)
         if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
             raise Fault(Outcome.TOO_FAST, why)
-        notes = "; ".join((*self.baselines.notes, *self.attainable()))
+        notes = "; ".join(filter(None, (busy, *baselines.notes, *self.attainable())))
         return Judgement(grade=Grade.MEASURED, timing=timing, log=log, detail=notes)

@@ -53,7 +53,7 @@ class Gpu(Device):
         shared = settings()
         environment = {**self._environment, **shared.pop("environment")}
         trial_of = partial(self._trial, language=TORCH, environment=environment, **shared)
-        return Baselines(bench.task, bench.reference, gpu_sources(bench.task, bench.interface), trial_of)
+        return Baselines(bench.task, bench.reference, gpu_sources(bench.task, bench.interface), trial_of, at_once=1)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

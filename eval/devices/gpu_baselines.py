@@ -37,7 +37,8 @@ def gpu_sources(task: Task, interface: Interface) -> dict[str, str]:
     sources = {**SOURCES, "torch.compile max-autotune": AUTOTUNED}
     if any(len(tensor.shape) == IMAGE_DIMENSIONS for tensor in interface.inputs):
         sources["channels-last"] = CHANNELS_LAST
-    sources |= {f"{name}, TF32": TF32 + source for name, source in sources.items()}
+    if interface.matrix_operations and any(tensor.dtype == "float32" for tensor in interface.inputs):
+        sources |= {f"{name}, TF32": TF32 + source for name, source in sources.items()}
     if any(isinstance(node, ast.ClassDef) and node.name == LIBRARY for node in ast.parse(task.source).body):
         sources["library"] = f"ModelNew = {LIBRARY}"
     return sources

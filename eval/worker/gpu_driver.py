@@ -41,7 +41,7 @@ class _Handle(ctypes.Structure):
 
 
 class Driver:
-    """The driver of `backend`, used in the context that is current in this thread.
+    """The driver of `backend`, used in the context that is current in this thread when it is constructed.
 
     Raises:
         OSError: there is no such driver.
@@ -54,7 +54,10 @@ class Driver:
         self._library = ctypes.CDLL(LIBRARIES[backend])
         names = ("allocate", "free", "range", "export", "open", "close")
         self._names = dict(zip(names, FUNCTIONS[backend], strict=True))
+        self._context = ctypes.c_void_p()
         self._is_cuda = backend == "cuda"
+        if self._is_cuda:
+            self._check("cuCtxGetCurrent", self._library.cuCtxGetCurrent(ctypes.byref(self._context)))
 
     def allocate(self, size: int) -> int:
         """A new allocation that shares its block with no other."""
@@ -113,6 +116,8 @@ class Driver:
         return torch.as_tensor(_Bytes(pointer, size), device="cuda")
 
     def _call(self, what: str, *arguments: Any) -> None:
+        if self._is_cuda:  # another thread has none
+            self._check("cuCtxSetCurrent", self._library.cuCtxSetCurrent(self._context))
         name = self._names[what]
         self._check(name, self._library[name](*arguments))
 
