@@ -61,7 +61,7 @@ class GpuModel(PythonModel):
     def _timed_call(self, number: int) -> float:
         import torch
 
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         start.record()
         self._run(number)
         end.record()

@@ -15,7 +15,11 @@ from kb.model.target import Isa
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-WRONG, CORRECT, SKILLS = HERE / "kernels" / "wrong" / "gpu", HERE / "kernels" / "correct" / "gpu", ROOT / "kb" / "skills"
+WRONG, CORRECT, SKILLS = (
+    HERE / "kernels" / "wrong" / "gpu",
+    HERE / "kernels" / "correct" / "gpu",
+    ROOT / "kb" / "skills",
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Cheat:
 
 
 CHEATS = [
-    Cheat("other_stream.py", (Outcome.CLOCKS_DISAGREE,)),
+    Cheat("other_stream.py", (Outcome.CLOCKS_DISAGREE, Outcome.STALE_OUTPUT)),
     Cheat("patched_events.py", (Outcome.CLOCKS_DISAGREE,)),
     Cheat("answers_early.py", (Outcome.CLOCKS_DISAGREE, Outcome.STALE_OUTPUT, Outcome.LATE_OUTPUT)),
     Cheat("writes_late.py", (Outcome.LATE_OUTPUT, Outcome.FORBIDDEN, Outcome.INCORRECT)),
