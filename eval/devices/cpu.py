@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
-from eval.roofline import implausible
+from eval.roofline import bottleneck, implausible
 from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
 from kb.model.evidence import CaseResult, Grade, Outcome
@@ -54,4 +54,5 @@ class Cpu(Device):
         if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
             raise Fault(Outcome.TOO_FAST, why)
         notes = "; ".join(filter(None, (busy, *baselines.notes, *self.attainable())))
-        return Judgement(grade=Grade.MEASURED, timing=timing, log=log, detail=notes)
+        limit = None if timing.busy else bottleneck(timing.candidate_us / 1e6, bench.interface, bench.facts)
+        return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=notes)
