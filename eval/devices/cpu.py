@@ -8,11 +8,9 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
-from eval.fault import Fault
-from eval.roofline import bottleneck, implausible
 from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
-from kb.model.evidence import CaseResult, Grade, Outcome
+from kb.model.evidence import CaseResult
 from kb.model.kernels import Candidate
 
 if TYPE_CHECKING:
@@ -51,8 +49,4 @@ class Cpu(Device):
         trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
         log = trial.check(cases, results)
         timing, busy = measure(trial, baselines)
-        if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
-            raise Fault(Outcome.TOO_FAST, why)
-        notes = "; ".join(filter(None, (busy, *baselines.notes, *self.attainable())))
-        limit = None if timing.busy else bottleneck(timing.candidate_us / 1e6, bench.interface, bench.facts)
-        return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=notes)
+        return self.measured(timing, (busy, *baselines.notes), log)

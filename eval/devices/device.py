@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from eval.roofline import task_roofline
+from eval.fault import Fault
+from eval.roofline import bottleneck, implausible, task_roofline
 from eval.worker.language import JudgedLanguage
 from eval.worker.process import ALL_GUARDS, Guard
 from kb.errors import FactError
@@ -94,6 +95,15 @@ class Device(ABC):
             Fault: the candidate is refused.
             JudgeError: this machine cannot judge it.
         """
+
+    def measured(self, timing: Timing, notes: Sequence[str], log: str) -> Judgement:
+        """The judgement on a right candidate that was timed. Raises Fault if it was faster than the target can be."""
+        seconds, interface, facts = timing.candidate_us / 1e6, self.bench.interface, self.bench.facts
+        if why := implausible(seconds, interface, facts):
+            raise Fault(Outcome.TOO_FAST, why)
+        limit = None if timing.busy else bottleneck(seconds, interface, facts)
+        detail = "; ".join(filter(None, (*notes, *self.attainable())))
+        return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=detail)
 
     def attainable(self) -> tuple[str, ...]:
         """The roofline of the task in words; empty if the target's rates are unknown."""

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.devices.device import CaseSizes, Device, Judgement
-from eval.fault import Fault
 from eval.machine import present_gpu
-from eval.roofline import implausible
 from eval.worker.language import JudgedLanguage
-from kb.model.evidence import CaseResult, Grade, Outcome
+from kb.model.evidence import CaseResult
 from kb.model.kernels import Candidate
 from kb.model.target import Isa
 
@@ -61,14 +59,10 @@ class Gpu(Device):
         from eval.devices.cpu_timing import measure
         from eval.devices.gpu_use import GpuUse
 
-        bench = self.bench
-        trial = self._trial(candidate, language, guards=bench.guards, environment=self._environment)
+        trial = self._trial(candidate, language, guards=self.bench.guards, environment=self._environment)
         log = trial.check(cases, results)
         timing, busy = measure(trial, self.baselines, GpuUse)
-        if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
-            raise Fault(Outcome.TOO_FAST, why)
-        notes = "; ".join((*filter(None, [busy]), *self.baselines.notes, *self.attainable()))
-        return Judgement(grade=Grade.MEASURED, timing=timing, log=log, detail=notes)
+        return self.measured(timing, (busy, *self.baselines.notes), log)
 
     @cached_property
     def _memory(self) -> DeviceMemory:
