@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
@@ -13,16 +14,15 @@ from eval.worker.mapping import mapped
 
 
 class PythonModel:
-    """A candidate, imported on construction and given the reference's parameters. See `eval.worker.worker.Model`."""
+    """A candidate that takes and gives torch's tensors. See `eval.worker.worker.Model`.
 
-    def __init__(self, folder: Path, memory: int, question: Message) -> None:
-        import torch
+    Args:
+        memory: Handle of the memory shared with the judge.
+        model: The candidate's forward.
+    """
 
-        torch.set_grad_enabled(False)
-        self._memory = memory
-        state = mapped(memory, question["state"])
-        named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
-        self._model = build(import_candidate(folder), question["arguments"], named)
+    def __init__(self, memory: int, model: Callable[..., Any]) -> None:
+        self._memory, self._model = memory, model
         self._inputs: list[list[Any]] = []
         self._outputs: list[tuple[Any, ...]] = []
 
@@ -50,7 +50,14 @@ class PythonModel:
         }
 
 
-load = PythonModel
+def load(folder: Path, memory: int, question: Message) -> PythonModel:
+    """The candidate, imported and given the reference's parameters."""
+    import torch
+
+    torch.set_grad_enabled(False)
+    state = mapped(memory, question["state"])
+    named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
+    return PythonModel(memory, build(import_candidate(folder), question["arguments"], named))
 
 
 def import_candidate(folder: Path) -> ModuleType:

@@ -65,6 +65,8 @@ class Worker:
             case "run":
                 seconds = self._built.run(question["sets"])
                 return {"seconds": seconds, **self._built.outputs()}
+            case "plan":
+                return {"plan": adapter(question["adapter"]).plan(self.folder, self.memory, question)}
             case "compile":
                 return {"kernels": adapter(question["adapter"]).compile_only(self.folder, question)}
         raise ValueError(question["verb"])
