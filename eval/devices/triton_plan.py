@@ -1,13 +1,13 @@
 """What a Triton candidate's host code would do, as data that the judge checks before it is done."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+import torch
 from pydantic import Field, ValidationError
 
 from eval.fault import Fault
-from eval.worker.memory import Layout, Pointer
+from eval.worker.memory import RemoteTensor
 from kb.model.base import Frozen
 from kb.model.evidence import Outcome
 
@@ -26,8 +26,12 @@ class Constant(Frozen):
 
     size: Size
     """Bytes."""
-    pointer: Pointer
+    pointer: Annotated[int, Field(ge=0, lt=1 << 63)]
     """Where it lies in the memory of the process that made the plan."""
+
+    @property
+    def bytes_(self) -> RemoteTensor:
+        return RemoteTensor(dtype="uint8", shape=(self.size,), stride=(1,), pointer=self.pointer)
 
 
 class View(Frozen):
@@ -35,9 +39,12 @@ class View(Frozen):
 
     of: Literal["inputs", "constants", "buffers"]
     number: Count
+    dtype: str = Field(max_length=20)
+    """Name as in torch, without the prefix."""
     offset: Size
-    """In elements."""
-    layout: Layout
+    shape: Annotated[tuple[Size, ...], Field(max_length=MOST_DIMENSIONS)]
+    stride: Annotated[tuple[Size, ...], Field(max_length=MOST_DIMENSIONS)]
+    """Offset and strides in elements."""
 
 
 class Descriptor(Frozen):
@@ -146,14 +153,10 @@ def _flat(arguments: Any) -> list[Argument]:
 
 
 def _lies_within(view: View, sizes: Sequence[int]) -> bool:
-    layout = view.layout
-    if view.number >= len(sizes) or len(layout.shape) != len(layout.stride) or len(layout.shape) > MOST_DIMENSIONS:
+    dtype = getattr(torch, view.dtype, None)
+    if view.number >= len(sizes) or len(view.shape) != len(view.stride) or not isinstance(dtype, torch.dtype):
         return False
-    import torch
-
-    dtype = getattr(torch, layout.dtype, None)
-    if not isinstance(dtype, torch.dtype):
-        return False
-    if not math.prod(layout.shape):
+    if 0 in view.shape:
         return True
-    return (view.offset + layout.span) * dtype.itemsize <= sizes[view.number]
+    last = view.offset + sum((size - 1) * step for size, step in zip(view.shape, view.stride, strict=True))
+    return (last + 1) * dtype.itemsize <= sizes[view.number]

@@ -11,7 +11,6 @@ from eval.cases import Case
 from eval.devices.triton_plan import Plan, plan_of
 from eval.reference import Reference
 from eval.worker.channel import Message
-from eval.worker.memory import Layout
 from eval.worker.process import WorkerProcess
 from eval.worker.trial import Trial
 from kb.errors import TaskError
@@ -74,11 +73,7 @@ def _planned(
         isa=asdict(isa),
     )
     plan = plan_of(answer, input_bytes(inputs))
-    constants = [
-        trial.memory.read(worker, constant.pointer, Layout(dtype="uint8", shape=(constant.size,), stride=(1,)))
-        for constant in plan.constants
-        if with_constants
-    ]
+    constants = [trial.memory.read(worker, c.bytes_) for c in plan.constants] if with_constants else []
     return PlannedCall(reference, inputs, plan, constants)
 
 

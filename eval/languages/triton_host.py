@@ -167,8 +167,10 @@ class Recorder(TorchDispatchMode):
             self._constants.append({"size": tensor.untyped_storage().size(), "pointer": address})
             self._kept.append(tensor)
         of, number = self._places[address]
-        layout = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": tensor.shape, "stride": tensor.stride()}
-        return {"of": of, "number": number, "offset": tensor.storage_offset(), "layout": layout}
+        return {
+            "of": of, "number": number, "dtype": str(tensor.dtype).removeprefix("torch."),
+            "offset": tensor.storage_offset(), "shape": tensor.shape, "stride": tensor.stride(),
+        }  # fmt: skip
 
     def _argument(self, value: Any) -> Message:
         import triton

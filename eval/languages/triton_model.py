@@ -119,10 +119,9 @@ def tensor(view: Message, memory: dict[str, list[Any]]) -> Any:
     """The tensor that a plan's view describes, in memory given as bytes."""
     import torch
 
-    whole, layout = memory[view["of"]][view["number"]], view["layout"]
-    dtype = getattr(torch, layout["dtype"])
+    whole, dtype = memory[view["of"]][view["number"]], getattr(torch, view["dtype"])
     typed = whole[: whole.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
-    return typed.as_strided(layout["shape"], layout["stride"], typed.storage_offset() + view["offset"])
+    return typed.as_strided(view["shape"], view["stride"], typed.storage_offset() + view["offset"])
 
 
 def _spec(value: Any) -> Message:

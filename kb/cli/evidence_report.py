@@ -3,7 +3,7 @@
 from eval.roofline import Roofline
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
-from kb.model.evidence import MOST_OTHERS, Evidence, Grade, KernelScreen, Timing
+from kb.model.evidence import Evidence, Grade, KernelScreen, Timing
 
 MARKS = {"ok": "ok", "over": "OVER", "warn": "warn", "unknown": "?"}
 
@@ -16,6 +16,9 @@ def show_evidence(evidence: Evidence) -> None:
         show_wrapped(f"correct in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of the limit", "  ")
     if evidence.timing:
         _show_timing(evidence.timing)
+    if evidence.bottleneck:
+        cited = " ".join(f"[kb cite {id_}]" for id_ in evidence.bottleneck.citations)
+        show_wrapped(f"{evidence.bottleneck} {cited}", "  ")
     if evidence.passed and evidence.detail:
         show_wrapped(evidence.detail, "  ")
     for screen in evidence.screen:
@@ -34,13 +37,16 @@ def headline(evidence: Evidence) -> str:
     if evidence.grade is Grade.COMPILED:
         return f"passed: {about}: correct, and compiles for it; it did not run there, so its speed is unknown"
     if evidence.grade is Grade.MEASURED:
-        busy = evidence.timing is not None and evidence.timing.others > MOST_OTHERS
-        verdict = "a win" if evidence.won else "no win: the machine was busy" if busy else "not shown to be faster"
+        if evidence.speedup is None:
+            return f"passed: {about}: correct; its speed is unknown, because the machine was busy"
+        verdict = "a win" if evidence.won else "not shown to be faster"
         return f"passed: {about}: {evidence.speedup:.2f}x the best baseline, {verdict}"
     return f"{evidence.outcome}: {about}: {evidence.detail}"
 
 
 def _show_timing(timing: Timing) -> None:
+    if timing.busy:
+        return
     others = ", ".join(f"{name} {us:,.0f} us" for name, us in timing.baselines_us.items())
     show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} {timing.baseline_us:,.1f} us")
     show_wrapped(f"baselines tried: {others}", "  ")

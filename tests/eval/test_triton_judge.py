@@ -222,15 +222,15 @@ def kernel(x, n: tl.int64, B: tl.constexpr=WIDTH):
     tl.store(x + m, helper(tl.load(x)).to(x.type.element_ty))"""
 
 
-VIEW = {"of": "buffers", "number": 0, "offset": 0, "layout": {"dtype": "float32", "shape": [4], "stride": [1]}}
+VIEW = {"of": "buffers", "number": 0, "dtype": "float32", "offset": 0, "shape": [4], "stride": [1]}
 LAUNCH = {"kernel": "k", "grid": [1], "arguments": {"x": {"view": VIEW}}, "options": {}, "configurations": 1}
 PLAN: dict[str, Any] = {"constants": [], "buffers": [16], "steps": [{"launch": LAUNCH}], "outputs": [VIEW]}
 FORGERIES: dict[str, dict[str, Any]] = {
     "nothing": {"steps": None},
     "an output beyond its buffer": {"outputs": [VIEW | {"offset": 1}]},
     "an output of no buffer": {"outputs": [VIEW | {"number": 1}]},
-    "an output of no type": {"outputs": [VIEW | {"layout": VIEW["layout"] | {"dtype": "load"}}]},
-    "steps of negative length": {"outputs": [VIEW | {"layout": VIEW["layout"] | {"stride": [-1]}}]},
+    "an output of no type": {"outputs": [VIEW | {"dtype": "load"}]},
+    "steps of negative length": {"outputs": [VIEW | {"stride": [-1]}]},
     "an argument beyond its input": {"steps": [{"launch": LAUNCH | {"arguments": {"x": {"view": VIEW | {"of": "inputs"}}}}}]},
     "a filling beyond its buffer": {"steps": [{"fill": {"view": VIEW | {"offset": 9}, "number": 0}}]},
     "a name that is no name": {"steps": [{"launch": LAUNCH | {"kernel": "os.abort"}}]},

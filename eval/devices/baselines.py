@@ -1,0 +1,124 @@
+"""The baselines of a task: its reference, run eagerly and compiled, each timed in a worker like a candidate."""
+
+import atexit
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+from eval.cases import given_case
+from eval.devices.side import Answer, Side
+from eval.fault import Fault
+from eval.languages.registry import TORCH
+from eval.reference import Reference
+from eval.worker.process import ALL_GUARDS, Guard
+from eval.worker.trial import Trial
+from kb.errors import JudgeError
+from kb.model.kernels import Candidate, Task
+
+EAGER, COMPILED = "eager", "torch.compile"
+SOURCES: Mapping[str, str] = {
+    EAGER: "ModelNew = Model",
+    COMPILED: """
+class ModelNew(Model):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.forward = torch.compile(super().forward, dynamic=False)
+""",
+}
+"""What makes a candidate of a reference, by the name of the baseline."""
+GUARDS = ALL_GUARDS - {Guard.ALIASING, Guard.MUTATION}
+"""A reference is not suspected; it may return a part of its input."""
+SETTINGS, CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR"
+"""How the environment names settings of torch.compile, and the folder of what it has compiled."""
+ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+"""Makes it compile without other processes."""
+TRIES = 7
+CLOSE = 1.25
+"""Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""
+
+
+class Baselines:
+    """The running baselines of a task. They start in the background on construction; close them at the end.
+
+    Attributes:
+        case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
+        medians_us: For each baseline, a quick median of the time of one call; empty before `sides` is used.
+        notes: Reasons why a baseline is missing.
+    """
+
+    def __init__(self, task: Task, reference: Reference, *, level: int, call_s: float) -> None:
+        self.reference, self.case = reference, given_case("timed", reference)
+        self.notes: list[str] = []
+        self.medians_us: dict[str, float] = {}
+        cache = os.environ.get(CACHE)
+        environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
+        self._trials = {
+            name: Trial(
+                Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"),
+                TORCH, level, call_s, GUARDS, environment, (cache,) if cache else (),
+            )
+            for name, source in SOURCES.items()
+        }  # fmt: skip
+        self._pool = ThreadPoolExecutor(len(SOURCES))
+        self._starting = self._start(SOURCES)
+        atexit.register(self.close)
+
+    @cached_property
+    def sides(self) -> dict[str, Side]:
+        """The baselines that are about as fast as the fastest, by name.
+
+        Raises:
+            JudgeError: the eager reference cannot run in a worker.
+        """
+        found: dict[str, Side] = {}
+        for name, starting in self._starting.items():
+            try:
+                found[name] = starting.result()
+                tries = [found[name].timed(self.case.inputs) for _ in range(TRIES)]
+            except Fault as fault:
+                if name == EAGER:
+                    raise _broken(fault) from fault
+                self.notes.append(f"no {name} baseline: {fault.detail[:200]}")
+            else:
+                self.medians_us[name] = median(answer.call.inside_us for answer in tries)
+        limit_us = CLOSE * min(self.medians_us.values())
+        return {name: side for name, side in found.items() if self.medians_us.get(name, limit_us + 1) <= limit_us}
+
+    def restart(self) -> None:
+        """Start the baselines anew: a session in fresh processes shares no luck with the one before."""
+        names = list(self.sides)
+        self._end()
+        self._starting = self._start(names)
+        try:
+            self.sides = {name: starting.result() for name, starting in self._starting.items()}
+        except Fault as fault:
+            raise _broken(fault) from fault
+
+    def timed(self, arguments: Sequence[Any]) -> dict[str, Answer]:
+        """A timed call of each of `sides`, by name. Raises JudgeError if one fails."""
+        try:
+            return {name: side.timed(arguments) for name, side in self.sides.items()}
+        except Fault as fault:
+            raise _broken(fault) from fault
+
+    def close(self) -> None:
+        """End all workers."""
+        self._end()
+        self._pool.shutdown()
+        atexit.unregister(self.close)
+
+    def _start(self, names: Sequence[str] | Mapping[str, str]) -> dict[str, Future[Side]]:
+        sides = {name: Side(self._trials[name], self.reference, self.case) for name in names}
+        return {name: self._pool.submit(side.__enter__) for name, side in sides.items()}
+
+    def _end(self) -> None:
+        for starting in self._starting.values():
+            if starting.exception() is None:
+                starting.result().__exit__()
+
+
+def _broken(fault: Fault) -> JudgeError:
+    return JudgeError(f"the reference fails in a worker: {fault.detail}", hint="it must run on this machine")
