@@ -76,8 +76,8 @@ class Launch(Frozen):
     kernel: Name
     grid: Annotated[tuple[Count, ...], Field(min_length=1, max_length=3)]
     arguments: dict[Name, Argument]
-    options: dict[Name, Plain]
-    """`num_warps`, `num_stages` and others of the compiler."""
+    options: dict[Name, bool | int | None]
+    """`num_warps`, `num_stages` and others of the compiler; none that names a file or another target."""
     configurations: Annotated[int, Field(ge=1, le=MOST_STEPS)] = 1
     """Number of autotuning configurations, of which the first was chosen."""
 

@@ -205,7 +205,11 @@ class _Reader:
         if root is not None and root.id not in self._local and self._cut.imported(node) is not None:
             self._language(node)
             return
-        if node.attr in ("element_ty", "scalar") and isinstance(node.value, ast.Attribute) and node.value.attr == "type":
+        if (
+            node.attr in ("element_ty", "scalar")
+            and isinstance(node.value, ast.Attribute)
+            and node.value.attr == "type"
+        ):
             node = node.value
         elif node.attr not in TYPE_ATTRIBUTES and node.attr not in _methods():
             self.refuse(f"uses the attribute `{node.attr}` in line {node.lineno}")
@@ -249,7 +253,9 @@ def _is_language(value: Any) -> bool:
     if module == "math":
         return callable(value)
     ours = module.startswith("triton.") and module != "triton.language.target_info"
-    return ours and (getattr(value, "__triton_builtin__", False) or hasattr(value, "fn") or module.endswith("libdevice"))
+    return ours and (
+        getattr(value, "__triton_builtin__", False) or hasattr(value, "fn") or module.endswith("libdevice")
+    )
 
 
 def _root(node: ast.expr) -> ast.Name | None:

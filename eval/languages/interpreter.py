@@ -41,7 +41,7 @@ def confine_to(memory: Callable[[], Iterable[tuple[int, int]]]) -> None:
             return native.store(pointers, value, mask)
 
         def atomic_cas(self, pointers: Any, compared: Any, value: Any, order: Any) -> Any:
-            check(pointers, True, value.dtype.itemsize, "stores")
+            check(pointers, numpy.True_, value.dtype.itemsize, "stores")
             return native.atomic_cas(pointers, compared, value, order)
 
         def atomic_rmw(self, operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:

@@ -60,7 +60,7 @@ def plan(folder: Path, memory: int, question: Message) -> Message:
 
 @contextmanager
 def launches_go_to(launched: Launched) -> Iterator[None]:
-    """Pass each launch of a kernel to `launched` and do not launch it: kernel, arguments, grid, options, configurations.
+    """Pass each launch to `launched` instead: kernel, arguments, grid, options, and number of configurations.
 
     An autotuned kernel is launched in the first configuration that pruning leaves; none is timed.
     """
@@ -131,7 +131,7 @@ class Recorder(TorchDispatchMode):
                 "kernel": kernel.fn.__name__,
                 "grid": [operator.index(size) for size in grid],
                 "arguments": {name: self._argument(value) for name, value in arguments.items()},
-                "options": options,
+                "options": {name: _option(name, value) for name, value in options.items()},
                 "configurations": configurations,
             }
         })  # fmt: skip
@@ -193,6 +193,12 @@ class Recorder(TorchDispatchMode):
             case bool() | int() | float() | str() | None:
                 return {"value": value}
         raise Fault("raised", f"a kernel gets {type(value).__name__}, which Triton does not take")
+
+
+def _option(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    raise Fault("compile_error", f"the option {name} of a launch is {value!r}; only numbers are accepted")
 
 
 def _filling(args: Any, kwargs: Any) -> Any:

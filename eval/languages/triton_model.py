@@ -17,7 +17,6 @@ from eval.languages.triton_host import plan
 from eval.worker.channel import Message
 from eval.worker.mapping import mapped
 
-
 __all__ = ["compile_only", "load", "plan"]
 
 
@@ -66,8 +65,8 @@ class Planned:
         self._kernels = kernels
         self._plans: dict[str, tuple[Message, list[Any]]] = {}
         rest = iter([constant.clone() for constant in constants])
-        for plan in plans:
-            self._plans[json.dumps(plan["inputs"])] = plan, [next(rest) for _ in plan["constants"]]
+        for known in plans:
+            self._plans[json.dumps(known["inputs"])] = known, [next(rest) for _ in known["constants"]]
         self._memory: dict[str, list[Any]] = {}
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
@@ -90,9 +89,7 @@ class Planned:
             yield piece.data_ptr(), piece.data_ptr() + piece.numel()
 
     def _launch(self, launch: Message) -> None:
-        arguments = {
-            name: argument(value, self._memory, self._kernels) for name, value in launch["arguments"].items()
-        }
+        arguments = {name: argument(value, self._memory, self._kernels) for name, value in launch["arguments"].items()}
         self._kernels[launch["kernel"]][tuple(launch["grid"])](**arguments)
 
 

@@ -1,6 +1,6 @@
-"""For an absent chip a Triton candidate's kernels do the work, and those that were tried are those that are compiled."""
+"""For an absent chip a Triton candidate's kernels do all the work, and those that were tried are compiled."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +8,20 @@ import pytest
 
 pytest.importorskip("triton")
 
-from eval.cases import cases  # noqa: E402
-from eval.devices.device import Bench, Judgement  # noqa: E402
-from eval.devices.triton_compiler import TritonCompiler  # noqa: E402
-from eval.devices.triton_plan import plan_of  # noqa: E402
-from eval.devices.triton_source import kernels_of  # noqa: E402
-from eval.fault import Fault  # noqa: E402
-from eval.languages.registry import TRITON  # noqa: E402
-from eval.machine import sandbox_level  # noqa: E402
-from eval.reference import Reference, interface_of  # noqa: E402
-from eval.worker.trial import Trial  # noqa: E402
-from kb.model.evidence import CaseResult, Outcome  # noqa: E402
-from kb.model.kernels import Task  # noqa: E402
-from kb.model.target import Isa  # noqa: E402
-from tests.eval.judging import CORRECT, PATIENCE_S, WRONG, candidate, given_case, needs_linux, reference, task  # noqa: E402
+from eval.cases import cases
+from eval.devices.device import Bench, Judgement
+from eval.devices.triton_compiler import TritonCompiler
+from eval.devices.triton_plan import plan_of
+from eval.devices.triton_source import kernels_of
+from eval.fault import Fault
+from eval.languages.registry import TRITON
+from eval.machine import sandbox_level
+from eval.reference import Reference, interface_of
+from eval.worker.trial import Trial
+from kb.model.evidence import CaseResult, Outcome
+from kb.model.kernels import Task
+from kb.model.target import Isa
+from tests.eval.judging import CORRECT, PATIENCE_S, WRONG, candidate, given_case, needs_linux, task
 
 pytestmark = needs_linux
 AMD = Isa.parse("hip gfx942 64")
@@ -60,10 +60,23 @@ LARGE = {"COLS": 2048}
 
 
 def judged(file: Path, on: str, sizes: Mapping[str, int] | None = None) -> Judgement:
-    """Judge a candidate on a task, with its sizes changed to these; then on its other sizes alone."""
+    """Judge a candidate on a task.
+
+    Args:
+        sizes: Sizes of the task instead of its own; it is not tried at these.
+    """
     subject = resized(on, sizes) if sizes else task(on)
     own = Reference(subject, seed=1)
-    bench = Bench(own, interface_of(subject, own), "chip", AMD, [], sandbox_level(), PATIENCE_S)
+    bench = Bench(
+        task=subject,
+        reference=own,
+        interface=interface_of(subject, own),
+        target="chip",
+        isa=AMD,
+        facts=[],
+        level=sandbox_level(),
+        call_s=PATIENCE_S,
+    )
     smaller = HIDDEN.get(on, {})
     tried = list(cases(Reference(task(on), seed=3, sizes=smaller), sizes=smaller, kinds=["given", "signed"]))
     if not sizes:
@@ -81,13 +94,22 @@ def resized(on: str, sizes: Mapping[str, int]) -> Task:
     return Task(name="resized", source=source)
 
 
-@pytest.mark.parametrize("file", CHEATS)
+QUICK = {"dummy_kernel.py", "two_faces.py", "two_stages.py"}
+"""The only ones that are not slow to try: each starts up to three processes that import torch."""
+
+
+def files(names: Iterable[str]) -> list[object]:
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in names]
+
+
+@pytest.mark.parametrize("file", files(CHEATS))
 def test_a_cheat_is_refused_with_the_right_outcome(file: str) -> None:
     judgement = judged(WRONG / "triton" / file, "row_sum", LARGE if file == "other_when_large.py" else None)
 
     assert judgement.outcome is CHEATS[file], judgement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", [file for file in CHEATS if file != "reads_beyond_end.py"])
 def test_a_cheat_is_right_if_its_host_code_runs_with_the_values(file: str) -> None:
     results: list[CaseResult] = []
@@ -98,7 +120,7 @@ def test_a_cheat_is_right_if_its_host_code_runs_with_the_values(file: str) -> No
     assert [result.outcome for result in results] == [Outcome.PASSED]
 
 
-@pytest.mark.parametrize("file", HONEST)
+@pytest.mark.parametrize("file", files(HONEST))
 def test_an_honest_kernel_passes(file: str) -> None:
     judgement = judged(CORRECT / "triton" / file, HONEST[file])
 
@@ -111,7 +133,7 @@ def test_every_kernel_on_disk_is_tried() -> None:
     assert {f.name for f in (CORRECT / "triton").iterdir()} == set(HONEST)
 
 
-HEAD = "import math\nimport os\nimport triton\nimport triton.language as tl\nfrom triton.language import core, target_info\n"
+HEAD = "import os\nimport triton\nimport triton.language as tl\nfrom triton.language import core, target_info\n"
 LINES = {
     "a question for the type": "if isinstance(B, int): tl.store(x, 0)",
     "a question for a member": "if hasattr(B, 'value'): tl.store(x, 0)",
@@ -141,7 +163,10 @@ LINES = {
     "a comprehension": "[tl.store(x, i) for i in range(3)]",
     "an assignment in an expression": "tl.store(x, (y := 0))",
 }
-KERNEL = HEAD + "LIMIT = tl.constexpr(3)\nLIST = [1]\ndef HOST(): return 0\n@triton.jit\ndef k(x, n, B: tl.constexpr):\n    {}\n"
+KERNEL = (
+    HEAD
+    + "LIMIT = tl.constexpr(3)\nLIST = [1]\ndef HOST(): return 0\n@triton.jit\ndef k(x, n, B: tl.constexpr):\n    {}\n"
+)
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
@@ -205,7 +230,9 @@ class ModelNew(nn.Module):
     pass
 """
 
-    assert kernels_of(source, ["kernel"]) == """\
+    assert (
+        kernels_of(source, ["kernel"])
+        == """\
 import triton
 import triton.language as tl
 WIDTH = 4 * 8
@@ -220,6 +247,7 @@ def kernel(x, n: tl.int64, B: tl.constexpr=WIDTH):
     m = 1
     half: tl.constexpr = B // 2
     tl.store(x + m, helper(tl.load(x)).to(x.type.element_ty))"""
+    )
 
 
 VIEW = {"of": "buffers", "number": 0, "dtype": "float32", "offset": 0, "shape": [4], "stride": [1]}
@@ -231,7 +259,9 @@ FORGERIES: dict[str, dict[str, Any]] = {
     "an output of no buffer": {"outputs": [VIEW | {"number": 1}]},
     "an output of no type": {"outputs": [VIEW | {"dtype": "load"}]},
     "steps of negative length": {"outputs": [VIEW | {"stride": [-1]}]},
-    "an argument beyond its input": {"steps": [{"launch": LAUNCH | {"arguments": {"x": {"view": VIEW | {"of": "inputs"}}}}}]},
+    "an argument beyond its input": {
+        "steps": [{"launch": LAUNCH | {"arguments": {"x": {"view": VIEW | {"of": "inputs"}}}}}]
+    },
     "a filling beyond its buffer": {"steps": [{"fill": {"view": VIEW | {"offset": 9}, "number": 0}}]},
     "a name that is no name": {"steps": [{"launch": LAUNCH | {"kernel": "os.abort"}}]},
     "a grid without end": {"steps": [{"launch": LAUNCH | {"grid": [1 << 40]}}]},

@@ -4,7 +4,6 @@ import torch
 import triton
 import triton.language as tl
 from torch import nn
-
 from triton.language.extra import libdevice  # noqa: F401 - not used
 
 DEVICE = triton.runtime.driver.active.get_active_torch_device()
@@ -16,15 +15,15 @@ def add(a, b):
 
 
 @triton.jit(noinline=False)
-def row_of(x, row, cols, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
+def row_of(x, row, cols, block: tl.constexpr):
+    i = tl.arange(0, block)
     return tl.load(x + row * cols + i, mask=i < cols, other=0.0)
 
 
 @triton.jit
-def sum_row(x, y, cols, BLOCK: tl.constexpr):
+def sum_row(x, y, cols, block: tl.constexpr):
     row = tl.program_id(0)
-    total = tl.reduce(row_of(x, row, cols, BLOCK), 0, add)
+    total = tl.reduce(row_of(x, row, cols, block), 0, add)
     tl.store(y + row, total)
 
 

@@ -11,8 +11,8 @@ SCALE = tl.constexpr(math.sqrt(16) / 4)
 
 
 @triton.jit
-def add_squares(x, weights, total, count, y, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def add_squares(x, weights, total, count, y, n, block: tl.constexpr):
+    i = tl.program_id(0) * block + tl.arange(0, block)
     values = tl.load(x + i, mask=i < n, other=0.0)
     weight = tl.load(weights + tl.program_id(0) % 2)
     tl.atomic_add(total, tl.sum(values * values * weight, axis=0))
@@ -33,5 +33,5 @@ class ModelNew(nn.Module):
     def forward(self, x):
         y = x.new_empty(())
         grid = (triton.cdiv(x.numel(), 128),)
-        add_squares[grid](x, self.weights, self.total, self.count, y, x.numel(), BLOCK=128)
+        add_squares[grid](x, self.weights, self.total, self.count, y, x.numel(), block=128)
         return y

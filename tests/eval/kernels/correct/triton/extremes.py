@@ -7,9 +7,9 @@ from torch import nn
 
 
 @triton.jit
-def extremes(x, values, positions, signs, cols, BLOCK: tl.constexpr):
+def extremes(x, values, positions, signs, cols, block: tl.constexpr):
     row = tl.program_id(0)
-    i = tl.arange(0, BLOCK)
+    i = tl.arange(0, block)
     loaded = tl.load(x + row * cols + i, mask=i < cols, other=-float("inf"))
     top = tl.max(loaded, axis=0)
     tl.store(values + row, top)
@@ -23,5 +23,5 @@ class ModelNew(nn.Module):
         values = x.new_empty(rows)
         positions = torch.empty(rows, dtype=torch.int64, device=x.device)
         signs = torch.empty(rows, dtype=torch.bool, device=x.device)
-        extremes[(rows,)](x, values, positions, signs, cols, BLOCK=triton.next_power_of_2(cols))
+        extremes[(rows,)](x, values, positions, signs, cols, block=triton.next_power_of_2(cols))
         return values, positions, signs

@@ -9,18 +9,18 @@ WARPS = 2 * 2
 START: tl.constexpr = tl.constexpr(0.0)
 
 
-@triton.heuristics({"BLOCK": lambda args: triton.next_power_of_2(args["cols"]), "EVEN": lambda args: args["cols"] % 16 == 0})
+@triton.heuristics({"block": lambda args: triton.next_power_of_2(args["cols"]), "even": lambda a: a["cols"] % 16 == 0})
 @triton.jit
-def sum_row(x_ptr: torch.Tensor, y_ptr, cols: int, BLOCK: tl.constexpr, EVEN: tl.constexpr, times: tl.constexpr = WARPS):
+def sum_row(x_ptr: torch.Tensor, y_ptr, cols: int, block: tl.constexpr, even: tl.constexpr, n: tl.constexpr = WARPS):
     """Reads a row at once."""
-    i = tl.arange(0, BLOCK)
+    i = tl.arange(0, block)
     row: tl.tensor = tl.program_id(0)
     x_ptr += row.to(tl.int64) * cols
-    if EVEN:
-        tl.static_assert(BLOCK >= 16)
+    if even:
+        tl.static_assert(block >= 16)
     x = tl.load(x_ptr + i, mask=i < cols, other=START)
     total = START + tl.sum(x.to(tl.float32), axis=0)
-    tl.store(y_ptr + row, (total * times / times).to(y_ptr.dtype.element_ty))
+    tl.store(y_ptr + row, (total * n / n).to(y_ptr.dtype.element_ty))
 
 
 class ModelNew(nn.Module):

@@ -13,18 +13,19 @@ def relu(x):
 
 @triton.jit
 def linear(x, w, b, y, rows, inner, cols, w_stride, scale,
-           M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, ACTIVATION: tl.constexpr):  # fmt: skip
-    m = tl.program_id(0) * M + tl.arange(0, M)
-    n = tl.program_id(1) * N + tl.arange(0, N)
-    total = tl.zeros((M, N), dtype=tl.float32)
-    for start in range(0, inner, K):
-        k = start + tl.arange(0, K)
-        left = tl.load(x + m[:, None] * inner + k[None, :], mask=(m[:, None] < rows) & (k[None, :] < inner), other=0.0)
-        right = tl.load(w + k[:, None] * w_stride + n[None, :], mask=(k[:, None] < inner) & (n[None, :] < cols), other=0.0)
+           bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr, activation: tl.constexpr):  # fmt: skip
+    m = tl.program_id(0) * bm + tl.arange(0, bm)
+    n = tl.program_id(1) * bn + tl.arange(0, bn)
+    total = tl.zeros((bm, bn), dtype=tl.float32)
+    for start in range(0, inner, bk):
+        k = start + tl.arange(0, bk)
+        inside = k < inner
+        left = tl.load(x + m[:, None] * inner + k[None, :], mask=(m < rows)[:, None] & inside[None, :], other=0.0)
+        right = tl.load(w + k[:, None] * w_stride + n[None, :], mask=inside[:, None] & (n < cols)[None, :], other=0.0)
         total = tl.dot(left, right, total, input_precision="ieee")
     total += tl.load(b + n, mask=n < cols, other=0.0)[None, :]
-    if ACTIVATION is not None:
-        total = ACTIVATION(total)
+    if activation is not None:
+        total = activation(total)
     tl.store(y + m[:, None] * cols + n[None, :], total * scale, mask=(m[:, None] < rows) & (n[None, :] < cols))
 
 
@@ -43,5 +44,5 @@ class ModelNew(nn.Module):
         y = x.new_empty((rows, self.out))
         grid = (triton.cdiv(rows, 16), triton.cdiv(self.out, 16))
         linear[grid](x, self.weight, self.bias, y, rows, inner, self.out, self.weight.stride(0), self.scale,
-                     M=16, N=16, K=32, ACTIVATION=relu, num_warps=4, num_stages=2)  # fmt: skip
+                     bm=16, bn=16, bk=32, activation=relu, num_warps=4, num_stages=2)  # fmt: skip
         return y

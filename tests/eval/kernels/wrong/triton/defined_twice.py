@@ -2,22 +2,21 @@
 
 import os
 
-import torch
 import triton
 import triton.language as tl
 from torch import nn
 
 
 @triton.jit
-def sum_row(x, y, cols, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
+def sum_row(x, y, cols, block: tl.constexpr):
+    i = tl.arange(0, block)
     tl.store(y + tl.program_id(0), tl.sum(tl.load(x + tl.program_id(0) * cols + i, mask=i < cols, other=0), 0))
 
 
 if os.environ.get("TRITON_INTERPRET") != "1":
 
     @triton.jit
-    def sum_row(x, y, cols, BLOCK: tl.constexpr):
+    def sum_row(x, y, cols, block: tl.constexpr):
         tl.store(y, 0.0)
 
 
@@ -25,5 +24,5 @@ class ModelNew(nn.Module):
     def forward(self, x):
         rows, cols = x.shape
         y = x.new_empty(rows)
-        sum_row[(rows,)](x, y, cols, BLOCK=triton.next_power_of_2(cols))
+        sum_row[(rows,)](x, y, cols, block=triton.next_power_of_2(cols))
         return y

@@ -7,8 +7,8 @@ from torch import nn
 
 
 @triton.jit
-def show(y, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def show(y, n, block: tl.constexpr):
+    i = tl.program_id(0) * block + tl.arange(0, block)
     tl.store(y + i, tl.load(y + i, mask=i < n), mask=i < n)
 
 
@@ -25,5 +25,5 @@ def helper(x):
 class ModelNew(nn.Module):
     def forward(self, x):
         y = helper(x)
-        show[(1,)](y, y.numel(), BLOCK=64)
+        show[(1,)](y, y.numel(), block=64)
         return y

@@ -1,14 +1,13 @@
 """The kernel reads beyond the end of its input."""
 
-import torch
 import triton
 import triton.language as tl
 from torch import nn
 
 
 @triton.jit
-def sum_row(x, y, cols, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
+def sum_row(x, y, cols, block: tl.constexpr):
+    i = tl.arange(0, block)
     values = tl.load(x + tl.program_id(0) * cols + i)
     tl.store(y + tl.program_id(0), tl.sum(tl.where(i < cols, values, 0.0), 0))
 
@@ -17,5 +16,5 @@ class ModelNew(nn.Module):
     def forward(self, x):
         rows, cols = x.shape
         y = x.new_empty(rows)
-        sum_row[(rows,)](x, y, cols, BLOCK=triton.next_power_of_2(cols))
+        sum_row[(rows,)](x, y, cols, block=triton.next_power_of_2(cols))
         return y

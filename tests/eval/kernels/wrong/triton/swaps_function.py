@@ -1,21 +1,20 @@
 """The function of a kernel is replaced by Python that does the work in torch: the text of the file does nothing."""
 
-import torch
 import triton
 import triton.language as tl
 from torch import nn
 
 
 @triton.jit
-def show(y, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def show(y, n, block: tl.constexpr):
+    i = tl.program_id(0) * block + tl.arange(0, block)
     tl.store(y + i, tl.load(y + i, mask=i < n), mask=i < n)
 
 
 SOURCES = []
 
 
-def works(y, n, BLOCK):
+def works(y, n, block):
     y, x = SOURCES
     y.copy_(x.sum(dim=-1))
 
@@ -27,5 +26,5 @@ class ModelNew(nn.Module):
             SOURCES[:] = y, x
             show.rewritten_fn[show.fn] = works
             works.__globals__["tl"] = tl
-        show[(1,)](y, y.numel(), BLOCK=64)
+        show[(1,)](y, y.numel(), block=64)
         return y

@@ -2,15 +2,14 @@
 
 import ctypes
 
-import torch
 import triton
 import triton.language as tl
 from torch import nn
 
 
 @triton.jit
-def show(y, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def show(y, n, block: tl.constexpr):
+    i = tl.program_id(0) * block + tl.arange(0, block)
     tl.store(y + i, tl.load(y + i, mask=i < n), mask=i < n)
 
 
@@ -22,5 +21,5 @@ class ModelNew(nn.Module):
         target = (ctypes.c_float * rows).from_address(y.data_ptr())
         for row in range(rows):
             target[row] = sum(source[row * cols : (row + 1) * cols])
-        show[(1,)](y, rows, BLOCK=64)
+        show[(1,)](y, rows, block=64)
         return y
