@@ -119,7 +119,8 @@ class _Cut:
         options = jit.keywords if isinstance(jit, ast.Call) else []
         if any(option.arg not in JIT_OPTIONS or not _is_literal(option.value) for option in options):
             _refuse(f"kernel `{function.name}` has options of triton.jit other than {', '.join(sorted(JIT_OPTIONS))}")
-        self.take(_root(jit.func if isinstance(jit, ast.Call) else jit).id)
+        if (root := _root(jit.func if isinstance(jit, ast.Call) else jit)) is not None:
+            self.take(root.id)
         parameters = function.args
         every = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]
         reader = _Reader(self, f"kernel `{function.name}`", {p.arg for p in every} | _stored(function), STATEMENTS)
@@ -252,10 +253,9 @@ def _is_language(value: Any) -> bool:
     module = str(getattr(getattr(value, "fn", value), "__module__", ""))
     if module == "math":
         return callable(value)
-    ours = module.startswith("triton.") and module != "triton.language.target_info"
-    return ours and (
-        getattr(value, "__triton_builtin__", False) or hasattr(value, "fn") or module.endswith("libdevice")
-    )
+    if not module.startswith("triton.") or module == "triton.language.target_info":
+        return False
+    return hasattr(value, "__triton_builtin__") or hasattr(value, "fn") or module.endswith("libdevice")
 
 
 def _root(node: ast.expr) -> ast.Name | None:
@@ -321,8 +321,8 @@ def _names_bound_by(statement: ast.stmt) -> set[str]:
 def _imported(statement: ast.Import | ast.ImportFrom) -> Any:
     """The module or the name that a statement imports from Triton or `math`; None for any other."""
     alias = statement.names[0]
-    module = alias.name if isinstance(statement, ast.Import) else statement.module or ""
-    if module.split(".")[0] not in ("triton", "math") or getattr(statement, "level", 0):
+    module = alias.name if isinstance(statement, ast.Import) else "." * statement.level + (statement.module or "")
+    if module.split(".")[0] not in ("triton", "math"):
         return None
     try:
         found = importlib.import_module(module)

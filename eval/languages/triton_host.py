@@ -95,11 +95,11 @@ def launches_go_to(launched: Launched) -> Iterator[None]:
         yield
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records what host code does while it is active, and refuses operations on values."""
 
     def __init__(self, inputs: list[Any]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
         self._kept: list[torch.Tensor] = [*tensors]
         self._places = {_address(tensor): ("inputs", number) for number, tensor in enumerate(tensors)}
