@@ -125,12 +125,12 @@ class _Cut:
         every = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]
         reader = _Reader(self, f"kernel `{function.name}`", {p.arg for p in every} | _stored(function), STATEMENTS)
         if parameters.vararg or parameters.kwarg:
-            reader.refuse("takes any number of arguments")
+            reader.refuse("takes any number of arguments", function)
         constant = _Reader(self, f"a default of kernel `{function.name}`", set(), EXPRESSIONS)
         for default in (*parameters.defaults, *filter(None, parameters.kw_defaults)):
             constant.visit(default)
         for parameter in every:
-            parameter.annotation = reader.annotation(parameter.annotation)  # a type is for the compiler alone
+            parameter.annotation = reader.annotation(parameter.annotation)
         body = [reader.statement(statement) for statement in function.body]
         plain = ast.FunctionDef(function.name, parameters, body, [jit])
         return ast.copy_location(plain, function)
@@ -142,8 +142,8 @@ class _Reader:
     def __init__(self, cut: _Cut, where: str, local: set[str], allowed: tuple[type[ast.AST], ...]) -> None:
         self._cut, self._where, self._local, self._allowed = cut, where, local, allowed
 
-    def refuse(self, what: str) -> NoReturn:
-        _refuse(f"{self._where} {what}")
+    def refuse(self, what: str, node: ast.AST) -> NoReturn:
+        _refuse(f"{self._where} {what} (line {getattr(node, 'lineno', '?')})")
 
     def statement(self, statement: ast.stmt) -> ast.stmt:
         """The statement, read; an annotation that means nothing to Triton is left out."""
@@ -158,13 +158,13 @@ class _Reader:
     def _plain(self, node: Any) -> Any:
         if not isinstance(node, ast.AnnAssign) or node.value is None:
             return node
-        node.annotation = self.annotation(node.annotation) or ast.Constant(None)
-        if self._cut.imported(node.annotation) is _triton("language").constexpr:
+        if (constexpr := self.annotation(node.annotation)) is not None:
+            node.annotation = constexpr
             return node
         return ast.copy_location(ast.Assign([node.target], node.value), node)
 
     def annotation(self, node: ast.expr | None) -> ast.expr | None:
-        """An annotation that Triton understands; None for any other."""
+        """The annotation `constexpr`; None for any other, which the compiler alone would read."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value, mode="eval").body
@@ -172,24 +172,29 @@ class _Reader:
                 return None
         if node is None:
             return None
-        language, found = _triton("language"), self._cut.imported(node)
-        if found is language.constexpr or isinstance(found, language.dtype):
-            self.visit(node)
-            return node
-        return None
+        if self._cut.imported(node) is not _triton("language").constexpr:
+            return None
+        self.visit(node)
+        return node
 
-    def visit(self, node: ast.AST) -> None:
+    def visit(self, node: ast.AST, *, condition: bool = False) -> None:
+        """Read an expression or a statement; `condition` if only its truth counts."""
         if not isinstance(node, self._allowed):
-            self.refuse(f"has {type(node).__name__} in line {getattr(node, 'lineno', '?')}")
+            self.refuse(f"has {type(node).__name__}", node)
         if isinstance(node, ast.Name):
             self._name(node)
         elif isinstance(node, ast.Attribute):
             self._attribute(node)
         elif isinstance(node, ast.Compare) and not _compares_alike(node):
-            self.refuse(f"compares with `is` or `in` in line {node.lineno}")
+            self.refuse("compares with `is` or `in`", node)
+        elif (decides := _decides(node)) and not condition:
+            self.refuse("uses the value of `and`, `or` or `not`; use &, | or ~", node)
         else:
-            for child in ast.iter_child_nodes(node):
-                self.visit(child)
+            for field, value in ast.iter_fields(node):
+                inner = field == "test" or decides
+                for child in value if isinstance(value, list) else [value]:
+                    if isinstance(child, ast.AST):
+                        self.visit(child, condition=inner)
 
     def _name(self, node: ast.Name) -> None:
         if node.id in self._local or isinstance(node.ctx, ast.Store):
@@ -213,12 +218,12 @@ class _Reader:
         ):
             node = node.value
         elif node.attr not in TYPE_ATTRIBUTES and node.attr not in _methods():
-            self.refuse(f"uses the attribute `{node.attr}` in line {node.lineno}")
+            self.refuse(f"uses the attribute `{node.attr}`", node)
         self.visit(node.value)
 
     def _language(self, node: ast.Name | ast.Attribute) -> None:
         if not _is_language(self._cut.imported(node)):
-            self.refuse(f"uses `{ast.unparse(node)}`, which is not part of Triton's language")
+            self.refuse(f"uses `{ast.unparse(node)}`, which is not part of Triton's language", node)
         if (root := _root(node)) is not None:
             self._cut.take(root.id)
 
@@ -262,6 +267,11 @@ def _root(node: ast.expr) -> ast.Name | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node if isinstance(node, ast.Name) else None
+
+
+def _decides(node: ast.AST) -> bool:
+    """Whether this is `and`, `or` or `not`, of which only the truth means the same to interpreter and compiler."""
+    return isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
 def _compares_alike(node: ast.Compare) -> bool:

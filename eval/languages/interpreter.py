@@ -1,6 +1,7 @@
-"""Keeps kernels in Triton's interpreter within the memory that they were given."""
+"""Makes Triton's interpreter stricter: kernels stay within their memory, and mean what they mean to the compiler."""
 
-from collections.abc import Callable, Iterable
+import builtins
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 
@@ -49,3 +50,45 @@ def confine_to(memory: Callable[[], Iterable[tuple[int, int]]]) -> None:
             return native.atomic_rmw(operation, pointers, value, mask, order)
 
     interpreter._interpreter = Checked()  # noqa: SLF001
+
+
+def agree_with_compiler(names: dict[str, Any]) -> None:
+    """Remove differences between interpreter and compiler by which a kernel could do other work in each.
+
+    The interpreter has Python's numbers where the compiled kernel has Triton's, which divide and round otherwise: loop
+    variables and arguments that are floats. It takes every block for true where `min` and `max` compare.
+
+    Args:
+        names: The global names of the kernels, in which `range`, `min` and `max` get Triton's meaning.
+    """
+    from triton import language
+    from triton.runtime import interpreter
+
+    semantic = interpreter.interpreter_semantic
+    patch_language, convert = interpreter._patch_lang_core, interpreter._implicit_cvt  # noqa: SLF001
+
+    def counted(*bounds: Any, **_: Any) -> Iterator[Any]:
+        dtype = language.int32
+        for bound in map(semantic.to_tensor, bounds):
+            dtype = semantic.integer_promote_impl(dtype, bound.dtype)
+        for number in builtins.range(*(bound.__index__() for bound in bounds)):
+            yield semantic.scalar_constant(number, dtype)
+
+    def chosen(builtin: Callable[..., Any]) -> Callable[..., Any]:
+        def choose(*values: Any) -> Any:
+            found = builtin(*values, _semantic=semantic)
+            return found.value if isinstance(found, language.constexpr) else found
+
+        return choose
+
+    def patched_language(module: Any, scope: Any) -> None:
+        patch_language(module, scope)
+        scope.set_attr(module, "range", counted)
+
+    def converted(argument: Any) -> Any:
+        return semantic.scalar_constant(argument, language.float32) if type(argument) is float else convert(argument)
+
+    if patch_language.__module__ == interpreter.__name__:
+        interpreter._patch_lang_core, interpreter._implicit_cvt = patched_language, converted  # noqa: SLF001
+    core = language.core
+    names.update(range=counted, min=chosen(core.builtin_min), max=chosen(core.builtin_max))

@@ -11,7 +11,7 @@ from typing import Any
 
 from eval.languages import python_model
 from eval.languages.cross_compile import Compilation, compile_kernels
-from eval.languages.interpreter import confine_to
+from eval.languages.interpreter import agree_with_compiler, confine_to
 from eval.languages.python_model import PythonModel, import_candidate
 from eval.languages.triton_host import plan
 from eval.worker.channel import Message
@@ -24,7 +24,9 @@ def load(folder: Path, memory: int, question: Message) -> PythonModel:
     """Kernels in Triton's interpreter, which the environment must have chosen; without plans, the whole candidate."""
     if "plans" not in question:
         return python_model.load(folder, memory, question)
-    planned = Planned(vars(import_candidate(folder)), mapped(memory, question["state"]), question["plans"])
+    kernels = vars(import_candidate(folder))
+    agree_with_compiler(kernels)
+    planned = Planned(kernels, mapped(memory, question["state"]), question["plans"])
     confine_to(planned.memory)
     return PythonModel(memory, planned)
 

@@ -33,6 +33,8 @@ CHEATS = {
     "works_in_numpy.py": Outcome.INCORRECT,
     "works_by_pointer.py": Outcome.INCORRECT,
     "two_faces.py": Outcome.INCORRECT,
+    "divides_as_python.py": Outcome.INCORRECT,
+    "adds_as_python.py": Outcome.INCORRECT,
     "patches_triton.py": Outcome.OUTSIDE_KERNELS,
     "swaps_function.py": Outcome.INCORRECT,
     "kernel_asks.py": Outcome.OUTSIDE_KERNELS,
@@ -151,6 +153,8 @@ LINES = {
     "a lambda": "f = lambda: 0",
     "a function": "def f(): pass",
     "text made from a constant": "if f'{LIMIT}' == '3': tl.store(x, 0)",
+    "the value of a condition": "y = (n - n + 3 and 5) == 5",
+    "the value of a negation": "y = not tl.zeros((4,), tl.int32)",
     "identity": "if B is 16: tl.store(x, 0)",
     "a class": "if B == tl.tensor: tl.store(x, 0)",
     "an unknown name": "tl.store(x, MISSING)",
@@ -243,7 +247,7 @@ def helper(x):
     return x + LIMIT
 
 @triton.jit(noinline=False)
-def kernel(x, n: tl.int64, B: tl.constexpr=WIDTH):
+def kernel(x, n, B: tl.constexpr=WIDTH):
     m = 1
     half: tl.constexpr = B // 2
     tl.store(x + m, helper(tl.load(x)).to(x.type.element_ty))"""
