@@ -260,7 +260,7 @@ def _is_language(value: Any) -> bool:
         return callable(value)
     if not module.startswith("triton.") or module == "triton.language.target_info":
         return False
-    return hasattr(value, "__triton_builtin__") or hasattr(value, "fn") or module.endswith("libdevice")
+    return hasattr(value, "__triton_builtin__") or hasattr(value, "fn")
 
 
 def _root(node: ast.expr) -> ast.Name | None:

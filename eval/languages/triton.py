@@ -14,7 +14,8 @@ Write one Python file that imports `torch`, `triton` and `triton.language as tl`
   operations of torch, also copies and casts of tensors: no `.item()`, `.to(dtype)`, `.clone()`, `torch.cat`.
 - The constructor and `load_reference` may use any of torch, for example to transpose or pack weights.
 - Kernels are functions at the top level of the file. They use only `tl`, each other, and constants at the top level:
-  numbers and `tl.constexpr(...)`. No `isinstance`, f-strings, lambdas or device queries; `and`, `or`, `not` only in conditions.
+  numbers and `tl.constexpr(...)`. No `isinstance`, f-strings, lambdas or device queries; `and`, `or`, `not` only in
+  conditions.
 - Kernels must also work in Triton's interpreter: no inline assembly, no `libdevice`. Launch the same at every size.
 - Mask every tail: no size is a multiple of any block.
 - Use 64-bit integers for offsets into tensors that may exceed 2**31 elements: `pid.to(tl.int64)`.
