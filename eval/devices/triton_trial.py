@@ -37,9 +37,13 @@ class KernelTrial(Trial):
 
     def build(self, worker: WorkerProcess, reference: Reference, case: Case) -> None:
         calls = [call for call in self.calls if call.reference is reference]
-        shared = self.memory.share(worker, [[constant for call in calls for constant in call.constants]])
-        plans = [call.plan.model_dump() | {"inputs": call.inputs} for call in calls]
-        worker.ask("build", adapter=str(self.language.adapter), plans=plans, state=shared.specs[0])
+        specs = self.memory.share(worker, [[constant for call in calls for constant in call.constants]]).specs[0]
+        worker.ask(
+            "build",
+            adapter=str(self.language.adapter),
+            plans=[call.plan.model_dump() | {"inputs": call.inputs} for call in calls],
+            state=[{**spec, "name": str(number)} for number, spec in enumerate(specs)],
+        )
 
 
 def planned(trial: Trial, isa: Isa, cases: Iterable[Case], reference: Reference) -> list[PlannedCall]:

@@ -9,26 +9,27 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.languages import python_model
 from eval.languages.cross_compile import Compilation, compile_kernels
 from eval.languages.interpreter import agree_with_compiler, confine_to
 from eval.languages.python_model import PythonModel, import_candidate
 from eval.languages.triton_host import plan
 from eval.worker.channel import Message
-from eval.worker.mapping import mapped
 
 __all__ = ["compile_only", "load", "plan"]
 
 
-def load(folder: Path, memory: int, question: Message) -> PythonModel:
-    """Kernels in Triton's interpreter, which the environment must have chosen; without plans, the whole candidate."""
-    if "plans" not in question:
-        return python_model.load(folder, memory, question)
-    kernels = vars(import_candidate(folder))
-    agree_with_compiler(kernels)
-    planned = Planned(kernels, mapped(memory, question["state"]), question["plans"])
-    confine_to(planned.memory)
-    return PythonModel(memory, planned)
+class KernelModel(PythonModel):
+    """Kernels in Triton's interpreter, which the environment must have chosen; the state are the plans' constants."""
+
+    def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
+        kernels = vars(import_candidate(folder))
+        agree_with_compiler(kernels)
+        planned = Planned(kernels, list(state.values()), question["plans"])
+        confine_to(planned.memory)
+        return planned
+
+
+load = KernelModel
 
 
 def compile_only(folder: Path, question: Message) -> list[Message]:
@@ -66,7 +67,7 @@ class Planned:
     def __init__(self, kernels: dict[str, Any], constants: list[Any], plans: list[Message]) -> None:
         self._kernels = kernels
         self._plans: dict[str, tuple[Message, list[Any]]] = {}
-        rest = iter([constant.clone() for constant in constants])
+        rest = iter(constants)
         for known in plans:
             self._plans[json.dumps(known["inputs"])] = known, [next(rest) for _ in known["constants"]]
         self._memory: dict[str, list[Any]] = {}

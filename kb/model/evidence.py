@@ -88,6 +88,19 @@ class CaseResult(Frozen):
     detail: str = ""
 
 
+class GpuState(Frozen):
+    """What a GPU reported while a session ran; 0 is what it did not report."""
+
+    sm_mhz: tuple[int, int]
+    """The lowest and the highest clock of its multiprocessors."""
+    power_w: float
+    """The highest power."""
+    temperature_c: int
+    """The highest temperature."""
+    throttled: tuple[str, ...] = ()
+    """Reasons for which it lowered its clock."""
+
+
 class Session(Frozen):
     """One interleaved timing session in a fresh worker. Times are of one call, in microseconds, one per round."""
 
@@ -103,6 +116,7 @@ class Session(Frozen):
     """95 % bootstrap interval of the speed-up over rounds."""
     others: float = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
+    gpu: GpuState | None = None
 
 
 class Timing(Frozen):
@@ -130,6 +144,11 @@ class Timing(Frozen):
     def others(self) -> float:
         """The largest share that other work took in a session."""
         return max(s.others for s in self.sessions)
+
+    @property
+    def won(self) -> bool:
+        """Whether enough sessions all show it faster than the best baseline, on a machine with little other work."""
+        return len(self.sessions) >= WIN_SESSIONS and self.low > WIN_MARGIN and not self.busy
 
     @property
     def busy(self) -> bool:
@@ -252,8 +271,5 @@ class Evidence(Frozen):
 
     @property
     def won(self) -> bool:
-        """Whether enough sessions all show it faster than the best baseline, on a machine with little other work."""
-        timing = self.timing
-        if timing is None or len(timing.sessions) < WIN_SESSIONS or timing.low <= WIN_MARGIN:
-            return False
-        return not timing.busy
+        """Whether it was shown to be faster than the best baseline."""
+        return self.timing is not None and self.timing.won

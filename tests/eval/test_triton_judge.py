@@ -14,7 +14,7 @@ from eval.devices.triton_compiler import TritonCompiler
 from eval.devices.triton_plan import plan_of
 from eval.devices.triton_source import kernels_of
 from eval.fault import Fault
-from eval.languages.registry import TRITON
+from eval.languages.registry import TORCH, TRITON
 from eval.machine import sandbox_level
 from eval.reference import Reference, interface_of
 from eval.worker.trial import Trial
@@ -117,7 +117,7 @@ def test_a_cheat_is_refused_with_the_right_outcome(file: str) -> None:
 def test_a_cheat_is_right_if_its_host_code_runs_with_the_values(file: str) -> None:
     results: list[CaseResult] = []
 
-    whole = Trial(candidate(WRONG / "triton" / file), TRITON, sandbox_level(), PATIENCE_S, environment=INTERPRETED)
+    whole = Trial(candidate(WRONG / "triton" / file), TORCH, sandbox_level(), PATIENCE_S, environment=INTERPRETED)
     whole.check([given_case("row_sum")], results)
 
     assert [result.outcome for result in results] == [Outcome.PASSED]

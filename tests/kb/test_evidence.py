@@ -1,4 +1,4 @@
-"""The judge's evidence: no ratio from a busy machine, the same signature for the same mistake, and records that last."""
+"""The judge's evidence: no ratio from a busy machine, one signature for one mistake, and records that last."""
 
 import json
 
