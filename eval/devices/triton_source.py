@@ -46,9 +46,13 @@ def kernels_of(source: str, names: Iterable[str]) -> str:
         Fault: there is no such kernel, or it uses more than Triton's language.
     """
     try:
-        cut = _Cut(ast.parse(source))
-    except (SyntaxError, ValueError, RecursionError) as error:
+        return _kernels_of(ast.parse(source), names)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two if it is nested too deep
         raise Fault(Outcome.COMPILE_ERROR, f"{type(error).__name__}: {error}") from error
+
+
+def _kernels_of(tree: ast.Module, names: Iterable[str]) -> str:
+    cut = _Cut(tree)
     for name in sorted(set(names)):
         if not cut.is_kernel(name):
             _refuse(f"`{name}` is launched, but is no function with @triton.jit at the top level of the file")

@@ -9,12 +9,17 @@ import torch
 
 from eval.cases import Case
 from eval.devices.triton_plan import Plan, plan_of
+from eval.fault import Fault
 from eval.reference import Reference
 from eval.worker.channel import Message
 from eval.worker.process import WorkerProcess
 from eval.worker.trial import Trial
 from kb.errors import TaskError
+from kb.model.evidence import Outcome
 from kb.model.target import Isa
+
+MOST_BYTES = 1 << 30
+"""Maximum size of all constants of a call at small sizes."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,17 @@ def _planned(
         isa=asdict(isa),
     )
     plan = plan_of(answer, input_bytes(inputs))
-    constants = [trial.memory.read(worker, c.bytes_) for c in plan.constants] if with_constants else []
+    constants = _constants(trial, worker, plan) if with_constants else []
     return PlannedCall(reference, inputs, plan, constants)
+
+
+def _constants(trial: Trial, worker: WorkerProcess, plan: Plan) -> list[torch.Tensor]:
+    if sum(constant.size for constant in plan.constants) > MOST_BYTES:
+        raise Fault(Outcome.RAISED, f"the constructor and load_reference keep more than {MOST_BYTES >> 30} GiB")
+    try:
+        return [trial.memory.read(worker, constant.bytes_) for constant in plan.constants]
+    except (ValueError, ProcessLookupError) as error:
+        raise Fault(Outcome.FORGED, f"not a plan of launches: {error}") from error
 
 
 def input_bytes(inputs: Sequence[Message]) -> list[int]:

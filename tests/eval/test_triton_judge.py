@@ -205,6 +205,14 @@ def test_what_a_kernel_uses_may_not_run_anything(text: str) -> None:
     assert caught.value.outcome == Outcome.OUTSIDE_KERNELS
 
 
+@pytest.mark.parametrize("text", ["def k(:", "\0", "x = " + "-" * 100_000 + "1", KERNEL.format("x" + " + 1" * 20_000)])
+def test_a_file_that_cannot_be_read_is_no_kernel(text: str) -> None:
+    with pytest.raises(Fault) as caught:
+        kernels_of(text, ["k"])
+
+    assert caught.value.outcome == Outcome.COMPILE_ERROR
+
+
 def test_only_the_kernels_and_what_they_use_are_taken_out() -> None:
     source = """
 from __future__ import annotations
