@@ -12,7 +12,7 @@ Write one Python file that imports `torch`, `triton` and `triton.language as tl`
 - All computation in `forward` happens in `@triton.jit` kernels. Outside of them it may allocate, fill with a number
   (`torch.zeros`, `y.fill_(1)`), take views and launch; it never sees the values of its inputs. Refused are all other
   operations of torch, also copies and casts of tensors: no `.item()`, `.to(dtype)`, `.clone()`, `torch.cat`.
-- The constructor and `load_reference` may use any of torch, for example to transpose or pack weights.
+- The constructor and `load_reference` may use any of torch, for example to transpose or pack weights, but no kernel.
 - Kernels are functions at the top level of the file. They use only `tl`, each other, and constants at the top level:
   numbers and `tl.constexpr(...)`. No `isinstance`, f-strings, lambdas or device queries; `and`, `or`, `not` only in
   conditions.

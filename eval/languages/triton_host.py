@@ -49,7 +49,8 @@ def plan(folder: Path, memory: int, question: Message) -> Message:
     named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
     inputs = [spec["value"] if "value" in spec else _unwritten(spec) for spec in question["inputs"]]
     with patch.object(driver, "_active", driver_of(question["isa"], "cpu")):
-        model = build(import_candidate(folder), question["arguments"], named)
+        with launches_go_to(_too_early):
+            model = build(import_candidate(folder), question["arguments"], named)
         recorder = Recorder(inputs)
         with launches_go_to(recorder.launch), recorder:
             result = model(*inputs)
@@ -193,6 +194,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             case bool() | int() | float() | str() | None:
                 return {"value": value}
         raise Fault("raised", f"a kernel gets {type(value).__name__}, which Triton does not take")
+
+
+def _too_early(kernel: Any, *_: Any) -> None:
+    raise Fault("outside_kernels", f"{kernel.fn.__name__} is launched before forward; prepare weights with torch")
 
 
 def _option(name: str, value: Any) -> Any:

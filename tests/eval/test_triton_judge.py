@@ -41,6 +41,7 @@ CHEATS = {
     "defined_twice.py": Outcome.OUTSIDE_KERNELS,
     "made_by_function.py": Outcome.OUTSIDE_KERNELS,
     "branches_on_value.py": Outcome.OUTSIDE_KERNELS,
+    "launches_early.py": Outcome.OUTSIDE_KERNELS,
     "reads_beyond_end.py": Outcome.RAISED,
     "other_when_large.py": Outcome.UNTRIED,
 }
