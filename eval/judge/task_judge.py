@@ -66,7 +66,7 @@ class TaskJudge:
         self.languages = {language.name: language for language in languages}
         reference = Reference(task, seed=secrets.randbits(62))
         self.interface = interface_of(task, reference)
-        self.bench = Bench(reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards)
+        self.bench = Bench(task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards)
         self._refused = RefusedDraws(refused)
         self.device = (device or device_for(isa, target))(self.bench)
 
