@@ -27,10 +27,8 @@ SHRINKING_STEPS = 24
 ODD_CHOICES = 4
 TOLERATED_EXCESS = 16
 """Factor by which a case may exceed the wanted number of elements, for tasks with sizes that are not constants."""
-NUDGES, FEWER_NUDGES = 3, 2
-"""Number of random changes that show the sensitivity of each element."""
-MANY_ELEMENTS = 1 << 18
-"""Outputs with more elements get fewer changes: enough are excused if chance hides their sensitivity."""
+LEAST_NUDGES, MOST_NUDGES, NUDGING_S = 2, 6, 0.5
+"""Number of random changes that show the sensitivity of each element, and the time after which the least must do."""
 EXTREME = ("wide", "large", "outliers")
 """Kinds that may overflow at some sizes only."""
 REPEATED = 1e-4
@@ -199,10 +197,18 @@ def make_case(name: str, reference: Reference, inputs: list[Any], draw: Draw | N
         )
     exact = any(is_float(x) for x in (*inputs, *reference.state.values(), *native))
     expected = reference.oracle(inputs) if exact else native
-    count = FEWER_NUDGES if sum(map(torch.numel, native)) > MANY_ELEMENTS else NUDGES
-    nudged = [reference.oracle(inputs, nudged=seed) for seed in range(count)] if exact else []
+    nudged = _nudged(reference, inputs) if exact else []
     tolerances = tuple(map(tolerance_of, expected, native, zip(*nudged, strict=True) if exact else [()] * len(native)))
     return Case(name, reference, inputs, expected, tolerances, tuple(t.dtype for t in native), draw)
+
+
+def _nudged(reference: Reference, inputs: list[Any]) -> list[Tensors]:
+    """The outputs for several small changes of inputs and parameters."""
+    deadline = time.monotonic() + NUDGING_S
+    found: list[Tensors] = []
+    while len(found) < LEAST_NUDGES or (len(found) < MOST_NUDGES and time.monotonic() < deadline):
+        found.append(reference.oracle(inputs, nudged=len(found)))
+    return found
 
 
 def new_seed() -> int:

@@ -19,7 +19,7 @@ FINE_SLACK, COARSE_SLACK = 16.0, 4.0
 LOST = 0.25
 """Relative error with which the reference has lost a value: it has lost all smaller ones, too."""
 EXCUSED = 4096
-"""One element in this many, rounded up, may exceed its own tolerance: its sensitivity may seem small by chance."""
+"""One element in this many may exceed its own tolerance: its sensitivity may seem small by chance."""
 INTEGER_ERROR = 0.25
 EXPONENTS = 1100
 """Exponents of float64 lie between minus and plus this number."""
@@ -35,12 +35,14 @@ class Tolerance:
     dtype: torch.dtype
     native_error: float
     """Largest absolute error of the reference in its own precision."""
+    overall: float = 0.0
+    """Error allowed for an excused element: that of a typical scale."""
 
     def compare(self, output: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """For each element, its absolute error and that as a multiple of the error allowed; above 1 or NaN is wrong."""
         errors = _errors(output, self.expected).to(self.allowed.dtype)
         ratios = errors / self.allowed
-        self._excuse(ratios, errors, self.expected)
+        self._excuse(ratios, errors, of=errors.numel())
         return errors, ratios
 
     def near(self, output: torch.Tensor, native: torch.Tensor) -> bool:
@@ -55,21 +57,14 @@ class Tolerance:
         native = native[far].double()
         errors = _errors(output[far], native)
         ratios = errors / (2 * self._allowed_at(native))
-        self._excuse(ratios, errors / 2, native, of=output.numel())
+        self._excuse(ratios, errors / 2, of=output.numel())
         return bool((ratios <= 1).all())
 
-    def _excuse(
-        self, ratios: torch.Tensor, errors: torch.Tensor, expected: torch.Tensor, *, of: int | None = None
-    ) -> None:
+    def _excuse(self, ratios: torch.Tensor, errors: torch.Tensor, *, of: int) -> None:
         """Measure elements that exceed their tolerance by that of the whole output, if they are few."""
         beyond = ~(ratios <= 1)
-        if self.dtype.is_floating_point and 0 < int(beyond.sum()) <= math.ceil((of or ratios.numel()) / EXCUSED):
-            rounding = COARSE_ROUNDINGS * torch.finfo(self.dtype).eps * (expected[beyond].abs() + self._typical)
-            ratios[beyond] = errors[beyond] / (_slack(self.dtype) * self.native_error + rounding)
-
-    @cached_property
-    def _typical(self) -> float:
-        return float(self.expected.square().mean().sqrt())
+        if self.dtype.is_floating_point and 0 < int(beyond.sum()) <= of // EXCUSED:
+            ratios[beyond] = errors[beyond] / self.overall
 
     def _allowed_at(self, values: torch.Tensor) -> torch.Tensor:
         """The largest error allowed for the values of the nearest magnitude, if possible not a smaller one."""
@@ -111,7 +106,8 @@ def tolerance_of(expected: torch.Tensor, native: torch.Tensor, nudged: Iterable[
     errors = _errors(native, expected).to(kept)
     allowed = _errors_of_alike(errors, scale).mul_(_slack(dtype)).add_(_least(dtype))
     allowed += scale.mul_(_roundings(dtype) * torch.finfo(dtype).eps)
-    return Tolerance(allowed, expected, dtype, float(errors.max()))
+    overall = float(torch.linalg.vector_norm(allowed, dtype=torch.float64)) / math.sqrt(allowed.numel())
+    return Tolerance(allowed, expected, dtype, float(errors.max()), overall)
 
 
 def _errors_of_alike(errors: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -137,14 +133,16 @@ def _largest(values: torch.Tensor, exponents: torch.Tensor) -> torch.Tensor:
 
 def _errors(output: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     """Absolute difference per element; for integers at least 1 if they differ, even beyond the precision of float64."""
-    errors = (output - expected.double()).abs_()
-    return errors if output.is_floating_point() else torch.where(output == expected, 0.0, errors.clamp(min=1.0))
+    if not output.is_floating_point():
+        errors = (output.double() - expected.double()).abs_().clamp_(min=1.0)
+        return torch.where(output == expected, 0.0, errors)
+    return (output - expected.double()).abs_()
 
 
 def _least(dtype: torch.dtype) -> float:
-    """Numbers that may be taken for zero: those below the normal ones of float32, and the least of coarser types."""
+    """Numbers that may be taken for zero: those near and below the least normal ones."""
     limits = torch.finfo(dtype)
-    return torch.finfo(torch.float32).tiny + COARSE_ROUNDINGS * limits.smallest_normal * limits.eps
+    return FINE_SLACK * torch.finfo(torch.float32).tiny + COARSE_ROUNDINGS * limits.smallest_normal * limits.eps
 
 
 def _roundings(dtype: torch.dtype) -> float:

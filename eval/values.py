@@ -10,6 +10,8 @@ from eval.reference import Reference, is_float
 
 RARE = 2048
 """One in this many values is an outlier."""
+LONG = 512
+"""Rows with more values are neither sorted as a whole nor exactly equal, because an honest serial sum would fail."""
 CHANCE = 16
 """A property of fewer values or rows than this may be chance."""
 COMMON_ZEROS = 0.01
@@ -39,11 +41,22 @@ def _rare_powers(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
 
 
 def _equal(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
-    """Each row holds one value, of so few bits that float32 sums of it are exact in any order."""
+    """Each row holds one value of few bits; in a long row it varies a little.
+
+    The rounding errors of a serial sum of equal terms have equal signs, so they grow like the number of terms.
+    """
     if not x.numel():
         return x
     mantissa, exponent = torch.frexp(x[..., :1].float())
-    return torch.ldexp((mantissa * 8).round() / 8, exponent).to(x.dtype).expand_as(x)
+    value = torch.ldexp((mantissa * 8).round() / 8, exponent)
+    if x.shape[-1] > LONG:
+        value = value * (1 + torch.rand(x.shape, generator=numbers) / 64)
+    return value.to(x.dtype).expand_as(x)
+
+
+def _sorted(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """Each row is sorted, a long one in pieces: over the whole of it, sums would be far larger than their result."""
+    return torch.cat([piece.sort(dim=-1).values for piece in x.split(LONG, dim=-1)], dim=-1)
 
 
 FACTORS: Mapping[str, Change] = {
@@ -55,7 +68,7 @@ FACTORS: Mapping[str, Change] = {
 }
 """Kinds that multiply each value: random signs, magnitudes over six decades, values so small that an epsilon added to a
 divisor dominates, large values, and rare large values among the usual ones."""
-REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": lambda x, numbers: x.sort(dim=-1).values}
+REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted}
 """Kinds that give each value another place: each row holds one value, or is sorted."""
 KINDS = ("given", *FACTORS, *REPLACEMENTS)
 
@@ -110,14 +123,15 @@ def _mixed(x: torch.Tensor, kinds: Sequence[str], numbers: Numbers) -> torch.Ten
 def _of_kind(x: torch.Tensor, kind: str, numbers: Numbers) -> torch.Tensor:
     if kind in FACTORS:
         return x * FACTORS[kind](x, numbers)
-    return REPLACEMENTS[kind](x, numbers) if kind in REPLACEMENTS else x
+    return REPLACEMENTS[kind](x, numbers) if kind in REPLACEMENTS and x.dim() else x
 
 
 def _slices(x: torch.Tensor, count: int) -> torch.Tensor:
     """A view of the tensor by the slices of its first dimension that has several; a vector is cut into `count`."""
     while x.dim() > 1 and x.shape[0] == 1:
         x = x[0]
-    return x if x.dim() > 1 else x.view(-1)[: x.numel() // count * count].view(count, -1)
+    width = x.numel() // count
+    return x if x.dim() > 1 else x.view(-1)[: width * count].view(count, width)
 
 
 def _structure(one: Any, other: Any) -> Structure:

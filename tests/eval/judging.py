@@ -17,6 +17,7 @@ from eval.languages.registry import language_named, language_of
 from eval.machine import sandbox_level
 from eval.reference import Reference
 from eval.task import load_task
+from eval.values import learn_structures
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.trial import Trial
 from kb.model.evidence import CaseResult, Outcome, Timing
@@ -74,7 +75,8 @@ def given_case(name: str) -> Case:
 
 
 def hidden_cases(name: str, **sizes: int) -> list[Case]:
-    return list(cases(Reference(task(name), seed=3, sizes=sizes), sizes=sizes))
+    hidden = Reference(task(name), seed=3, sizes=sizes)
+    return list(cases(hidden, learn_structures(hidden)))
 
 
 def judge(
