@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
-from eval.roofline import implausible
+from eval.roofline import bottleneck, implausible
 from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
 from kb.model.evidence import CaseResult, Grade, Outcome
@@ -44,10 +44,12 @@ class Cpu(Device):
                 f"{bench.target} kernels need a {bench.isa.architecture} machine; this one is {platform.machine()}",
                 hint="run kb on such a machine",
             )
+        baselines = self.baselines  # they start while the candidate is checked
         trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
         log = trial.check(cases, results)
-        timing = measure(trial, self.baselines)
+        timing, busy = measure(trial, baselines)
         if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
             raise Fault(Outcome.TOO_FAST, why)
-        notes = "; ".join((*self.baselines.notes, *self.attainable()))
-        return Judgement(grade=Grade.MEASURED, timing=timing, log=log, detail=notes)
+        notes = "; ".join(filter(None, (busy, *baselines.notes, *self.attainable())))
+        limit = None if timing.busy else bottleneck(timing.candidate_us / 1e6, bench.interface, bench.facts)
+        return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=notes)

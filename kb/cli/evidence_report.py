@@ -16,6 +16,9 @@ def show_evidence(evidence: Evidence) -> None:
         show_wrapped(f"correct in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of the limit", "  ")
     if evidence.timing:
         _show_timing(evidence.timing)
+    if evidence.bottleneck:
+        cited = " ".join(f"[kb cite {id_}]" for id_ in evidence.bottleneck.citations)
+        show_wrapped(f"{evidence.bottleneck} {cited}", "  ")
     if evidence.passed and evidence.detail:
         show_wrapped(evidence.detail, "  ")
     for screen in evidence.screen:
@@ -43,8 +46,6 @@ def headline(evidence: Evidence) -> str:
 
 def _show_timing(timing: Timing) -> None:
     if timing.busy:
-        used = ", ".join(timing.busy_with) or "nothing that it could name"
-        show_wrapped(f"other work took {timing.others:.0%} of the machine's CPU time ({used}): judge it again", "  ")
         return
     others = ", ".join(f"{name} {us:,.0f} us" for name, us in timing.baselines_us.items())
     show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} {timing.baseline_us:,.1f} us")
