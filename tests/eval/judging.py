@@ -92,12 +92,12 @@ def judge(
 
     Args:
         timed: Also time it, if it is correct.
-        hidden: Also try it at these sizes and with other values than given.
+        hidden: Also try it at these sizes (empty: those given) and with other values than given.
     """
     tried = trial_of(path, guards, call_s=call_s)
     results: list[CaseResult] = []
     try:
-        log = tried.check([given_case(on), *(hidden_cases(on, **hidden) if hidden else [])], results)
+        log = tried.check([given_case(on), *([] if hidden is None else hidden_cases(on, **hidden))], results)
         timing = measure(tried, baselines(on))[0] if timed else None
     except Fault as fault:
         return Verdict(Outcome(fault.outcome), fault.detail)
