@@ -1,4 +1,4 @@
-"""The cases on which a candidate is tried: the task at its own and at other sizes, with values of many kinds."""
+"""The cases on which a candidate is tried: a task at some sizes, with values of some kinds."""
 
 import copy
 import math

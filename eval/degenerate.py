@@ -1,4 +1,4 @@
-"""Find answers that need no computation and would pass as a task's output, which makes the task degenerate."""
+"""Find answers that need no computation and would pass as the output of a task."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The error allowed for each element of an output: by its sensitivity, and by the reference's own error on its like."""
+"""The error allowed for each element: by its sensitivity and the reference's own error."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Values of inputs: as the task draws them, or changed in ways that keep the structure which the task promises."""
+"""Values of inputs: as a task draws them, or changed so that its promises hold."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum

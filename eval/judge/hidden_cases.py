@@ -1,4 +1,4 @@
-"""Chooses the cases for a candidate: drawn once, drawn for it alone, and those that refused one before."""
+"""Chooses the cases for a candidate: drawn once, for it alone, or for one that they refused."""
 
 from eval.cases import (
     Case,

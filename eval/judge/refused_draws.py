@@ -1,4 +1,4 @@
-"""Keeps the draws that refused a candidate, so that nobody can hand it in again until the draw is kind."""
+"""Keeps the draws that refused a candidate, so that it cannot wait for a kinder draw."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -22,6 +22,8 @@ WRONG_VALUES = {
     "assumes_positive.cpp": "magnitude",
     "half_precision.cpp": "scale",
 }
+ONE_SIZE = {"sines.cpp"}
+"""Kernels written for the task's own sizes alone."""
 JUDGEMENTS_OF_HONEST, JUDGEMENTS_OF_WRONG = 3, 10
 LARGEST_RATIO = 0.5
 """An honest kernel keeps this share of the error allowed, so that no draw refuses it."""
@@ -37,7 +39,7 @@ def checked(trial: Trial, name: str) -> list[CaseResult]:
     return results
 
 
-@pytest.mark.parametrize(("file", "on"), HONEST.items())
+@pytest.mark.parametrize(("file", "on"), [pair for pair in HONEST.items() if pair[0] not in ONE_SIZE])
 def test_an_honest_kernel_passes_every_judgement_with_room_to_spare(file: str, on: str) -> None:
     for _ in range(JUDGEMENTS_OF_HONEST):
         results = checked(trial_of(CORRECT / file), on)
