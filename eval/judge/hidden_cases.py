@@ -40,7 +40,7 @@ class HiddenCases:
     ) -> None:
         self._refused = refused
         small, odd = (
-            sizes and Reference(task, seed=new_seed(), sizes=sizes)
+            sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
             for sizes in (
                 smaller_sizes(task, elements=limits.even, odd=False),
                 smaller_sizes(task, elements=limits.odd, odd=True),
@@ -69,7 +69,7 @@ class HiddenCases:
             self._fixed.append(given_case("sizes as given", reference))
         for draw in refused.latest():
             if draw.sizes or runs_given:
-                again = Reference(task, seed=draw.parameters, sizes=draw.sizes)
+                again = Reference(task, seed=draw.parameters, sizes=draw.sizes, device=reference.device)
                 case = draw_case(again, self._structures, draw.kinds, seed=draw.inputs)
                 self._fixed[:0] = [case] if case else []
 

@@ -64,11 +64,12 @@ class TaskJudge:
     ) -> None:
         self.task = task
         self.languages = {language.name: language for language in languages}
-        reference = Reference(task, seed=secrets.randbits(62))
+        kind = device or device_for(isa, target)
+        reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
         self.interface = interface_of(task, reference)
         self.bench = Bench(task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards)
         self._refused = RefusedDraws(refused)
-        self.device = (device or device_for(isa, target))(self.bench)
+        self.device = kind(self.bench)
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError if the device does not judge the candidate's language, or cannot do so on this machine."""

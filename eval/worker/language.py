@@ -1,6 +1,6 @@
 """The base class of languages that the judge can have built and called in a worker."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ class JudgedLanguage(Language):
     adapter: Path
     """File that a worker loads. It defines `load(folder, memory, question)`, which returns an
     `eval.worker.worker.Model`, and other functions that a device needs, such as `compile_only(folder, question)`."""
+    gpu_adapter: Path | None = None
+    """The adapter for candidates on a GPU, if it is another one."""
     other_suffixes: tuple[str, ...] = ()
     """Other suffixes that a candidate's file may have."""
     tensors_alone: bool = False
@@ -33,6 +35,16 @@ class JudgedLanguage(Language):
             JudgeError: candidates cannot be built on this machine.
         """
         return {}
+
+    def compile_command(self, folder: Path) -> Sequence[str]:
+        """A command that compiles the candidate in a folder before the worker there loads it; empty if there is none.
+
+        It runs in a sandboxed process of its own. A worker of a language that has one may start no other process.
+
+        Raises:
+            JudgeError: candidates cannot be built on this machine.
+        """
+        return ()
 
     def readable(self) -> tuple[str, ...]:
         """Files and folders that a worker must read, other than Python, its packages and the system's libraries."""

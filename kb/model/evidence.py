@@ -60,6 +60,10 @@ class Outcome(StrEnum):
     """It was faster than the machine can move the data, according to a cited fact."""
     NO_KERNEL = "no_kernel"
     """A Triton candidate that launched no Triton kernel."""
+    OUTSIDE_KERNELS = "outside_kernels"
+    """A Triton candidate that computes outside of its kernels, or has kernels of more than Triton's language."""
+    UNTRIED = "untried"
+    """A Triton candidate that launches kernels only at sizes that are too large to be interpreted."""
     OVER_LIMIT = "over_limit"
     """It compiles but needs more than the hardware has, according to a cited fact."""
 
@@ -84,6 +88,19 @@ class CaseResult(Frozen):
     detail: str = ""
 
 
+class GpuState(Frozen):
+    """What a GPU reported while a session ran; 0 is what it did not report."""
+
+    sm_mhz: tuple[int, int]
+    """The lowest and the highest clock of its multiprocessors."""
+    power_w: float
+    """The highest power."""
+    temperature_c: int
+    """The highest temperature."""
+    throttled: tuple[str, ...] = ()
+    """Reasons for which it lowered its clock."""
+
+
 class Session(Frozen):
     """One interleaved timing session in a fresh worker. Times are of one call, in microseconds, one per round."""
 
@@ -99,6 +116,7 @@ class Session(Frozen):
     """95 % bootstrap interval of the speed-up over rounds."""
     others: float = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
+    gpu: GpuState | None = None
 
 
 class Timing(Frozen):
