@@ -37,9 +37,9 @@ class JudgedLanguage(Language):
         return {}
 
     def compile_command(self, folder: Path) -> Sequence[str]:
-        """A command that compiles the candidate in a worker's folder before the worker starts; empty if there is none.
+        """A command that compiles the candidate in a folder before the worker there loads it; empty if there is none.
 
-        A worker of a language that has one may start no other process.
+        It runs in a sandboxed process of its own. A worker of a language that has one may start no other process.
 
         Raises:
             JudgeError: candidates cannot be built on this machine.

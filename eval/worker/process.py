@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -110,12 +109,13 @@ class WorkerProcess:
         }  # fmt: skip
         (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
         self._log = (self.folder / "log").open("a+b")
-        self._compiler = language.compile_command(self.folder)
+        self._compiler: Sequence[str] = ()
         self._channel = Channel(CLOSED, CLOSED)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         try:
+            self._compiler = self._language.compile_command(self.folder)
             self._start()
             self._compile()
         except BaseException:
@@ -350,7 +350,19 @@ def _new_folder() -> tuple[Path, int]:
 
 
 def _remove(folder: Path, lock: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder, even if a candidate nested folders deeper than a path can be long, or made them unreadable."""
+    folders = [folder]
+    with suppress(OSError):
+        for here in folders:
+            for entry in list(os.scandir(here)):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(folder / secrets.token_hex())
+                    Path(entry).chmod(0o700)
+                    Path(entry).rename(folders[-1])
+                else:
+                    Path(entry).unlink()
+        for here in reversed(folders):
+            here.rmdir()
     os.close(lock)
 
 

@@ -89,6 +89,7 @@ CHEATS = [
     Cheat("opens_socket.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("segfault.cpp", Outcome.CRASHED),
     Cheat("exits_early.cpp", Outcome.CRASHED),
+    Cheat("allocates_much.cpp", Outcome.CRASHED),
     Cheat("exits_after_answer.cpp", Outcome.CRASHED, settle_s=0.4),
     Cheat("says_passed.cpp", Outcome.FORGED),
     Cheat("answers_nonsense.cpp", Outcome.FORGED),
@@ -128,12 +129,12 @@ TIMED = {"scale_openmp.cpp", "total.cpp"}
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rounds, only the eager baseline, and no regard to other work, so that the tests are quick."""
+    """Few rounds in one attempt, and only the eager baseline, so that the tests are quick."""
     monkeypatch.setattr(baselines_module, "SOURCES", {EAGER: baselines_module.SOURCES[EAGER]})
     monkeypatch.setattr(measure, "LEAST_ROUNDS", 12)
     monkeypatch.setattr(measure, "MOST_ROUNDS", 12)
     monkeypatch.setattr(measure, "WIN_SESSIONS", 1)
-    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)
+    monkeypatch.setattr(measure, "ATTEMPTS", 1)
     monkeypatch.setattr(channel, "MAX_LINE_BYTES", 1 << 19)
 
 
@@ -151,6 +152,7 @@ def _marks(cheat: Cheat) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.parametrize("cheat", parameters(CHEATS))
 def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)  # clocks are compared on a busy machine too
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
 
     verdict = judge(cheat.path, cheat.on, call_s=cheat.call_s or PATIENCE_S, timed=cheat.timed, hidden=cheat.hidden)
@@ -261,7 +263,7 @@ def call_often(tried: Trial) -> dict[int, float]:
         tried.build(worker, reference("sines"), case)
         tried.send_inputs(worker, tried.memory.share(worker, [case.inputs]))
         for _ in range(30):
-            tried.run(worker, 1)
+            tried.call(worker, 0)
             time.sleep(0.02)
             worker.let_run(0.05)
         return group_cpu_s(worker.pid)

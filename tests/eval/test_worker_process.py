@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,7 @@ for number, line in enumerate(questions):
     answer = {answer!r} if number else '{{"token": "TOKEN"}}'
     print(answer.replace("TOKEN", token), file=answers, flush=True)
 """
+NOBODY = 65534
 DEEP = "[" * 900 + "]" * 900
 HOSTILE_ANSWERS = {
     "a claim that it has passed": ('{"token": "TOKEN", "outcome": "passed"}', Outcome.FORGED),
@@ -150,6 +152,17 @@ def test_a_worker_that_does_not_end_has_taken_too_long(tmp_path: Path, monkeypat
         worker.finish()
 
     assert caught.value.outcome == Outcome.TIMED_OUT
+
+
+def test_a_worker_that_fills_the_machine_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = iter([{"memory": 100}, {"memory": 50}])
+    monkeypatch.setattr(tree, "_free", lambda folder: next(free, {"memory": 10}))
+    play(LATE_TO_END, tmp_path, monkeypatch)
+
+    with start(level=0) as worker, pytest.raises(Fault, match="memory: 10 of 100 are left") as caught:
+        worker.ask("exit")
+
+    assert caught.value.outcome == Outcome.FORBIDDEN
 
 
 def play(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,3 +298,34 @@ def test_a_link_that_looks_like_a_dead_judge_s_folder_is_not_followed(temporary:
         pass
 
     assert (precious / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize("user", [None, NOBODY])
+def test_a_folder_is_removed_however_a_candidate_leaves_it(user: int | None) -> None:
+    if user is not None and os.getuid():
+        pytest.skip("only root can become another user")
+    with tempfile.TemporaryDirectory(dir="/tmp") as root:
+        os.chown(root, -1 if user is None else user, -1)
+        os.seteuid(os.getuid() if user is None else user)
+        try:
+            leave_a_mess(Path(root) / "folder")
+            worker_process._remove(Path(root) / "folder", os.open(root, os.O_RDONLY))
+        finally:
+            os.seteuid(os.getuid())
+
+        assert list(Path(root).iterdir()) == []
+
+
+def leave_a_mess(folder: Path) -> None:
+    """Folders without rights, and folders deeper than Python recurses and than a path may be long."""
+    (folder / "closed" / "inner").mkdir(parents=True)
+    (folder / "closed" / "inner" / "file").write_text("")
+    (folder / "closed" / "inner").chmod(0)
+    (folder / "closed").chmod(0)
+    before = Path.cwd()
+    os.chdir(folder)
+    for _ in range(3000):
+        Path("deep").mkdir()
+        os.chdir("deep")
+    Path("file").write_text("")
+    os.chdir(before)
