@@ -191,7 +191,7 @@ def _nudge(x: torch.Tensor, numbers: torch.Generator) -> torch.Tensor:
     if torch.equal(x, x.round()):
         return x
     change = torch.rand(x.shape, generator=numbers, device=numbers.device).sub_(0.5)
-    change += torch.copysign(torch.tensor(0.5, device=change.device), change).add_(change)
+    change += torch.copysign(change.new_tensor(0.5), change).add_(change)
     return torch.addcmul(x, x, change.to(x.dtype), value=NUDGE)
 
 
