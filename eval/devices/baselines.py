@@ -34,8 +34,8 @@ GUARDS = ALL_GUARDS - {Guard.ALIASING, Guard.MUTATION}
 """A reference is not suspected; it may return a part of its input."""
 SETTINGS, CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR"
 """How the environment names settings of torch.compile, and the folder of what it has compiled."""
-ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "USER": "kb"}
-"""Makes it compile without other processes, and without asking the system who the user is."""
+ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+"""Makes it compile without other processes."""
 TRIES = 7
 CLOSE = 1.25
 """Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""

@@ -105,7 +105,7 @@ class WorkerProcess:
         self.answer_s = self.late_s = 0.0
         self.at_end = ExitStack()
         self._variables = {
-            "PATH": "/usr/bin:/bin", "HOME": str(self.folder), "TMPDIR": str(self.folder),
+            "PATH": "/usr/bin:/bin", "USER": "kb", "HOME": str(self.folder), "TMPDIR": str(self.folder),
             "TRITON_CACHE_DIR": f"{self.folder}/triton", **environment,
         }  # fmt: skip
         (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
