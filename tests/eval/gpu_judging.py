@@ -41,7 +41,6 @@ CHEATS = [
     Cheat("stale_by_pointer.py", (Outcome.STALE_OUTPUT, Outcome.INCORRECT)),
     Cheat("old_memory.py", (Outcome.STALE_OUTPUT, Outcome.INCORRECT)),
     Cheat("computes_ahead.py", (Outcome.STALE_OUTPUT, Outcome.INCORRECT)),
-    Cheat("persisting_l2.cu", (Outcome.FORBIDDEN,), "row_sum"),
     Cheat("far_corner.py", (Outcome.INCORRECT,)),
     Cheat("returns_input.py", (Outcome.ALIASED_INPUT,)),
     Cheat("mutates_input.py", (Outcome.MUTATED_INPUT,)),
@@ -60,6 +59,8 @@ CHEATS = [
     Cheat("does_not_compile.cu", (Outcome.COMPILE_ERROR,), "scale"),
     Cheat("no_model_new.cu", (Outcome.COMPILE_ERROR,), "scale"),
 ]
+APART = {"persisting_l2.cu"}
+"""Cheats that are not refused, because they gain nothing."""
 HONEST = {
     **{f"{name}.cu": name for name in ("scale", "gelu", "row_sum", "softmax", "layernorm", "exclusive_cumsum")},
     "linear_repacked.cu": "linear",

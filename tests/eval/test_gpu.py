@@ -7,7 +7,18 @@ import pytest
 from eval.devices import cpu_timing, gpu_baselines
 from eval.machine import present_gpu
 from kb.model.evidence import Outcome
-from tests.eval.gpu_judging import CHEATS, CORRECT, HONEST, TEMPLATES, WRONG, Cheat, candidate, template, verdict_on
+from tests.eval.gpu_judging import (
+    APART,
+    CHEATS,
+    CORRECT,
+    HONEST,
+    TEMPLATES,
+    WRONG,
+    Cheat,
+    candidate,
+    template,
+    verdict_on,
+)
 
 on_gpu = [pytest.mark.gpu, pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")]
 RECOVERY_S = 10.0
@@ -31,6 +42,16 @@ def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat) -> None:
     evidence = verdict_on(candidate(WRONG / cheat.file), cheat.on, cheat.call_s)
 
     assert evidence.outcome in cheat.outcomes, evidence
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("cheat", marked(["persisting_l2.cu"]))
+def test_keeping_an_input_in_the_l2_gains_nothing(cheat: str) -> None:
+    honest, tricky = (verdict_on(candidate(path), "row_sum").timing for path in (CORRECT / "row_sum.cu", WRONG / cheat))
+
+    assert honest
+    assert tricky
+    assert tricky.candidate_us > 0.97 * honest.candidate_us
 
 
 @pytest.mark.usefixtures("quick")
@@ -63,5 +84,5 @@ def test_a_good_kernel_passes_soon_after_a_fault(file: str) -> None:
 
 
 def test_every_kernel_on_disk_is_tried() -> None:
-    assert {f.name for f in WRONG.iterdir()} == {cheat.file for cheat in CHEATS}
+    assert {f.name for f in WRONG.iterdir()} == {cheat.file for cheat in CHEATS} | APART
     assert {f.name for f in CORRECT.iterdir()} == set(HONEST)
