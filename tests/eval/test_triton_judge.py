@@ -17,6 +17,7 @@ from eval.fault import Fault
 from eval.languages.registry import TORCH, TRITON
 from eval.machine import sandbox_level
 from eval.reference import Reference, interface_of
+from eval.values import KINDS, learn_structures
 from eval.worker.trial import Trial
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Task
@@ -82,7 +83,8 @@ def judged(file: Path, on: str, sizes: Mapping[str, int] | None = None) -> Judge
         call_s=PATIENCE_S,
     )
     smaller = {} if file.name == "descriptor.py" else HIDDEN.get(on, {})  # a descriptor needs even sizes
-    tried = list(cases(Reference(task(on), seed=3, sizes=smaller), sizes=smaller, kinds=["given", "signed"]))
+    hidden = Reference(task(on), seed=3, sizes=smaller)
+    tried = list(cases(hidden, learn_structures(hidden), KINDS[:2]))
     if not sizes:
         tried.append(given_case(on))
     try:
