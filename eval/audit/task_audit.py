@@ -36,12 +36,23 @@ NO_MEMORY = "can't allocate memory"
 
 
 def audit(task: Task) -> Iterator[Audit]:
-    """What is found out about a task, ever more; the last is complete. `reason` names the step that comes next.
+    """What is found out about a task, ever more; the last is complete. `reason` names the step that comes next."""
+    found = Audit(task=task.name, task_digest=task.digest, reason="loading it")
+    try:
+        for found in _steps(task, found):  # noqa: B020 - each step adds to what the last has found
+            yield found
+    except TaskError as error:
+        runs = found.call_s is not None
+        fails = Verdict.NOT_HERE if NO_MEMORY in error.message else Verdict.FAILS
+        yield found.model_copy(update={"verdict": Verdict.REFUSED if runs else fails, "reason": error.message})
+
+
+def _steps(task: Task, found: Audit) -> Iterator[Audit]:
+    """The steps of an audit.
 
     The memory estimate is the peak of the reference's tensors in one call, inputs and parameters included, times
     PRECISIONS. The time estimate scales the time at smaller sizes with the operations or, without any, the elements.
     """
-    found = Audit(task=task.name, task_digest=task.digest, reason="loading it")
     yield found
     interface, peak_bytes = _shapes(task)
     known: dict[str, Any] = {
@@ -127,7 +138,7 @@ class PeakMemory(TorchDispatchMode):
         self._live: dict[int, int] = {}
         self.peak_bytes = self._bytes = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: PLW3201
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(result):
             if isinstance(tensor, torch.Tensor):
@@ -135,7 +146,7 @@ class PeakMemory(TorchDispatchMode):
         return result
 
     def _count(self, storage: torch.UntypedStorage) -> None:
-        key = storage._cdata
+        key = id(storage)
         if key in self._live:
             return
         self._live[key] = storage.nbytes()
@@ -152,15 +163,8 @@ def main() -> None:
     os.dup2(2, 1)  # what the task prints must not mix with the answers
     limit = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    task = Task.model_validate_json(sys.stdin.read())
-    found = Audit(task=task.name, task_digest=task.digest)
-    try:
-        for found in audit(task):
-            print(found.model_dump_json(), file=answers, flush=True)
-    except TaskError as error:
-        verdict = Verdict.NOT_HERE if NO_MEMORY in error.message else Verdict.FAILS
-        verdict = Verdict.REFUSED if found.call_s is not None else verdict
-        print(found.model_copy(update={"verdict": verdict, "reason": error.message}).model_dump_json(), file=answers)
+    for found in audit(Task.model_validate_json(sys.stdin.read())):
+        print(found.model_dump_json(), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Audit the problems of KernelBench as tasks, and judge candidates or the references themselves on those that are usable.
+"""Audit the problems of KernelBench as tasks, and judge candidates on those that are usable.
 
 Each result is one line of an append-only file, so that a run continues where it stopped, and the files of several runs
 can be joined by writing one after the other.
@@ -68,7 +68,7 @@ class Judged(Frozen):
     won: bool = False
     candidate_us: float | None = None
     baseline_us: float | None = None
-    baselines_us: dict[str, float] = {}
+    baselines_us: dict[str, float] = Field(default_factory=dict)
     floor_us: float | None = None
     """The shortest time by the target's rates; None if they are unknown."""
     seconds: float
@@ -137,8 +137,8 @@ class Results:
         try:
             whole = file.read_bytes()
             whole = whole[: whole.rfind(b"\n") + 1]
-            os.truncate(file, len(whole))
             self.lines = [_LINE.validate_json(line) for line in whole.splitlines()]
+            os.truncate(file, len(whole))
         except (OSError, ValidationError) as error:
             raise SourceError(
                 f"{file} is not a file of results: {str(error)[:200]}", hint="give a new file, or one that it wrote"
