@@ -6,10 +6,14 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 COMPILERS = ("c++", "clang++", "nvcc", "hipcc")
 QUERY_SECONDS = 10
+LISTED_USERS = 3
 
 _LANDLOCK_CREATE_RULESET = 444
 """System call number, the same on all architectures (include/uapi/asm-generic/unistd.h)."""
@@ -46,16 +50,58 @@ def cpu_info() -> list[tuple[str, str]]:
     return [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in lines)]
 
 
-def cpu_seconds() -> tuple[float, float]:
-    """CPU seconds that all cores together were busy, and all their CPU seconds, since the start (proc_stat(5)).
+class CpuUse:
+    """Measures, since its construction, how much of this machine's CPU time is not taken by this process and its own.
 
-    Time that the hypervisor gave to other machines counts as busy.
+    Times are counted in clock ticks, of which there are usually 100 a second (proc_stat(5), proc_pid_stat(5)).
     """
+
+    def __init__(self) -> None:
+        self._before, self._processes = _cpu_ticks(), _processes()
+
+    def by_others(self) -> tuple[float, tuple[str, ...]]:
+        """The share that others took, and what took most of it, each with its share in per cent."""
+        busy, stolen, passed = (after - before for after, before in zip(_cpu_ticks(), self._before, strict=True))
+        processes, own = _processes(), {os.getpid()}
+        while found := {pid for pid, (_, parent, _) in processes.items() if parent in own} - own:
+            own |= found
+        ticks = {pid: p.ticks - self._processes.get(pid, NEW).ticks for pid, p in processes.items()}
+        ours = sum(ticks[pid] for pid in own)
+        users = Counter({"other machines on this host": stolen})
+        for pid in ticks.keys() - own:
+            users[processes[pid].name] += ticks[pid]
+        share = 1 / max(passed, 1)
+        most = [f"{name} {used * share:.0%}" for name, used in users.most_common(LISTED_USERS) if used * share >= 0.01]
+        return max(0.0, (busy - ours) * share), tuple(most)
+
+
+class _Process(NamedTuple):
+    name: str
+    parent: int
+    ticks: int
+    """CPU time of it; not that of its children that have ended."""
+
+
+NEW = _Process("", 0, 0)
+
+
+def _processes() -> dict[int, _Process]:
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            name, _, rest = path.read_text(encoding="utf-8", errors="replace").partition(" (")[2].rpartition(") ")
+            fields = rest.split()
+            found[int(path.parent.name)] = _Process(name, int(fields[1]), int(fields[11]) + int(fields[12]))
+    return found
+
+
+def _cpu_ticks() -> tuple[int, int, int]:
+    """Ticks of all cores together: busy, given by the hypervisor to other machines (part of busy), and all."""
     user, nice, system, idle, iowait, irq, softirq, steal = map(
         int, Path("/proc/stat").read_text(encoding="ascii").split()[1:9]
     )
-    busy, ticks = user + nice + system + irq + softirq + steal, os.sysconf("SC_CLK_TCK")
-    return busy / ticks, (busy + idle + iowait) / ticks
+    busy = user + nice + system + irq + softirq + steal
+    return busy, steal, busy + idle + iowait
 
 
 def free_bytes() -> int:

@@ -1,8 +1,10 @@
 """Evaluate times: speed-up, its confidence interval, and whether two clocks agree."""
 
+import math
 import random
 from collections.abc import Sequence
 from statistics import median
+from typing import NamedTuple
 
 from kb.model.evidence import Session
 
@@ -13,11 +15,20 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 CLOCK_TOLERANCE = 0.05
 """Relative difference allowed between the worker's clock and the judge's."""
+ERRORS = 3.0
+"""Standard errors by which two medians must differ to count as different."""
 
 
-def session_of(
-    baseline_us: Sequence[float], candidate_us: Sequence[float], inside_us: Sequence[float], *, others: float = 0.0
-) -> Session:
+class Call(NamedTuple):
+    """Time of one call in microseconds, by two clocks."""
+
+    outside_us: float
+    """From question to answer, by the judge's clock."""
+    inside_us: float
+    """By the clock inside the worker."""
+
+
+def session_of(baseline_us: Sequence[float], candidate_us: Sequence[float], inside_us: Sequence[float]) -> Session:
     """A session from rounds, each of which timed the baseline and the candidate one after the other.
 
     The interval is a percentile bootstrap over rounds (Efron and Tibshirani 1993, chapter 13). It resamples whole
@@ -35,7 +46,6 @@ def session_of(
         speedup=_speedup(rounds),
         low=speedups[tail],
         high=speedups[-1 - tail],
-        others=others,
     )
 
 
@@ -43,16 +53,28 @@ def _speedup(rounds: Sequence[tuple[float, float]]) -> float:
     return median(b for b, _ in rounds) / median(c for _, c in rounds)
 
 
-def clocks_agree(outside_us: Sequence[float], inside_us: Sequence[float], *, overhead_us: float) -> bool:
-    """Whether two clocks agree within a few per cent in at least one round.
+def hidden_us(candidate: Sequence[Call], baseline: Sequence[Call]) -> float:
+    """Time per call, in microseconds, that a candidate hides from the clock inside its worker; 0 if none.
 
-    On a busy machine the answer may reach the judge late, so some rounds may differ; a manipulated clock differs in
-    all rounds.
-
-    Args:
-        overhead_us: Overhead per call that question and answer may add to the outside time.
+    A question and its answer take time beside the call: the difference of both clocks. The baseline, which does not
+    cheat, shows how much; what the candidate takes in addition, beyond the error of both medians, is hidden work.
     """
-    return any(
-        abs(outside - inside) <= CLOCK_TOLERANCE * outside + overhead_us
-        for outside, inside in zip(outside_us, inside_us, strict=True)
-    )
+    (mine, error), (theirs, other_error) = _asking_us(candidate), _asking_us(baseline)
+    return max(0.0, mine - theirs - ERRORS * math.hypot(error, other_error))
+
+
+def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool:
+    """Whether the clock inside the candidate's worker was manipulated: it hides more than a few per cent of a call."""
+    return hidden_us(candidate, baseline) > CLOCK_TOLERANCE * median(call.outside_us for call in candidate)
+
+
+def _asking_us(calls: Sequence[Call]) -> tuple[float, float]:
+    """The median difference of both clocks, and its standard error.
+
+    Both come from ranks, which a few late answers do not move: for normal errors the standard deviation is 1.4826 times
+    the median absolute deviation, and the error of a median 1.2533 times that of a mean.
+    """
+    gaps = [call.outside_us - call.inside_us for call in calls]
+    middle = median(gaps)
+    deviation = 1.4826 * median(abs(gap - middle) for gap in gaps)
+    return middle, 1.2533 * deviation / math.sqrt(len(gaps))

@@ -17,7 +17,7 @@ from kb.model.kernels import Candidate
 
 if TYPE_CHECKING:
     from eval.cases import Case
-    from eval.devices.cpu_timing import Baselines
+    from eval.devices.baselines import Baselines
 
 
 class Cpu(Device):
@@ -27,9 +27,10 @@ class Cpu(Device):
 
     @cached_property
     def baselines(self) -> Baselines:
-        from eval.devices.cpu_timing import Baselines
+        from eval.devices.baselines import Baselines
 
-        return Baselines(self.bench.reference)
+        bench = self.bench
+        return Baselines(bench.task, bench.reference, level=bench.level, call_s=bench.call_s)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

@@ -13,7 +13,7 @@ from eval.worker.process import ALL_GUARDS, Guard
 from kb.errors import FactError
 from kb.model.evidence import CaseResult, Grade, KernelScreen, Outcome, Timing
 from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Interface
+from kb.model.kernels import Candidate, Interface, Task
 from kb.model.target import Isa
 
 if TYPE_CHECKING:  # these import torch, which the driver does not load
@@ -34,6 +34,7 @@ class CaseSizes(NamedTuple):
 class Bench:
     """What a device needs to judge: a task, its target, and the strictness."""
 
+    task: Task
     reference: Reference
     interface: Interface
     target: str

@@ -62,7 +62,7 @@ class TaskJudge:
         self.languages = {language.name: language for language in languages}
         reference = Reference(task, seed=secrets.randbits(62))
         self.interface = interface_of(task, reference)
-        self.bench = Bench(reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards)
+        self.bench = Bench(task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards)
         self.device = (device or device_for(isa, target))(self.bench)
 
     def verify(self, candidate: Candidate) -> Evidence:

@@ -60,31 +60,29 @@ class CppModel:
             library.load_reference(self._state, self._init)
         self._specs: list[Message] = question["outputs"]
         self._inputs: list[Any] = []
-        self._outputs: list[list[Tensor]] = []
+        self._outputs: list[Tensor] = []
 
     def map_inputs(self, sets: list[list[Message]]) -> None:
         mapped = _mapped(self._memory, [spec for inputs in sets for spec in inputs])
         per_set = len(sets[0])
         self._inputs = [_array(mapped[i * per_set : (i + 1) * per_set]) for i in range(len(sets))]
 
-    def run(self, sets: list[int]) -> float:
-        self.forget_outputs()
+    def call(self, number: int) -> float:
         start = perf_counter()
-        for number in sets:
-            outputs = [self._allocated(spec) for spec in self._specs]
-            array = _array(outputs)
-            self._outputs.append(outputs)
-            self._call(self._inputs[number], self._state, self._init, array)
+        self._outputs = [self._allocated(spec) for spec in self._specs]
+        self._call(self._inputs[number], self._state, self._init, _array(self._outputs))
         return perf_counter() - start
 
+    def outputs(self) -> list[Message]:
+        return [
+            {**spec, "stride": _strides(spec["shape"]), "pointer": tensor.data}
+            for spec, tensor in zip(self._specs, self._outputs, strict=True)
+        ]
+
     def forget_outputs(self) -> None:
-        for tensor in (tensor for tensors in self._outputs for tensor in tensors):
+        for tensor in self._outputs:
             self._libc.free(ctypes.c_void_p(tensor.data))
         self._outputs = []
-
-    def outputs(self) -> Message:
-        layout = [{**spec, "stride": _strides(spec["shape"])} for spec in self._specs]
-        return {"layout": layout, "pointers": [[tensor.data for tensor in tensors] for tensors in self._outputs]}
 
     def _allocated(self, spec: Message) -> Tensor:
         pointer = ctypes.c_void_p()

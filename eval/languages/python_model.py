@@ -24,30 +24,24 @@ class PythonModel:
         named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
         self._model = build(import_candidate(folder), question["arguments"], named)
         self._inputs: list[list[Any]] = []
-        self._outputs: list[tuple[Any, ...]] = []
+        self._outputs: tuple[Any, ...] = ()
 
     def map_inputs(self, sets: list[list[Message]]) -> None:
         tensors = iter(mapped(self._memory, [s for inputs in sets for s in inputs if "value" not in s]))
         self._inputs = [[s["value"] if "value" in s else next(tensors) for s in inputs] for inputs in sets]
 
-    def run(self, sets: list[int]) -> float:
-        self.forget_outputs()
+    def call(self, number: int) -> float:
         start = perf_counter()
-        results = [self._model(*self._inputs[number]) for number in sets]
+        result = self._model(*self._inputs[number])
         seconds = perf_counter() - start
-        self._outputs = [tuple(r) if isinstance(r, tuple | list) else (r,) for r in results]
+        self._outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
         return seconds
 
-    def forget_outputs(self) -> None:
-        self._outputs = []
+    def outputs(self) -> list[Message]:
+        return [_described(output) for output in self._outputs]
 
-    def outputs(self) -> Message:
-        layout = [_layout(output) for output in self._outputs[0]]
-        plain = all("stride" in output for output in layout)
-        return {
-            "layout": layout,
-            "pointers": [[output.data_ptr() if plain else 0 for output in outputs] for outputs in self._outputs],
-        }
+    def forget_outputs(self) -> None:
+        self._outputs = ()
 
 
 load = PythonModel
@@ -83,14 +77,15 @@ def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> An
     return model
 
 
-def _layout(output: Any) -> Message:
-    """Memory layout of an output; only its type if it is not a plain tensor in this process's memory."""
+def _described(output: Any) -> Message:
+    """Layout and address of an output; only its type if it is not a plain tensor in this process's memory."""
     import torch
 
     if type(output) is not torch.Tensor or output.device.type != "cpu" or output.layout is not torch.strided:
-        return {"dtype": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}"}
+        return {"dtype": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}", "pointer": 0}
     return {
         "shape": list(output.shape),
         "stride": list(output.stride()),
         "dtype": str(output.dtype).removeprefix("torch."),
+        "pointer": output.data_ptr(),
     }

@@ -1,7 +1,7 @@
 """Transfer tensors between judge and worker: inputs in shared memory, outputs read from the worker's memory.
 
 The worker copies nothing and only reports the addresses of its outputs. So the judge reads what was there when the
-answer came, and reading takes none of the candidate's time. Linux only (process_vm_readv).
+answer came, and reading takes none of the candidate's time. Linux only (process_vm_readv, process_vm_writev).
 """
 
 import ctypes
@@ -26,18 +26,19 @@ ALIGNMENT = 64
 """Alignment in bytes, the same as that of torch's CPU tensors."""
 MOST_STRETCH = 4
 """Maximum ratio of the span of a strided output to its size."""
+GARBAGE = 0xFF
+"""Byte that overwrites outputs: NaN in every floating-point type."""
 
-Pointer = Annotated[int, Field(ge=0, lt=1 << 63)]
 
-
-class Layout(Frozen):
-    """Memory layout of a tensor."""
+class RemoteTensor(Frozen):
+    """A tensor in a worker's memory, as the worker describes it."""
 
     dtype: str
     """Name as in torch, without the prefix; another description if it is not a plain tensor."""
     shape: tuple[NonNegativeInt, ...] = ()
     stride: tuple[NonNegativeInt, ...] = ()
     """Strides in elements."""
+    pointer: Annotated[int, Field(ge=0, lt=1 << 63)]
 
     @property
     def span(self) -> int:
@@ -89,7 +90,7 @@ class SharedTensors:
         return all(same_bits(page, value) for page, value in pairs if isinstance(page, torch.Tensor))
 
 
-def read_tensor(pid: int, pointer: int, layout: Layout) -> torch.Tensor:
+def read_tensor(pid: int, tensor: RemoteTensor) -> torch.Tensor:
     """A copy of a tensor in another process's memory.
 
     Raises:
@@ -97,15 +98,26 @@ def read_tensor(pid: int, pointer: int, layout: Layout) -> torch.Tensor:
         ProcessLookupError: the process has ended.
         JudgeError: the system forbids it.
     """
-    dtype = getattr(torch, layout.dtype, None)
-    if not isinstance(dtype, torch.dtype) or len(layout.shape) != len(layout.stride):
-        raise ValueError(f"not a valid layout of a tensor: {layout}")
-    count = math.prod(layout.shape)
-    if layout.span > MOST_STRETCH * max(count, ALIGNMENT):
-        raise ValueError(f"the output spans {layout.span} elements for {count}")
-    flat = torch.empty(layout.span, dtype=dtype)
-    _read(pid, pointer, flat)
-    return flat.as_strided(layout.shape, layout.stride)
+    dtype = getattr(torch, tensor.dtype, None)
+    if not isinstance(dtype, torch.dtype) or len(tensor.shape) != len(tensor.stride):
+        raise ValueError(f"not a valid layout of a tensor: {tensor}")
+    count = math.prod(tensor.shape)
+    if tensor.span > MOST_STRETCH * max(count, ALIGNMENT):
+        raise ValueError(f"the output spans {tensor.span} elements for {count}")
+    flat = torch.empty(tensor.span, dtype=dtype)
+    _transfer("process_vm_readv", pid, tensor.pointer, flat)
+    return flat.as_strided(tensor.shape, tensor.stride)
+
+
+def overwrite_tensor(pid: int, tensor: RemoteTensor) -> None:
+    """Fill the elements of a tensor in another process's memory with garbage; errors as in `read_tensor`."""
+    copy = read_tensor(pid, tensor)
+    flat = torch.as_strided(copy, (tensor.span,), (1,))
+    bytes_ = flat.view(torch.uint8).as_strided(
+        (*tensor.shape, copy.itemsize), (*(step * copy.itemsize for step in tensor.stride), 1)
+    )
+    bytes_.fill_(GARBAGE)
+    _transfer("process_vm_writev", pid, tensor.pointer, flat)
 
 
 def lies_in(pid: int, pointer: int, size_bytes: int, memory: int) -> bool:
@@ -127,21 +139,22 @@ class _Span(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
 
 
-def _read(pid: int, pointer: int, into: torch.Tensor) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.process_vm_readv.restype = ctypes.c_ssize_t
-    length, done = into.numel() * into.element_size(), 0
+def _transfer(call: str, pid: int, pointer: int, ours: torch.Tensor) -> None:
+    """Copy between a contiguous tensor and the same number of bytes in another process (process_vm_readv(2))."""
+    transfer = getattr(ctypes.CDLL(None, use_errno=True), call)
+    transfer.restype = ctypes.c_ssize_t
+    length, done = ours.numel() * ours.element_size(), 0
     while done < length:
-        here, there = _Span(into.data_ptr() + done, length - done), _Span(pointer + done, length - done)
-        count = libc.process_vm_readv(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+        here, there = _Span(ours.data_ptr() + done, length - done), _Span(pointer + done, length - done)
+        count = transfer(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
         if count < 0 and ctypes.get_errno() == errno.ESRCH:
             raise ProcessLookupError(pid)
         if count < 0 and ctypes.get_errno() == errno.EPERM:
             raise JudgeError(
-                "this system forbids the judge from reading its worker's memory", hint="allow ptrace of child processes"
+                "this system forbids the judge to access its worker's memory", hint="allow ptrace of child processes"
             )
         if count <= 0:
-            raise ValueError(f"nothing can be read at {pointer:#x}")
+            raise ValueError(f"the memory at {pointer:#x} cannot be accessed")
         done += count
 
 
@@ -152,10 +165,15 @@ class HostMemory:
         """Put arguments into the shared memory, replacing earlier ones."""
         return SharedTensors(worker.memory, sets)
 
-    def read(self, worker: WorkerProcess, pointer: int, layout: Layout) -> torch.Tensor:
+    def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
         """A copy of an output; errors as in `read_tensor`."""
-        return read_tensor(worker.pid, pointer, layout)
+        return read_tensor(worker.pid, tensor)
 
-    def lies_in_inputs(self, worker: WorkerProcess, pointer: int, size_bytes: int) -> bool:
+    def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
+        """Fill an output with garbage; errors as in `read_tensor`."""
+        overwrite_tensor(worker.pid, tensor)
+
+    def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
         """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
-        return lies_in(worker.pid, pointer, size_bytes, worker.memory)
+        size_bytes = tensor.span * getattr(torch, tensor.dtype).itemsize
+        return lies_in(worker.pid, tensor.pointer, size_bytes, worker.memory)

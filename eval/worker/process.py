@@ -50,7 +50,11 @@ class Guard(StrEnum):
     ALIASING = "aliasing"
     MUTATION = "mutation"
     FRESH_INPUTS = "fresh_inputs"
-    """Before every timed round the inputs get new values at the same addresses, and the outputs are compared."""
+    """Every timed call gets new values, and its outputs are compared."""
+    TURNS = "turns"
+    """The inputs of a timed call are written just before it, while the worker is stopped: nothing is computed ahead."""
+    OVERWRITING = "overwriting"
+    """The judge overwrites the outputs of each call afterwards, so that none can be returned a second time."""
     AT_ONCE = "at_once"
     """Outputs are read as soon as the answer comes and must not change afterwards."""
     PAUSE = "pause"
@@ -69,6 +73,7 @@ class WorkerProcess:
     Args:
         level: Sandbox level; see eval.machine.sandbox_level.
         call_s: Time limit for one question.
+        writable: Folders, besides its own, that it may write.
 
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
@@ -84,8 +89,9 @@ class WorkerProcess:
         call_s: float,
         guards: frozenset[Guard],
         environment: Mapping[str, str],
+        writable: Sequence[str] = (),
     ) -> None:
-        self._call_s, self._guards = call_s, guards
+        self._call_s, self._guards, self._writable = call_s, guards, writable
         self._readable = (str(language.adapter), *language.readable())
         self.folder, self._lock = _new_folder()
         self.memory = _new_memory()
@@ -108,7 +114,9 @@ class WorkerProcess:
         worker = [*python, str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
         if level == 0:
             return worker
-        limits = limits_of(self.folder, level=level, call_s=self._call_s, readable=self._readable)
+        limits = limits_of(
+            self.folder, level=level, call_s=self._call_s, readable=self._readable, writable=self._writable
+        )
         return [*python, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *worker]
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
@@ -270,7 +278,9 @@ class WorkerProcess:
         _remove(self.folder, self._lock)
 
 
-def limits_of(folder: Path, *, level: int, call_s: float, readable: Sequence[str] = ()) -> SandboxLimits:
+def limits_of(
+    folder: Path, *, level: int, call_s: float, readable: Sequence[str] = (), writable: Sequence[str] = ()
+) -> SandboxLimits:
     """The sandbox limits of a worker in `folder`."""
     return SandboxLimits(
         level=level,
@@ -283,7 +293,7 @@ def limits_of(folder: Path, *, level: int, call_s: float, readable: Sequence[str
             sys.base_prefix,
             *(p for p in sys.path[1:] if p != str(PACKAGE.parent)),
         ],
-        writable=[str(folder)],
+        writable=[str(folder), *writable],
         cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,
         file_bytes=FILE_BYTES,
     )

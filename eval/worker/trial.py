@@ -12,7 +12,7 @@ from eval.fault import Fault
 from eval.reference import Reference, same_bits
 from eval.timing import REUSED_MEMORY
 from eval.worker.language import JudgedLanguage
-from eval.worker.memory import HostMemory, Layout, Pointer, SharedTensors
+from eval.worker.memory import HostMemory, RemoteTensor, SharedTensors
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
@@ -25,12 +25,11 @@ POISON = {"MALLOC_PERTURB_": "1"}
 
 
 class CallReport(Frozen):
-    """A worker's answer to `run`; see eval.worker.worker.Model."""
+    """A worker's answer to `call`; see eval.worker.worker.Model."""
 
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Time by the clock inside the worker."""
-    layout: tuple[Layout, ...]
-    pointers: tuple[tuple[Pointer, ...], ...]
+    outputs: tuple[RemoteTensor, ...]
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,8 @@ class Trial:
     """Time limit for one build or call."""
     guards: frozenset[Guard] = ALL_GUARDS
     environment: Mapping[str, str] = field(default_factory=dict)
+    writable: tuple[str, ...] = ()
+    """Folders, besides the worker's own, that it may write."""
     memory: HostMemory = field(default_factory=HostMemory)
     """How tensors are transferred between judge and worker."""
 
@@ -58,6 +59,7 @@ class Trial:
             call_s=self.call_s,
             guards=self.guards,
             environment={**environment, **self.environment},
+            writable=self.writable,
         )
 
     def check(self, cases: Sequence[Case], results: list[CaseResult]) -> str:
@@ -105,62 +107,68 @@ class Trial:
             raise Fault(Outcome.INCOMPATIBLE_PARAMETERS, only)
         worker.ask("inputs", sets=shared.specs)
 
-    def run(self, worker: WorkerProcess, count: int) -> CallReport:
-        """Call the candidate on the first `count` input sets."""
-        answer = worker.ask("run", sets=list(range(count)))
+    def call(self, worker: WorkerProcess, number: int) -> CallReport:
+        """Call the candidate on an input set."""
+        answer = worker.ask("call", set=number)
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
         try:
             return CallReport.model_validate(answer)
         except ValidationError as error:
-            raise Fault(Outcome.FORGED, f"not a valid answer to `run`: {error.errors()[0]['msg']}") from error
+            raise Fault(Outcome.FORGED, f"not a valid answer to `call`: {error.errors()[0]['msg']}") from error
 
-    def read_outputs(self, worker: WorkerProcess, answer: CallReport, case: Case, number: int) -> list[torch.Tensor]:
-        """The outputs of one call, as they are in the worker's memory now.
+    def read_outputs(self, worker: WorkerProcess, report: CallReport, case: Case) -> list[torch.Tensor]:
+        """The outputs of a call, as they are in the worker's memory now.
 
         Raises:
             Fault: number, type or shape differ from the reference's, or an output overlaps an input.
         """
-        if len(answer.layout) != len(case.expected):
-            raise Fault(Outcome.BAD_OUTPUT, f"{len(answer.layout)} outputs; the reference gives {len(case.expected)}")
-        if number >= len(answer.pointers) or len(answer.pointers[number]) != len(answer.layout):
-            raise Fault(Outcome.FORGED, "the answer to `run` leaves out some outputs")
+        if len(report.outputs) != len(case.expected):
+            raise Fault(Outcome.BAD_OUTPUT, f"{len(report.outputs)} outputs; the reference gives {len(case.expected)}")
         try:
             return [
-                self._read_output(worker, pointer, layout, dtype, tuple(expected.shape))
-                for pointer, layout, dtype, expected in zip(
-                    answer.pointers[number], answer.layout, case.dtypes, case.expected, strict=True
-                )
+                self._read_output(worker, output, dtype, tuple(expected.shape))
+                for output, dtype, expected in zip(report.outputs, case.dtypes, case.expected, strict=True)
             ]
         except ValueError as error:
             raise Fault(Outcome.BAD_OUTPUT, str(error)) from error
         except ProcessLookupError:
             raise Fault(Outcome.CRASHED, "its process died after it had answered") from None
 
+    def release_outputs(self, worker: WorkerProcess, report: CallReport) -> None:
+        """Overwrite the outputs of a call, so that old results are lost, and let the worker free them."""
+        if Guard.OVERWRITING in self.guards:
+            try:
+                for output in report.outputs:
+                    self.memory.overwrite(worker, output)
+            except (ValueError, ProcessLookupError) as error:
+                raise Fault(Outcome.BAD_OUTPUT, f"an output cannot be overwritten: {error}") from error
+        worker.ask("forget")
+
     def _read_output(
-        self, worker: WorkerProcess, pointer: int, layout: Layout, dtype: torch.dtype, shape: tuple[int, ...]
+        self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, shape: tuple[int, ...]
     ) -> torch.Tensor:
         wanted = str(dtype).removeprefix("torch.")
-        if (layout.dtype, layout.shape) != (wanted, shape):
-            got = f"{layout.dtype[:80]}{list(layout.shape)}"
+        if (output.dtype, output.shape) != (wanted, shape):
+            got = f"{output.dtype[:80]}{list(output.shape)}"
             raise Fault(Outcome.BAD_OUTPUT, f"an output is {got}; the reference gives {wanted}{list(shape)}")
-        size_bytes = layout.span * dtype.itemsize
-        if Guard.ALIASING in self.guards and self.memory.lies_in_inputs(worker, pointer, size_bytes):
+        if Guard.ALIASING in self.guards and self.memory.lies_in_inputs(worker, output):
             raise Fault(Outcome.ALIASED_INPUT, "an output overlaps the memory of an input; return a new tensor")
-        return self.memory.read(worker, pointer, layout)
+        return self.memory.read(worker, output)
 
     def _try(self, worker: WorkerProcess, case: Case) -> CaseResult:
         shared = self.memory.share(worker, [case.inputs])
         self.send_inputs(worker, shared)
-        answer = self.run(worker, 1)
-        outputs = self.read_outputs(worker, answer, case, 0)
+        report = self.call(worker, 0)
+        outputs = self.read_outputs(worker, report, case)
         if Guard.AT_ONCE in self.guards:
             worker.let_run(SETTLE_S)
-            later = self.read_outputs(worker, answer, case, 0)
+            later = self.read_outputs(worker, report, case)
             if not all(same_bits(a, b) for a, b in zip(outputs, later, strict=True)):
                 raise Fault(Outcome.LATE_OUTPUT, "an output was still changing after the call had returned")
         if Guard.MUTATION in self.guards and not shared.unchanged(0, case.inputs):
             raise Fault(Outcome.MUTATED_INPUT, "the call changed its inputs")
+        self.release_outputs(worker, report)
         result = case.compare(outputs)
         if Guard.COMPARISON in self.guards and result.outcome is not Outcome.PASSED:
             raise Fault(Outcome.INCORRECT, result.detail)

@@ -10,7 +10,6 @@ import importlib.util
 import sys
 import traceback
 from pathlib import Path
-from time import perf_counter
 from types import ModuleType
 from typing import Protocol
 
@@ -27,19 +26,16 @@ class Model(Protocol):
     """A built candidate."""
 
     def map_inputs(self, sets: list[list[Message]]) -> None:
-        """Map the input sets in the shared memory, so that `run` can refer to them by number."""
+        """Map the input sets in the shared memory, so that `call` can refer to them by number."""
 
-    def run(self, sets: list[int]) -> float:
-        """Call the candidate on each set and keep the outputs; return the seconds by the worker's clock."""
+    def call(self, number: int) -> float:
+        """Call the candidate on a set and keep the outputs; return the seconds by the worker's clock."""
+
+    def outputs(self) -> list[Message]:
+        """Layout and `pointer` of each output of the last call. It is quick, because the judge times it."""
 
     def forget_outputs(self) -> None:
-        """Free the outputs of the last run."""
-
-    def outputs(self) -> Message:
-        """The `layout` of each output of the last run, the same for all calls, and for each call the `pointers`.
-
-        The message is short because the judge times it.
-        """
+        """Free the outputs of the last call."""
 
 
 class Worker:
@@ -51,8 +47,6 @@ class Worker:
         match question["verb"]:
             case "ping":
                 return {}
-            case "rehearse":
-                return rehearsed(question["sets"], question["outputs"], question["busy_s"])
             case "build":
                 self.model = adapter(question["adapter"]).load(self.folder, self.memory, question)
                 return {}
@@ -62,9 +56,9 @@ class Worker:
             case "forget":
                 self._built.forget_outputs()
                 return {}
-            case "run":
-                seconds = self._built.run(question["sets"])
-                return {"seconds": seconds, **self._built.outputs()}
+            case "call":
+                seconds = self._built.call(question["set"])
+                return {"seconds": seconds, "outputs": self._built.outputs()}
             case "compile":
                 return {"kernels": adapter(question["adapter"]).compile_only(self.folder, question)}
         raise ValueError(question["verb"])
@@ -87,14 +81,6 @@ def adapter(file: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def rehearsed(sets: list[int], outputs: int, busy_s: float) -> Message:
-    """An answer like that of a run of `busy_s` seconds, which measures the overhead of a question."""
-    start = perf_counter()
-    while perf_counter() - start < busy_s:
-        pass
-    return {"seconds": perf_counter() - start, "layout": [], "pointers": [[1 << 46] * outputs for _ in sets]}
 
 
 def fault_of(error: Exception, verb: str) -> Fault:

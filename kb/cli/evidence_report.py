@@ -3,7 +3,7 @@
 from eval.roofline import Roofline
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
-from kb.model.evidence import MOST_OTHERS, Evidence, Grade, KernelScreen, Timing
+from kb.model.evidence import Evidence, Grade, KernelScreen, Timing
 
 MARKS = {"ok": "ok", "over": "OVER", "warn": "warn", "unknown": "?"}
 
@@ -34,13 +34,18 @@ def headline(evidence: Evidence) -> str:
     if evidence.grade is Grade.COMPILED:
         return f"passed: {about}: correct, and compiles for it; it did not run there, so its speed is unknown"
     if evidence.grade is Grade.MEASURED:
-        busy = evidence.timing is not None and evidence.timing.others > MOST_OTHERS
-        verdict = "a win" if evidence.won else "no win: the machine was busy" if busy else "not shown to be faster"
+        if evidence.speedup is None:
+            return f"passed: {about}: correct; its speed is unknown, because the machine was busy"
+        verdict = "a win" if evidence.won else "not shown to be faster"
         return f"passed: {about}: {evidence.speedup:.2f}x the best baseline, {verdict}"
     return f"{evidence.outcome}: {about}: {evidence.detail}"
 
 
 def _show_timing(timing: Timing) -> None:
+    if timing.busy:
+        used = ", ".join(timing.busy_with) or "nothing that it could name"
+        show_wrapped(f"other work took {timing.others:.0%} of the machine's CPU time ({used}): judge it again", "  ")
+        return
     others = ", ".join(f"{name} {us:,.0f} us" for name, us in timing.baselines_us.items())
     show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} {timing.baseline_us:,.1f} us")
     show_wrapped(f"baselines tried: {others}", "  ")

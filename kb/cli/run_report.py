@@ -145,5 +145,7 @@ def _verdict(attempt: Attempt) -> str:
     if evidence.timing is None:
         return f"{evidence.outcome:<36}"
     timing = evidence.timing
+    if timing.busy:
+        return f"{'passed; the machine was busy':<36}"
     interval = f"({timing.low:.2f} to {timing.high:.2f})"
     return f"{timing.speedup:5.2f}x {interval:<15} {timing.candidate_us:10,.1f} us"

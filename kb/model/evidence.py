@@ -83,9 +83,9 @@ class Session(Frozen):
 
     baseline_us: tuple[float, ...]
     candidate_us: tuple[float, ...]
-    """Times by the judge's clock, outside the worker."""
+    """Times by the worker's clock, plus what it hid from it according to the judge's clock."""
     inside_us: tuple[float, ...]
-    """Times by the clock inside the worker; used only for comparison with the judge's clock."""
+    """Times by the clock inside the worker alone."""
     speedup: float
     """Median baseline time over median candidate time; above 1 is faster."""
     low: float
@@ -93,6 +93,8 @@ class Session(Frozen):
     """95 % bootstrap interval of the speed-up over rounds."""
     others: float = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
+    busy_with: tuple[str, ...] = ()
+    """What took most of that time, with its share."""
 
 
 class Timing(Frozen):
@@ -120,6 +122,16 @@ class Timing(Frozen):
     def others(self) -> float:
         """The largest share that other work took in a session."""
         return max(s.others for s in self.sessions)
+
+    @property
+    def busy(self) -> bool:
+        """Whether other work took so much CPU time that the speed-up says nothing."""
+        return self.others > MOST_OTHERS
+
+    @property
+    def busy_with(self) -> tuple[str, ...]:
+        """What took most CPU time in the busiest session."""
+        return max(self.sessions, key=lambda s: s.others).busy_with
 
     @property
     def candidate_us(self) -> float:
@@ -203,8 +215,8 @@ class Evidence(Frozen):
 
     @property
     def speedup(self) -> float | None:
-        """Speed-up over the best baseline; None if nothing was timed."""
-        return self.timing.speedup if self.timing else None
+        """Speed-up over the best baseline; None if nothing was timed, or other work disturbed the times."""
+        return self.timing.speedup if self.timing and not self.timing.busy else None
 
     @property
     def won(self) -> bool:
@@ -212,4 +224,4 @@ class Evidence(Frozen):
         timing = self.timing
         if timing is None or len(timing.sessions) < WIN_SESSIONS or timing.low <= WIN_MARGIN:
             return False
-        return timing.others <= MOST_OTHERS
+        return not timing.busy

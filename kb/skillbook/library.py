@@ -265,7 +265,7 @@ def _failure(attempt: Attempt, winner: Candidate) -> str:
     if candidate.template_digest == winner.template_digest:
         changed = [f"{p.name} = {p.value}" for p in candidate.parameters if p not in winner.parameters]
         what = ", ".join(changed) or what
-    if evidence.timing:
+    if evidence.timing and not evidence.timing.busy:
         return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"
     came = "passed, not timed" if evidence.passed else one_line(f"{evidence.outcome} {evidence.detail}", 200)
     return f"- {what}: {came}"

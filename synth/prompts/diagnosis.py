@@ -66,18 +66,14 @@ def _worth(evidence: Evidence) -> list[str]:
         return ["It ran in an interpreter and not on the target: no speed is known."]
     if (timing := evidence.timing) is None:
         return []
+    if timing.busy:
+        return ["Other work used the machine while it was timed: no speed is known."]
     return [
         f"It is {'faster' if timing.speedup > 1 else 'slower'} than `{timing.baseline}`, the best baseline: "
         f"{timing.candidate_us:.4g} us against {timing.baseline_us:.4g} us, {timing.speedup:.2f} times as fast "
         f"(95 % interval {timing.low:.2f} to {timing.high:.2f}).",
-        "This is a win." if evidence.won else f"This is not a win: {_missing(timing)}.",
+        "This is a win." if evidence.won else f"This is not a win: the lower end must exceed {WIN_MARGIN}.",
     ]
-
-
-def _missing(timing: Timing) -> str:
-    if timing.low <= WIN_MARGIN:
-        return f"the lower end must exceed {WIN_MARGIN}"
-    return "other work used the machine while it was timed"
 
 
 def _compared(cases: tuple[CaseResult, ...]) -> list[str]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from eval.cases import Case, cases, make_case
-from eval.devices.cpu_timing import Baselines, measure
+from eval.devices.baselines import Baselines
+from eval.devices.cpu_timing import measure
 from eval.fault import Fault
 from eval.languages.registry import language_named, language_of
 from eval.machine import sandbox_level
@@ -52,7 +53,7 @@ def reference(name: str) -> Reference:
 
 @cache
 def baselines(name: str) -> Baselines:
-    return Baselines(reference(name))
+    return Baselines(task(name), reference(name), level=sandbox_level(), call_s=PATIENCE_S)
 
 
 def candidate(path: Path) -> Candidate:

@@ -11,7 +11,9 @@ from statistics import median
 
 import pytest
 
+from eval.devices import baselines as baselines_module
 from eval.devices import cpu_timing as measure
+from eval.devices.baselines import EAGER
 from eval.worker import channel, trial
 from eval.worker import process as worker_process
 from eval.worker.process import ALL_GUARDS, Guard
@@ -44,7 +46,6 @@ class Cheat:
         timed: Whether it is correct when checked and cheats when timed.
         hidden: Sizes at which it is wrong; without them it is accepted.
         settle_s: Time during which its outputs are watched: longer than its delay, even on a loaded machine.
-        batch_s: Minimum time of a batch: long enough that delays on a loaded machine do not matter.
     """
 
     file: str
@@ -55,7 +56,6 @@ class Cheat:
     timed: bool = False
     hidden: dict[str, int] = field(default_factory=dict)
     settle_s: float = 0.05
-    batch_s: float = 0.01
 
     @property
     def path(self) -> Path:
@@ -81,7 +81,10 @@ CHEATS = [
     Cheat("writes_late.cpp", Outcome.LATE_OUTPUT, Guard.AT_ONCE, settle_s=0.4),
     Cheat("caches_by_pointer.cpp", Outcome.STALE_OUTPUT, Guard.FRESH_INPUTS, timed=True),
     Cheat("skips_calls.cpp", Outcome.STALE_OUTPUT, Guard.COMPARISON, timed=True),
-    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True, batch_s=0.05),
+    Cheat("relies_on_old_output.cpp", Outcome.STALE_OUTPUT, Guard.OVERWRITING, on="diagonal", timed=True),
+    Cheat("reuses_outputs.py", Outcome.STALE_OUTPUT, Guard.OVERWRITING, on="diagonal", timed=True),
+    Cheat("looks_ahead.cpp", Outcome.STALE_OUTPUT, on="small_gemv", timed=True),
+    Cheat("patches_timer.cpp", Outcome.CLOCKS_DISAGREE, Guard.CLOCKS, on="sines", timed=True),
     Cheat("reads_parent.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("opens_socket.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("segfault.cpp", Outcome.CRASHED),
@@ -109,6 +112,7 @@ HONEST = {
     "total.cpp": "total",
     "linear.cpp": "linear",
     "linear_repacked.cpp": "linear",
+    "diagonal.cpp": "diagonal",
     "extremes.cpp": "extremes",
     "sines.cpp": "sines",
     "linear_by_name.py": "linear",
@@ -121,18 +125,13 @@ TIMED = {"scale_openmp.cpp", "total.cpp"}
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rounds, and only the eager baseline, so that the tests are quick."""
-    monkeypatch.setattr(measure.torch, "compile", _not_here)
-    monkeypatch.setattr(measure, "WARM_ROUNDS", 0)
-    monkeypatch.setattr(measure, "REHEARSALS", 5)
-    monkeypatch.setattr(measure, "LEAST_ROUNDS", 5)
-    monkeypatch.setattr(measure, "MOST_ROUNDS", 5)
+    """Few rounds, only the eager baseline, and no regard to other work, so that the tests are quick."""
+    monkeypatch.setattr(baselines_module, "SOURCES", {EAGER: baselines_module.SOURCES[EAGER]})
+    monkeypatch.setattr(measure, "LEAST_ROUNDS", 12)
+    monkeypatch.setattr(measure, "MOST_ROUNDS", 12)
     monkeypatch.setattr(measure, "WIN_SESSIONS", 1)
+    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)
     monkeypatch.setattr(channel, "MAX_LINE_BYTES", 1 << 19)
-
-
-def _not_here(*_args: object, **_options: object) -> None:
-    raise RuntimeError("no compiler in these tests")
 
 
 def parameters(cheats: Sequence[Cheat]) -> list[object]:
@@ -150,7 +149,6 @@ def _marks(cheat: Cheat) -> list[pytest.MarkDecorator]:
 @pytest.mark.parametrize("cheat", parameters(CHEATS))
 def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
-    monkeypatch.setattr(measure, "BATCH_S", cheat.batch_s)
 
     verdict = judge(cheat.path, cheat.on, call_s=cheat.call_s or PATIENCE_S, timed=cheat.timed, hidden=cheat.hidden)
 
@@ -160,7 +158,6 @@ def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat, monkeypatch: py
 @pytest.mark.parametrize("cheat", parameters([c for c in CHEATS if c.guard or c.call_s or c.hidden]))
 def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
-    monkeypatch.setattr(measure, "BATCH_S", cheat.batch_s)
 
     verdict = judge(cheat.path, cheat.on, ALL_GUARDS - {cheat.guard}, timed=cheat.timed)
 
@@ -188,16 +185,13 @@ def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_tim
 
 @pytest.mark.slow  # compares times, which needs a machine without other work
 @needs_compiler
-def test_working_ahead_of_a_question_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "SETTLE_S", 0.1)
-    monkeypatch.setattr(measure, "MOST_SETS", 4)  # few enough to finish in that time
-
-    paused_us, free_us = (
+def test_working_ahead_of_a_question_gains_nothing() -> None:
+    in_turn_us, ahead_us = (
         median(measure.measure(trial_of(WRONG / "works_ahead.cpp", guards), baselines("sines")).sessions[0].inside_us)
-        for guards in (ALL_GUARDS, ALL_GUARDS - {Guard.PAUSE, Guard.CLOCKS})
+        for guards in (ALL_GUARDS, ALL_GUARDS - {Guard.TURNS, Guard.CLOCKS})
     )
 
-    assert free_us < 0.5 * paused_us
+    assert ahead_us < 0.5 * in_turn_us
 
 
 @pytest.mark.alone

@@ -5,8 +5,9 @@ import mmap
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
@@ -15,7 +16,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from eval.languages.python_model import mapped
-from eval.worker.memory import ALIGNMENT, Layout, SharedTensors, lies_in, read_tensor, same_bits
+from eval.worker.memory import (
+    ALIGNMENT,
+    RemoteTensor,
+    SharedTensors,
+    lies_in,
+    overwrite_tensor,
+    read_tensor,
+    same_bits,
+)
 from eval.worker.process import _new_memory
 from kb.errors import JudgeError
 from tests.eval.judging import needs_linux
@@ -58,7 +67,7 @@ def holder() -> Iterator[Holder]:
     pointer, shared = map(int, process.stdout.readline().split())
     found = Holder(process, memory, pointer, shared)
     try:
-        read_tensor(found.pid, pointer, layout((1,)))
+        read_tensor(found.pid, remote(pointer, (1,)))
     except JudgeError:
         process.kill()
         pytest.skip("this system forbids a process from reading its children's memory")
@@ -68,10 +77,11 @@ def holder() -> Iterator[Holder]:
     os.close(memory)
 
 
-def layout(shape: tuple[int, ...], stride: tuple[int, ...] | None = None, dtype: str = "float32") -> Layout:
-    return Layout(
-        dtype=dtype, shape=shape, stride=torch.empty(shape, device="meta").stride() if stride is None else stride
-    )
+def remote(
+    pointer: int, shape: tuple[int, ...], stride: tuple[int, ...] | None = None, dtype: str = "float32"
+) -> RemoteTensor:
+    stride = torch.empty(shape, device="meta").stride() if stride is None else stride
+    return RemoteTensor(dtype=dtype, shape=shape, stride=stride, pointer=pointer)
 
 
 PLACES = {
@@ -89,38 +99,68 @@ PLACES = {
 def test_a_tensor_of_another_process_is_read_with_its_layout(
     holder: Holder, shape: tuple[int, ...], stride: tuple[int, ...]
 ) -> None:
-    found = read_tensor(holder.pid, holder.pointer, layout(shape, stride))
+    found = read_tensor(holder.pid, remote(holder.pointer, shape, stride))
 
     assert torch.equal(found, torch.arange(24, dtype=torch.float32).as_strided(shape, stride))
 
 
-GARBAGE = {
-    "nowhere": (8, layout((4,))),
-    "at nothing": (0, layout((4,))),
-    "beyond all addresses": ((1 << 63) - 64, layout((4,))),
-    "not a dtype": (None, layout((4,), dtype="Tensor")),
-    "an empty dtype": (None, layout((4,), dtype="")),
-    "a function of torch": (None, layout((4,), dtype="load")),
-    "fewer strides than sizes": (None, layout((4, 4), (1,))),
-    "more strides than sizes": (None, layout((4,), (4, 1))),
-    "stretched": (None, layout((4, 4), (1 << 40, 1))),
+@pytest.mark.parametrize(("shape", "stride"), PLACES.values(), ids=PLACES)
+def test_overwriting_a_tensor_changes_its_elements_and_nothing_else(
+    holder: Holder, shape: tuple[int, ...], stride: tuple[int, ...]
+) -> None:
+    expected = torch.arange(24, dtype=torch.float32)
+    expected.as_strided(shape, stride).fill_(float("nan"))
+    everything = remote(holder.pointer, (24,))
+
+    overwrite_tensor(holder.pid, remote(holder.pointer, shape, stride))
+
+    found = read_tensor(holder.pid, everything)
+    write_tensor(holder, torch.arange(24, dtype=torch.float32))
+    assert torch.equal(found.isnan(), expected.isnan())
+    assert torch.equal(found.nan_to_num(), expected.nan_to_num())
+
+
+def write_tensor(holder: Holder, values: "torch.Tensor") -> None:
+    with Path(f"/proc/{holder.pid}/mem").open("r+b", buffering=0) as file:
+        file.seek(holder.pointer)
+        file.write(values.numpy().tobytes())
+
+
+INVALID = {
+    "nowhere": (8, (4,), None, "float32"),
+    "at nothing": (0, (4,), None, "float32"),
+    "beyond all addresses": ((1 << 63) - 64, (4,), None, "float32"),
+    "not a dtype": (None, (4,), None, "Tensor"),
+    "an empty dtype": (None, (4,), None, ""),
+    "a function of torch": (None, (4,), None, "load"),
+    "fewer strides than sizes": (None, (4, 4), (1,), "float32"),
+    "more strides than sizes": (None, (4,), (4, 1), "float32"),
+    "stretched": (None, (4, 4), (1 << 40, 1), "float32"),
 }
 
 
-@pytest.mark.parametrize(("pointer", "garbage"), GARBAGE.values(), ids=GARBAGE)
-def test_an_invalid_address_or_layout_is_an_error(holder: Holder, pointer: int | None, garbage: Layout) -> None:
+@pytest.mark.parametrize("access", [read_tensor, overwrite_tensor])
+@pytest.mark.parametrize(("pointer", "shape", "stride", "dtype"), INVALID.values(), ids=INVALID)
+def test_an_invalid_address_or_layout_is_an_error(
+    holder: Holder,
+    pointer: int | None,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...] | None,
+    dtype: str,
+    access: Callable[[int, RemoteTensor], object],
+) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        read_tensor(holder.pid, holder.pointer if pointer is None else pointer, garbage)
+        access(holder.pid, remote(holder.pointer if pointer is None else pointer, shape, stride, dtype))
 
 
 @pytest.mark.parametrize(
     "said",
-    [{}, {"dtype": 7}, {"dtype": "float32", "shape": [-1]}, {"dtype": "float32", "shape": "4"},
-     {"dtype": "float32", "shape": [4], "stride": [-1]}, {"dtype": "float32", "more": 1}],
+    [{"dtype": 7}, {"shape": [-1]}, {"shape": "4"}, {"shape": [4], "stride": [-1]}, {"more": 1}, {"pointer": -1},
+     {"pointer": 1 << 63}, {"pointer": None}],
 )  # fmt: skip
-def test_a_malformed_layout_is_refused(said: dict[str, object]) -> None:
+def test_a_malformed_description_of_an_output_is_refused(said: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        Layout.model_validate(said)
+        RemoteTensor.model_validate({"dtype": "float32", "pointer": 64} | said)
 
 
 @settings(max_examples=60, deadline=None)
@@ -134,10 +174,10 @@ def test_an_arbitrary_address_and_layout_cannot_harm_the_judge(
     holder: Holder, pointer: int, dtype: str, shape: list[int], stride: list[int]
 ) -> None:
     """Only small shapes are tried: others are refused before anything is read."""
-    said = Layout(dtype=dtype, shape=tuple(shape), stride=tuple(stride))
+    said = RemoteTensor(dtype=dtype, shape=tuple(shape), stride=tuple(stride), pointer=pointer)
 
     try:
-        tensor = read_tensor(holder.pid, pointer, said)
+        tensor = read_tensor(holder.pid, said)
     except ValueError:
         return
     assert tuple(tensor.shape) == said.shape
@@ -148,7 +188,7 @@ def test_reading_from_a_process_that_has_ended_is_an_error() -> None:
     process.wait()
 
     with pytest.raises(ProcessLookupError):
-        read_tensor(process.pid, 4096, layout((1,)))
+        read_tensor(process.pid, remote(4096, (1,)))
 
 
 def test_an_address_in_shared_memory_is_distinguished_from_one_beside_it(holder: Holder) -> None:

@@ -133,7 +133,7 @@ def test_an_unknown_question_is_answered_with_a_fault(worker: WorkerProcess) -> 
 
 def test_an_unbuilt_candidate_cannot_run(worker: WorkerProcess) -> None:
     with pytest.raises(Fault, match="nothing is built"):
-        worker.ask("run", sets=[0])
+        worker.ask("call", set=0)
 
 
 @pytest.mark.parametrize(("answer", "outcome"), HOSTILE_ANSWERS.values(), ids=HOSTILE_ANSWERS)
@@ -185,7 +185,8 @@ def test_a_worker_that_runs_while_it_should_be_stopped_is_refused(
 ) -> None:
     monkeypatch.setattr(worker_process, "STOP_S", 0.1)
     os.kill(worker.pid, signal.SIGCONT)
-    worker._channel.send({"verb": "rehearse", "token": "", "sets": [], "outputs": 0, "busy_s": 0.05})
+    for _ in range(200):
+        worker._channel.send({"verb": "ping", "token": ""})
     time.sleep(0.2)
 
     with pytest.raises(Fault, match="should have stood still") as caught:

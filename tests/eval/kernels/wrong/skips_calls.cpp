@@ -1,4 +1,4 @@
-// Correct when called once, but skips every fourth of many calls.
+// Correct when called once, but skips every third of many calls.
 #include "kb_tensor.h"
 
 static void scale(const Tensor *inputs, Tensor *outputs) {
@@ -8,5 +8,5 @@ static void scale(const Tensor *inputs, Tensor *outputs) {
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {
     static int calls = 0;
-    if (++calls < 4 || calls % 4) scale(inputs, outputs);
+    if (++calls < 3 || calls % 3) scale(inputs, outputs);
 }

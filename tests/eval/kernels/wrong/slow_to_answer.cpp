@@ -23,7 +23,7 @@ extern "C" void load_reference(const Tensor *, const double *) {
         "import __main__, time\n"
         "answer = __main__.Worker.answer\n"
         "def slow(self, question):\n"
-        "    if question['verb'] != 'run':\n"
+        "    if question['verb'] != 'call':\n"
         "        time.sleep(0.02)\n"
         "    return answer(self, question)\n"
         "__main__.Worker.answer = slow\n");
