@@ -28,8 +28,10 @@ class Cpu(Device):
     @cached_property
     def baselines(self) -> Baselines:
         from eval.devices.baselines import Baselines
+        from eval.devices.canaries import check_canaries
 
         bench = self.bench
+        check_canaries(level=bench.level, call_s=bench.call_s)
         return Baselines(bench.task, bench.reference, level=bench.level, call_s=bench.call_s)
 
     def judge(

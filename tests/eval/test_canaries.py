@@ -1,0 +1,39 @@
+"""A judge that misjudges a kernel whose verdict is known judges nothing on this machine."""
+
+import pytest
+
+from eval.cases import Case
+from eval.devices.canaries import check_canaries
+from eval.devices.side import Answer, Side
+from eval.machine import sandbox_level
+from eval.timing import Call
+from kb.errors import JudgeError
+from kb.model.evidence import CaseResult, Outcome
+from tests.eval.judging import PATIENCE_S, needs_linux
+
+pytestmark = needs_linux
+
+
+def test_a_judge_that_works_passes_its_own_check() -> None:
+    check_canaries(level=sandbox_level(), call_s=PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [(Outcome.PASSED, "one wrong element is passed"), (Outcome.INCORRECT, "is right is incorrect")],
+)
+def test_a_comparison_that_lets_all_or_nothing_pass_is_noticed(
+    outcome: Outcome, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Case, "compare", lambda case, outputs: CaseResult(name=case.name, outcome=outcome))
+    with pytest.raises(JudgeError, match=message):
+        check_canaries(level=sandbox_level(), call_s=PATIENCE_S)
+
+
+def test_a_clock_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval.devices.canaries.PAUSE_S", 0)
+    timed = Side.timed
+    stopped = Call(outside_us=10.0, inside_us=5.0)
+    monkeypatch.setattr(Side, "timed", lambda side, given: Answer(stopped, timed(side, given).outputs))
+    with pytest.raises(JudgeError, match=r"sleeps 50 us is measured as 0\.0 us slower"):
+        check_canaries(level=sandbox_level(), call_s=PATIENCE_S)
