@@ -48,8 +48,8 @@ class Cpu(Device):
             )
         trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
         log = trial.check(cases, results)
-        timing = measure(trial, self.baselines)
+        timing, busy = measure(trial, self.baselines)
         if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
             raise Fault(Outcome.TOO_FAST, why)
-        notes = "; ".join((*self.baselines.notes, *self.attainable()))
+        notes = "; ".join(filter(None, (busy, *self.baselines.notes, *self.attainable())))
         return Judgement(grade=Grade.MEASURED, timing=timing, log=log, detail=notes)

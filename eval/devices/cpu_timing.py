@@ -22,34 +22,39 @@ ATTEMPTS, PAUSE_S = 3, 2.0
 """Sessions that are tried until other work does not disturb one, and the pause between them."""
 
 
-def measure(trial: Trial, baselines: Baselines) -> Timing:
+def measure(trial: Trial, baselines: Baselines) -> tuple[Timing, str]:
     """Run timing sessions in fresh workers: one, and as many as a win needs while each looks like a win.
 
-    A session that other work disturbs is repeated; if the machine stays busy, the last one says so.
+    A session that other work disturbs is repeated.
+
+    Returns:
+        The times, and in words what kept the machine busy if it stayed so; then the times say nothing.
 
     Raises:
         Fault: an output is wrong, the clocks disagree, or the worker failed.
     """
     sessions: list[Session] = []
-    best = baselines.best
+    best, busy = baselines.best, ""
     while len(sessions) < WIN_SESSIONS and all(s.low > WIN_MARGIN and s.others <= MOST_OTHERS for s in sessions):
         if sessions:
             baselines.restart()
         for attempt in range(ATTEMPTS):
             time.sleep(PAUSE_S * bool(attempt))
-            best, session = _session(trial, baselines)
+            best, session, users = _session(trial, baselines)
             if session.others <= MOST_OTHERS:
                 break
+        else:
+            busy = f"other work took {session.others:.0%} of the CPU time ({', '.join(users)}): judge it again"
         sessions.append(session)
-    return Timing(baseline=best, baselines_us=baselines.medians_us, sessions=tuple(sessions))
+    return Timing(baseline=best, baselines_us=baselines.medians_us, sessions=tuple(sessions)), busy
 
 
-def _session(trial: Trial, baselines: Baselines) -> tuple[str, Session]:
-    """One session, and the name of the baseline that was fastest in it."""
+def _session(trial: Trial, baselines: Baselines) -> tuple[str, Session, tuple[str, ...]]:
+    """The name of the baseline that was fastest, the session with it, and who else used the CPU."""
     with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
         use = CpuUse()
         mine, theirs = _rounds(trial, candidate, baselines)
-        others, busy_with = use.by_others()
+        others, users = use.by_others()
         candidate.worker.finish()
     best = min(theirs, key=lambda name: median(call.inside_us for call in theirs[name]))
     if Guard.CLOCKS in trial.guards and others <= MOST_OTHERS and clocks_disagree(mine, theirs[best]):
@@ -64,7 +69,7 @@ def _session(trial: Trial, baselines: Baselines) -> tuple[str, Session]:
         [call.inside_us + hidden for call in mine],
         [call.inside_us for call in mine],
     )
-    return best, session.model_copy(update={"others": others, "busy_with": busy_with})
+    return best, session.model_copy(update={"others": others}), users
 
 
 def _rounds(trial: Trial, candidate: Side, baselines: Baselines) -> tuple[list[Call], dict[str, list[Call]]]:

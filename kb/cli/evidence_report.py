@@ -43,8 +43,6 @@ def headline(evidence: Evidence) -> str:
 
 def _show_timing(timing: Timing) -> None:
     if timing.busy:
-        used = ", ".join(timing.busy_with) or "nothing that it could name"
-        show_wrapped(f"other work took {timing.others:.0%} of the machine's CPU time ({used}): judge it again", "  ")
         return
     others = ", ".join(f"{name} {us:,.0f} us" for name, us in timing.baselines_us.items())
     show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} {timing.baseline_us:,.1f} us")

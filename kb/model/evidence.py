@@ -93,8 +93,6 @@ class Session(Frozen):
     """95 % bootstrap interval of the speed-up over rounds."""
     others: float = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
-    busy_with: tuple[str, ...] = ()
-    """What took most of that time, with its share."""
 
 
 class Timing(Frozen):
@@ -127,11 +125,6 @@ class Timing(Frozen):
     def busy(self) -> bool:
         """Whether other work took so much CPU time that the speed-up says nothing."""
         return self.others > MOST_OTHERS
-
-    @property
-    def busy_with(self) -> tuple[str, ...]:
-        """What took most CPU time in the busiest session."""
-        return max(self.sessions, key=lambda s: s.others).busy_with
 
     @property
     def candidate_us(self) -> float:

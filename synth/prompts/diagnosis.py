@@ -1,6 +1,6 @@
 """Turn the judge's evidence into sentences for the next prompt and phrasings for the next search."""
 
-from kb.model.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Timing
+from kb.model.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
 
 MEANING = {
     Outcome.PASSED: "It passed.",

@@ -96,7 +96,7 @@ def judge(
     results: list[CaseResult] = []
     try:
         log = tried.check([given_case(on), *(hidden_cases(on, **hidden) if hidden else [])], results)
-        timing = measure(tried, baselines(on)) if timed else None
+        timing = measure(tried, baselines(on))[0] if timed else None
     except Fault as fault:
         return Verdict(Outcome(fault.outcome), fault.detail)
     return Verdict(Outcome.PASSED, log=log, timing=timing)

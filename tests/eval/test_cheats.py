@@ -22,7 +22,6 @@ from tests.eval.judging import (
     CORRECT,
     PATIENCE_S,
     WRONG,
-    baselines,
     given_case,
     is_alive,
     judge,
@@ -187,7 +186,7 @@ def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_tim
 @needs_compiler
 def test_working_ahead_of_a_question_gains_nothing() -> None:
     in_turn_us, ahead_us = (
-        median(measure.measure(trial_of(WRONG / "works_ahead.cpp", guards), baselines("sines")).sessions[0].inside_us)
+        median(judge(WRONG / "works_ahead.cpp", "sines", guards, timed=True).timing.sessions[0].inside_us)
         for guards in (ALL_GUARDS, ALL_GUARDS - {Guard.TURNS, Guard.CLOCKS})
     )
 
