@@ -4,13 +4,14 @@ It reads the task from standard input and writes what it has found out after eac
 driver has a result even if a step never ends.
 """
 
+import math
 import os
 import resource
 import secrets
 import sys
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -28,7 +29,8 @@ from kb.errors import TaskError
 from kb.model.kernels import Interface, Task
 
 ELEMENTS = 1 << 20
-"""Most elements of a task that is run at its own sizes; a larger one runs at other sizes, if it has some."""
+"""Most elements of a task that is run at its own sizes; a larger one runs at other sizes, if it has some. Parameters may
+have more."""
 PRECISIONS = 3
 """The judge runs the reference in its own precision and in float64, which is twice as wide as most types."""
 NO_MEMORY = "can't allocate memory"
@@ -64,7 +66,8 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
     }
     yield (found := found.model_copy(update={**known, "reason": "finding other sizes"}))
     given = integer_constants(task)
-    other = smaller_sizes(task, elements=ELEMENTS, odd=True)
+    fixed = sum(math.prod(tensor.shape) for tensor in interface.state)
+    other = smaller_sizes(task, elements=max(ELEMENTS, fixed), odd=True)
     changed = tuple(name for name, size in (other or {}).items() if size != given[name])
     yield (found := found.model_copy(update={"sizes": changed, "reason": "running the reference"}))
     needed = PRECISIONS * peak_bytes
@@ -79,7 +82,7 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
         reason = "the reference draws random numbers: it gives other outputs on the same inputs"
         yield found.model_copy(update={"random": True, "verdict": Verdict.REFUSED, "reason": reason})
         return
-    call_s = _seconds(reference, inputs) * _growth(interface, reference.interface())
+    call_s = _seconds(reference, inputs) * _growth(interface, _shapes(task, sizes)[0])
     yield (found := found.model_copy(update={"call_s": call_s, "reason": "trying answers that compute nothing"}))
     yield _judged(found, _cases(reference, sizes))
 
@@ -98,17 +101,17 @@ def _judged(found: Audit, tried: list[Case]) -> Audit:
     return found.model_copy(update={"verdict": Verdict.USABLE, "reason": ""})
 
 
-def _shapes(task: Task) -> tuple[Interface, int]:
-    """The interface at the task's own sizes, and the peak of its tensors in bytes.
+def _shapes(task: Task, sizes: Mapping[str, int] | None = None) -> tuple[Interface, int]:
+    """The interface at some sizes, and the peak of its tensors in bytes.
 
     Computes no values if torch can infer the shapes.
     """
     try:
         with PeakMemory() as memory:
-            return Reference(task, seed=0, device="meta").interface(), memory.peak_bytes
+            return Reference(task, seed=0, sizes=sizes, device="meta").interface(), memory.peak_bytes
     except TaskError:
         with PeakMemory() as memory:
-            return Reference(task, seed=0).interface(), memory.peak_bytes
+            return Reference(task, seed=0, sizes=sizes).interface(), memory.peak_bytes
 
 
 def _cases(reference: Reference, sizes: dict[str, int]) -> list[Case]:
@@ -130,11 +133,11 @@ def _growth(whole: Interface, part: Interface) -> float:
     return count_elements(whole) / max(1, count_elements(part))
 
 
-class PeakMemory(TorchDispatchMode):
+class PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of all tensors that operations create while it is active, also of those without values."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._live: dict[int, int] = {}
         self.peak_bytes = self._bytes = 0
 

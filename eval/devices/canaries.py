@@ -1,4 +1,4 @@
-"""Canaries: calls whose verdict is known, judged before the first real times. If one is misjudged, the judge is wrong."""
+"""Canaries: calls whose verdict is known, judged before the first times. If one is misjudged, nothing is judged."""
 
 import time
 from collections.abc import Sequence

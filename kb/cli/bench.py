@@ -1,4 +1,4 @@
-"""The commands `kb bench retrieval | kernelbench`."""
+"""The commands `kb bench retrieval | kernelbench | judge`."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def bench() -> None:
-    """Measure search, and kernels on a benchmark."""
+    """Measure search, kernels on a benchmark, and the judge."""
 
 
 @app.command()
@@ -96,6 +96,38 @@ def kernelbench(
             name = kb.targets.get(target).name
             run_judge(kb, chosen, results, target=name, candidates=candidates, tell=tell)
     show_result(report(results.lines, [problem.name for problem in chosen]), show_report, as_json=as_json)
+
+
+@app.command()
+def judge(
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="TARGET", help="The chip to judge for (default: this CPU).")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out cheats that are caught by timing, and time few sessions.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Test the judge on this machine.
+
+    Judges every known cheat, every honest kernel, and references against themselves, and shows how many got the wrong
+    verdict, with 95 % intervals. Other work disturbs times: run it on a machine without any.
+
+    Example: kb bench judge --quick
+
+    Exit status: 0 when every cheat was refused and every honest kernel passed, 1 otherwise.
+    """
+    from kb.bench.selftest import self_test
+    from kb.cli.selftest_report import show_self_test, show_verdict
+
+    with open_kb() as kb:
+        found = self_test(kb, target, quick=quick, tell=(lambda verdict: None) if as_json else show_verdict)
+    if out:
+        out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    show_result(found, show_self_test, as_json=as_json)
+    if found.failed:
+        raise typer.Exit(1)
 
 
 def _numbers(text: str) -> frozenset[int] | None:

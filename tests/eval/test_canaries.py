@@ -2,16 +2,18 @@
 
 import pytest
 
-from eval.cases import Case
-from eval.devices.canaries import check_canaries
+from eval.cases import Case, given_case
+from eval.devices.canaries import TASK, check_canaries
 from eval.devices.side import Answer, Side
 from eval.machine import sandbox_level
+from eval.reference import Reference
 from eval.timing import Call
 from kb.errors import JudgeError
 from kb.model.evidence import CaseResult, Outcome
 from tests.eval.judging import PATIENCE_S, needs_linux
 
 pytestmark = needs_linux
+CASE = given_case("canary", Reference(TASK, seed=0))
 
 
 def test_a_judge_that_works_passes_its_own_check() -> None:
@@ -25,6 +27,7 @@ def test_a_judge_that_works_passes_its_own_check() -> None:
 def test_a_comparison_that_lets_all_or_nothing_pass_is_noticed(
     outcome: Outcome, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("eval.devices.canaries.given_case", lambda name, reference: CASE)
     monkeypatch.setattr(Case, "compare", lambda case, outputs: CaseResult(name=case.name, outcome=outcome))
     with pytest.raises(JudgeError, match=message):
         check_canaries(level=sandbox_level(), call_s=PATIENCE_S)
