@@ -10,15 +10,11 @@ import resource
 import secrets
 import sys
 import time
-import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
-
 from eval.audit.driver import Audit, Verdict
+from eval.audit.peak_memory import PeakMemory
 from eval.cases import Case, cases, count_elements, given_case, smaller_sizes
 from eval.degenerate import degenerate_answers
 from eval.judge.driver import CALL_S
@@ -29,10 +25,13 @@ from kb.errors import TaskError
 from kb.model.kernels import Interface, Task
 
 ELEMENTS = 1 << 20
-"""Most elements of a task that is run at its own sizes; a larger one runs at other sizes, if it has some. Parameters may
-have more."""
+"""Most elements of a task that is run at its own sizes; a larger one runs at other sizes, if it has some."""
 PRECISIONS = 3
 """The judge runs the reference in its own precision and in float64, which is twice as wide as most types."""
+SLOW_S = CALL_S * (os.cpu_count() or 1)
+"""Time of a call on one thread above which a task is too slow for the judge, which uses all threads."""
+CHEAP_S = 1.0
+"""Most time of a call at the task's own sizes that the audit runs."""
 NO_MEMORY = "can't allocate memory"
 """Part of torch's error when the limit is reached."""
 
@@ -50,55 +49,79 @@ def audit(task: Task) -> Iterator[Audit]:
 
 
 def _steps(task: Task, found: Audit) -> Iterator[Audit]:
-    """The steps of an audit.
+    """The steps of an audit; the reason of each result but the last is what comes next.
 
     The memory estimate is the peak of the reference's tensors in one call, inputs and parameters included, times
     PRECISIONS. The time estimate scales the time at smaller sizes with the operations or, without any, the elements.
     """
+
+    def known(reason: str, **more: Any) -> Audit:
+        nonlocal found
+        found = found.model_copy(update={**more, "reason": reason})
+        return found
+
     yield found
     interface, peak_bytes = _shapes(task)
-    known: dict[str, Any] = {
-        "elements": count_elements(interface),
-        "size_bytes": sum(map(tensor_bytes, (*interface.inputs, *interface.state, *interface.outputs))),
-        "operations": interface.matrix_operations,
-        "dtype": operand_type(interface),
-        "memory_bytes": PRECISIONS * peak_bytes,
-    }
-    yield (found := found.model_copy(update={**known, "reason": "finding other sizes"}))
+    tensors = (*interface.inputs, *interface.state, *interface.outputs)
+    yield known(
+        "finding other sizes",
+        elements=count_elements(interface),
+        size_bytes=sum(map(tensor_bytes, tensors)),
+        operations=interface.matrix_operations,
+        dtype=operand_type(interface),
+        memory_bytes=PRECISIONS * peak_bytes,
+    )
     given = integer_constants(task)
-    fixed = sum(math.prod(tensor.shape) for tensor in interface.state)
-    other = smaller_sizes(task, elements=max(ELEMENTS, fixed), odd=True)
+    parameters = sum(math.prod(tensor.shape) for tensor in interface.state)
+    other = smaller_sizes(task, elements=max(ELEMENTS, parameters), odd=True)
     changed = tuple(name for name, size in (other or {}).items() if size != given[name])
-    yield (found := found.model_copy(update={"sizes": changed, "reason": "running the reference"}))
-    needed = PRECISIONS * peak_bytes
-    if other is None and needed > free_bytes():
-        yield found.model_copy(update={"reason": f"it needs about {needed / 2**30:.1f} GiB and has no smaller sizes"})
+    yield known("running the reference", sizes=changed)
+    if other is None and (shortage := _shortage(found)):
+        yield known(f"{shortage}, and it has no smaller sizes")
         return
     sizes = other if other and count_elements(interface) > ELEMENTS else {}
     reference = Reference(task, seed=secrets.randbits(62), sizes=sizes)
     inputs = reference.inputs(1)
-    first, second = reference.native(inputs), reference.native(inputs)
-    if not all(map(same_bits, first, second)):
+    if not all(map(same_bits, reference.native(inputs), reference.native(inputs))):
         reason = "the reference draws random numbers: it gives other outputs on the same inputs"
-        yield found.model_copy(update={"random": True, "verdict": Verdict.REFUSED, "reason": reason})
+        yield known(reason, random=True, verdict=Verdict.REFUSED)
         return
     call_s = _seconds(reference, inputs) * _growth(interface, _shapes(task, sizes)[0])
-    yield (found := found.model_copy(update={"call_s": call_s, "reason": "trying answers that compute nothing"}))
-    yield _judged(found, _cases(reference, sizes))
-
-
-def _judged(found: Audit, tried: list[Case]) -> Audit:
-    """The verdict, when all else is known."""
-    needed, call_s = found.memory_bytes or 0, found.call_s or 0.0
-    if passing := tuple(degenerate_answers(tried)):
+    yield known("trying answers that compute nothing", call_s=call_s)
+    if passing := tuple(degenerate_answers(_cases(task, reference, sizes, found))):
         reason = f"an answer that computes nothing passes: {', '.join(passing)}"
-        return found.model_copy(update={"degenerate": passing, "verdict": Verdict.REFUSED, "reason": reason})
-    if needed > (free := free_bytes()):
-        reason = f"it needs about {needed / 2**30:.1f} GiB in float64; {free / 2**30:.1f} GiB are free"
-        return found.model_copy(update={"reason": reason})
-    if call_s > CALL_S * (os.cpu_count() or 1):
-        return found.model_copy(update={"reason": f"a call in float64 takes about {call_s:,.0f} s on one thread"})
-    return found.model_copy(update={"verdict": Verdict.USABLE, "reason": ""})
+        yield known(reason, degenerate=passing, verdict=Verdict.REFUSED)
+    elif shortage := _shortage(found) or _slowness(found):
+        yield known(shortage)
+    else:
+        yield known("", verdict=Verdict.USABLE)
+
+
+def _shortage(found: Audit) -> str:
+    """Why a task does not fit into the memory of this machine; empty if it does."""
+    needed, free = found.memory_bytes or 0, free_bytes()
+    sizes = f"it needs about {needed / 2**30:.1f} GiB in float64; {free / 2**30:.1f} GiB are free"
+    return sizes if needed > free else ""
+
+
+def _slowness(found: Audit) -> str:
+    """Why a task takes too long on this machine; empty if it does not."""
+    call_s = found.call_s or 0.0
+    return f"a call in float64 takes about {call_s:,.0f} s on one thread" if call_s > SLOW_S else ""
+
+
+def _cases(task: Task, reference: Reference, sizes: Mapping[str, int], found: Audit) -> list[Case]:
+    """Cases at the sizes of `reference`; also at the task's own, if those are cheap.
+
+    Raises:
+        TaskError: the reference is not finite at its own sizes, or gives the same outputs on other inputs.
+    """
+    tried = list(cases(reference, sizes=sizes))
+    if not sizes:
+        return [*tried, given_case("sizes as given", reference)]
+    if _shortage(found) or (found.call_s or 0.0) > CHEAP_S:
+        return tried
+    return [*tried, given_case("sizes as given", Reference(task, seed=secrets.randbits(62)))]
 
 
 def _shapes(task: Task, sizes: Mapping[str, int] | None = None) -> tuple[Interface, int]:
@@ -114,10 +137,6 @@ def _shapes(task: Task, sizes: Mapping[str, int] | None = None) -> tuple[Interfa
             return Reference(task, seed=0, sizes=sizes).interface(), memory.peak_bytes
 
 
-def _cases(reference: Reference, sizes: dict[str, int]) -> list[Case]:
-    return [given_case("values as given", reference), *cases(reference, sizes=sizes)]
-
-
 def _seconds(reference: Reference, inputs: list[Any]) -> float:
     """Time of one call in float64, without the conversion; the first call is not timed."""
     reference.oracle(inputs)
@@ -131,34 +150,6 @@ def _growth(whole: Interface, part: Interface) -> float:
     if part.matrix_operations:
         return whole.matrix_operations / part.matrix_operations
     return count_elements(whole) / max(1, count_elements(part))
-
-
-class PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the bytes of all tensors that operations create while it is active, also of those without values."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._live: dict[int, int] = {}
-        self.peak_bytes = self._bytes = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self._count(tensor.untyped_storage())
-        return result
-
-    def _count(self, storage: torch.UntypedStorage) -> None:
-        key = id(storage)
-        if key in self._live:
-            return
-        self._live[key] = storage.nbytes()
-        self._bytes += storage.nbytes()
-        self.peak_bytes = max(self.peak_bytes, self._bytes)
-        weakref.finalize(storage, self._free, key)
-
-    def _free(self, key: int) -> None:
-        self._bytes -= self._live.pop(key, 0)
 
 
 def main() -> None:

@@ -163,7 +163,7 @@ def _not_here(entry: Known, *, quick: bool) -> str:
     """Why a kernel cannot be tried here, or is not tried now; empty if it is."""
     if entry.path.suffix in CPP.suffixes and not any(map(shutil.which, COMPILERS)):
         return "there is no C++ compiler"
-    if entry.guard is Guard.SANDBOX and sandbox_level() < 2:  # noqa: PLR2004 - see sandbox_level
+    if entry.guard is Guard.SANDBOX and sandbox_level() < 2:
         return "this kernel lacks Landlock or seccomp"
     return "it takes time" if quick and entry.timed and entry.outcome is not Outcome.PASSED else ""
 
