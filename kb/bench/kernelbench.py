@@ -203,9 +203,13 @@ def run_judge(
             tell(line)
 
 
+def reference_as_candidate(task: Task) -> Candidate:
+    return Candidate(language="torch", source=f"{task.source}\n\nModelNew = Model\n")
+
+
 def _candidates(problem: Problem, task: Task, folder: Path | None) -> Iterator[tuple[str, Candidate | CandidateError]]:
     if folder is None:
-        yield REFERENCE, Candidate(language="torch", source=f"{task.source}\n\nModelNew = Model\n")
+        yield REFERENCE, reference_as_candidate(task)
         return
     for file in find_candidates(problem, folder):
         try:

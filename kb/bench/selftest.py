@@ -14,11 +14,12 @@ from eval.languages.registry import CPP
 from eval.machine import sandbox_level
 from eval.selftest.known import Known, known, known_task
 from eval.worker.process import Guard
+from kb.bench.kernelbench import reference_as_candidate
 from kb.errors import JudgeError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, Evidence, Outcome, Session
-from kb.model.kernels import Candidate, Task
+from kb.model.kernels import Task
 from kb.model.target import CPU, Isa
 from kb.settings import cache_dir
 
@@ -196,11 +197,10 @@ def _verdict(judge: LocalJudge, entry: Known) -> tuple[Verdict, Evidence | None]
 def _same(kb: KnowledgeBase, task: str, target: str, count: int, tell: Tell) -> Same:
     """Judge a reference as a candidate until there are so many sessions."""
     reference = known_task(task)
-    candidate = Candidate(language="torch", source=f"{reference.source}\n\nModelNew = Model\n")
     sessions: list[Session] = []
     with _judge(kb, reference, target, CALL_S) as judge:
         while len(sessions) < count:
-            evidence = judge.verify(candidate)
+            evidence = judge.verify(reference_as_candidate(reference))
             if evidence.timing is None:
                 raise JudgeError(
                     f"the reference of {task} is refused as a candidate: {evidence.outcome}: {evidence.detail}",
