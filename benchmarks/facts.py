@@ -7,6 +7,10 @@ The gold facts in tests/facts/gold were written before there was an extractor. I
 of the other half only counts by kind were seen, no document. Only facts that kb extracted from tables and instructions
 count, except in the last recall, which is that of `kb facts TARGET` with the sheets that ship with kb and with
 inherited facts. `--sample N` prints facts of the held-out half for a person to judge one by one.
+
+If readers answered worksheets in this home (`kb facts answer TARGET FILE --trust-quotes`), the targets of their answers
+are scored once more, by the rules alone and with the readers. Gold facts carry kb's names of quantities, and a reader
+may use the vendor's; `any name` counts the values that are found under whatever name.
 """
 
 import argparse
@@ -18,7 +22,7 @@ from pathlib import Path
 
 import kb as knowledge
 from benchmarks.origin import origin
-from kb.facts.profile import FactStanding, judge_facts, same_value
+from kb.facts.profile import FactStanding, Verdict, judge_facts, same_value
 from kb.facts.select import conditions
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact
@@ -34,12 +38,18 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0)
     options = parser.parse_args()
     with knowledge.open() as kb:
-        read = [fact for fact in kb.catalog.facts(None) if fact.form is not Form.STATED]
-        standing = {s.fact.citation.id: s.standing for s in _standings(read, kb.targets.families)}
+        found = [fact for fact in kb.catalog.facts(None) if fact.form is not Form.STATED]
+        read = [fact for fact in found if fact.form is not Form.PROPOSED]
+        standing = _standings(kb, read)
         halves = {"tuned on": [], "held out": []}
         for fact in read:
             halves["tuned on" if _folder(fact) in TUNED else "held out"].append(fact)
         result = {half: _score(kb, facts, standing, half) for half, facts in halves.items()}
+        if folders := {_folder(fact) for fact in found if fact.form is Form.PROPOSED}:
+            result["targets with readers"] = {
+                "rules alone": _recall(kb, read, standing, folders),
+                "with readers": _recall(kb, found, _standings(kb, found), folders),
+            }
     print(json.dumps(result, indent=2))
     if options.out:
         options.out.write_text(json.dumps(origin() | result, indent=2) + "\n", encoding="utf-8")
@@ -48,12 +58,17 @@ def main() -> None:
         print(f"{fact.target} | {fact.quantity} | {fact.value} {fact.unit} | {fact.condition} | {fact.citation.place}")
 
 
-def _standings(facts: list[Fact], families: frozenset[str]) -> Iterator:
+def _standings(kb: KnowledgeBase, facts: list[Fact]) -> dict[str, FactStanding]:
+    """The standing of each fact, by its id, among the facts of its target."""
     by_target = defaultdict(list)
     for fact in facts:
         by_target[fact.target].append(fact)
-    for target, own in by_target.items():
-        yield from judge_facts(own, verdicts={}, lineage=[target], families=families)
+    verdicts = {key: Verdict(verdict) for key, (verdict, _) in kb.catalog.verdicts().items()}
+    return {
+        judged.fact.citation.id: judged.standing
+        for target, own in by_target.items()
+        for judged in judge_facts(own, verdicts=verdicts, lineage=[target], families=kb.targets.families)
+    }
 
 
 def _score(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, FactStanding], half: str) -> dict:
@@ -62,7 +77,10 @@ def _score(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, FactStandin
     for fact in facts:
         by_quantity[fact.quantity].append(fact)
     asked, found, held, shown = Counter(), Counter(), Counter(), Counter()
-    profiles = {target: kb.known_facts(target) for target in {entry["target"] for _, entry in gold}}
+    profiles = {
+        target: [fact for fact in kb.known_facts(target) if fact.form is not Form.PROPOSED]
+        for target in {entry["target"] for _, entry in gold}
+    }
     for folder, entry in gold:
         matches = [f for f in by_quantity[entry["quantity"]] if _of_target(kb, entry, f) and _matches(entry, f)]
         for group in ("all", f"form {entry['form']}", f"target {folder}"):
@@ -79,6 +97,24 @@ def _score(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, FactStandin
         "recall of what holds": {group: round(held[group] / n, 3) for group, n in asked.items()},
         "recall of what kb facts shows": {group: round(shown[group] / n, 3) for group, n in asked.items()},
     }
+
+
+def _recall(kb: KnowledgeBase, facts: list[Fact], standing: dict[str, FactStanding], folders: set[str]) -> dict:
+    """Gold facts of the folders that are found, hold, and are found under any name; by folder."""
+    counts: defaultdict[str, Counter] = defaultdict(Counter)
+    for folder, entry in (pair for half in ("tuned on", "held out") for pair in _gold(half) if pair[0] in folders):
+        own = [fact for fact in facts if _of_target(kb, entry, fact)]
+        matches = [fact for fact in own if _matches(entry, fact)]
+        for group in ("all", f"target {folder}"):
+            counts[group] += Counter(
+                {
+                    "gold facts": 1,
+                    "found": bool(matches),
+                    "held": any(standing[f.citation.id] is FactStanding.HOLDS for f in matches),
+                    "found under any name": any(_matches(entry | {"quantity": f.quantity}, f) for f in own),
+                }
+            )
+    return {group: dict(count) for group, count in counts.items()}
 
 
 def _gold(half: str) -> Iterator[tuple[str, dict]]:

@@ -8,10 +8,12 @@ moved once. Operations are those of matrix products and convolutions, counted by
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 from kb.errors import FactError
 from kb.facts.select import best, matching
 from kb.model.base import Frozen
+from kb.model.evidence import Bottleneck
 from kb.model.fact import Fact
 from kb.model.kernels import Interface, TensorSpec
 
@@ -21,6 +23,10 @@ ELEMENT_BYTES = {"float64": 8, "int64": 8, "complex64": 8, "float32": 4, "int32"
 
 IMPLAUSIBLE = 1.5
 """Ratio of memory time to candidate time above which a candidate is refused; measured rates vary with load."""
+
+
+BOUND = 0.5
+"""Share of a rate, or of the time, from which on it limits a candidate."""
 
 
 class Ceiling(Frozen):
@@ -85,6 +91,27 @@ def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
         operations=interface.matrix_operations,
         dtype=operand_type(interface),
         facts=facts,
+    )
+
+
+def bottleneck(
+    seconds: float, interface: Interface, facts: Sequence[Fact], *, launch: float = 0.0
+) -> Bottleneck | None:
+    """What limits a candidate that takes this long; None if the target's rates are unknown.
+
+    Args:
+        launch: Share of the time in which it waits for launches.
+    """
+    try:
+        ceilings = {ceiling.what: ceiling for ceiling in task_roofline(interface, facts).ceilings}
+    except FactError:
+        return None
+    memory, compute = (ceilings[w].seconds / seconds if w in ceilings else 0.0 for w in ("memory", "arithmetic"))
+    kind: Literal["memory", "compute", "latency", "launch"] = "memory" if memory >= compute else "compute"
+    if max(memory, compute) < BOUND:
+        kind = "launch" if launch > BOUND else "latency"
+    return Bottleneck(
+        kind=kind, memory=memory, compute=compute, citations=tuple(c.fact.citation.id for c in ceilings.values())
     )
 
 

@@ -102,7 +102,7 @@ def _copy_members(archive: Path, folder: Path) -> dict[str, str]:
             raise _too_large(archive, f"{MOST_MEMBERS:,} files")
         path = PurePosixPath(member.name.replace("\\", "/"))
         outside = path.is_absolute() or ".." in path.parts or not path.parts
-        if refusal := member.refusal or ("its name leads out of the archive" if outside else ""):
+        if refusal := member.refusal or ("its path points outside the archive" if outside else ""):
             refused[member.name] = f"not unpacked: {refusal}"
             continue
         try:

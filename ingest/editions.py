@@ -50,7 +50,7 @@ _FILES = {
 """Names of package files, and where each states the version."""
 _CHANGES = re.compile(r"(?:changelog|changes|history|release[-_]?notes)(?:\.\w+)?", re.IGNORECASE)
 _NO_VERSION = re.compile(r"0[.0]*(?:[-.]?dev\d*)?")
-"""Package files hold `0.0.0` where the version is set elsewhere."""
+"""A version that says nothing: package files have `0.0.0` if the version is set elsewhere."""
 
 
 def edition_of(document: ParsedDocument, title: str, path: Path, root: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ingest.builder import Block, ParsedDocument, Row, Table
 from kb.catalog import FactRecord
 from kb.facts.quantities import NAME, quantities
+from kb.model.fact import RANGE
 from kb.model.units import unit_of
 
 HEADER = ("quantity", "value", "unit", "condition", "source")
@@ -22,7 +23,7 @@ def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], l
     refused: list[str] = []
     if "facts" in document.metadata and not any(b.table and is_fact_table(b.table) for b in document.blocks):
         refused.append(
-            f"no facts were read: no table has the header | {' | '.join(HEADER)} |, which a draft begins with"
+            f"no facts were read: no table has the header | {' | '.join(HEADER)} |; put it back above the rows"
         )
     for block, row in _fact_rows(document):
         quantity, value, unit, condition, source = row.cells
@@ -44,8 +45,8 @@ def _refusal(cells: Sequence[str], number: float | None) -> str:
     known, counted = quantities().by_name.get(quantity), unit_of(unit)
     if known and counted and not known.counts(counted):
         return f"{quantity} is counted in {known.unit}, not in {unit}"
-    is_value = number is not None or _SHAPE.fullmatch(value) or unit == NAME
-    return "" if is_value else f"{value!r} is neither a number nor a shape; a value in words has the unit {NAME!r}"
+    is_value = number is not None or _SHAPE.fullmatch(value) or RANGE.fullmatch(value) or unit == NAME
+    return "" if is_value else f"{value!r} is no number, range or shape; a value in words has the unit {NAME!r}"
 
 
 def is_fact_table(table: Table) -> bool:

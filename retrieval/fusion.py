@@ -76,7 +76,7 @@ class _Standard:
 
     @classmethod
     def of(cls, scores: Scores, *, zeros: int = 0) -> "_Standard":
-        """Standardise `scores` as a list that also has this number of chunks with a score of 0."""
+        """Compute the z-scores of `scores`, as if the list had `zeros` more chunks with a score of 0."""
         values = [*scores.values(), *[0.0] * (zeros if scores else 0)]
         if not values:
             return cls({}, 0.0)

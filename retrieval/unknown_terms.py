@@ -29,7 +29,7 @@ _OWN = frozenset(
 """What a person who asks calls things that a manual may call otherwise."""
 _TERM = re.compile(r"[A-Za-z]{3,}(?:-[A-Za-z]+)*")
 _NO_TERM = re.compile(r"\w+(?:er|est|ly|ing|ed)", re.IGNORECASE)
-"""Verbs, adverbs and comparisons, by their endings."""
+"""Words that are verbs, adverbs or comparatives by their endings, and so name no thing."""
 _WORD = re.compile(r"[\w./+-]*\w|[^\w\s]")
 
 

@@ -3,7 +3,8 @@
 import atexit
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -40,23 +41,18 @@ CLOSE = 1.25
 
 
 class Baselines:
-    """Starts the baselines of a task on construction. Close it at the end.
+    """The running baselines of a task. They start in the background on construction; close them at the end.
 
     Attributes:
         case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
-        medians_us: For each baseline, a quick median of the time of one call.
+        medians_us: For each baseline, a quick median of the time of one call; empty before `sides` is used.
         notes: Reasons why a baseline is missing.
-
-    Raises:
-        JudgeError: the eager reference cannot run in a worker.
     """
 
     def __init__(self, task: Task, reference: Reference, *, level: int, call_s: float) -> None:
         self.reference, self.case = reference, given_case("timed", reference)
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
-        self._running = ExitStack()
-        atexit.register(self.close)
         cache = os.environ.get(CACHE)
         environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
         self._trials = {
@@ -66,36 +62,43 @@ class Baselines:
             )
             for name, source in SOURCES.items()
         }  # fmt: skip
-        self.sides: dict[str, Side] = {}
-        """The running baselines that are about as fast as the fastest."""
-        for name in SOURCES:
+        self._pool = ThreadPoolExecutor(len(SOURCES))
+        self._starting = self._start(SOURCES)
+        atexit.register(self.close)
+
+    @cached_property
+    def sides(self) -> dict[str, Side]:
+        """The baselines that are about as fast as the fastest, by name.
+
+        Raises:
+            JudgeError: the eager reference cannot run in a worker.
+        """
+        found: dict[str, Side] = {}
+        for name, starting in self._starting.items():
             try:
-                self.sides[name] = self._start(name)
-                tries = [self.sides[name].timed(self.case.inputs) for _ in range(TRIES)]
+                found[name] = starting.result()
+                tries = [found[name].timed(self.case.inputs) for _ in range(TRIES)]
             except Fault as fault:
                 if name == EAGER:
                     raise _broken(fault) from fault
-                self.sides.pop(name, None)
                 self.notes.append(f"no {name} baseline: {fault.detail[:200]}")
             else:
                 self.medians_us[name] = median(answer.call.inside_us for answer in tries)
         limit_us = CLOSE * min(self.medians_us.values())
-        self.sides = {name: side for name, side in self.sides.items() if self.medians_us[name] <= limit_us}
-
-    @property
-    def best(self) -> str:
-        return min(self.medians_us, key=lambda name: self.medians_us[name])
+        return {name: side for name, side in found.items() if self.medians_us.get(name, limit_us + 1) <= limit_us}
 
     def restart(self) -> None:
         """Start the baselines anew: a session in fresh processes shares no luck with the one before."""
-        self._running.close()
+        names = list(self.sides)
+        self._end()
+        self._starting = self._start(names)
         try:
-            self.sides = {name: self._start(name) for name in self.sides}
+            self.sides = {name: starting.result() for name, starting in self._starting.items()}
         except Fault as fault:
             raise _broken(fault) from fault
 
     def timed(self, arguments: Sequence[Any]) -> dict[str, Answer]:
-        """A timed call of each baseline that is still in the race, by name."""
+        """A timed call of each of `sides`, by name. Raises JudgeError if one fails."""
         try:
             return {name: side.timed(arguments) for name, side in self.sides.items()}
         except Fault as fault:
@@ -103,11 +106,18 @@ class Baselines:
 
     def close(self) -> None:
         """End all workers."""
-        self._running.close()
+        self._end()
+        self._pool.shutdown()
         atexit.unregister(self.close)
 
-    def _start(self, name: str) -> Side:
-        return self._running.enter_context(Side(self._trials[name], self.reference, self.case))
+    def _start(self, names: Sequence[str] | Mapping[str, str]) -> dict[str, Future[Side]]:
+        sides = {name: Side(self._trials[name], self.reference, self.case) for name in names}
+        return {name: self._pool.submit(side.__enter__) for name, side in sides.items()}
+
+    def _end(self) -> None:
+        for starting in self._starting.values():
+            if starting.exception() is None:
+                starting.result().__exit__()
 
 
 def _broken(fault: Fault) -> JudgeError:

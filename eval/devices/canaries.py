@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import cache
 from statistics import median
 
 import torch
@@ -11,7 +12,6 @@ from eval.devices.side import Side
 from eval.languages.registry import TORCH
 from eval.reference import Reference
 from eval.timing import Call, hidden_us
-from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.trial import Trial
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
@@ -60,8 +60,9 @@ class ModelNew(Model):
 """One candidate that is what its second input says, so that one worker is enough."""
 
 
-def check_canaries(*, level: int, call_s: float, guards: frozenset[Guard] = ALL_GUARDS) -> None:
-    """Judge the canaries.
+@cache
+def check_canaries(*, level: int, call_s: float) -> None:
+    """Judge the canaries, once in each process.
 
     Args:
         level: Sandbox level.
@@ -71,7 +72,7 @@ def check_canaries(*, level: int, call_s: float, guards: frozenset[Guard] = ALL_
         JudgeError: a wrong canary passes, the right one does not, or the one that sleeps is not slower. Then no verdict
             of this judge counts.
     """
-    trial = Trial(Candidate(language=TORCH.name, source=CANARY), TORCH, level, call_s, guards)
+    trial = Trial(Candidate(language=TORCH.name, source=CANARY), TORCH, level, call_s)
     reference = Reference(TASK, seed=0)
     case = given_case("canary", reference)
     x = case.inputs[0]

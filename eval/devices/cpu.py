@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
-from eval.roofline import implausible
+from eval.roofline import bottleneck, implausible
 from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
 from kb.model.evidence import CaseResult, Grade, Outcome
@@ -28,15 +28,14 @@ class Cpu(Device):
     @cached_property
     def baselines(self) -> Baselines:
         from eval.devices.baselines import Baselines
-        from eval.devices.canaries import check_canaries
 
         bench = self.bench
-        check_canaries(level=bench.level, call_s=bench.call_s)
         return Baselines(bench.task, bench.reference, level=bench.level, call_s=bench.call_s)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
+        from eval.devices.canaries import check_canaries
         from eval.devices.cpu_timing import measure
         from eval.worker.trial import Trial
 
@@ -46,10 +45,13 @@ class Cpu(Device):
                 f"{bench.target} kernels need a {bench.isa.architecture} machine; this one is {platform.machine()}",
                 hint="run kb on such a machine",
             )
+        baselines = self.baselines  # they start while the candidate is checked
         trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
         log = trial.check(cases, results)
-        timing, busy = measure(trial, self.baselines)
+        check_canaries(level=bench.level, call_s=bench.call_s)
+        timing, busy = measure(trial, baselines)
         if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
             raise Fault(Outcome.TOO_FAST, why)
-        notes = "; ".join(filter(None, (busy, *self.baselines.notes, *self.attainable())))
-        return Judgement(grade=Grade.MEASURED, timing=timing, log=log, detail=notes)
+        notes = "; ".join(filter(None, (busy, *baselines.notes, *self.attainable())))
+        limit = None if timing.busy else bottleneck(timing.candidate_us / 1e6, bench.interface, bench.facts)
+        return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=notes)

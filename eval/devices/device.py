@@ -11,7 +11,7 @@ from eval.roofline import task_roofline
 from eval.worker.language import JudgedLanguage
 from eval.worker.process import ALL_GUARDS, Guard
 from kb.errors import FactError
-from kb.model.evidence import CaseResult, Grade, KernelScreen, Outcome, Timing
+from kb.model.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome, Timing
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
 from kb.model.target import Isa
@@ -56,6 +56,7 @@ class Judgement:
     grade: Grade | None = None
     detail: str = ""
     timing: Timing | None = None
+    bottleneck: Bottleneck | None = None
     screen: tuple[KernelScreen, ...] = ()
     log: str = ""
 

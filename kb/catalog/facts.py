@@ -1,6 +1,7 @@
 """Facts in the catalog, and people's verdicts on them."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
@@ -90,10 +91,20 @@ class FactTables(DocumentTables):
         return keys
 
     def _answers(self, source: str, text: str) -> list[FactRecord]:
-        """The readers' answers about the stored document, placed in its new `text`; without those no longer in it."""
+        """The readers' answers about the stored document, placed in its new `text`; without those no longer in it.
+
+        Of several equal places a quote keeps its number: the second stays the second.
+        """
         rows = self._all(f"{_FACT} WHERE d.source = ? AND f.form = ?", (source, Form.PROPOSED))
-        found = [(record_of(row), row["quote"]) for row in rows]
-        return [replace(fact, start=at, end=at + len(quote)) for fact, quote in found if (at := text.find(quote)) >= 0]
+        before = self.text(source) if rows else ""
+        found = []
+        for row in rows:
+            fact, quote = record_of(row), row["quote"]
+            starts = [place.start() for place in re.finditer(re.escape(quote), text)]
+            if starts:
+                start = starts[min(before.count(quote, 0, fact.start), len(starts) - 1)]
+                found.append(replace(fact, start=start, end=start + len(quote)))
+        return found
 
     def _places_of(self, document: sqlite3.Row) -> Callable[[], Places]:
         """Makes new `Places` in a stored document, from its id, origin, text and lines."""

@@ -1,4 +1,4 @@
-"""Find the documents that have a name, and cite a line of one."""
+"""Find the documents that contain an identifier, and cite one of their lines."""
 
 import json
 import re

@@ -16,6 +16,9 @@ def show_evidence(evidence: Evidence) -> None:
         show_wrapped(f"correct in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of the limit", "  ")
     if evidence.timing:
         _show_timing(evidence.timing)
+    if evidence.bottleneck:
+        cited = " ".join(f"[kb cite {id_}]" for id_ in evidence.bottleneck.citations)
+        show_wrapped(f"{evidence.bottleneck} {cited}", "  ")
     if evidence.passed and evidence.detail:
         show_wrapped(evidence.detail, "  ")
     for screen in evidence.screen:

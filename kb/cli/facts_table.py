@@ -7,8 +7,8 @@ from kb.cli.output import show, show_wrapped
 from kb.cli.table import Rows, show_table
 from kb.facts.book import Conflict, Difference
 from kb.facts.profile import FactStanding, StandingFact
-from kb.facts.quantities import NAME, SHAPE, quantities
-from kb.facts.worksheet import Entry
+from kb.facts.quantities import NAME, SHAPE
+from kb.facts.worksheet import Entry, line_of, topics
 from kb.model.fact import Fact
 from kb.model.records import Trust
 
@@ -133,14 +133,14 @@ def _values(facts: Sequence[Fact]) -> str:
 
 
 def _grouped(rows: Sequence[tuple[str, ...]]) -> Rows | Mapping[str, Rows]:
-    """Rows that begin with a quantity, under group headings if there are several groups."""
+    """Rows that begin with a quantity, under the topics of the worksheet if there are several."""
     ordered = sorted(rows, key=lambda row: _place(row[0]))
-    groups = {name: list(of) for name, of in groupby(ordered, key=lambda row: quantities().group_of(row[0]))}
+    groups = {topic: list(of) for topic, of in groupby(ordered, key=lambda row: line_of(row[0]).topic)}
     return groups if len(groups) > 1 else ordered
 
 
 def _place(quantity: str) -> tuple[int, str]:
-    return quantities().groups.index(quantities().group_of(quantity)), quantity
+    return topics().index(line_of(quantity).topic), quantity
 
 
 def _marked(text: str, fact: Fact, own: str) -> str:

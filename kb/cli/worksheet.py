@@ -65,7 +65,7 @@ def draft(
 
 def ask(
     target: TargetName,
-    everything: Annotated[bool, typer.Option("--all", help="Also ask about what is known already.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also ask for more about what is known in part.")] = False,
     tokens: Annotated[
         int | None, typer.Option(min=200, metavar="N", help="Size of the passages for one question, in tokens.")
     ] = None,
@@ -74,7 +74,7 @@ def ask(
 ) -> None:
     """Print the open questions of the worksheet with passages, for a model or agent to answer.
 
-    The answers go to `kb facts answer`.
+    A question is open until a fact holds that answers it. The answers go to `kb facts answer`.
 
     Example: kb facts ask k230 --topic memory
     """
@@ -89,7 +89,15 @@ def _show_questions(asked: "list[Question]", target: str) -> None:
     shown: set[str] = set()
     for question in asked:
         names = ", ".join(question.line.quantities) or "none"
-        show(f"# {question.line.topic}: {question.line.asks}\n(kb's names of quantities: {names})\n")
+        show(f"# {question.line.topic}: {question.line.asks}")
+        if question.known:
+            show_wrapped(
+                f"({len(question.known)} hold: {', '.join(dict.fromkeys(f.quantity for f in question.known))})"
+            )
+        if question.known and not question.passages:
+            show("(not asked; --all asks for more)\n")
+            continue
+        show(f"(kb's names of quantities: {names})\n")
         show((question.text_without(shown) or "no passage found") + "\n")
         shown.update(passage.citation.id for passage in question.passages)
     show(f"# How to answer\n{FORM}")
@@ -141,11 +149,12 @@ def _answers_in(file: Path | None) -> "list[FactAnswer]":
 
     from kb.model.fact import FactAnswer
 
+    name = "standard input" if file is None or str(file) == "-" else str(file)
     try:
         text = sys.stdin.read() if file is None or str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FactError(
-            f"{file} cannot be read: {error}", hint="name a text file of JSON objects, one a line"
+            f"{name} cannot be read: {error}", hint="name a text file of JSON objects, one a line"
         ) from error
     answers = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -155,11 +164,13 @@ def _answers_in(file: Path | None) -> "list[FactAnswer]":
             answers.append(FactAnswer.model_validate_json(line))
         except ValidationError as error:
             problem = error.errors()[0]
-            name = ".".join(map(str, problem["loc"])) or "the line"
+            field = ".".join(map(str, problem["loc"])) or "the line"
             raise FactError(
-                f"line {number} of {file or 'standard input'} is no answer: {name}: {problem['msg']}",
+                f"line {number} of {name} is no answer: {field}: {problem['msg']}",
                 hint="nothing was stored; `kb facts ask` shows the form of an answer",
             ) from error
+    if not answers:
+        raise FactError(f"{name} has no answers", hint="`kb facts ask` shows the questions and the form of an answer")
     return answers
 
 
@@ -170,15 +181,21 @@ def _show_answered(found: "FactsAnswered") -> None:
     for refused in found.refused:
         given = refused.answer
         show_wrapped(f"refused: {given.quantity} = {given.value} {given.unit}: {refused.reason}")
+    if found.refused:
+        show_wrapped("quote the words that state the value, as `kb docs show PATH --text` prints them")
     if found.contradictions:
         show("\nThese values contradict each other:")
         show_statements(found.contradictions)
     for question in found.unread:
-        show(f"not asked, the budget is spent: {question}")
+        show(f"not asked: {question}")
+    if found.unread:
+        show_wrapped(found.stopped or "the budget is spent; a larger --budget asks the rest")
+    if found.unreadable:
+        show(f"{found.unreadable} lines of the model were no answers")
     waiting = len(found.stored) - found.accepted
     show(f"{len(found.stored)} facts stored, {found.accepted} of them hold, {len(found.refused)} answers refused")
-    if waiting:
-        show_wrapped("`kb facts review TARGET` confirms the others one by one, `kb facts accept --all TARGET` at once")
+    for name in dict.fromkeys(fact.target for fact in found.stored if waiting):
+        show_wrapped(f"`kb facts review {name}` confirms the others one by one, `kb facts accept --all {name}` at once")
 
 
 def review(target: TargetName) -> None:
@@ -259,7 +276,8 @@ def _correct(kb: "KnowledgeBase", fact: "Fact") -> None:
     said = {
         name: typer.prompt(name, default=getattr(fact, name)) for name in ("quantity", "value", "unit", "condition")
     }
-    found = kb.answer_facts(fact.target, [FactAnswer(**said, quote=fact.quote, target=fact.target)])
+    corrected = FactAnswer(**said, quote=fact.quote, passage=fact.citation.id, target=fact.target)
+    found = kb.answer_facts(fact.target, [corrected])
     for refused in found.refused:
         show(f"refused: {refused.reason}")
     for stored in found.stored:
@@ -281,7 +299,11 @@ def propose(
     The settings name the model. Its answers are checked as those of `kb facts answer`.
 
     Example: kb facts propose k230 --trust-quotes
+
+    Exit status: 0 when the model read all that the budget allows, 1 when it stopped before.
     """
     with open_kb() as kb:
         found = kb.propose_facts(target, budget_tokens=budget, trust_quotes=trust_quotes)
     show_result(found, _show_answered, as_json=as_json)
+    if found.stopped:
+        raise typer.Exit(1)

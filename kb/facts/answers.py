@@ -3,7 +3,7 @@
 import re
 
 from kb.facts.quantities import NAME, SHAPE, quantities
-from kb.model.fact import FactAnswer
+from kb.model.fact import RANGE, FactAnswer
 from kb.model.units import WRITTEN, unit_of
 
 LONGEST_QUOTE = 600
@@ -15,6 +15,7 @@ _PLAIN_NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"0x[0-9a-f]+", re.IGNORECASE)
 _HEXADECIMAL_WRITTEN = re.compile(r"(?:0x|\bx\"|'h)([0-9a-f][0-9a-f_]*)", re.IGNORECASE)
 _PRODUCT = re.compile(r"(?<![\d.])(\d+)\s?[*×]\s?(\d+)(?![\d.])")
+_AMOUNT = re.compile(r"\d+(?:[.,]\d+)*\s*(\D+)")
 _SHAPE = re.compile(r"\d+(?:x\d+)+")
 _SHAPE_WRITTEN = re.compile(r"\d+(?:\s?[x×*]\s?\d+)+")
 _QUANTITY = re.compile(r"[^\W\d_]\w*")
@@ -22,23 +23,22 @@ _WORDS = """zero one two three four five six seven eight nine ten eleven twelve 
 seventeen eighteen nineteen twenty""".split()  # noqa: SIM905 - a list of words reads better as text
 
 
-def quote_span(quote: str, text: str) -> tuple[int, int] | None:
-    """Start and end of the first place in `text` with the words of `quote`; None if there is none.
+def quote_spans(quote: str, text: str) -> list[tuple[int, int]]:
+    """Start and end of each place in `text` with the words of `quote`.
 
     Only words and numbers are compared, case included: a reader may join lines, and drops markup and table rules.
     """
-    tokens = _TOKEN.findall(quote)
-    found = (
-        re.search(r"(?<![^\W_])" + r"[\W_]*?".join(map(re.escape, tokens)) + r"(?![^\W_])", text) if tokens else None
-    )
-    return found.span() if found else None
+    words = r"[\W_]*?".join(map(re.escape, _TOKEN.findall(quote)))
+    return [found.span() for found in re.finditer(rf"(?<![^\W_]){words}(?![^\W_])", text)] if words else []
 
 
 def number_of(answer: FactAnswer) -> float | None:
-    """The value as a number, which may be hexadecimal or a word up to twenty; None for a shape or words."""
-    value = answer.value.lower()
-    if answer.unit == NAME:
-        return None
+    """The value as a number, which may be hexadecimal or a word up to twenty; None for a range, a shape or words."""
+    return None if answer.unit == NAME else _number(answer.value)
+
+
+def _number(text: str) -> float | None:
+    value = text.lower()
     if value in _WORDS:
         return float(_WORDS.index(value))
     if _HEXADECIMAL.fullmatch(value):
@@ -57,16 +57,26 @@ def refusal(answer: FactAnswer, quoted: str, around: str) -> str:
         return f"{answer.quantity!r} is no name of a quantity: letters, digits and underscores are"
     if len(quoted) > LONGEST_QUOTE:
         return f"the quote has {len(quoted)} characters: quote the shortest words that state the value"
+    if answer.unit == NAME and _is_amount(answer.value):
+        return f"{answer.value!r} is a number: give it as the value, with its unit, or '1' for a count"
     if answer.unit == NAME:
-        return "" if quote_span(answer.value, quoted) else f"the quote does not name {answer.value!r}"
+        return "" if quote_spans(answer.value, quoted) else f"the quote does not name {answer.value!r}"
     if answer.unit in ("", SHAPE) and _SHAPE.fullmatch(answer.value):
         shapes = {re.sub(r"\s", "", s).replace("×", "x").replace("*", "x") for s in _SHAPE_WRITTEN.findall(quoted)}
         return "" if answer.value in shapes else f"the quote does not hold the shape {answer.value}"
-    if (number := number_of(answer)) is None:
-        return f"{answer.value!r} is neither a number nor a shape; a value in words has the unit {NAME!r}"
-    if abs(number) not in _numbers(quoted) or (number < 0 and not re.search(r"[-−]\s?\d", quoted)):
-        return f"the quote does not hold the number {answer.value}"
+    ends = RANGE.fullmatch(answer.value)
+    for text in ends.groups() if ends else (answer.value,):
+        if (number := _number(text)) is None:
+            return f"{text!r} is no number, range or shape; a value in words has the unit {NAME!r}"
+        if abs(number) not in _numbers(quoted) or (number < 0 and not re.search(r"[-−]\s?\d", quoted)):
+            return f"the quote does not hold the number {text}"
     return _refused_unit(answer, f"{quoted}\n{around}")
+
+
+def _is_amount(words: str) -> bool:
+    """Whether words are a number in words, or a number with a unit."""
+    amount = _AMOUNT.fullmatch(words)
+    return words.lower() in _WORDS or bool(amount and unit_of(amount[1]))
 
 
 def _numbers(text: str) -> set[float]:
@@ -84,7 +94,7 @@ def _refused_unit(answer: FactAnswer, text: str) -> str:
     unit, known = unit_of(answer.unit), quantities().by_name.get(answer.quantity)
     if known and unit and not known.counts(unit):
         return f"{answer.quantity} is counted in {known.unit}, not in {answer.unit or 'pieces'}"
-    if not answer.unit or answer.unit == "1" or quote_span(answer.unit, text):
+    if not answer.unit or answer.unit == "1" or quote_spans(answer.unit, text):
         return ""
     if unit and unit.kind in {named.kind for w in re.findall(WRITTEN, text) if (named := unit_of(w))}:
         return ""

@@ -236,8 +236,11 @@ def _ambiguous(group: Sequence[Fact]) -> set[str]:
 
 
 def contradict(a: Fact, b: Fact) -> bool:
-    """Whether both cannot hold: they state different values of one quantity under comparable conditions."""
-    return not _many(a) and comparable(a, b) and not same_value(a, b)
+    """Whether both cannot hold: they state different values of one quantity under comparable conditions.
+
+    A range does not contradict a number, which may be the default or one choice.
+    """
+    return not _many(a) and a.is_range == b.is_range and comparable(a, b) and not same_value(a, b)
 
 
 def same_value(a: Fact, b: Fact) -> bool:

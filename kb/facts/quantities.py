@@ -112,7 +112,7 @@ class Quantities:
 
     by_name: Mapping[str, Quantity]
     groups: tuple[str, ...]
-    """Groups in display order; the last holds all quantities that are not listed."""
+    """The last holds all quantities that are not listed."""
     names: Vocabulary
     conditions: Mapping[str, Vocabulary]
     """`dtype`, `density`, `engine`, `direction`, `per`."""

@@ -113,7 +113,7 @@ class Agreement:
 
 
 def _agree(own: Sequence[tuple[Use, Signature]], other: Sequence[tuple[Use, Signature]]) -> bool:
-    """Whether two documents state one signature, or belong to one edition, where they state overloads."""
+    """Whether two documents have a signature in common, or are of one edition and state overloads."""
     ours, theirs = own[0][0].document, other[0][0].document
     is_one_edition = ours.version == theirs.version != "" and is_same_product(ours.path, theirs.path)
     return is_one_edition or any(a.agrees_with(b) for _, a in own for _, b in other)

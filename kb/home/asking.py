@@ -5,16 +5,16 @@ from collections.abc import Collection, Iterator, Sequence
 from kb.catalog import write_lock
 from kb.catalog.words import match_expression, query_words
 from kb.errors import CitationError, FactError
-from kb.facts.answers import number_of, quote_span, refusal
+from kb.facts.answers import number_of, quote_spans, refusal
 from kb.facts.book import Conflict
-from kb.facts.profile import profile_of
+from kb.facts.profile import FactStanding, profile_of
 from kb.facts.worksheet import Entry, Line, topics, worksheet
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen, tokens_of
 from kb.model.fact import Fact, FactAnswer, RefusedAnswer
 from kb.model.passages import Passage
 from kb.model.records import FactRecord, Form
-from synth.chat import ChatModel
+from synth.chat import ChatModel, ModelError
 from synth.fact_answers import ask_for_facts
 
 QUESTION_TOKENS = 1500
@@ -26,10 +26,13 @@ WORDS_SEARCHED = 12
 
 
 class Question(Frozen):
-    """A line of the worksheet with the passages that may answer it."""
+    """A line of the worksheet with the passages that may answer it, if it is asked."""
 
     line: Line
-    passages: tuple[Passage, ...]
+    known: tuple[Fact, ...] = ()
+    """Facts that hold already."""
+    passages: tuple[Passage, ...] = ()
+    """None for a question about which facts hold, unless all questions are asked."""
 
     @property
     def text(self) -> str:
@@ -56,7 +59,11 @@ class FactsAnswered(Frozen):
     accepted: int
     """Number of stored facts that hold now."""
     unread: tuple[str, ...] = ()
-    """Questions that were not asked because the budget was spent."""
+    """Questions that were not asked because the budget was spent, or the model stopped."""
+    stopped: str = ""
+    """Why the model stopped before the last question, in words."""
+    unreadable: int = 0
+    """Number of lines of the model that begin like an answer and are none."""
 
 
 def worksheet_of(kb: KnowledgeBase, target: str) -> list[Entry]:
@@ -73,9 +80,13 @@ def questions(
     if topic is not None and topic not in topics():
         raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics())}")
     for entry in worksheet_of(kb, target):
-        if entry.line.also and topic in (None, entry.line.topic) and (everything or not entry.holds):
-            found = kb.context(entry.line.phrasings, target=target, budget_tokens=tokens)
-            yield Question(line=entry.line, passages=found.passages)
+        if not entry.line.also or topic not in (None, entry.line.topic):
+            continue
+        if entry.holds and not everything:
+            yield Question(line=entry.line, known=entry.holds)
+            continue
+        found = kb.context(entry.line.phrasings, target=target, budget_tokens=tokens)
+        yield Question(line=entry.line, known=entry.holds, passages=found.passages)
 
 
 def answer(kb: KnowledgeBase, target: str, answers: Sequence[FactAnswer], *, trust_quotes: bool) -> FactsAnswered:
@@ -90,13 +101,18 @@ def answer(kb: KnowledgeBase, target: str, answers: Sequence[FactAnswer], *, tru
                 stored[fact.citation.id] = fact
             except (FactError, CitationError) as error:
                 refused.append(RefusedAnswer(answer=given, reason=error.message))
-    held = kb.factbook.accept_answers(own, reason="its quote was checked") if trust_quotes else []
-    answered = {fact.quantity for fact in stored.values()}
+    about = dict.fromkeys(fact.target for fact in stored.values())
+    for name in about if trust_quotes else ():
+        kb.factbook.accept_answers(name, reason="its quote was checked")
+    standings = [standing for name in about for standing in kb.factbook.standings(name)]
+    held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
+    answered = {(fact.target, fact.quantity) for fact in stored.values()}
+    conflicts = (conflict for name in about for conflict in kb.factbook.conflicts(name))
     return FactsAnswered(
         stored=tuple(stored.values()),
         refused=tuple(refused),
-        contradictions=tuple(c for c in kb.factbook.conflicts(own) if c.quantity in answered),
-        accepted=len({fact.citation.id for fact in held} & stored.keys()),
+        contradictions=tuple(c for c in conflicts if (c.target, c.quantity) in answered),
+        accepted=len(held & stored.keys()),
     )
 
 
@@ -106,19 +122,29 @@ def ask_model(
     """See `KnowledgeBase.propose_facts`."""
     answers: list[FactAnswer] = []
     unread: list[str] = []
-    spent = 0
+    spent = unreadable = 0
+    stopped = ""
     for question in questions(kb, target):
         if not question.passages:
             continue
-        if spent + tokens_of(question.text) > budget_tokens:
+        if stopped or spent + tokens_of(question.text) > budget_tokens:
             unread.append(question.line.asks)
             continue
-        found, usage = ask_for_facts(
-            model, question.line.asks, question.text, target=target, quantity_names=question.line.quantities
-        )
-        answers += found
-        spent += sum(usage.values()) or tokens_of(question.text)
-    return answer(kb, target, answers, trust_quotes=trust_quotes).model_copy(update={"unread": tuple(unread)})
+        try:
+            found = ask_for_facts(
+                model, question.line.asks, question.text, target=target, quantity_names=question.line.quantities
+            )
+        except ModelError as error:
+            if not answers:
+                raise
+            stopped = error.message
+            unread.append(question.line.asks)
+            continue
+        answers += found.answers
+        unreadable += found.unreadable
+        spent += sum(found.usage.values()) or tokens_of(question.text)
+    what_else = {"unread": tuple(unread), "stopped": stopped, "unreadable": unreadable}
+    return answer(kb, target, answers, trust_quotes=trust_quotes).model_copy(update=what_else)
 
 
 def _store(kb: KnowledgeBase, own: str, given: FactAnswer) -> Fact:
@@ -152,11 +178,15 @@ def _place(kb: KnowledgeBase, own: str, given: FactAnswer) -> tuple[str, int, in
     for whole in (False, True):  # a quote may run over the end of its passage
         for passage in passages:
             source, at = _source(kb, passage)
-            text = kb.catalog.text(source) if whole else passage.text
-            if span := quote_span(given.quote, text):
-                start, end = span if whole else (at + span[0], at + span[1])
-                tables = (line for line in passage.text.splitlines() if line.startswith("|"))
-                return source, start, end, "\n".join((passage.trail, passage.lead, *tables))
+            document = kb.catalog.text(source)
+            if not (spans := quote_spans(given.quote, document if whole else passage.text)):
+                continue
+            if passage not in named and (n := len(quote_spans(given.quote, document))) > 1:
+                message = f"{passage.citation.path} has the words {given.quote!r} {n} times"
+                raise FactError(f"{message}: quote more of them, or name the passage", hint="`kb facts ask` shows ids")
+            start, end = spans[0] if whole else (at + spans[0][0], at + spans[0][1])
+            tables = (line for line in passage.text.splitlines() if line.startswith("|"))
+            return source, start, end, "\n".join((passage.trail, passage.lead, *tables))
     raise FactError(f"no document of {own} has the words {given.quote!r}", hint="quote the text word for word")
 
 

@@ -212,11 +212,11 @@ class KnowledgeBase(OpenHome):
     def fact_questions(
         self, target: str, *, topic: str | None = None, everything: bool = False, tokens: int | None = None
     ) -> Iterator[Question]:
-        """The open questions of the worksheet, each with passages that may answer it. Errors as in `worksheet`.
+        """The questions of the worksheet, open ones with passages that may answer. Errors as in `worksheet`.
 
         Args:
             topic: Limit to the questions of this topic; an unknown one is a FactError.
-            everything: Also the questions about which facts hold already.
+            everything: Passages also for the questions about which facts hold already.
             tokens: Size of the passages for one question, in tokens.
         """
         from kb.home.asking import QUESTION_TOKENS, questions
@@ -246,7 +246,7 @@ class KnowledgeBase(OpenHome):
             budget_tokens: Most tokens to pay for; questions that do not fit are listed as unread.
 
         Raises:
-            SettingsError, SynthesisError: the settings name no model; the model gave no answer.
+            SettingsError, SynthesisError: the settings name no model; the model gave no answer at all.
         """
         from kb.home.asking import ask_model
         from kb.home.running import chat_model

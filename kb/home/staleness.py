@@ -24,7 +24,7 @@ _DEFINED = re.compile(r"\b(?:def|fn|func|void|class|struct|auto)\s+(\w+)")
 
 
 class Staleness:
-    """Looks up the names in passages; each name is read once."""
+    """Finds the names in passages that newer documents lack. What documents say of a name is read once."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

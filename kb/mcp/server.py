@@ -151,17 +151,25 @@ class Home:
         self._thread.shutdown()
 
 
-def server(home: Home) -> MCPServer[Any]:
-    """The tools over `home`."""
-    served = Server("kb", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+def tool(title: str, annotations: ToolAnnotations = READS) -> Callable[[Tool], Tool]:
+    """Marks a method of `Tools` as a tool; its docstring is the tool's description."""
 
-    def tool(title: str, annotations: ToolAnnotations = READS) -> Callable[[Tool], Tool]:
-        return lambda call: served.tool(title=title, description=cleandoc(call.__doc__ or ""), annotations=annotations)(
-            call
-        )
+    def marked(call: Tool) -> Tool:
+        call.offered = {"title": title, "annotations": annotations}  # type: ignore[attr-defined]
+        return call
+
+    return marked
+
+
+class Tools:
+    """The tools over a home."""
+
+    def __init__(self, home: Home) -> None:
+        self._ask = home.ask
 
     @tool("Search hardware manuals")
     async def kb_search(
+        self,
         phrasings: Phrasings,
         target: Annotated[
             str | None, Field(max_length=100, description="A chip or family; 'all' only for a comparison of chips.")
@@ -186,7 +194,7 @@ def server(home: Home) -> MCPServer[Any]:
         "insufficient" means that the documents do not answer. For a single number call kb_facts first.
         """
         only = Only(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
-        return await home.ask(
+        return await self._ask(
             lambda kb: answers.search(
                 kb, phrasings, target=target or None, only=only, limit=limit, max_tokens=max_tokens
             )
@@ -194,6 +202,7 @@ def server(home: Home) -> MCPServer[Any]:
 
     @tool("Look up an identifier")
     async def kb_symbol(
+        self,
         name: Annotated[str, Field(max_length=200, description="As code writes it: nl.load, vadd.vv, EnqueueProgram.")],
         target: TargetName | None = None,
         limit: Annotated[int, Field(ge=1, le=40, description="Most places to return.")] = 15,
@@ -205,12 +214,13 @@ def server(home: Home) -> MCPServer[Any]:
         documents before older ones. The notes say where documents disagree on the signature, and which keywords of a
         call the newest signature lacks: follow the newer document. An unknown name is an error with similar names.
         """
-        return await home.ask(
+        return await self._ask(
             lambda kb: symbols.symbol(kb, name, target=target or None, limit=limit, max_tokens=max_tokens)
         )
 
     @tool("Read around a citation")
     async def kb_read(
+        self,
         id: Annotated[CitationId, Field(description="From kb_search or kb_facts; ID.2 is a row's second cell.")],  # noqa: A002 - what every result calls it
         around: Annotated[int, Field(ge=0, le=200, description="Lines to add on both sides.")] = 3,
         offset: Annotated[int, Field(ge=0, description="Where to read on: next_offset of the last answer.")] = 0,
@@ -221,10 +231,11 @@ def server(home: Home) -> MCPServer[Any]:
         Use it to check a citation, to see the text before and after it (raise `around`), or to get text that kb_search
         cut or left out. A long text comes in parts: call again with offset=next_offset.
         """
-        return await home.ask(lambda kb: answers.read(kb, id, around=around, offset=offset, max_tokens=max_tokens))
+        return await self._ask(lambda kb: answers.read(kb, id, around=around, offset=offset, max_tokens=max_tokens))
 
     @tool("Read a document")
     async def kb_document(
+        self,
         name: Annotated[str, Field(max_length=400, description="Its path as in `place`, or the end of the path.")],
         section: Annotated[
             str | None, Field(max_length=300, description="A heading, to read its text (default: all headings).")
@@ -236,12 +247,13 @@ def server(home: Home) -> MCPServer[Any]:
 
         Use it where the answer is longer than a passage: a whole example, a table with its notes, all constraints.
         """
-        return await home.ask(
+        return await self._ask(
             lambda kb: answers.document(kb, name, section or None, offset=offset, max_tokens=max_tokens)
         )
 
     @tool("Look up hardware facts")
     async def kb_facts(
+        self,
         target: TargetName,
         quantity: Annotated[
             str | None, Field(max_length=100, description="Such as lds_size or hbm_bandwidth (default: all).")
@@ -258,12 +270,13 @@ def server(home: Home) -> MCPServer[Any]:
         family are included, facts of siblings never. `waiting` counts facts that were read and not confirmed. If no
         document states a number, you get an error with the nearest names; then try kb_search, and never guess.
         """
-        return await home.ask(
+        return await self._ask(
             lambda kb: facts.facts(kb, target, quantity or None, unconfirmed=unconfirmed, max_tokens=max_tokens)
         )
 
     @tool("See what is known of a chip")
     async def kb_worksheet(
+        self,
         target: TargetName,
         topic: Annotated[
             str | None, Field(max_length=40, description="Such as memory: adds passages for its open questions.")
@@ -275,10 +288,11 @@ def server(home: Home) -> MCPServer[Any]:
         To fill it, call it with one topic after another, read the passages, and send what they state to
         kb_propose_facts.
         """
-        return await home.ask(lambda kb: facts.worksheet(kb, target, topic or None, max_tokens=max_tokens))
+        return await self._ask(lambda kb: facts.worksheet(kb, target, topic or None, max_tokens=max_tokens))
 
     @tool("Propose facts that you read", WRITES)
     async def kb_propose_facts(
+        self,
         target: TargetName,
         answers: Annotated[
             list[FactAnswer], Field(min_length=1, max_length=40, description="Facts of the hardware, with quotes.")
@@ -291,10 +305,11 @@ def server(home: Home) -> MCPServer[Any]:
         Values of one quantity that contradict each other need conditions that tell them apart. Leave out what the text
         does not say, and what one program uses or an example shows.
         """
-        return await home.ask(lambda kb: facts.propose(kb, target, answers, max_tokens=max_tokens))
+        return await self._ask(lambda kb: facts.propose(kb, target, answers, max_tokens=max_tokens))
 
     @tool("Get the prompt for a kernel")
     async def kb_prompt(
+        self,
         task: Annotated[
             str,
             Field(max_length=40_000, description="Python with Model, get_inputs and get_init_inputs (KernelBench)."),
@@ -312,12 +327,13 @@ def server(home: Home) -> MCPServer[Any]:
         Starts no run and judges nothing. To have kernels judged, `kb prompt FILE --target TARGET` starts a run in a
         shell, and `kb submit RUN FILE` judges.
         """
-        return await home.ask(
+        return await self._ask(
             lambda kb: prompts.first_prompt(kb, task, name, interface, target, language or None, max_tokens=max_tokens)
         )
 
     @tool("List chips")
     async def kb_targets(
+        self,
         *,
         everything: Annotated[bool, Field(description="Also list targets that have no documents.")] = False,
         max_tokens: Tokens = DEFAULT_TOKENS,
@@ -327,8 +343,16 @@ def server(home: Home) -> MCPServer[Any]:
         Call it once, if you do not know the name of a chip here or whether there are documents about it. A question
         about a target also uses documents of its ancestors and descendants.
         """
-        return await home.ask(lambda kb: answers.targets(kb, everything=everything, max_tokens=max_tokens))
+        return await self._ask(lambda kb: answers.targets(kb, everything=everything, max_tokens=max_tokens))
 
+
+def server(home: Home) -> MCPServer[Any]:
+    """Offers the tools over `home`."""
+    served = Server("kb", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    tools = Tools(home)
+    for name, call in vars(Tools).items():
+        if offered := getattr(call, "offered", None):
+            served.tool(description=cleandoc(call.__doc__ or ""), **offered)(getattr(tools, name))
     return served
 
 

@@ -1,6 +1,7 @@
 """The judge's evidence on a candidate. Only the judge creates these values, never from a candidate's claims."""
 
 import json
+import re
 from enum import StrEnum
 from statistics import median
 from typing import Literal, Self
@@ -16,6 +17,11 @@ WIN_MARGIN = 1.03
 WIN_SESSIONS = 3
 """Number of timing sessions, each in a fresh process, that must all show the win."""
 
+
+SIGNATURE_CHARACTERS = 200
+_PLACES = re.compile(r"(?:/[\w.+-]+){2,}|\([^()]*\)$")
+"""Paths, and the name of the case at the end of a reason."""
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 MOST_OTHERS = 0.15
 """Largest share of CPU time that other work may take while a win is timed: it may slow one side more than the other."""
@@ -122,6 +128,11 @@ class Timing(Frozen):
         return max(s.others for s in self.sessions)
 
     @property
+    def won(self) -> bool:
+        """Whether enough sessions all show it faster than the best baseline, on a machine with little other work."""
+        return len(self.sessions) >= WIN_SESSIONS and self.low > WIN_MARGIN and not self.busy
+
+    @property
     def busy(self) -> bool:
         """Whether other work took so much CPU time that the speed-up says nothing."""
         return self.others > MOST_OTHERS
@@ -166,6 +177,27 @@ class KernelScreen(Frozen):
     findings: tuple[Finding, ...]
 
 
+class Bottleneck(Frozen):
+    """What limits the speed of a candidate that was timed."""
+
+    kind: Literal["memory", "compute", "latency", "launch"]
+    """`latency` if it reaches neither rate, `launch` if it waits for its kernels to be launched."""
+    memory: float
+    """Share of the rate of memory that it reaches, if each input and output is moved once."""
+    compute: float
+    """Share of the rate of matrix operations that it reaches; 0 if it has none."""
+    citations: tuple[str, ...]
+    """Ids, for `kb cite`, of the facts that state these rates."""
+
+    def __str__(self) -> str:
+        reached = [
+            f"{share:.0%} of the {what} rate"
+            for what, share in (("memory", self.memory), ("compute", self.compute))
+            if share
+        ]
+        return f"{self.kind}-bound: it reaches {' and '.join(reached)}"
+
+
 class Evidence(Frozen):
     """The judge's complete record of one candidate on one task."""
 
@@ -180,6 +212,8 @@ class Evidence(Frozen):
     grade: Grade | None = None
     cases: tuple[CaseResult, ...] = ()
     timing: Timing | None = None
+    bottleneck: Bottleneck | None = Field(default=None, exclude_if=lambda found: found is None)
+    """None if it was not timed, or the target's rates are unknown."""
     screen: tuple[KernelScreen, ...] = ()
     log: str = ""
     """The end of the candidate's output: data, not to be trusted."""
@@ -207,14 +241,17 @@ class Evidence(Frozen):
         return self.outcome is Outcome.PASSED
 
     @property
+    def signature(self) -> str:
+        """The outcome and its reason without numbers, addresses and places: the same for the same mistake."""
+        text = _PLACES.sub("_", self.detail.splitlines()[0] if self.detail else "")
+        return " ".join(f"{self.outcome}: {_NUMBERS.sub('N', text)}".split())[:SIGNATURE_CHARACTERS]
+
+    @property
     def speedup(self) -> float | None:
         """Speed-up over the best baseline; None if nothing was timed, or other work disturbed the times."""
         return self.timing.speedup if self.timing and not self.timing.busy else None
 
     @property
     def won(self) -> bool:
-        """Whether enough sessions all show it faster than the best baseline, on a machine with little other work."""
-        timing = self.timing
-        if timing is None or len(timing.sessions) < WIN_SESSIONS or timing.low <= WIN_MARGIN:
-            return False
-        return not timing.busy
+        """Whether it was shown to be faster than the best baseline."""
+        return self.timing is not None and self.timing.won

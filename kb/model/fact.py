@@ -1,9 +1,14 @@
 """One hardware number as a document states it."""
 
+import re
+
 from kb.model.base import Frozen
 from kb.model.passages import Citation
 from kb.model.records import Form, Trust
 from kb.model.units import unit_of
+
+RANGE = re.compile(r"(-?\d\S*) to (-?\d\S*)")
+"""A value between two ends, such as one that may be configured: `1 to 64`."""
 
 
 class Fact(Frozen):
@@ -12,7 +17,7 @@ class Fact(Frozen):
     target: str
     quantity: str
     value: str
-    """Value as written; `number` is its numeric value, if any (a shape such as 32x32x8 has none)."""
+    """Value as written; `number` is its numeric value, if any (a shape such as 32x32x8 or a range has none)."""
     number: float | None
     unit: str
     condition: str
@@ -35,6 +40,10 @@ class Fact(Frozen):
         return None if unit is None or self.number is None else self.number * unit.scale
 
     @property
+    def is_range(self) -> bool:
+        return RANGE.fullmatch(self.value) is not None
+
+    @property
     def conditions(self) -> frozenset[str]:
         """The phrases of the condition."""
         return frozenset(phrase.strip() for phrase in self.condition.split(",") if phrase.strip())
@@ -45,13 +54,13 @@ class FactAnswer(Frozen, coerce_numbers_to_str=True):
 
     quantity: str
     value: str
-    """A number, a shape such as `16x16`, or, if the unit is `name`, words of the quote."""
+    """A number, a range such as `1 to 64`, a shape such as `16x16`, or, if the unit is `name`, words of the quote."""
     unit: str = ""
     condition: str = ""
     quote: str
     """The words of the document, one after another; punctuation and line breaks do not count."""
     passage: str = ""
-    """Id of a passage of the document (default: any document of the target that has the quote)."""
+    """Id of the passage (default: any document of the target that has the quote once)."""
     target: str = ""
     """Chip or family (default: the one that was asked about)."""
 

@@ -22,7 +22,7 @@ class StatedFact(Frozen):
     id: str
     """The id to cite."""
     target: str
-    """The requested target, or an ancestor whose facts hold for it too."""
+    """The target that was asked about, or the ancestor from which it inherits the fact."""
     quantity: str
     value: str
     unit: str

@@ -35,8 +35,13 @@ CHECK_PHRASES = {
     "matrix": "matrix instructions shapes and data types",
 }
 """What to search the documents for if a check of a screen is not ok, by check."""
-SLOW_PHRASES = ("memory bandwidth and cache sizes", "vector and matrix instruction throughput")
-"""What to search for if the candidate was timed and did not win, and no screen says why."""
+BOTTLENECK_PHRASES = {
+    "memory": ("memory bandwidth and cache sizes", "wide vector loads and stores prefetch"),
+    "compute": ("vector and matrix instruction throughput", "matrix instructions shapes and data types"),
+    "latency": ("hide memory latency occupancy unrolling", "instruction latency and dependencies"),
+    "launch": ("kernel launch overhead", "fuse kernels persistent kernel"),
+}
+"""What to search for if the candidate was timed and did not win, by what limits it, if no screen says why."""
 
 
 def diagnose(evidence: Evidence) -> tuple[str, ...]:
@@ -45,6 +50,7 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
         MEANING[evidence.outcome],
         *_compared(evidence.cases),
         *_worth(evidence),
+        *((f"It is {evidence.bottleneck}.",) if evidence.bottleneck else ()),
         *((f"{evidence.detail}.",) if evidence.passed and evidence.detail else ()),
         *(sentence for screen in evidence.screen for sentence in _screened(screen)),
     )
@@ -56,7 +62,9 @@ def search_phrases(evidence: Evidence) -> tuple[str, ...]:
         return ()
     checks = [f.check for screen in evidence.screen for f in screen.findings if f.state in ("over", "warn")]
     phrases = tuple(dict.fromkeys(CHECK_PHRASES[check] for check in checks if check in CHECK_PHRASES))
-    return phrases or (SLOW_PHRASES if evidence.timing and not evidence.won else ())
+    if phrases or evidence.timing is None or evidence.won:
+        return phrases
+    return BOTTLENECK_PHRASES[evidence.bottleneck.kind if evidence.bottleneck else "memory"]
 
 
 def _worth(evidence: Evidence) -> list[str]:

@@ -90,7 +90,7 @@ def test_trust_is_shown_only_if_it_is_not_the_vendors(run: Run, facts: Path) -> 
     assert [line.split()[:4] for line in rows if "[community]" in line] == [["power_max", "301", "W", "[community]"]]
 
 
-def test_facts_stand_in_groups_and_a_count_has_no_unit(run: Run, facts: Path) -> None:
+def test_facts_stand_under_the_topics_of_the_worksheet_and_a_count_has_no_unit(run: Run, facts: Path) -> None:
     run("facts", "accept", id_of(run, "lds_banks", "34"))
 
     lines = run("facts", "mi210").out.splitlines()

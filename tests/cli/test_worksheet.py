@@ -42,13 +42,23 @@ def test_a_chip_without_facts_shows_the_worksheet_with_what_to_ask(run: Run, man
     assert "0 facts hold, 0 were read" in outcome.out
 
 
+def test_facts_that_nobody_confirmed_are_shown_with_their_quotes(run: Run, manual: Path, tmp_path: Path) -> None:
+    run("facts", "answer", "zchip", answers(tmp_path, SIZE))
+    outcome = run("facts", "zchip")
+
+    assert outcome.status == 1
+    assert "read   tcm_size = 128 KiB" in outcome.out
+    assert '"has 128 KiB of memory"' in outcome.out
+    assert "0 facts hold, 1 were read and have to be confirmed" in outcome.out
+
+
 def test_questions_come_with_passages_their_ids_and_the_form_of_an_answer(run: Run, manual: Path) -> None:
     outcome = run("facts", "ask", "zchip", "--topic", "memory")
 
     assert "Which memories can a kernel use" in outcome.out
     assert "Each cluster has 128 KiB of memory." in outcome.out
     assert "manual.md:" in outcome.out
-    assert '"quote": the shortest run of words' in outcome.out
+    assert '"quote": the' in outcome.out
     assert "kb facts answer zchip FILE" in outcome.out
 
 
@@ -57,8 +67,19 @@ def test_a_file_of_answers_is_stored_and_each_refusal_has_its_reason(run: Run, m
 
     assert outcome.status == 1
     assert "refused: tcm_banks = 33 : the quote does not hold the number 33" in outcome.out
+    assert "quote the words that state the value" in outcome.out
     assert "1 facts stored, 1 of them hold, 1 answers refused" in outcome.out
     assert run("facts", "zchip", "tcm_size").status == 0
+
+
+def test_a_question_about_which_a_fact_holds_says_so_and_is_asked_again_with_all(
+    run: Run, manual: Path, tmp_path: Path
+) -> None:
+    size = SIZE | {"quantity": "scratchpad_size"}
+    run("facts", "answer", "zchip", answers(tmp_path, size), "--trust-quotes")
+
+    assert "(1 hold: scratchpad_size)\n(not asked; --all asks for more)" in run("facts", "ask", "zchip").out
+    assert "not asked" not in run("facts", "ask", "zchip", "--all").out
 
 
 def test_contradicting_answers_are_listed_with_both_places(run: Run, manual: Path, tmp_path: Path) -> None:
@@ -74,6 +95,7 @@ def test_contradicting_answers_are_listed_with_both_places(run: Run, manual: Pat
     [
         (["answer", "zchip"], "expected either a file of answers or --quantity"),
         (["answer", "zchip", "nowhere.jsonl"], "cannot be read"),
+        (["answer", "zchip", os.devnull], "has no answers"),
         (["answer", "nochip", "--quantity", "a"], "unknown target 'nochip'"),
         (["ask", "zchip", "--topic", "colour"], "no topic 'colour'"),
         (["review", "zchip"], "no terminal to ask"),

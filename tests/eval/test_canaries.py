@@ -16,6 +16,11 @@ pytestmark = needs_linux
 CASE = given_case("canary", Reference(TASK, seed=0))
 
 
+@pytest.fixture(autouse=True)
+def not_checked_before() -> None:
+    check_canaries.cache_clear()
+
+
 def test_a_judge_that_works_passes_its_own_check() -> None:
     check_canaries(level=sandbox_level(), call_s=PATIENCE_S)
 

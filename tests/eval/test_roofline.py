@@ -8,7 +8,7 @@ import pytest
 from eval.devices import cpu_timing
 from eval.judge.task_judge import TaskJudge
 from eval.reference import Reference, interface_of
-from eval.roofline import IMPLAUSIBLE, implausible, roofline, task_roofline
+from eval.roofline import IMPLAUSIBLE, bottleneck, implausible, roofline, task_roofline
 from eval.task import load_task
 from kb.errors import FactError
 from kb.model.evidence import Outcome
@@ -125,6 +125,43 @@ def test_a_time_is_implausible_only_where_memory_must_be_slower(
 
     assert bool(why) is refused
     assert not refused or "[kb cite 1]" in why
+
+
+BOTTLENECKS = {
+    "near the rate of memory": (1.25, 0.0, "memory"),
+    "far from it": (10.0, 0.0, "latency"),
+    "waiting for launches": (10.0, 0.8, "launch"),
+}
+
+
+@pytest.mark.parametrize(("times", "launch", "kind"), BOTTLENECKS.values(), ids=BOTTLENECKS)
+def test_a_bottleneck_is_the_rate_that_a_candidate_reaches_or_else_latency(
+    times: float, launch: float, kind: str
+) -> None:
+    interface = megabytes(1)
+    seconds = times * task_roofline(interface, [SLOW]).seconds
+
+    found = bottleneck(seconds, interface, [SLOW], launch=launch)
+
+    assert found
+    assert (found.kind, found.compute) == (kind, 0.0)
+    assert found.memory == pytest.approx(1 / times)
+
+
+def test_a_candidate_that_reaches_the_rate_of_its_products_is_bound_by_them() -> None:
+    product = Task(name="product", source=MATMUL)
+    interface = interface_of(product, Reference(product, seed=0))
+    facts = [STATED, rate("peak_flops", 1, "MFLOP/s", "float32, dense, vector")]
+
+    found = bottleneck(1.1 * task_roofline(interface, facts).seconds, interface, facts)
+
+    assert found
+    assert found.kind == "compute"
+    assert len(found.citations) == 2
+
+
+def test_without_rates_no_bottleneck_is_claimed() -> None:
+    assert bottleneck(1.0, megabytes(1), [CACHE]) is None
 
 
 def test_a_roofline_of_softmax_cites_every_input() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.facts.answers import quote_span, refusal
+from kb.facts.answers import number_of, quote_spans, refusal
 from kb.model.fact import FactAnswer
 
 TEXT = "Every unit owns **48 KiB** of\nscratch, in 24 banks; 1,536 entries of 16 x 16 at 1.5 GHz. It has eight cores."
@@ -12,8 +12,7 @@ TEXT = "Every unit owns **48 KiB** of\nscratch, in 24 banks; 1,536 entries of 16
 
 def refused(around: str = "", **said: str) -> str:
     answer = FactAnswer(**{"quantity": "size", "value": "48", "unit": "KiB", "quote": TEXT} | said)
-    span = quote_span(answer.quote, TEXT)
-    assert span is not None
+    [span] = quote_spans(answer.quote, TEXT)
     return refusal(answer, TEXT[slice(*span)], around)
 
 
@@ -43,9 +42,15 @@ def test_what_the_quote_states_is_a_fact(said: dict[str, str]) -> None:
     [
         ({"value": "4"}, "does not hold the number 4"),
         ({"value": "36"}, "does not hold the number 36"),
-        ({"value": "forty-eight"}, "neither a number nor a shape"),
+        ({"value": "forty-eight"}, "no number, range or shape"),
         ({"value": "16x32", "unit": "shape"}, "does not hold the shape 16x32"),
         ({"value": "nine cores", "unit": "name"}, "does not name 'nine cores'"),
+        ({"value": "eight", "unit": "name"}, "'eight' is a number"),
+        ({"value": "48 KiB", "unit": "name"}, "'48 KiB' is a number"),
+        ({"value": "1 to 48"}, "does not hold the number 1"),
+        ({"value": "24 to 64"}, "does not hold the number 64"),
+        ({"value": "24 to many"}, "no number, range or shape"),
+        ({"value": "24 to 48", "unit": "TB/s"}, "state a unit like 'TB/s'"),
         ({"quote": "48", "unit": "KiB"}, "state a unit like 'KiB'"),
         ({"unit": "TB/s"}, "state a unit like 'TB/s'"),
         ({"unit": "GHz", "quantity": "lds_size"}, "lds_size is counted in byte, not in GHz"),
@@ -75,14 +80,12 @@ def test_a_quote_of_a_whole_page_is_refused() -> None:
     ],
 )
 def test_a_quote_is_found_by_its_words_whatever_stands_between_them(quote: str, found: str | None) -> None:
-    span = quote_span(quote, TEXT)
-    assert (TEXT[slice(*span)] if span else None) == found
+    assert [TEXT[slice(*span)] for span in quote_spans(quote, TEXT)] == ([found] if found else [])
 
 
 @given(st.text(alphabet="ab1 .,|*\n", max_size=40), st.text(alphabet="ab1 .,|*\n", max_size=8))
 def test_a_quote_that_is_found_has_the_same_words(text: str, quote: str) -> None:
-    span = quote_span(quote, text)
-    if span:
+    for span in quote_spans(quote, text):
         assert "".join(filter(str.isalnum, text[slice(*span)])) == "".join(filter(str.isalnum, quote))
 
 
@@ -102,4 +105,9 @@ def test_numbers_may_be_words_products_hexadecimal_or_negative(value: str, text:
 
 
 def test_a_quote_may_begin_with_an_underscore() -> None:
-    assert quote_span("_fast_mul_regs if set", "see _fast_mul_regs if set.") is not None
+    assert quote_spans("_fast_mul_regs if set", "see _fast_mul_regs if set.")
+
+
+def test_a_range_is_a_fact_without_a_number_if_the_quote_holds_both_ends() -> None:
+    answer = FactAnswer(quantity="size", value="24 to 48", unit="KiB", quote=TEXT)
+    assert (refusal(answer, TEXT, ""), number_of(answer)) == ("", None)

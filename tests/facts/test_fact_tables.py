@@ -49,6 +49,13 @@ def test_a_value_in_the_unit_of_its_quantity_or_in_an_unknown_unit_is_kept(quant
         assert ([f.quantity for f in found], refused) == ([quantity.name], [])
 
 
+@pytest.mark.parametrize(("value", "kept"), [("1 to 64", True), ("1 to", False), ("many", False)])
+def test_a_value_may_be_a_range_of_two_numbers(value: str, kept: bool) -> None:
+    found, refused = facts(parse(f"# A\n\n{FACT_HEADER}{row('own', 'KiB').replace('65', value)}"), target="m1")
+
+    assert ([(f.value, f.number) for f in found], bool(refused)) == ([(value, None)] * kept, not kept)
+
+
 LOST = {
     "no header": "|  |  |  |  |  |\n|---|---|---|---|---|\n" + row("lds_size", "KiB"),
     "the first row as header": row("l2_size", "MiB") + "|---|---|---|---|---|\n" + row("lds_size", "KiB"),

@@ -11,6 +11,7 @@ from kb.home import asking
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import FactAnswer
 from kb.settings import Settings
+from synth.chat import ModelError, ModelOutcome
 from tests.synth.scripted import ScriptedModel
 
 MANUAL = """# Zchip manual
@@ -52,6 +53,10 @@ def test_a_quoted_value_is_stored_with_its_place_and_holds_once_all_are_accepted
     assert [f.value for f in kb.facts("zchip", "tcm_size")] == ["128"]
 
 
+def test_no_fact_is_guessed_from_prose_or_from_a_table_without_the_header_of_facts(kb: KnowledgeBase) -> None:
+    assert kb.catalog.facts(["zchip"]) == []
+
+
 def test_the_unit_may_stand_in_the_header_of_the_table(kb: KnowledgeBase) -> None:
     answer = FactAnswer(quantity="scratch", value="48", unit="KiB", quote="Scratch 48")
     assert kb.answer_facts("zchip", [answer]).refused == ()
@@ -79,7 +84,8 @@ def test_an_answer_that_cannot_be_checked_is_refused_with_the_reason(
 
 def test_the_same_answer_twice_is_one_fact(kb: KnowledgeBase) -> None:
     assert len(kb.answer_facts("zchip", [SIZE, SIZE]).stored) == 1
-    assert len(kb.answer_facts("zchip", [SIZE]).stored) == 1
+    assert [len(kb.answer_facts("zchip", [SIZE], trust_quotes=True).stored) for _ in range(2)] == [1, 1]
+    assert kb.answer_facts("zchip", [SIZE]).accepted == 1
     assert sum(s.fact.quantity == "tcm_size" for s in kb.standings("zchip")) == 1
 
 
@@ -123,9 +129,43 @@ def test_questions_are_asked_until_facts_hold_and_carry_passages(kb: KnowledgeBa
     assert "128 KiB of tightly coupled memory" in sizes.text
 
     kb.answer_facts("zchip", [SIZE.model_copy(update={"quantity": "scratchpad_size"})], trust_quotes=True)
-    still = [q.line.asks for q in kb.fact_questions("zchip", topic="memory")]
-    assert sizes.line.asks not in still
-    assert sizes.line.asks in [q.line.asks for q in kb.fact_questions("zchip", everything=True)]
+    [known] = [q for q in kb.fact_questions("zchip", topic="memory") if q.line == sizes.line]
+    assert ([f.quantity for f in known.known], known.passages) == (["scratchpad_size"], ())
+    [more] = [q for q in kb.fact_questions("zchip", topic="memory", everything=True) if q.line == sizes.line]
+    assert (more.known, more.passages) == (known.known, sizes.passages)
+
+
+def test_answers_that_were_paid_for_are_stored_when_the_model_stops(kb: KnowledgeBase) -> None:
+    paid = SIZE.model_dump_json(exclude={"target", "passage"}) + '\n{"quantity": '
+    model = ScriptedModel(paid, ModelError("no credit", ModelOutcome.KEY_REFUSED))
+    found = asking.ask_model(kb, "zchip", model, budget_tokens=100_000, trust_quotes=True)
+
+    assert ([f.quantity for f in found.stored], found.accepted, found.unreadable) == (["tcm_size"], 1, 1)
+    assert "no credit" in found.stopped
+    assert (len(model.asked), bool(found.unread)) == (2, True)
+    with pytest.raises(ModelError):
+        asking.ask_model(kb, "zchip", model, budget_tokens=100_000, trust_quotes=True)
+
+
+def test_trusted_answers_about_relatives_of_the_target_hold_too(kb: KnowledgeBase) -> None:
+    kb.target_tree.add("zchip2", parent="zchip")
+    found = kb.answer_facts("zchip", [SIZE.model_copy(update={"target": "zchip2"})], trust_quotes=True)
+
+    assert (found.accepted, [f.target for f in kb.facts("zchip2", "tcm_size")]) == (1, ["zchip2"])
+
+
+def test_a_range_and_its_default_hold_beside_each_other(kb: KnowledgeBase) -> None:
+    both = [
+        FactAnswer(quantity="tcm_size", value="32 to 128", unit="KiB", quote="128 KiB of tightly coupled memory in 32"),
+        SIZE.model_copy(update={"condition": "default"}),
+    ]
+    found = kb.answer_facts("zchip", both, trust_quotes=True)
+
+    assert (found.accepted, found.contradictions) == (2, ())
+    assert {(f.value, f.number, f.condition) for f in kb.facts("zchip", "tcm_size")} == {
+        ("32 to 128", None, ""),
+        ("128", 128.0, "default"),
+    }
 
 
 def test_a_model_answers_question_by_question_within_its_budget(kb: KnowledgeBase) -> None:
@@ -154,7 +194,9 @@ def test_an_accepted_answer_outlives_a_new_name_of_its_target_and_a_new_place_of
     assert [f.value for f in kb.facts("ychip", "tcm_size")] == ["128"]
 
 
-def test_the_named_passage_decides_which_of_several_equal_places_is_cited(tmp_path: Path) -> None:
+def test_the_named_passage_decides_which_of_several_equal_places_is_cited_also_when_it_is_read_again(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "zchip").mkdir()
     text = "# Zchip\n\n## Loads\n\nA load takes 4 cycles.\n\n## Stores\n\nA store takes 4 cycles.\n"
     (tmp_path / "zchip" / "manual.md").write_text(text)
@@ -162,6 +204,11 @@ def test_the_named_passage_decides_which_of_several_equal_places_is_cited(tmp_pa
         kb.ingest([tmp_path / "zchip"])
         stores = next(p for p in kb.documents.outline("manual.md", section="Stores").passages)
         answer = FactAnswer(quantity="store_latency", value="4", unit="cycles", quote="takes 4 cycles")
+        [unclear] = kb.answer_facts("zchip", [answer]).refused
         [fact] = kb.answer_facts("zchip", [answer.model_copy(update={"passage": stores.citation.id})]).stored
+        (tmp_path / "zchip" / "manual.md").write_text(f"# Foreword\n\n{text}")
+        kb.ingest([tmp_path / "zchip"])
+        [again] = kb.factbook.unconfirmed("zchip")
 
-    assert fact.citation.line_start == 9
+    assert "has the words 'takes 4 cycles' 2 times: quote more of them, or name the passage" in unclear.reason
+    assert (fact.citation.line_start, again.citation.line_start) == (9, 11)

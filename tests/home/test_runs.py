@@ -10,6 +10,7 @@ from eval.languages import registry as languages
 from kb.errors import CandidateError, FactError, KbError, RunError, SettingsError, SynthesisError, TargetError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.evidence import Evidence, Outcome
+from kb.model.fact import FactAnswer
 from kb.model.kernels import Candidate
 from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
 from tests.synth.samples import INTERFACE, TASK, candidate, evidence
@@ -64,6 +65,21 @@ def by_hand(target: str = "mi300x", language: str = "triton") -> Plan:
 
 def by_model(target: str = "mi300x", model: str = "some-model") -> Plan:
     return plan(target, synthesizer=SynthesizerKind.ANTHROPIC, model=model)
+
+
+def test_a_roofline_needs_the_rates_of_a_chip_and_no_compiler(
+    kb: KnowledgeBase, judged: list[Candidate], tmp_path: Path
+) -> None:
+    (tmp_path / "zchip").mkdir()
+    (tmp_path / "zchip" / "manual.md").write_text("# Zchip\n\nThe memory delivers 5 GB/s.\n")
+    kb.ingest([tmp_path / "zchip"])
+    with pytest.raises(FactError, match="zchip"):
+        kb.roofline(TASK, "zchip")
+
+    rate = FactAnswer(quantity="hbm_bandwidth", value="5", unit="GB/s", quote="delivers 5 GB/s")
+    kb.answer_facts("zchip", [rate], trust_quotes=True)
+
+    assert [c.fact.target for c in kb.roofline(TASK, "zchip").ceilings] == ["zchip"]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_without_its_cache_a_member_is_still_cited_and_not_read_again(
 def test_a_member_that_leads_out_of_the_archive_is_refused(tmp_path: Path, name: str, member: str) -> None:
     archive = pack(tmp_path / "chip" / name, {member: "# Out\n", "in.md": "# In\n"})
 
-    assert set(skipped(archive).values()) == {"not unpacked: its name leads out of the archive"}
+    assert set(skipped(archive).values()) == {"not unpacked: its path points outside the archive"}
     assert [p.name for p in tmp_path.rglob("*.md")] == ["in.md"]
 
 

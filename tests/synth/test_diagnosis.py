@@ -6,7 +6,7 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.model.evidence import CaseResult, Evidence, Finding, Outcome
-from synth.prompts.diagnosis import CHECK_PHRASES, MEANING, SLOW_PHRASES, diagnose, search_phrases
+from synth.prompts.diagnosis import BOTTLENECK_PHRASES, CHECK_PHRASES, MEANING, diagnose, search_phrases
 from tests.synth.samples import SCREEN, candidate, evidence
 
 KERNEL = candidate(CPP)
@@ -72,7 +72,7 @@ def test_findings_that_are_ok_are_left_out_and_the_others_are_cited() -> None:
         (evidence(KERNEL, Outcome.INCORRECT), ()),
         (evidence(KERNEL, Outcome.COMPILE_ERROR, screen=(SCREEN,)), ()),
         (evidence(KERNEL, speedup=1.5), ()),
-        (evidence(KERNEL, speedup=0.9), SLOW_PHRASES),
+        (evidence(KERNEL, speedup=0.9), BOTTLENECK_PHRASES["memory"]),
         (evidence(KERNEL), ()),
         (
             evidence(KERNEL, Outcome.OVER_LIMIT, screen=(SCREEN, SCREEN)),

@@ -1,4 +1,7 @@
-"""Source code: each definition is a section with its comments; the file's own description becomes text."""
+"""Read source code: each definition becomes a section, which includes its comments.
+
+The description at the beginning of the file becomes text.
+"""
 
 import re
 from collections.abc import Iterator, Sequence

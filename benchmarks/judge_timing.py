@@ -1,0 +1,139 @@
+"""Measure how often the judge claims a win that is none, and misses one that is: the reference against itself.
+
+    python -m benchmarks.judge_timing [--sessions 50] [--hog] --out benchmarks/results/judge-timing.json
+
+Every candidate is the reference itself, once as it is (A/A), once 2 % slower and once 10 % faster. Slower means that a
+call waits in a loop for that share of its own time, by the clock; for a faster candidate, the reference waits. With
+`--hog`, a process beside the judge writes memory all the time.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from statistics import median
+
+from benchmarks.origin import origin
+from eval.devices.baselines import Baselines
+from eval.devices.cpu_timing import measure
+from eval.languages.registry import TORCH
+from eval.machine import sandbox_level
+from eval.reference import Reference
+from eval.worker.trial import Trial
+from kb.model.evidence import Timing
+from kb.model.kernels import Candidate, Task
+
+CALL_S = 60.0
+HEAD = """
+import time
+import torch
+
+def waiting(call, share):
+    def forward(*arguments):
+        start = time.perf_counter()
+        result = call(*arguments)
+        end = start + (time.perf_counter() - start) * (1 + share)
+        while time.perf_counter() < end:
+            pass
+        return result
+    return forward
+
+"""
+TASKS = {
+    "layer of 512, one call of some 100 us": """
+class Plain(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(512, 512)
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+def get_inputs():
+    return [torch.randn(1, 512)]
+""",
+    "matrix product of 384, on all cores": """
+class Plain(torch.nn.Module):
+    def forward(self, x, y):
+        return x @ y
+def get_inputs():
+    return [torch.randn(384, 384), torch.randn(384, 384)]
+""",
+    "sum of 4 million rows": """
+class Plain(torch.nn.Module):
+    def forward(self, x):
+        return x.sum(-1)
+def get_inputs():
+    return [torch.randn(2048, 2048)]
+""",
+}
+WAITING = """
+class {name}(Plain):
+    def forward(self, *arguments):
+        return waiting(super().forward, {share})(*arguments)
+"""
+TAIL = "def get_init_inputs():\n    return []\n"
+KINDS = {"the same": (0.0, 0.0), "2 % slower": (0.0, 0.02), "10 % faster": (1 / 9, 0.0)}
+"""How long reference and candidate wait, as a share of a call."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=50)
+    parser.add_argument("--hog", action="store_true")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"  # it cannot compile a loop that looks at the clock
+    result = {}
+    with memory_hog() if options.hog else nullcontext():
+        for kind, (reference_waits, candidate_waits) in KINDS.items():
+            for name, plain in TASKS.items():
+                rounds = -(-options.sessions // len(TASKS))
+                times = timed(plain, reference_waits, candidate_waits, rounds)
+                result[f"{kind}: {name}"] = found = summary(times)
+                print(kind, "|", name, "|", found, flush=True)
+    if options.out:
+        options.out.write_text(json.dumps(origin() | {"hog": options.hog} | result, indent=2) + "\n", encoding="utf-8")
+
+
+def timed(plain: str, reference_waits: float, candidate_waits: float, verdicts: int) -> list[Timing]:
+    """Times of the candidate in a number of verdicts."""
+    shared = HEAD + plain + TAIL
+    task = Task(name="aa", source=shared + WAITING.format(name="Model", share=reference_waits))
+    candidate = Candidate(language=TORCH.name, source=shared + WAITING.format(name="ModelNew", share=candidate_waits))
+    baselines = Baselines(task, Reference(task, seed=1), level=sandbox_level(), call_s=CALL_S)
+    try:
+        trial = Trial(candidate, TORCH, sandbox_level(), CALL_S)
+        return [measure(trial, baselines)[0] for _ in range(verdicts)]
+    finally:
+        baselines.close()
+
+
+def summary(times: list[Timing]) -> dict[str, object]:
+    clean = [t for t in times if not t.busy]
+    return {
+        "verdicts": len(times),
+        "busy": len(times) - len(clean),
+        "wins": sum(t.won for t in times),
+        "speed-ups": [round(t.speedup, 3) for t in times],
+        "median of clean ones": round(median(t.speedup for t in clean), 3) if clean else None,
+    }
+
+
+@contextmanager
+def memory_hog() -> Iterator[None]:
+    hog = subprocess.Popen(
+        [sys.executable, "-c", "a = bytearray(1 << 28)\nwhile True:\n    a[:] = bytes(len(a))"],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        hog.kill()
+        hog.wait()
+
+
+if __name__ == "__main__":
+    main()
