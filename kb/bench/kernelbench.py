@@ -155,11 +155,12 @@ class Results:
         return next((a for a in found if a.task_digest == task.digest), None)
 
     def has(self, task: Task, candidate: Candidate, target: str) -> bool:
+        """Whether there is a verdict on the candidate."""
         wanted = (task.digest, candidate.digest, target)
         return any(
             (line.task_digest, line.candidate_digest, line.target) == wanted
             for line in self.lines
-            if isinstance(line, Judged)
+            if isinstance(line, Judged) and line.outcome
         )
 
 

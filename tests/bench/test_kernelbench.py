@@ -7,12 +7,25 @@ from pathlib import Path
 import pytest
 
 from eval.audit.driver import Audit, Verdict
+from eval.task import load_task
 from kb.bench.fast import light_score, report
-from kb.bench.kernelbench import Audited, Judged, Results, find_candidates, find_problems, run_audits
-from kb.errors import SourceError
-from kb.model.evidence import Outcome
+from kb.bench.kernelbench import (
+    REFERENCE,
+    Audited,
+    Judged,
+    Results,
+    find_candidates,
+    find_problems,
+    reference_as_candidate,
+    run_audits,
+    run_judge,
+)
+from kb.errors import JudgeError, SourceError
+from kb.model.evidence import Evidence, Outcome
+from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Task
 from tests.cli.test_kernels import TASK
+from tests.synth.samples import evidence
 
 DIGEST = "0" * 64
 
@@ -165,3 +178,58 @@ def test_what_a_file_has_is_not_done_again(suite: Path, tmp_path: Path, monkeypa
     results.add(judged("p").model_copy(update={"task_digest": tasks[0].digest, "candidate_digest": kernel.digest}))
     assert results.has(tasks[0], kernel, "cpu-x86")
     assert not results.has(tasks[0], kernel, "mi300x")
+
+
+class FakeKnowledgeBase:
+    """Lets the candidates pass whose source says so; knows no facts."""
+
+    def __init__(self) -> None:
+        self.judged: list[tuple[str, str]] = []
+
+    def verify(self, task: Task, candidate: Candidate, target: str) -> Evidence:
+        self.judged.append((task.name, target))
+        if "die" in candidate.source:
+            raise JudgeError("the judge died", hint="")
+        return evidence(candidate, speedup=1.5) if "right" in candidate.source else evidence(candidate)
+
+    def known_facts(self, target: str) -> list[Fact]:
+        return []
+
+
+def test_candidates_get_one_verdict_and_only_on_usable_problems(suite: Path, tmp_path: Path) -> None:
+    mine, kb, told = tmp_path / "mine", FakeKnowledgeBase(), list[Audited | Judged]()
+    mine.mkdir()
+    for name, source in (("1_a.cpp", "right"), ("2_b.cpp", "die"), ("10_c.cpp", "right")):
+        (mine / name).write_text(source)
+    (mine / "2_broken.cpp").write_bytes(b"\xff\xfe\xff")
+    problems, results = find_problems(suite, [1], None), Results(tmp_path / "r.jsonl")
+    for problem in problems:
+        task = load_task(problem.path)
+        verdict = Verdict.REFUSED if "Same" in problem.name else Verdict.USABLE
+        results.add(
+            Audited(problem=problem.name, audit=Audit(task=task.name, task_digest=task.digest, verdict=verdict))
+        )
+
+    for _ in range(2):
+        run_judge(kb, problems, results, target="cpu-x86", candidates=mine, tell=told.append)
+
+    assert kb.judged == [("1-double", "cpu-x86"), ("2-triple", "cpu-x86"), ("2-triple", "cpu-x86")]
+    assert [(j.file, j.outcome, j.speedup, j.floor_us) for j in told[:2]] == [
+        ("1_a.cpp", Outcome.PASSED, 1.5, None),
+        ("2_b.cpp", None, None, None),
+    ]
+    assert [j.file for j in told[2:]] == ["2_broken.cpp", "2_b.cpp", "2_broken.cpp"], (
+        "what has no verdict is tried again"
+    )
+
+
+def test_without_candidates_the_references_are_judged_which_times_the_baselines(suite: Path) -> None:
+    kb, told, results = FakeKnowledgeBase(), list[Audited | Judged](), Results(None)
+    [problem] = find_problems(suite, [1], frozenset({1}))
+    task = load_task(problem.path)
+    audit = Audit(task=task.name, task_digest=task.digest, verdict=Verdict.USABLE)
+    results.add(Audited(problem=problem.name, audit=audit))
+
+    run_judge(kb, [problem], results, target="cpu-x86", candidates=None, tell=told.append)
+
+    assert [(j.file, j.candidate_digest) for j in told] == [(REFERENCE, reference_as_candidate(task).digest)]

@@ -15,6 +15,7 @@ def suite(tmp_path: Path) -> Path:
     return written_suite(tmp_path)
 
 
+@pytest.mark.slow  # three audits and two verdicts, each in processes of their own
 @needs_linux
 @needs_compiler
 @pytest.mark.usefixtures("judge_here", "home")
