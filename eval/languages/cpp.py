@@ -1,10 +1,10 @@
 """The language `cpp`: C++ that defines one C function."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from eval.languages.cpp_model import FLAGS, LIBRARY
 from eval.machine import compilers
 from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
@@ -47,11 +47,12 @@ class Cpp(JudgedLanguage):
     other_suffixes: tuple[str, ...] = (".cc",)
     tensors_alone: bool = True
 
-    def build_options(self) -> Mapping[str, Any]:
+    def compile_command(self, folder: Path) -> Sequence[str]:
         compiler = shutil.which("c++") or shutil.which("clang++")
         if compiler is None:
             raise JudgeError("there is no C++ compiler on the path", hint="install g++ or clang++")
-        return {"compiler": compiler}
+        header = f"-I{self.adapter.parent}"
+        return (compiler, *FLAGS, header, "-o", str(folder / LIBRARY), str(folder / f"candidate{self.suffix}"))
 
     def versions(self) -> dict[str, str]:
         return {"compiler": compilers().get("c++", "")}

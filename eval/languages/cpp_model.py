@@ -1,4 +1,4 @@
-"""The worker's adapter for `cpp`: compiles, loads and calls a candidate. It does not import torch, so it starts fast.
+"""The worker's adapter for `cpp`: loads a compiled candidate and calls it. It does not import torch, so it starts fast.
 
 State and outputs are allocated with `posix_memalign`, as torch's CPU tensors are, so that a candidate and its baseline
 differ only in their code.
@@ -7,7 +7,6 @@ differ only in their code.
 import ctypes
 import math
 import mmap
-import subprocess
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,8 +15,8 @@ from eval.fault import Fault
 from eval.worker.channel import Message
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
+LIBRARY = "candidate.so"
 ALIGNMENT = 64
-ERROR_CHARACTERS = 3000
 ITEM_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
     "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
@@ -40,11 +39,11 @@ class Tensor(ctypes.Structure):
 
 
 class CppModel:
-    """A candidate, compiled on construction. See `eval.worker.worker.Model`."""
+    """A candidate, loaded on construction. See `eval.worker.worker.Model`."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._memory = memory
-        library = ctypes.CDLL(str(_compile(folder, question["compiler"])))
+        library = ctypes.CDLL(str(folder / LIBRARY))
         if not hasattr(library, "model_new"):
             raise Fault("compile_error", 'it does not define model_new; declare it through kb_tensor.h, extern "C"')
         self._call = library.model_new
@@ -97,15 +96,6 @@ class CppModel:
 
 
 load = CppModel
-
-
-def _compile(folder: Path, compiler: str) -> Path:
-    library = folder / "candidate.so"
-    command = [compiler, *FLAGS, f"-I{Path(__file__).parent}", "-o", str(library), str(folder / "candidate.cpp")]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        raise Fault("compile_error", done.stderr[:ERROR_CHARACTERS])
-    return library
 
 
 def _mapped(memory: int, specs: list[Message]) -> list[Tensor]:

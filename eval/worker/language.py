@@ -1,6 +1,6 @@
 """The base class of languages that the judge can have built and called in a worker."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,16 @@ class JudgedLanguage(Language):
             JudgeError: candidates cannot be built on this machine.
         """
         return {}
+
+    def compile_command(self, folder: Path) -> Sequence[str]:
+        """A command that compiles the candidate in a folder before the worker there loads it; empty if there is none.
+
+        It runs in a sandboxed process of its own. A worker of a language that has one may start no other process.
+
+        Raises:
+            JudgeError: candidates cannot be built on this machine.
+        """
+        return ()
 
     def readable(self) -> tuple[str, ...]:
         """Files and folders that a worker must read, other than Python, its packages and the system's libraries."""

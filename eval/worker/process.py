@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,9 +16,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from eval.fault import Fault
-from eval.worker.channel import Channel, Message, NotAMessage
+from eval.worker.channel import CLOSED, Channel, Message, NotAMessage
 from eval.worker.language import JudgedLanguage
 from eval.worker.sandbox import SandboxLimits
+from eval.worker.tree import ProcessTree
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
@@ -29,12 +29,11 @@ PACKAGE = HERE.parent
 """The only part of kb that a worker may import."""
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
           "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
-START_S, EXIT_S, STOP_S = 60.0, 5.0, 5.0
-STILL_S = 0.002
-STOPPED_CPU_S = 0.001
-"""CPU time that a stopped process may use; it should use none."""
-FILE_BYTES = 1 << 30
-LOG_CHARACTERS, DETAIL_CHARACTERS = 2000, 4000
+START_S, DEATH_S = 60.0, 5.0
+LIMITS_S = 0.05
+"""Time between two looks at what an answering worker uses of the machine."""
+FILE_BYTES, OPEN_FILES = 1 << 30, 4096
+LOG_CHARACTERS, DETAIL_CHARACTERS, ERROR_CHARACTERS = 2000, 4000, 3000
 FOLDER = "kb-worker-"
 
 
@@ -73,6 +72,8 @@ class WorkerProcess:
     Args:
         level: Sandbox level; see eval.machine.sandbox_level.
         call_s: Time limit for one question.
+        devices: Device files, and folders of them, that it may use.
+        readable: Files and folders that it may read besides those of its language.
         writable: Folders, besides its own, that it may write.
 
     Attributes:
@@ -89,58 +90,95 @@ class WorkerProcess:
         call_s: float,
         guards: frozenset[Guard],
         environment: Mapping[str, str],
+        devices: Sequence[str] = (),
+        readable: Sequence[str] = (),
         writable: Sequence[str] = (),
     ) -> None:
-        self._call_s, self._guards, self._writable = call_s, guards, writable
-        self._readable = (str(language.adapter), *language.readable())
+        self._language, self._call_s, self._guards, self._devices = language, call_s, guards, devices
+        self._writable = writable
+        self._level = level if Guard.SANDBOX in guards else 0
+        self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = _new_folder()
         self.memory = _new_memory()
         self.answer_s = 0.0
-        self._stopped_at_cpu_s: float | None = None
+        self._variables = {
+            "PATH": "/usr/bin:/bin", "HOME": str(self.folder), "TMPDIR": str(self.folder),
+            "TRITON_CACHE_DIR": f"{self.folder}/triton", **environment,
+        }  # fmt: skip
         (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
-        self._log = (self.folder / "log").open("w+b")
-        ours, theirs = os.pipe(), os.pipe()
-        self._channel = Channel(theirs[0], ours[1])
-        self._process = subprocess.Popen(
-            self._command(level if Guard.SANDBOX in guards else 0, ours[0], theirs[1], self.memory),
-            cwd=self.folder, env=self._environment(environment), stdin=subprocess.DEVNULL, stdout=self._log,
-            stderr=self._log, close_fds=True, pass_fds=(ours[0], theirs[1], self.memory), start_new_session=True,
-        )  # fmt: skip
-        os.close(ours[0])
-        os.close(theirs[1])
-
-    def _command(self, level: int, *handles: int) -> list[str]:
-        python = [sys.executable, "-I"]
-        worker = [*python, str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
-        if level == 0:
-            return worker
-        limits = limits_of(
-            self.folder, level=level, call_s=self._call_s, readable=self._readable, writable=self._writable
-        )
-        return [*python, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *worker]
-
-    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
-        here = str(self.folder)
-        return {"PATH": "/usr/bin:/bin", "HOME": here, "TMPDIR": here, "TRITON_CACHE_DIR": f"{here}/triton", **extra}
+        self._log = (self.folder / "log").open("a+b")
+        self._compiler: Sequence[str] = ()
+        self._channel = Channel(CLOSED, CLOSED)
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         try:
-            self.ask("ping", within_s=START_S)
-        except BaseException as error:
+            self._compiler = self._language.compile_command(self.folder)
+            self._start()
+            self._compile()
+        except BaseException:
             self.kill()
-            if not isinstance(error, Fault):
-                raise
-            raise JudgeError(
-                f"a worker does not start: {error.detail}; {self.log}", hint="`kb doctor` says what this machine allows"
-            ) from error
+            raise
         return self
+
+    def _start(self) -> None:
+        ours, theirs = os.pipe(), os.pipe()
+        self._channel = Channel(theirs[0], ours[1])
+        handles = (ours[0], theirs[1], self.memory)
+        command = [sys.executable, "-I", str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
+        self._process = self._started(command, alone=bool(self._compiler), handles=handles)
+        os.close(ours[0])
+        os.close(theirs[1])
+        self._tree = ProcessTree(self.pid, self.folder, alone=bool(self._compiler) and self._level > 1)
+        try:
+            self.ask("ping", within_s=START_S)
+        except Fault as fault:
+            raise JudgeError(
+                f"a worker does not start: {fault.detail}; {self.log}", hint="`kb doctor` says what this machine allows"
+            ) from fault
+
+    def _compile(self) -> None:
+        """Compile the candidate in a process of its own, while the worker is stopped, if its language does so ahead."""
+        if not self._compiler:
+            return
+        compiler = self._started(self._compiler, alone=False)
+        try:
+            status = compiler.wait(self._call_s)
+        except subprocess.TimeoutExpired:
+            raise Fault(Outcome.TIMED_OUT, f"it does not compile within {self._call_s:g} s") from None
+        finally:
+            _kill(compiler)
+        self._log.seek(0)
+        errors = self._log.read(ERROR_CHARACTERS).decode(errors="replace")
+        if status:
+            raise Fault(Outcome.COMPILE_ERROR, errors)
+        self._log.truncate(0)
+
+    def _started(self, command: Sequence[str], *, alone: bool, handles: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+        """Start a program in the sandbox; `alone`: it may start no other process."""
+        if self._level:
+            limits = limits_of(
+                self.folder, level=self._level, call_s=self._call_s, alone=alone, readable=self._readable,
+                writable=self._writable, devices=self._devices,
+            )  # fmt: skip
+            command = [sys.executable, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=self._variables, stdin=subprocess.DEVNULL, stdout=self._log,
+            stderr=self._log, close_fds=True, pass_fds=handles, start_new_session=True,
+        )  # fmt: skip
 
     def __exit__(self, *_: object) -> None:
         self.kill()
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._running.pid
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError("the worker has not been started")
+        return self._process
 
     @property
     def log(self) -> str:
@@ -160,7 +198,7 @@ class WorkerProcess:
         token = secrets.token_hex(8)
         limit_s = within_s or self._call_s
         deadline = time.monotonic() + limit_s
-        self._go_on()
+        self._tree.go_on()
         start = time.perf_counter()
         try:
             self._channel.send({"verb": verb, "token": token, **fields}, within_s=limit_s)
@@ -180,13 +218,19 @@ class WorkerProcess:
 
     def _answer(self, token: str, deadline: float) -> Message:
         while True:
+            left_s = deadline - time.monotonic()
             try:
-                answer = self._channel.receive(within_s=max(0.0, deadline - time.monotonic()))
+                answer = self._channel.receive(within_s=max(0.0, min(left_s, LIMITS_S)))
                 if answer.pop("token", None) == token:
                     return answer
                 what = ", ".join(answer)[:80]
             except NotAMessage as error:
                 what = str(error)
+            except TimeoutError:
+                if left_s <= 0:
+                    raise
+                self._tree.check_limits()
+                continue
             if Guard.CHANNEL in self._guards:
                 raise Fault(Outcome.FORGED, f"this came in place of an answer: {what!r}")
 
@@ -196,81 +240,48 @@ class WorkerProcess:
         Raises:
             Fault: the worker ran while it was stopped, or does not stop afterwards.
         """
-        self._go_on()
+        self._tree.go_on()
         time.sleep(seconds)
         self._stop()
 
     def _stop(self) -> None:
-        if Guard.PAUSE not in self._guards:
-            return
-        os.killpg(self.pid, signal.SIGSTOP)
-        if not self._comes_to(os.WSTOPPED | os.WEXITED):
-            raise Fault(Outcome.FORBIDDEN, "its process does not stop when it is told to")
-        self._stopped_at_cpu_s = self._cpu_s_at_rest()
-
-    def _go_on(self) -> None:
-        if self._stopped_at_cpu_s is None:
-            return
-        if self.cpu_s() > self._stopped_at_cpu_s + STOPPED_CPU_S and not self._comes_to(os.WEXITED):
-            raise Fault(Outcome.FORBIDDEN, "its process worked while it should have stood still")
-        self._stopped_at_cpu_s = None
-        os.killpg(self.pid, signal.SIGCONT)
-
-    def _comes_to(self, states: int) -> bool:
-        """Whether the process reaches one of these os.waitid states within STOP_S."""
-        if sys.platform != "linux":
-            return False
-        deadline = time.monotonic() + STOP_S
-        while os.waitid(os.P_PID, self.pid, states | os.WNOHANG | os.WNOWAIT) is None:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(1e-5)
-        return True
-
-    def _cpu_s_at_rest(self) -> float:
-        """Wait until the CPU time is constant: a thread that loses its core while it stops is charged for it later."""
-        deadline = time.monotonic() + STOP_S
-        before_s = None
-        while (cpu_s := self.cpu_s()) != before_s:
-            if time.monotonic() > deadline:
-                raise Fault(Outcome.FORBIDDEN, "its process does not stand still when it is stopped")
-            before_s = cpu_s
-            time.sleep(STILL_S)
-        return cpu_s
+        if Guard.PAUSE in self._guards:
+            self._tree.stop()
 
     def cpu_s(self) -> float:
-        """CPU time of the worker. The number of its clock: CPUCLOCK_SCHED in Linux's posix-timers_types.h."""
-        return time.clock_gettime(~self.pid << 3 | 2)
+        """CPU seconds of the worker and of all processes that it started."""
+        return self._tree.cpu_s()
 
     def finish(self) -> None:
-        """End the worker.
+        """End the worker, for which it has as long as for a question.
 
         Raises:
             Fault: it does not end, or ends with an error.
         """
         if Guard.EXIT not in self._guards:
             return
-        self._go_on()
+        self._tree.go_on()
         try:
-            self._channel.send({"verb": "exit", "token": ""}, within_s=EXIT_S)
-            if self._process.wait(EXIT_S) == 0:
-                return
-        except (subprocess.TimeoutExpired, TimeoutError, BrokenPipeError):
-            pass
-        raise Fault(Outcome.CRASHED, f"its process {self._death()} at the end")
+            self._channel.send({"verb": "exit", "token": ""}, within_s=self._call_s)
+            status = self._running.wait(self._call_s)
+        except (subprocess.TimeoutExpired, TimeoutError):
+            raise Fault(Outcome.TIMED_OUT, f"its process does not end within {self._call_s:g} s") from None
+        except BrokenPipeError:
+            status = None
+        if status != 0:
+            raise Fault(Outcome.CRASHED, f"its process {self._death()} at the end")
 
     def _death(self) -> str:
         try:
-            status = self._process.wait(EXIT_S)
+            status = self._running.wait(DEATH_S)
         except subprocess.TimeoutExpired:
             return "did not end"
         return f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
     def kill(self) -> None:
         """Kill the worker and its child processes, and remove its folder."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        if self._process:
+            _kill(self._process)
         _ = self.log
         self._log.close()
         self._channel.close()
@@ -278,8 +289,22 @@ class WorkerProcess:
         _remove(self.folder, self._lock)
 
 
+def _kill(leader: subprocess.Popen[bytes]) -> None:
+    """Kill all processes of a session."""
+    with suppress(ProcessLookupError):
+        os.killpg(leader.pid, signal.SIGKILL)
+    leader.wait()
+
+
 def limits_of(
-    folder: Path, *, level: int, call_s: float, readable: Sequence[str] = (), writable: Sequence[str] = ()
+    folder: Path,
+    *,
+    level: int,
+    call_s: float,
+    alone: bool = False,
+    readable: Sequence[str] = (),
+    writable: Sequence[str] = (),
+    devices: Sequence[str] = (),
 ) -> SandboxLimits:
     """The sandbox limits of a worker in `folder`."""
     return SandboxLimits(
@@ -294,8 +319,12 @@ def limits_of(
             *(p for p in sys.path[1:] if p != str(PACKAGE.parent)),
         ],
         writable=[str(folder), *writable],
+        devices=list(devices),
+        alone=alone,
         cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,
         file_bytes=FILE_BYTES,
+        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        files=OPEN_FILES,
     )
 
 
@@ -311,7 +340,19 @@ def _new_folder() -> tuple[Path, int]:
 
 
 def _remove(folder: Path, lock: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder, even if a candidate nested folders deeper than a path can be long, or made them unreadable."""
+    folders = [folder]
+    with suppress(OSError):
+        for here in folders:
+            for entry in list(os.scandir(here)):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(folder / secrets.token_hex())
+                    Path(entry).chmod(0o700)
+                    Path(entry).rename(folders[-1])
+                else:
+                    Path(entry).unlink()
+        for here in reversed(folders):
+            here.rmdir()
     os.close(lock)
 
 

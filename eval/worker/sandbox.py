@@ -2,7 +2,14 @@
 
 It uses only the standard library and imports nothing of kb, because it runs first and under `python -I`. LIMITS is
 JSON, see `SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (all
-other effects outside the process), and drops root's capabilities. Neither needs root.
+other effects outside the process), and drops root's capabilities. Neither needs root. A process that may start no other
+may not execute a program either: it becomes the script of its COMMAND, which is `python -I SCRIPT...`.
+
+The judge stops its worker between questions. Only SIGCONT wakes a stopped process, and each of its sources is closed:
+a call that sends a signal of choice (kill, tgkill; all others, and message queues, timers and handles that do so later,
+are refused), the exit signal of a child (clone), the signal at a parent's death (prctl), the signal of a file (fcntl,
+ioctl), the exit of a process that leaves a stopped group orphaned (setsid, setpgid, CLONE_PARENT) or loses a terminal
+(none can be opened), and a tracer (ptrace).
 
 System call numbers: include/uapi/asm-generic/unistd.h (aarch64) and arch/x86/entry/syscalls/syscall_64.tbl of the Linux
 source; Landlock: include/uapi/linux/landlock.h; the filter: include/uapi/linux/{seccomp,filter,audit}.h.
@@ -13,6 +20,7 @@ import json
 import os
 import platform
 import resource
+import runpy
 import signal
 import struct
 import sys
@@ -33,16 +41,19 @@ OF_A_FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 ACCESS_BY_ABI = {1: (1 << 13) - 1, 2: REFER, 3: TRUNCATE, 5: IOCTL_DEV}
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-REFUSED_CALLS = {
+Numbers = tuple[int, int | None]
+"""Of a system call on x86_64 and aarch64."""
+REFUSED_CALLS: dict[str, Numbers] = {
     # Calls that reach other processes, the network or kernel internals.
     "socket": (41, 198), "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
     "unshare": (272, 97), "setns": (308, 268), "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
     "bpf": (321, 280), "perf_event_open": (298, 241), "io_uring_setup": (425, 425), "userfaultfd": (323, 282),
-    "kexec_load": (246, 104), "open_by_handle_at": (304, 265),
+    "kexec_load": (246, 104), "open_by_handle_at": (304, 265), "syslog": (103, 116),
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "fanotify_init": (300, 262),
     # Calls that signal other processes or wake a stopped one.
     "tkill": (200, 130), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
-    "pidfd_send_signal": (424, 424), "timer_create": (222, 107),
+    "pidfd_send_signal": (424, 424), "timer_create": (222, 107), "mq_notify": (244, 184),
     # Calls that slow other processes, above all the baseline's.
     "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
     "sched_setattr": (314, 274), "setpriority": (141, 140), "ioprio_set": (251, 30),
@@ -51,30 +62,61 @@ REFUSED_CALLS = {
     # Calls that create objects that outlive the process.
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
 }  # fmt: skip
-"""Forbidden system calls, with their numbers on x86_64 and aarch64."""
-PRETENDED_CALLS = {
+"""Forbidden system calls."""
+REFUSED_ALONE: dict[str, Numbers] = {
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
+}  # fmt: skip
+"""Also forbidden to a process that may start no other."""
+PRETENDED_CALLS: dict[str, Numbers] = {
     # The judge stops and kills the whole process group, so nothing may leave it. Some build tools try to.
     "setsid": (112, 157), "setpgid": (109, 154),
     # These work on any file of this user, and Landlock does not see them. Linkers and copy commands use them.
-    "chmod": (90, 53), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
+    "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466),
 }  # fmt: skip
 """System calls that do nothing and report success."""
-CALLS_ON_ITSELF = {"kill": (62, 129), "tgkill": (234, 131)}
-"""System calls whose first argument is a process, which must be the confined one."""
-PRLIMIT64, CLONE, PRCTL = (302, 261), (56, 220), (157, 167)
-"""Allowed with restrictions: only for the caller; without new namespaces; not to hide its memory from the judge."""
-CLONE3 = 435
-"""Its number on both. Refused because its flags are in memory, where no filter sees them; libc works without it."""
-NEW_NAMESPACES = 0x7E020000
-"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET (include/uapi/linux/sched.h)."""
-LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
-"""Offsets in struct seccomp_data; for the argument that of the lower half on little-endian machines."""
-ALLOW, KILL, PRETEND, REFUSE_WITH_EPERM, REFUSE_WITH_ENOSYS = 0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026
+MISSING_CALLS: dict[str, Numbers] = {
+    # Its flags are in memory, where no filter sees them. The C library uses clone instead.
+    "clone3": (435, 435),
+    # Memory that belongs to no process, or that the judge cannot read.
+    "memfd_create": (319, 279), "memfd_secret": (447, 447),
+}  # fmt: skip
+"""System calls that this kernel seems to lack."""
+KILL, TGKILL, PRLIMIT64, CLONE, PRCTL, FCNTL, IOCTL, SOCKETPAIR = (
+    (62, 129), (234, 131), (302, 261), (56, 220), (157, 167), (72, 25), (16, 29), (53, 199),
+)  # fmt: skip
+"""Allowed with restrictions."""
+NEW_NAMESPACES, CLONE_PARENT, CLONE_THREAD, EXIT_SIGNAL = 0x7E020000, 0x8000, 0x10000, 0xFF
+"""Flags of clone (include/uapi/linux/sched.h). The first are CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID
+and NEWNET."""
+REFUSED_PRCTL = (PR_SET_DUMPABLE, 36, 62)
+"""Hide its memory from the judge, adopt orphans (PR_SET_CHILD_SUBREAPER), have a core for itself (PR_SCHED_CORE)."""
+REFUSED_FCNTL = (8, 10, 15, 1024, 1026)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: send signals when a file changes, or hold up who opens it."""
+REFUSED_IOCTL = (0x5412, 0x541C, 0x8901, 0x8902)
+"""TIOCSTI and TIOCLINUX type into a terminal; FIOSETOWN and SIOCSPGRP are F_SETOWN (asm-generic/{ioctls,sockios}.h)."""
+LOAD_WORD, AND, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, ARGUMENT_BYTES = 0, 4, 16, 8
+"""Offsets in struct seccomp_data; for an argument that of the lower half on little-endian machines."""
 X32_CALLS = 0x40000000
+SOCKET_TYPE, SOCK_STREAM = 0xF, 1
+"""A pair of datagram sockets could also send to others (include/linux/net.h)."""
 CAPABILITY_VERSION = 0x20080522
 
 Instruction = tuple[int, int, int, int]
+ALLOW, KILL_PROCESS, PRETEND, REFUSE, SEEM_TO_LACK = (
+    (RETURN, 0, 0, action) for action in (0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026)
+)
+"""The last three return 0, EPERM and ENOSYS."""
+ONLY_THREADS: list[Instruction] = [(JUMP_IF_ANY_BIT, 1, 0, CLONE_THREAD), REFUSE, ALLOW]
+ONLY_COMMON_CHILDREN: list[Instruction] = [
+    (JUMP_IF_ANY_BIT, 0, 1, NEW_NAMESPACES | CLONE_PARENT), REFUSE,
+    (AND, 0, 0, EXIT_SIGNAL), (JUMP_IF_EQUAL, 2, 0, 0), (JUMP_IF_EQUAL, 1, 0, signal.SIGCHLD), REFUSE, ALLOW,
+]  # fmt: skip
+"""Whether clone is allowed with the loaded flags. Children may tell their end to their parent by SIGCHLD only."""
 
 
 class SandboxLimits(NamedTuple):
@@ -83,8 +125,16 @@ class SandboxLimits(NamedTuple):
     """Folders whose entries may be listed but not read."""
     readable: Sequence[str]
     writable: Sequence[str]
+    devices: Sequence[str]
+    """Device files, and folders of them, that may be read, written and given commands (ioctl)."""
+    alone: bool
+    """Whether it may start no other process."""
     cpu_s: int
     file_bytes: int
+    memory_bytes: int
+    """Maximum private memory of each process."""
+    files: int
+    """Maximum number of open files of each process."""
 
 
 def confine(limits: SandboxLimits) -> None:
@@ -93,7 +143,10 @@ def confine(limits: SandboxLimits) -> None:
     _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+    files = min(limits.files, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    resource.setrlimit(resource.RLIMIT_CORE, (1, 1))  # 0 would still start a program that collects core dumps: core(5)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")  # if memory runs out, this process is killed first
     if limits.level < 2:
@@ -101,7 +154,7 @@ def confine(limits: SandboxLimits) -> None:
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _restrict_files(libc, limits)
     _check(libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)), "capset")
-    _refuse_calls(libc)
+    _refuse_calls(libc, alone=limits.alone)
 
 
 def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
@@ -130,33 +183,39 @@ def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
         allow(path, handled & ~(MAKE_DEVICES | IOCTL_DEV))
     for path in DEVICES:
         allow(path, READ_FILE | WRITE_FILE)
+    for path in limits.devices:
+        allow(path, READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV)
     _check(libc.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0), "landlock_restrict_self")
     os.close(ruleset)
 
 
-def _refuse_calls(libc: Any) -> None:
+def _refuse_calls(libc: Any, *, alone: bool) -> None:
     machine = list(ARCHITECTURES).index(platform.machine())
-    allow, refuse = (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE_WITH_EPERM)
-    load_argument = (LOAD_WORD, 0, 0, FIRST_ARGUMENT)
     program: list[Instruction] = [
-        (LOAD_WORD, 0, 0, ARCHITECTURE), (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[platform.machine()]), (RETURN, 0, 0, KILL),
-        (LOAD_WORD, 0, 0, NUMBER), (JUMP_IF_AT_LEAST, 0, 1, X32_CALLS), refuse,
+        (LOAD_WORD, 0, 0, ARCHITECTURE), (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[platform.machine()]), KILL_PROCESS,
+        (LOAD_WORD, 0, 0, NUMBER), (JUMP_IF_AT_LEAST, 0, 1, X32_CALLS), REFUSE,
     ]  # fmt: skip
 
-    def when(number: int, *then: Instruction) -> None:
-        program.extend([(JUMP_IF_EQUAL, 0, len(then), number), *then])
+    def when(numbers: Numbers, *then: Instruction) -> None:
+        if (number := numbers[machine]) is not None:
+            program.extend([(JUMP_IF_EQUAL, 0, len(then), number), *then])
 
-    for numbers in REFUSED_CALLS.values():
-        when(numbers[machine], refuse)
-    for numbers in PRETENDED_CALLS.values():
-        when(numbers[machine], (RETURN, 0, 0, PRETEND))
-    for numbers in CALLS_ON_ITSELF.values():
-        when(numbers[machine], load_argument, (JUMP_IF_EQUAL, 0, 1, os.getpid()), allow, refuse)
-    when(PRLIMIT64[machine], load_argument, (JUMP_IF_EQUAL, 0, 1, 0), allow, refuse)
-    when(CLONE[machine], load_argument, (JUMP_IF_ANY_BIT, 1, 0, NEW_NAMESPACES), allow, refuse)
-    when(PRCTL[machine], load_argument, (JUMP_IF_EQUAL, 1, 0, PR_SET_DUMPABLE), allow, refuse)
-    when(CLONE3, (RETURN, 0, 0, REFUSE_WITH_ENOSYS))
-    program.append(allow)
+    for calls, action in (
+        (REFUSED_CALLS, REFUSE), (REFUSED_ALONE if alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
+        (MISSING_CALLS, SEEM_TO_LACK),
+    ):  # fmt: skip
+        for numbers in calls.values():
+            when(numbers, action)
+    itself, no_wake = (JUMP_IF_EQUAL, 1, 0, os.getpid()), _if_any((signal.SIGCONT,), REFUSE)
+    when(KILL, _load(0), itself, REFUSE, _load(1), *no_wake, ALLOW)
+    when(TGKILL, _load(0), itself, REFUSE, _load(2), *no_wake, ALLOW)
+    when(PRLIMIT64, _load(0), (JUMP_IF_EQUAL, 1, 0, 0), REFUSE, ALLOW)
+    when(SOCKETPAIR, _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_STREAM), REFUSE, ALLOW)
+    when(CLONE, _load(0), *(ONLY_THREADS if alone else ONLY_COMMON_CHILDREN))
+    when(PRCTL, _load(0), *_if_any((PR_SET_PDEATHSIG,), PRETEND), *_if_any(REFUSED_PRCTL, REFUSE), ALLOW)
+    when(FCNTL, _load(1), *_if_any(REFUSED_FCNTL, REFUSE), ALLOW)
+    when(IOCTL, _load(1), *_if_any(REFUSED_IOCTL, REFUSE), ALLOW)
+    program.append(ALLOW)
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
 
     class Filter(ctypes.Structure):
@@ -166,6 +225,15 @@ def _refuse_calls(libc: Any) -> None:
     _check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filter_), 0, 0), "seccomp")
 
 
+def _load(argument: int) -> Instruction:
+    return (LOAD_WORD, 0, 0, FIRST_ARGUMENT + ARGUMENT_BYTES * argument)
+
+
+def _if_any(values: Sequence[int], action: Instruction) -> list[Instruction]:
+    """Take the action if the loaded argument has one of these values; go on otherwise."""
+    return [instruction for value in values for instruction in ((JUMP_IF_EQUAL, 0, 1, value), action)]
+
+
 def _check(result: int, what: str) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), what)
@@ -173,5 +241,9 @@ def _check(result: int, what: str) -> int:
 
 
 if __name__ == "__main__":
-    confine(SandboxLimits(**json.loads(sys.argv[1])))
-    os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell is needed
+    given, command = SandboxLimits(**json.loads(sys.argv[1])), sys.argv[3:]
+    confine(given)
+    if not given.alone:
+        os.execv(command[0], command)  # noqa: S606 - no shell is needed
+    sys.argv = command[2:]
+    runpy.run_path(sys.argv[0], run_name="__main__")

@@ -14,9 +14,10 @@ import pytest
 from eval.devices import baselines as baselines_module
 from eval.devices import cpu_timing as measure
 from eval.devices.baselines import EAGER
-from eval.worker import channel, trial
-from eval.worker import process as worker_process
+from eval.fault import Fault
+from eval.worker import channel, tree, trial
 from eval.worker.process import ALL_GUARDS, Guard
+from eval.worker.trial import Trial
 from kb.model.evidence import Outcome
 from tests.eval.judging import (
     CORRECT,
@@ -88,6 +89,7 @@ CHEATS = [
     Cheat("opens_socket.py", Outcome.FORBIDDEN, Guard.SANDBOX),
     Cheat("segfault.cpp", Outcome.CRASHED),
     Cheat("exits_early.cpp", Outcome.CRASHED),
+    Cheat("allocates_much.cpp", Outcome.CRASHED),
     Cheat("exits_after_answer.cpp", Outcome.CRASHED, settle_s=0.4),
     Cheat("says_passed.cpp", Outcome.FORGED),
     Cheat("answers_nonsense.cpp", Outcome.FORGED),
@@ -104,7 +106,10 @@ CHEATS = [
     Cheat("wrong_answer.cpp", Outcome.INCOMPATIBLE_PARAMETERS, on="scaled_by"),
     Cheat("raises.py", Outcome.RAISED),
 ]
-APART = {"slow_to_answer.cpp", "works_ahead.cpp", "spins.cpp", "wakes_itself.cpp", "forks.cpp"}
+APART = {
+    "slow_to_answer.cpp", "works_ahead.cpp", "spins.cpp", "spins.py", "wakes_itself.cpp", "forks.cpp", "forks.py",
+    "child_wakes.cpp",
+}  # fmt: skip
 """Cheats that have their own tests below. Most are not refused, because they gain nothing."""
 HONEST = {
     "scale_openmp.cpp": "scale",
@@ -124,12 +129,12 @@ TIMED = {"scale_openmp.cpp", "total.cpp"}
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rounds, only the eager baseline, and no regard to other work, so that the tests are quick."""
+    """Few rounds in one attempt, and only the eager baseline, so that the tests are quick."""
     monkeypatch.setattr(baselines_module, "SOURCES", {EAGER: baselines_module.SOURCES[EAGER]})
     monkeypatch.setattr(measure, "LEAST_ROUNDS", 12)
     monkeypatch.setattr(measure, "MOST_ROUNDS", 12)
     monkeypatch.setattr(measure, "WIN_SESSIONS", 1)
-    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)
+    monkeypatch.setattr(measure, "ATTEMPTS", 1)
     monkeypatch.setattr(channel, "MAX_LINE_BYTES", 1 << 19)
 
 
@@ -147,6 +152,7 @@ def _marks(cheat: Cheat) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.parametrize("cheat", parameters(CHEATS))
 def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)  # clocks are compared on a busy machine too
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
 
     verdict = judge(cheat.path, cheat.on, call_s=cheat.call_s or PATIENCE_S, timed=cheat.timed, hidden=cheat.hidden)
@@ -195,10 +201,13 @@ def test_working_ahead_of_a_question_gains_nothing() -> None:
 
 @pytest.mark.alone
 @pytest.mark.parametrize(("guards", "busy"), [(ALL_GUARDS, False), (ALL_GUARDS - {Guard.PAUSE}, True)])
+@pytest.mark.parametrize(("file", "processes"), {"spins.cpp": 1, "spins.py": 2}.items())
 @needs_compiler
 @needs_sandbox
-def test_a_worker_uses_no_processor_time_between_questions(guards: frozenset[Guard], busy: bool) -> None:
-    tried = trial_of(WRONG / "spins.cpp", guards)
+def test_no_process_of_a_worker_uses_processor_time_between_questions(
+    file: str, processes: int, guards: frozenset[Guard], busy: bool
+) -> None:
+    tried = trial_of(WRONG / file, guards)
 
     with tried.worker() as worker:
         tried.build(worker, reference("scale"), given_case("scale"))
@@ -206,17 +215,58 @@ def test_a_worker_uses_no_processor_time_between_questions(guards: frozenset[Gua
         time.sleep(0.5)
         used_s = {pid: used - before[pid] for pid, used in group_cpu_s(worker.pid).items()}
 
-    assert len(used_s) == 2, "the worker and the process that it started"
+    assert len(used_s) == processes
     assert all((used > 0.05) == busy for used in used_s.values()), used_s
 
 
 @pytest.mark.alone
 @needs_compiler
-def test_a_worker_that_cannot_be_stopped_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "STOP_S", 1.0)
+def test_a_worker_that_wakes_itself_is_refused_where_the_sandbox_does_not_prevent_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tree, "STOP_S", 1.0)
+    unconfined = ALL_GUARDS - {Guard.SANDBOX}
 
-    assert judge(WRONG / "wakes_itself.cpp", "scale", timed=True).outcome is Outcome.FORBIDDEN
-    assert judge(WRONG / "wakes_itself.cpp", "scale", ALL_GUARDS - {Guard.PAUSE}).outcome is Outcome.PASSED
+    assert judge(WRONG / "wakes_itself.cpp", "scale", unconfined).outcome is Outcome.FORBIDDEN
+    assert judge(WRONG / "wakes_itself.cpp", "scale", unconfined - {Guard.PAUSE}).outcome is Outcome.PASSED
+
+
+@pytest.mark.alone
+@needs_compiler
+@needs_sandbox
+def test_a_confined_worker_cannot_wake_itself() -> None:
+    assert judge(WRONG / "wakes_itself.cpp", "scale").outcome is Outcome.PASSED
+
+
+@pytest.mark.alone
+@needs_compiler
+def test_a_worker_whose_child_runs_while_it_is_stopped_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "STOP_S", 1.0)
+
+    with pytest.raises(Fault, match=r"stand still|stood still") as caught:
+        call_often(trial_of(WRONG / "child_wakes.cpp", ALL_GUARDS - {Guard.SANDBOX}))
+
+    assert caught.value.outcome == Outcome.FORBIDDEN
+
+
+@pytest.mark.alone
+@needs_compiler
+@needs_sandbox
+def test_a_confined_candidate_in_cpp_has_no_child() -> None:
+    assert len(call_often(trial_of(WRONG / "child_wakes.cpp"))) == 1
+
+
+def call_often(tried: Trial) -> dict[int, float]:
+    """Call a candidate for the task `sines`, stop it and let it run; return the CPU time of its processes."""
+    case = given_case("sines")
+    with tried.worker() as worker:
+        tried.build(worker, reference("sines"), case)
+        tried.send_inputs(worker, tried.memory.share(worker, [case.inputs]))
+        for _ in range(30):
+            tried.call(worker, 0)
+            time.sleep(0.02)
+            worker.let_run(0.05)
+        return group_cpu_s(worker.pid)
 
 
 def group_cpu_s(group: int) -> dict[int, float]:
@@ -230,14 +280,21 @@ def group_cpu_s(group: int) -> dict[int, float]:
     return found
 
 
-@needs_compiler
 @needs_sandbox
 def test_no_process_that_a_candidate_starts_outlives_its_trial() -> None:
-    verdict = judge(WRONG / "forks.cpp", "scale")
+    verdict = judge(WRONG / "forks.py", "scale")
 
     assert verdict.outcome is Outcome.PASSED, verdict
     [pid] = re.findall(r"left behind: (\d+)", verdict.log)
     assert not is_alive(int(pid))
+
+
+@needs_compiler
+@needs_sandbox
+def test_a_candidate_in_cpp_starts_no_process() -> None:
+    verdict = judge(WRONG / "forks.cpp", "scale")
+
+    assert (verdict.outcome, verdict.log) == (Outcome.PASSED, "no child\n")
 
 
 def test_every_kernel_on_disk_is_tried() -> None:

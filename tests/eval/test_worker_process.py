@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from eval.fault import Fault
-from eval.languages.registry import CPP
+from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.worker import process as worker_process
+from eval.worker import tree
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
@@ -23,7 +25,17 @@ from tests.eval.judging import is_alive, needs_linux
 
 pytestmark = [needs_linux, pytest.mark.alone]
 
-HOSTILE_WORKER = """#!{python} -I
+LATE_TO_END = """
+import json, sys, time
+questions, answers = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w")
+for line in questions:
+    question = json.loads(line)
+    if question["verb"] == "exit":
+        time.sleep(1)
+        break
+    print(json.dumps({"token": question["token"]}), file=answers, flush=True)
+"""
+HOSTILE_WORKER = """
 import json, sys
 questions, answers = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w")
 for number, line in enumerate(questions):
@@ -31,6 +43,7 @@ for number, line in enumerate(questions):
     answer = {answer!r} if number else '{{"token": "TOKEN"}}'
     print(answer.replace("TOKEN", token), file=answers, flush=True)
 """
+NOBODY = 65534
 DEEP = "[" * 900 + "]" * 900
 HOSTILE_ANSWERS = {
     "a claim that it has passed": ('{"token": "TOKEN", "outcome": "passed"}', Outcome.FORGED),
@@ -78,7 +91,7 @@ def worker() -> Iterator[WorkerProcess]:
 
 def start(*, guards: frozenset[Guard] = ALL_GUARDS, call_s: float = 20.0, level: int | None = None) -> WorkerProcess:
     return WorkerProcess(
-        Candidate(language="cpp", source="// nothing"), CPP, level=sandbox_level() if level is None else level,
+        Candidate(language="torch", source="# nothing"), TORCH, level=sandbox_level() if level is None else level,
         call_s=call_s, guards=guards, environment={},
     )  # fmt: skip
 
@@ -98,7 +111,7 @@ def test_a_worker_leaves_neither_process_nor_folder_nor_handle(temporary: Path) 
 
     with start() as worker:
         assert worker.folder.parent == temporary
-        assert (worker.folder / "candidate.cpp").exists()
+        assert (worker.folder / "candidate.py").exists()
 
     assert not is_alive(worker.pid)
     assert list(temporary.iterdir()) == []
@@ -124,6 +137,42 @@ def test_a_worker_that_does_not_start_is_a_judge_error(temporary: Path, monkeypa
     assert list(temporary.iterdir()) == []
 
 
+def test_a_worker_that_ends_late_but_well_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "DEATH_S", 0.05)
+    play(LATE_TO_END, tmp_path, monkeypatch)
+
+    with start(level=0) as worker:
+        worker.finish()
+
+
+def test_a_worker_that_does_not_end_has_taken_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(LATE_TO_END, tmp_path, monkeypatch)
+
+    with start(level=0, call_s=0.2) as worker, pytest.raises(Fault) as caught:
+        worker.finish()
+
+    assert caught.value.outcome == Outcome.TIMED_OUT
+
+
+def test_a_worker_that_fills_the_machine_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = iter([{"memory": 100}, {"memory": 50}])
+    monkeypatch.setattr(tree, "_free", lambda folder: next(free, {"memory": 10}))
+    play(LATE_TO_END, tmp_path, monkeypatch)
+
+    with start(level=0) as worker, pytest.raises(Fault, match="memory: 10 of 100 are left") as caught:
+        worker.ask("exit")
+
+    assert caught.value.outcome == Outcome.FORBIDDEN
+
+
+def play(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a script take the part of the worker."""
+    actor = folder / "worker"
+    actor.write_text(f"#!{sys.executable} -I\n{script}")
+    actor.chmod(0o755)
+    monkeypatch.setattr(worker_process.sys, "executable", str(actor))
+
+
 def test_an_unknown_question_is_answered_with_a_fault(worker: WorkerProcess) -> None:
     with pytest.raises(Fault) as caught:
         worker.ask("dance")
@@ -140,10 +189,7 @@ def test_an_unbuilt_candidate_cannot_run(worker: WorkerProcess) -> None:
 def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: Outcome
 ) -> None:
-    hostile = tmp_path / "worker"
-    hostile.write_text(HOSTILE_WORKER.format(python=sys.executable, answer=answer))
-    hostile.chmod(0o755)
-    monkeypatch.setattr(worker_process.sys, "executable", str(hostile))
+    play(HOSTILE_WORKER.format(answer=answer), tmp_path, monkeypatch)
 
     with start(level=0) as worker, pytest.raises(Fault) as caught:
         worker.ask("ping")
@@ -183,10 +229,9 @@ def test_a_worker_is_stopped_again_after_it_was_allowed_to_run(worker: WorkerPro
 def test_a_worker_that_runs_while_it_should_be_stopped_is_refused(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_process, "STOP_S", 0.1)
+    monkeypatch.setattr(tree, "STOP_S", 0.1)
     os.kill(worker.pid, signal.SIGCONT)
-    for _ in range(200):
-        worker._channel.send({"verb": "ping", "token": ""})
+    worker._channel.send({"verb": "ping", "token": "", "long": "a" * (1 << 23)})
     time.sleep(0.2)
 
     with pytest.raises(Fault, match="should have stood still") as caught:
@@ -253,3 +298,34 @@ def test_a_link_that_looks_like_a_dead_judge_s_folder_is_not_followed(temporary:
         pass
 
     assert (precious / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize("user", [None, NOBODY])
+def test_a_folder_is_removed_however_a_candidate_leaves_it(user: int | None) -> None:
+    if user is not None and os.getuid():
+        pytest.skip("only root can become another user")
+    with tempfile.TemporaryDirectory(dir="/tmp") as root:
+        os.chown(root, -1 if user is None else user, -1)
+        os.seteuid(os.getuid() if user is None else user)
+        try:
+            leave_a_mess(Path(root) / "folder")
+            worker_process._remove(Path(root) / "folder", os.open(root, os.O_RDONLY))
+        finally:
+            os.seteuid(os.getuid())
+
+        assert list(Path(root).iterdir()) == []
+
+
+def leave_a_mess(folder: Path) -> None:
+    """Folders without rights, and folders deeper than Python recurses and than a path may be long."""
+    (folder / "closed" / "inner").mkdir(parents=True)
+    (folder / "closed" / "inner" / "file").write_text("")
+    (folder / "closed" / "inner").chmod(0)
+    (folder / "closed").chmod(0)
+    before = Path.cwd()
+    os.chdir(folder)
+    for _ in range(3000):
+        Path("deep").mkdir()
+        os.chdir("deep")
+    Path("file").write_text("")
+    os.chdir(before)

@@ -1,0 +1,145 @@
+"""A confined process cannot reach anything outside its folder, as this user and as nobody; probes.py has the table."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval.worker.process import HERE
+from tests.eval import probes
+from tests.eval.confined import Place, make_place
+from tests.eval.judging import needs_linux, needs_sandbox
+
+pytestmark = [needs_linux, needs_sandbox]
+
+NOBODY = 65534
+"""Id of a user without rights. The tests become this user if they run as root."""
+USERS = {"this user": None, "nobody": NOBODY}
+
+
+@pytest.fixture(scope="module", params=USERS.values(), ids=USERS)
+def user(request: pytest.FixtureRequest) -> int | None:
+    chosen: int | None = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def python(user: int | None) -> str:
+    """A Python that the user can start."""
+    if user is None:
+        return sys.executable
+    if os.getuid():
+        pytest.skip("only root can become another user")
+    for python in (sys.executable, shutil.which("python3", path="/usr/bin:/usr/local/bin")):
+        if python and can_start(python, user):
+            return python
+    return pytest.skip("that user can start no Python, or cannot read this project")
+
+
+def can_start(python: str, user: int) -> bool:
+    script = f"open({str(HERE / 'sandbox.py')!r})"
+    try:
+        done = subprocess.run([python, "-I", "-c", script], user=user, group=user, extra_groups=(), check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def probed(user: int | None, python: str, *, level: int) -> dict[str, str]:
+    with tempfile.TemporaryDirectory() as root:
+        return make_place(Path(root), user, python).probe(level=level)
+
+
+@pytest.fixture(scope="module")
+def confined(user: int | None, python: str) -> dict[str, str]:
+    return probed(user, python, level=2)
+
+
+@pytest.fixture(scope="module")
+def free(user: int | None, python: str) -> dict[str, str]:
+    """Outcomes of the probes without confinement: a probe that fails there proves nothing."""
+    return probed(user, python, level=1)
+
+
+@pytest.mark.parametrize("name", probes.PROBES)
+def test_every_forbidden_action_is_refused(name: str, confined: dict[str, str], free: dict[str, str]) -> None:
+    if free[name] != "done":
+        pytest.skip(f"not possible on this system even without confinement: {free[name]}")
+
+    assert confined[name] == "refused"
+
+
+@pytest.mark.parametrize("name", probes.NEEDS)
+def test_a_confined_process_has_what_a_kernel_needs(name: str, confined: dict[str, str]) -> None:
+    assert confined[name] == "done"
+
+
+@pytest.fixture
+def place(user: int | None, python: str) -> Iterator[Place]:
+    with tempfile.TemporaryDirectory() as root:
+        yield make_place(Path(root), user, python)
+
+
+ALONE = """
+import ctypes, os, subprocess, threading
+thread = threading.Thread(target=int)
+thread.start()
+thread.join()
+for start in (os.fork, lambda: os.execv("/bin/true", ["true"]), lambda: subprocess.run(["/bin/true"])):
+    try:
+        start()
+    except OSError as error:
+        print(error.errno)
+print(*[ctypes.CDLL(None).syscall(number, 17, 0, 0, 0, 0) for number in (56, 57, 58, 322, 435)])
+"""
+
+
+def test_a_process_that_must_be_alone_starts_threads_only(place: Place) -> None:
+    done = place.script(ALONE, level=2, alone=True)
+
+    assert done.stdout == "1\n1\n1\n-1 -1 -1 -1 -1\n", done.stderr
+
+
+UNCHANGED = """
+import os, sys
+file = {file!r}
+os.chmod(file, 0o777)
+os.chown(file, -1, os.getgid())
+os.utime(file, (0, 0))
+try:
+    os.setxattr(file, "user.kb", b"x")
+finally:
+    before = os.getsid(0), os.getpgid(0)
+    os.setsid()
+    os.setpgid(0, 0)
+    assert before == (os.getsid(0), os.getpgid(0))
+"""
+
+
+def test_changing_the_properties_of_a_file_or_leaving_the_session_reports_success_but_does_nothing(
+    place: Place,
+) -> None:
+    secret = place.home / "secret"
+    before = secret.stat(), os.listxattr(secret)
+
+    done = place.script(UNCHANGED.format(file=str(secret)), level=2)
+
+    assert done.returncode == 0, done.stderr
+    assert (secret.stat(), os.listxattr(secret)) == before
+
+
+def test_a_crash_leaves_no_core_dump(place: Place) -> None:
+    place.script("import os; os.abort()", level=2)
+
+    assert not list(place.folder.glob("core*"))
+
+
+def test_open_files_are_limited(place: Place) -> None:
+    done = place.script("import os\nwhile True: print(os.dup(0))", level=2)
+
+    assert "Too many open files" in done.stderr

@@ -1,0 +1,137 @@
+"""All processes of a worker are found, stopped, watched and continued."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from eval.fault import Fault
+from eval.worker import tree
+from eval.worker.tree import ProcessTree
+from tests.eval.judging import needs_linux
+
+pytestmark = [needs_linux, pytest.mark.alone]
+
+SLEEPS = "import time; print(flush=True); time.sleep(60)"
+SPINS = """
+import os, threading
+os.fork()
+def spin():
+    while True: pass
+threading.Thread(target=spin).start()
+print(flush=True)
+"""
+MANY = {
+    "processes": "import os, time; [os.fork() for _ in range(5)]; time.sleep(.1); print(flush=True); time.sleep(60)",
+    "threads": """
+import threading, time
+for _ in range(30): threading.Thread(target=time.sleep, args=(60,)).start()
+print(flush=True)
+""",
+    "orphans": """
+import os, time
+for _ in range(30):
+    if os.fork() == 0 and os.fork() == 0:
+        time.sleep(60)
+    if os.getpid() != os.getsid(0): os._exit(0)
+print(flush=True)
+time.sleep(60)
+""",
+}
+
+
+@contextmanager
+def running(script: str) -> Iterator[ProcessTree]:
+    """The processes of a script that has printed a line."""
+    leader = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert leader.stdout
+        leader.stdout.readline()
+        yield ProcessTree(leader.pid, Path("/tmp"), alone=False)
+    finally:
+        os.killpg(leader.pid, signal.SIGKILL)
+        leader.communicate()
+
+
+def test_stopped_processes_use_no_processor_time_and_continue_afterwards() -> None:
+    with running(SPINS) as processes:
+        processes.stop()
+        stopped_s = processes.cpu_s()
+        time.sleep(0.1)
+        assert processes.cpu_s() == stopped_s
+        processes.go_on()
+        time.sleep(0.3)
+        assert processes.cpu_s() > stopped_s + 0.05
+
+
+def test_the_time_of_processes_that_ended_counts() -> None:
+    script = "import os\nif os.fork():\n    os.wait(); print(flush=True); os.read(0, 1)\nelse: sum(range(10**7))"
+    with running(script) as processes:
+        ended_s = processes.cpu_s() - time.clock_gettime(~processes._leader << 3 | 2)
+
+    assert ended_s > 0.05
+
+
+def test_a_process_that_is_continued_by_another_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(SPINS) as processes:
+        processes.stop()
+        monkeypatch.setattr(tree, "STOP_S", 0.1)
+        [child] = set(processes._pids()) - {processes._leader}
+        os.kill(child, signal.SIGCONT)
+        time.sleep(0.1)
+        with pytest.raises(Fault, match=f"{child} worked while") as caught:
+            processes.go_on()
+
+    assert caught.value.outcome == "forbidden"
+
+
+def test_a_process_that_appears_while_all_are_stopped_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(SLEEPS) as processes:
+        processes.stop()
+        monkeypatch.setattr(tree, "STOP_S", 0.1)
+        joined = subprocess.Popen(["/bin/sleep", "60"])
+        pids = [*processes._pids(), joined.pid]
+        processes._pids = lambda: pids  # type: ignore[method-assign]
+        with pytest.raises(Fault, match=f"{joined.pid} appeared"):
+            processes.go_on()
+        joined.kill()
+        joined.wait()
+
+
+def test_a_process_that_ends_while_all_are_stopped_does_no_harm() -> None:
+    with running(SPINS) as processes:
+        processes.stop()
+        [child] = set(processes._pids()) - {processes._leader}
+        os.kill(child, signal.SIGKILL)
+        time.sleep(0.1)
+        processes.go_on()
+
+
+@pytest.mark.parametrize("script", MANY.values(), ids=MANY)
+def test_too_many_processes_or_threads_are_refused(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(script) as processes:
+        processes.check_limits()
+        monkeypatch.setattr(tree, "MOST_TASKS", 25)
+        with pytest.raises(Fault, match="at most 25") as caught:
+            processes.check_limits()
+
+    assert caught.value.outcome == "forbidden"
+
+
+@pytest.mark.parametrize("what", ["memory", "disk", "files"])
+def test_filling_the_machine_is_refused(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(SLEEPS) as processes:
+        free = tree._free(Path("/tmp"))
+        monkeypatch.setattr(tree, "_free", lambda folder: free)
+        processes.check_limits()
+        free = {**free, what: free[what] // 10}
+        with pytest.raises(Fault, match=what) as caught:
+            processes.check_limits()
+
+    assert caught.value.outcome == "forbidden"
