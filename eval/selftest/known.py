@@ -4,6 +4,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from pydantic import Field
+
 from eval.languages.registry import language_of
 from eval.task import load_task
 from eval.worker.process import Guard
@@ -24,21 +26,26 @@ class Known(Frozen):
     """Name of the task that it is tried on."""
     device: str = "Cpu"
     """Name of the class in eval.devices that judges it."""
-    outcome: Outcome = Outcome.PASSED
+    outcomes: tuple[Outcome, ...] = (Outcome.PASSED,)
+    """The outcomes that it may have; several if it depends on chance which guard is first."""
     guard: Guard | None = None
     """The guard that catches it. None if no guard can be switched off, because it gives nothing to accept."""
     call_s: float | None = None
     """Time limit for a call; without the limit it is accepted."""
     timed: bool = False
     """Whether its verdict needs timing: a cheat is correct when it is checked and cheats when it is timed."""
-    hidden: dict[str, int] = {}  # noqa: RUF012 - frozen
+    hidden: dict[str, int] = Field(default_factory=dict)
     """Sizes at which it is wrong; without them it is accepted."""
     settle_s: float = 0.05
     """Time during which tests watch its outputs: longer than its delay, even on a loaded machine."""
 
     @property
     def path(self) -> Path:
-        return (CORRECT if self.outcome is Outcome.PASSED else WRONG) / self.file
+        return (CORRECT if self.honest else WRONG) / self.file
+
+    @property
+    def honest(self) -> bool:
+        return self.outcomes == (Outcome.PASSED,)
 
     @property
     def candidate(self) -> Candidate:

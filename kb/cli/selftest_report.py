@@ -17,7 +17,7 @@ def show_verdict(found: Verdict | Same) -> None:
         )
         return
     outcome = found.outcome or f"no verdict: {found.detail}"
-    other = "" if found.outcome is found.wanted else f", not {found.wanted}"
+    other = "" if found.outcome in found.wanted else f", not {' or '.join(found.wanted)}"
     mark = "WRONG " if found.failed else ""
     show_wrapped(f"{mark}{found.kind} {found.file} on {found.task}: {outcome}{other} ({found.seconds:.1f} s)")
 

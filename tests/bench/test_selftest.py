@@ -38,7 +38,7 @@ class FakeJudge:
             (e for e in entries if e.candidate == candidate and known_task(e.task) == self.task and e.device == "Cpu"),
             None,
         )
-        outcome = self.mistakes.get(found.file, found.outcome) if found else Outcome.PASSED
+        outcome = self.mistakes.get(found.file, found.outcomes[0]) if found else Outcome.PASSED
         if outcome is None:
             raise JudgeError("no verdict within 900 s", hint="")
         passed = outcome is Outcome.PASSED
@@ -106,6 +106,18 @@ def test_sessions_on_a_busy_machine_do_not_count(kb: KnowledgeBase, monkeypatch:
 
     assert clean == {"small_gemv": (50, 25, 0), "matmul": (50, 0, 0)}
     assert busy == {"small_gemv": (50, 0, 50), "matmul": (50, 0, 50)}
+
+
+def test_a_cheat_whose_times_were_not_compared_has_no_verdict(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeJudge, "others", 0.5)
+    FakeJudge.mistakes = {"patches_timer.cpp": Outcome.PASSED}
+
+    found, _ = result_of(kb)
+
+    assert not found.failed
+    assert [v.file for v in found.verdicts if v.outcome is None] == ["patches_timer.cpp"]
 
 
 def test_a_quick_test_leaves_out_what_takes_time_and_says_so(kb: KnowledgeBase) -> None:
