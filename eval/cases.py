@@ -34,7 +34,7 @@ def _signed(x: torch.Tensor) -> torch.Tensor:
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
-    return x * torch.exp2(torch.randint(-6, 7, x.shape).to(x.dtype))
+    return x * torch.exp2(torch.randint(-6, 7, x.shape, device=x.device).to(x.dtype))
 
 
 VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

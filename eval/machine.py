@@ -1,18 +1,25 @@
 """Detect what this machine has for judging kernels: compilers, accelerators, and means to confine untrusted code."""
 
 import ctypes
+import importlib.metadata
 import os
 import platform
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from kb.model.evidence import GpuState
+from kb.model.target import Isa
+
 COMPILERS = ("c++", "clang++", "nvcc", "hipcc")
 QUERY_SECONDS = 10
+ASK_CAPABILITY = ("--query-gpu=compute_cap", "--format=csv,noheader")
 LISTED_USERS = 3
 
 _LANDLOCK_CREATE_RULESET = 444
@@ -33,6 +40,16 @@ def accelerators() -> list[str]:
         *answer_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader"),
         *(card.rpartition(":")[2].strip() for card in cards),
     ]
+
+
+@cache
+def present_gpu() -> Isa | None:
+    """The first GPU as compilers name it, without its lanes; None if there is none that torch can use."""
+    if "+cpu" in importlib.metadata.version("torch"):
+        return None
+    found = [Isa("cuda", answer.replace(".", "")) for answer in answer_of("nvidia-smi", *ASK_CAPABILITY)]
+    found += [Isa("hip", name) for name in answer_of("rocm_agent_enumerator") if name not in ("", "gfx000")]
+    return next(iter(found), None)
 
 
 def processor() -> str:
@@ -57,14 +74,20 @@ class CpuUse:
     """
 
     def __init__(self) -> None:
-        self._before, self._processes = _cpu_ticks(), _processes()
+        self._before, self._processes = _cpu_ticks(), running_processes()
+
+    def look(self) -> None:
+        """Note the state of the machine; called from time to time."""
+
+    def gpu(self) -> GpuState | None:
+        """The state of the GPU so far; None if there is none."""
+        return None
 
     def by_others(self) -> tuple[float, tuple[str, ...]]:
         """The share that others took, and what took most of it, each with its share in per cent."""
         busy, stolen, passed = (after - before for after, before in zip(_cpu_ticks(), self._before, strict=True))
-        processes, own = _processes(), {os.getpid()}
-        while found := {pid for pid, (_, parent, _) in processes.items() if parent in own} - own:
-            own |= found
+        processes = running_processes()
+        own = own_processes(processes)
         ticks = {pid: p.ticks - self._processes.get(pid, NEW).ticks for pid, p in processes.items()}
         ours = sum(ticks[pid] for pid in own)
         users = Counter({"other machines on this host": stolen})
@@ -75,23 +98,31 @@ class CpuUse:
         return max(0.0, (busy - ours) * share), tuple(most)
 
 
-class _Process(NamedTuple):
+class Process(NamedTuple):
     name: str
     parent: int
     ticks: int
     """CPU time of it; not that of its children that have ended."""
 
 
-NEW = _Process("", 0, 0)
+NEW = Process("", 0, 0)
 
 
-def _processes() -> dict[int, _Process]:
+def own_processes(processes: Mapping[int, Process]) -> set[int]:
+    """Ids of this process and its descendants."""
+    own = {os.getpid()}
+    while found := {pid for pid, (_, parent, _) in processes.items() if parent in own} - own:
+        own |= found
+    return own
+
+
+def running_processes() -> dict[int, Process]:
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             name, _, rest = path.read_text(encoding="utf-8", errors="replace").partition(" (")[2].rpartition(") ")
             fields = rest.split()
-            found[int(path.parent.name)] = _Process(name, int(fields[1]), int(fields[11]) + int(fields[12]))
+            found[int(path.parent.name)] = Process(name, int(fields[1]), int(fields[11]) + int(fields[12]))
     return found
 
 

@@ -22,14 +22,14 @@ class Reference:
 
     Args:
         sizes: New values for integer constants of the task's file, by the names of `integer_constants`.
-        device: `meta` computes shapes without values.
+        device: Where its tensors are; `meta` computes shapes without values.
 
     Raises:
         TaskError: the code of the file fails.
     """
 
     def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
-        self._name, self._device = task.name, device
+        self._name, self.device = task.name, device
         self._names = _execute(_resized(task, sizes or {}), task.name)
         torch.manual_seed(seed)
         self.arguments = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
@@ -59,13 +59,16 @@ class Reference:
     def inputs(self, seed: int) -> list[Any]:
         """One set of arguments for `forward`, drawn by the task's file."""
         torch.default_generator.manual_seed(seed)  # seeds only the CPU: torch.manual_seed is slow
-        inputs: list[Any] = self._guarded("get_inputs()", lambda: list(self._names["get_inputs"]()))
+        if self.device == "cuda":
+            torch.cuda.manual_seed(seed)
+        with torch.device(self.device):
+            inputs: list[Any] = self._guarded("get_inputs()", lambda: list(self._names["get_inputs"]()))
         if not all(isinstance(value, torch.Tensor) or _is_plain(value) for value in inputs):
             raise TaskError(
                 f"get_inputs() of task {self._name} gives more than tensors, numbers, strings and lists of the latter",
                 hint="pass each tensor to forward as a separate argument",
             )
-        return inputs
+        return [x.to(self.device) if isinstance(x, torch.Tensor) else x for x in inputs]
 
     def native(self, inputs: Sequence[Any]) -> Tensors:
         """The outputs of the reference, in its own precision."""
@@ -81,8 +84,7 @@ class Reference:
 
     def interface(self) -> Interface:
         """Shapes and types of all tensors at these sizes."""
-        with torch.device(self._device):
-            inputs = self.inputs(0)
+        inputs = self.inputs(0)
         with FlopCounterMode(display=False) as counter:
             outputs = self.native(inputs)
         names = _argument_names(self.model, len(inputs))

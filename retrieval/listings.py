@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from kb.catalog import Catalog
 from kb.model.passages import Hit, Passage
+from retrieval.definitions import is_output
 
 REACH = 12
 """Most passages of a listing on each side of a hit."""
@@ -26,6 +27,18 @@ def begins_inside(text: str, kind: str) -> bool:
 def ends_inside(text: str, kind: str) -> bool:
     """Whether a listing runs on into the next passage."""
     return (len(_FENCE.findall(text)) % 2 == 1) != begins_inside(text, kind)
+
+
+def code_in(text: str, kind: str) -> str:
+    """The lines of code in a passage, without settings and what programs print."""
+    inside, language = begins_inside(text, kind), ""
+    lines = []
+    for line in text.split("\n"):
+        if line.startswith("```"):
+            inside, language = not inside, line.strip("` ")
+        elif inside and not is_output(language):
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def with_whole_listings(hits: Sequence[Hit], catalog: Catalog) -> list[Hit]:

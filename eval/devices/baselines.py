@@ -2,8 +2,8 @@
 
 import atexit
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -16,6 +16,7 @@ from eval.reference import Reference
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.trial import Trial
 from kb.errors import JudgeError
+from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate, Task
 
 EAGER, COMPILED = "eager", "torch.compile"
@@ -43,27 +44,35 @@ CLOSE = 1.25
 class Baselines:
     """The running baselines of a task. They start in the background on construction; close them at the end.
 
+    Args:
+        sources: What makes a candidate of the reference, by the name of the baseline; the first must run.
+        trial_of: Gives the settings for running one; see `settings`.
+        at_once: How many may start at the same time.
+
     Attributes:
         case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
         medians_us: For each baseline, a quick median of the time of one call; empty before `sides` is used.
         notes: Reasons why a baseline is missing.
     """
 
-    def __init__(self, task: Task, reference: Reference, *, level: int, call_s: float) -> None:
+    def __init__(
+        self,
+        task: Task,
+        reference: Reference,
+        sources: Mapping[str, str],
+        trial_of: Callable[[Candidate], Trial],
+        *,
+        at_once: int = len(SOURCES),
+    ) -> None:
         self.reference, self.case = reference, given_case("timed", reference)
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
-        cache = os.environ.get(CACHE)
-        environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
         self._trials = {
-            name: Trial(
-                Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"),
-                TORCH, level, call_s, GUARDS, environment, (cache,) if cache else (),
-            )
-            for name, source in SOURCES.items()
-        }  # fmt: skip
-        self._pool = ThreadPoolExecutor(len(SOURCES))
-        self._starting = self._start(SOURCES)
+            name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
+            for name, source in sources.items()
+        }
+        self._pool = ThreadPoolExecutor(at_once)
+        self._starting = self._start(sources)
         atexit.register(self.close)
 
     @cached_property
@@ -74,12 +83,15 @@ class Baselines:
             JudgeError: the eager reference cannot run in a worker.
         """
         found: dict[str, Side] = {}
+        wait(self._starting.values())  # one that still compiles would disturb the calls of the others
         for name, starting in self._starting.items():
             try:
                 found[name] = starting.result()
+                found[name].capture(on=True)
                 tries = [found[name].timed(self.case.inputs) for _ in range(TRIES)]
+                self._check(tries[-1])
             except Fault as fault:
-                if name == EAGER:
+                if not self.medians_us:
                     raise _broken(fault) from fault
                 self.notes.append(f"no {name} baseline: {fault.detail[:200]}")
             else:
@@ -110,6 +122,12 @@ class Baselines:
         self._pool.shutdown()
         atexit.unregister(self.close)
 
+    def _check(self, answer: Answer) -> None:
+        """Raises Fault if a baseline is less accurate than a candidate must be."""
+        result = self.case.compare(answer.outputs)
+        if result.outcome is not Outcome.PASSED:
+            raise Fault(result.outcome, result.detail)
+
     def _start(self, names: Sequence[str] | Mapping[str, str]) -> dict[str, Future[Side]]:
         sides = {name: Side(self._trials[name], self.reference, self.case) for name in names}
         return {name: self._pool.submit(side.__enter__) for name, side in sides.items()}
@@ -118,6 +136,13 @@ class Baselines:
         for starting in self._starting.values():
             if starting.exception() is None:
                 starting.result().__exit__()
+
+
+def settings() -> dict[str, Any]:
+    """The settings of a trial that all baselines share: a compiler keeps what it has compiled."""
+    cache = os.environ.get(CACHE)
+    environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
+    return {"guards": GUARDS, "environment": environment, "writable": (cache,) if cache else ()}
 
 
 def _broken(fault: Fault) -> JudgeError:

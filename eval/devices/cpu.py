@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
-from eval.fault import Fault
-from eval.roofline import bottleneck, implausible
 from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
-from kb.model.evidence import CaseResult, Grade, Outcome
+from kb.model.evidence import CaseResult
 from kb.model.kernels import Candidate
 
 if TYPE_CHECKING:
@@ -27,10 +25,13 @@ class Cpu(Device):
 
     @cached_property
     def baselines(self) -> Baselines:
-        from eval.devices.baselines import Baselines
+        from eval.devices.baselines import SOURCES, Baselines, settings
+        from eval.languages.registry import TORCH
+        from eval.worker.trial import Trial
 
         bench = self.bench
-        return Baselines(bench.task, bench.reference, level=bench.level, call_s=bench.call_s)
+        trial_of = partial(Trial, language=TORCH, level=bench.level, call_s=bench.call_s, **settings())
+        return Baselines(bench.task, bench.reference, SOURCES, trial_of)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
@@ -50,8 +51,4 @@ class Cpu(Device):
         log = trial.check(cases, results)
         check_canaries(level=bench.level, call_s=bench.call_s)
         timing, busy = measure(trial, baselines)
-        if why := implausible(timing.candidate_us / 1e6, bench.interface, bench.facts):
-            raise Fault(Outcome.TOO_FAST, why)
-        notes = "; ".join(filter(None, (busy, *baselines.notes, *self.attainable())))
-        limit = None if timing.busy else bottleneck(timing.candidate_us / 1e6, bench.interface, bench.facts)
-        return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=notes)
+        return self.measured(timing, (busy, *baselines.notes), log)

@@ -1,8 +1,8 @@
-"""Time a candidate on this machine's CPU against the best baseline, by the judge's clock."""
+"""Time a candidate on this machine against the best baseline, by the judge's clock."""
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 
@@ -18,14 +18,19 @@ from eval.worker.trial import Trial
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
 
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 1.5
+RECORDED_BELOW_US = 1000.0
+"""Shorter calls are recorded and replayed on a GPU, because launching them takes a considerable part of their time."""
 ATTEMPTS, PAUSE_S = 3, 2.0
 """Sessions that are tried until other work does not disturb one, and the pause between them."""
 
 
-def measure(trial: Trial, baselines: Baselines) -> tuple[Timing, str]:
+def measure(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUse] = CpuUse) -> tuple[Timing, str]:
     """Run timing sessions in fresh workers: one, and as many as a win needs while each looks like a win.
 
     A session that other work disturbs is repeated.
+
+    Args:
+        watch: Starts to watch what else the machine does.
 
     Returns:
         The times, and in words what kept the machine busy if it stayed so; then the times say nothing.
@@ -40,7 +45,7 @@ def measure(trial: Trial, baselines: Baselines) -> tuple[Timing, str]:
             baselines.restart()
         for attempt in range(ATTEMPTS):
             time.sleep(PAUSE_S * bool(attempt))
-            best, session, users = _session(trial, baselines)
+            best, session, users = _session(trial, baselines, watch)
             if session.others <= MOST_OTHERS:
                 break
         else:
@@ -49,11 +54,13 @@ def measure(trial: Trial, baselines: Baselines) -> tuple[Timing, str]:
     return Timing(baseline=best, baselines_us=baselines.medians_us, sessions=tuple(sessions)), busy
 
 
-def _session(trial: Trial, baselines: Baselines) -> tuple[str, Session, tuple[str, ...]]:
+def _session(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUse]) -> tuple[str, Session, tuple[str, ...]]:
     """The name of the baseline that was fastest, the session with it, and who else used the CPU."""
+    sides = list(baselines.sides.values())  # all of them run before the candidate starts
     with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
-        use = CpuUse()
-        mine, theirs = _rounds(trial, candidate, baselines)
+        _record([candidate, *sides], wanted=min(baselines.medians_us.values()) < RECORDED_BELOW_US)
+        use = watch()
+        mine, theirs = _rounds(trial, candidate, baselines, use)
         others, users = use.by_others()
         candidate.worker.finish()
     best = min(theirs, key=lambda name: median(call.inside_us for call in theirs[name]))
@@ -69,10 +76,19 @@ def _session(trial: Trial, baselines: Baselines) -> tuple[str, Session, tuple[st
         [call.inside_us + hidden for call in mine],
         [call.inside_us for call in mine],
     )
-    return best, session.model_copy(update={"others": others}), users
+    return best, session.model_copy(update={"others": others, "gpu": use.gpu()}), users
 
 
-def _rounds(trial: Trial, candidate: Side, baselines: Baselines) -> tuple[list[Call], dict[str, list[Call]]]:
+def _record(sides: Sequence[Side], *, wanted: bool) -> None:
+    """Let all sides replay recorded calls if that is wanted and all of them can, otherwise none; on a CPU none can."""
+    if not wanted or not all(side.capture(on=True) for side in sides):
+        for side in sides:
+            side.capture(on=False)
+
+
+def _rounds(
+    trial: Trial, candidate: Side, baselines: Baselines, use: CpuUse
+) -> tuple[list[Call], dict[str, list[Call]]]:
     """Times of the candidate and of each baseline; every round calls all of them on the same new inputs."""
     reference, case, guards = baselines.reference, baselines.case, trial.guards
     mine: list[Call] = []
@@ -91,6 +107,7 @@ def _rounds(trial: Trial, candidate: Side, baselines: Baselines) -> tuple[list[C
         expected = next(iter(given.values())).outputs
         if Guard.COMPARISON in guards and not case.near(answer.outputs, expected):
             raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call does not match its inputs")
+        use.look()
         mine.append(answer.call)
         for name, found in given.items():
             theirs[name].append(found.call)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from eval.roofline import task_roofline
+from eval.fault import Fault
+from eval.roofline import bottleneck, implausible, task_roofline
 from eval.worker.language import JudgedLanguage
 from eval.worker.process import ALL_GUARDS, Guard
 from kb.errors import FactError
@@ -65,13 +66,21 @@ class Device(ABC):
     """A device on which candidates are judged. Each has a subclass in eval/devices/."""
 
     backends: ClassVar[tuple[str, ...]]
-    """It judges for targets whose ISA has one of these backends."""
+    """It may judge for targets whose ISA has one of these backends."""
     languages: ClassVar[tuple[str, ...]]
     """Names of the languages, the usual one first."""
     sizes: ClassVar[CaseSizes]
 
+    tensors: ClassVar[str] = "cpu"
+    """Where torch keeps the tensors of references and candidates."""
+
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
+
+    @classmethod
+    def serves(cls, isa: Isa) -> bool:
+        """Whether it judges for targets of this kind on this machine."""
+        return isa.backend in cls.backends
 
     @abstractmethod
     def judge(
@@ -86,6 +95,15 @@ class Device(ABC):
             Fault: the candidate is refused.
             JudgeError: this machine cannot judge it.
         """
+
+    def measured(self, timing: Timing, notes: Sequence[str], log: str) -> Judgement:
+        """The judgement on a right candidate that was timed. Raises Fault if it was faster than the target can be."""
+        seconds, interface, facts = timing.candidate_us / 1e6, self.bench.interface, self.bench.facts
+        if why := implausible(seconds, interface, facts):
+            raise Fault(Outcome.TOO_FAST, why)
+        limit = None if timing.busy else bottleneck(seconds, interface, facts)
+        detail = "; ".join(filter(None, (*notes, *self.attainable())))
+        return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=detail)
 
     def attainable(self) -> tuple[str, ...]:
         """The roofline of the task in words; empty if the target's rates are unknown."""

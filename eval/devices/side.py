@@ -60,6 +60,10 @@ class Side:
     def __exit__(self, *_: object) -> None:
         self.worker.kill()
 
+    def capture(self, *, on: bool) -> bool:
+        """Let the worker record its calls and replay them from now on, or stop that; return whether it replays."""
+        return self.worker.ask("capture", on=on).get("captured") is True
+
     def timed(self, arguments: Sequence[Any]) -> Answer:
         """A timed call on new arguments.
 

@@ -60,10 +60,11 @@ class TaskJudge:
     ) -> None:
         self.task = task
         self.languages = {language.name: language for language in languages}
-        reference = Reference(task, seed=secrets.randbits(62))
+        kind = device or device_for(isa, target)
+        reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
         self.interface = interface_of(task, reference)
         self.bench = Bench(task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards)
-        self.device = (device or device_for(isa, target))(self.bench)
+        self.device = kind(self.bench)
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError if the device does not judge the candidate's language, or cannot do so on this machine."""
@@ -110,7 +111,7 @@ def hidden_cases(task: Task, reference: Reference, interface: Interface, limits:
         case
         for sizes in chosen
         if sizes
-        for case in cases(Reference(task, seed=secrets.randbits(62), sizes=sizes), sizes=sizes)
+        for case in cases(Reference(task, seed=secrets.randbits(62), sizes=sizes, device=reference.device), sizes=sizes)
     ]
     if limits.given is None or count_elements(interface) <= limits.given:
         # Every kind of values if there are no sizes to change, otherwise one chosen at random.

@@ -51,7 +51,7 @@ class CppModel:
         self._libc = ctypes.CDLL(None)
         self._init = (ctypes.c_double * max(1, len(question["init"])))(*question["init"])
         mapped = _mapped(memory, question["state"])
-        self._state = _array(
+        self._state = array_of(
             [self._copied(tensor, spec) for tensor, spec in zip(mapped, question["state"], strict=True)]
         )
         if hasattr(library, "load_reference"):
@@ -64,13 +64,16 @@ class CppModel:
     def map_inputs(self, sets: list[list[Message]]) -> None:
         mapped = _mapped(self._memory, [spec for inputs in sets for spec in inputs])
         per_set = len(sets[0])
-        self._inputs = [_array(mapped[i * per_set : (i + 1) * per_set]) for i in range(len(sets))]
+        self._inputs = [array_of(mapped[i * per_set : (i + 1) * per_set]) for i in range(len(sets))]
 
     def call(self, number: int) -> float:
         start = perf_counter()
         self._outputs = [self._allocated(spec) for spec in self._specs]
-        self._call(self._inputs[number], self._state, self._init, _array(self._outputs))
+        self._call(self._inputs[number], self._state, self._init, array_of(self._outputs))
         return perf_counter() - start
+
+    def capture(self, *, on: bool) -> bool:
+        return False
 
     def outputs(self) -> list[Message]:
         return [
@@ -87,7 +90,7 @@ class CppModel:
         pointer = ctypes.c_void_p()
         if self._libc.posix_memalign(ctypes.byref(pointer), ALIGNMENT, max(1, _size_bytes(spec))):
             raise MemoryError(spec["shape"])
-        return _tensor(pointer.value or 0, spec)
+        return tensor_at(pointer.value or 0, spec["shape"])
 
     def _copied(self, tensor: Tensor, spec: Message) -> Tensor:
         copy = self._allocated(spec)
@@ -101,19 +104,18 @@ load = CppModel
 def _mapped(memory: int, specs: list[Message]) -> list[Tensor]:
     """Tensors in the memory of a handle; each spec has its `offset` there."""
     if not (end := max((spec["offset"] + _size_bytes(spec) for spec in specs), default=0)):
-        return [_tensor(0, spec) for spec in specs]
+        return [tensor_at(0, spec["shape"]) for spec in specs]
     pages = mmap.mmap(memory, end)
     _KEPT.append(pages)
     start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-    return [_tensor(start + spec["offset"], spec) for spec in specs]
+    return [tensor_at(start + spec["offset"], spec["shape"]) for spec in specs]
 
 
-def _tensor(pointer: int, spec: Message) -> Tensor:
-    shape = spec["shape"]
+def tensor_at(pointer: int, shape: list[int]) -> Tensor:
     return Tensor(pointer, (ctypes.c_int64 * max(1, len(shape)))(*shape), len(shape), math.prod(shape))
 
 
-def _array(tensors: list[Tensor]) -> Any:
+def array_of(tensors: list[Tensor]) -> Any:
     return (Tensor * max(1, len(tensors)))(*tensors)
 
 

@@ -15,33 +15,61 @@ from eval.worker.mapping import mapped
 class PythonModel:
     """A candidate, imported on construction and given the reference's parameters. See `eval.worker.worker.Model`."""
 
+    _device = "cpu"
+
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         import torch
 
         torch.set_grad_enabled(False)
         self._memory = memory
-        state = mapped(memory, question["state"])
+        state = self._mapped(question["state"])
         named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
-        self._model = build(import_candidate(folder), question["arguments"], named)
+        self._model = self._built(folder, question, named)
         self._inputs: list[list[Any]] = []
         self._outputs: tuple[Any, ...] = ()
 
     def map_inputs(self, sets: list[list[Message]]) -> None:
-        tensors = iter(mapped(self._memory, [s for inputs in sets for s in inputs if "value" not in s]))
+        tensors = iter(self._mapped([s for inputs in sets for s in inputs if "value" not in s]))
         self._inputs = [[s["value"] if "value" in s else next(tensors) for s in inputs] for inputs in sets]
 
     def call(self, number: int) -> float:
         start = perf_counter()
-        result = self._model(*self._inputs[number])
-        seconds = perf_counter() - start
-        self._outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
-        return seconds
+        self._outputs = self._called(number)
+        return perf_counter() - start
+
+    def capture(self, *, on: bool) -> bool:
+        return False
 
     def outputs(self) -> list[Message]:
-        return [_described(output) for output in self._outputs]
+        return [self._described(output) for output in self._outputs]
 
     def forget_outputs(self) -> None:
         self._outputs = ()
+
+    def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
+        """What is called."""
+        return build(import_candidate(folder), question["arguments"], state)
+
+    def _mapped(self, specs: list[Message]) -> list[Any]:
+        return mapped(self._memory, specs)
+
+    def _called(self, number: int) -> tuple[Any, ...]:
+        result = self._model(*self._inputs[number])
+        return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+    def _described(self, output: Any) -> Message:
+        """Layout and address of an output; only its type if it is not a plain tensor on the device of the inputs."""
+        import torch
+
+        plain = type(output) is torch.Tensor and output.layout is torch.strided
+        if not plain or output.device.type != self._device:
+            return {"dtype": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}", "pointer": 0}
+        return {
+            "shape": list(output.shape),
+            "stride": list(output.stride()),
+            "dtype": str(output.dtype).removeprefix("torch."),
+            "pointer": output.data_ptr(),
+        }
 
 
 load = PythonModel
@@ -75,17 +103,3 @@ def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> An
         )
     model.load_state_dict(state)
     return model
-
-
-def _described(output: Any) -> Message:
-    """Layout and address of an output; only its type if it is not a plain tensor in this process's memory."""
-    import torch
-
-    if type(output) is not torch.Tensor or output.device.type != "cpu" or output.layout is not torch.strided:
-        return {"dtype": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}", "pointer": 0}
-    return {
-        "shape": list(output.shape),
-        "stride": list(output.stride()),
-        "dtype": str(output.dtype).removeprefix("torch."),
-        "pointer": output.data_ptr(),
-    }

@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from eval.languages.cpp import Cpp
+from eval.languages.cuda import Cuda
 from eval.languages.torch import Torch
 from eval.languages.triton import Triton
 from eval.task import read_source
@@ -23,8 +24,8 @@ Write one source file in the language named above, as the documents below descri
   they do not name does not exist."""
 """The contract of a language that no device here judges."""
 
-TRITON, CPP, TORCH = Triton(), Cpp(), Torch()
-LANGUAGES: tuple[JudgedLanguage, ...] = (TRITON, CPP, TORCH)
+TRITON, CPP, CUDA, TORCH = Triton(), Cpp(), Cuda(), Torch()
+LANGUAGES: tuple[JudgedLanguage, ...] = (TRITON, CPP, CUDA, TORCH)
 """A file is in the first language that claims it."""
 
 

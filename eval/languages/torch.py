@@ -29,3 +29,4 @@ class Torch(JudgedLanguage):
     rules: str = RULES
     tunable: str = "BLOCK = 1024  # tune: 256, 512, 1024"
     adapter: Path = Path(__file__).with_name("python_model.py")
+    gpu_adapter: Path | None = Path(__file__).with_name("gpu_model.py")

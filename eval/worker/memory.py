@@ -8,9 +8,9 @@ import ctypes
 import errno
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import torch
 from pydantic import Field, NonNegativeInt
@@ -39,6 +39,9 @@ class RemoteTensor(Frozen):
     stride: tuple[NonNegativeInt, ...] = ()
     """Strides in elements."""
     pointer: Annotated[int, Field(ge=0, lt=1 << 63)]
+    """Its address, or if it has a handle, its offset in bytes from the start of the memory of that handle."""
+    handle: Annotated[str, Field(pattern=r"^([0-9a-f]{128})?$")] = ""
+    """A GPU's handle of the allocation in which it lies, in hexadecimal."""
 
     @property
     def span(self) -> int:
@@ -48,17 +51,21 @@ class RemoteTensor(Frozen):
         return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
 
 
+Place = Callable[[list[Message], int], Sequence[torch.Tensor]]
+"""Gives the tensors of specs in memory of at least some bytes, and adds to the specs how a worker finds that memory."""
+
+
 class SharedTensors:
     """Sets of arguments in memory shared by judge and worker. Arguments that are not tensors are sent by value.
 
     Earlier contents of the memory are overwritten.
 
     Args:
-        memory: Handle of that memory.
         sets: For each call its arguments; shapes and types are the same in all sets.
+        place: Places tensors in that memory.
     """
 
-    def __init__(self, memory: int, sets: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, sets: Sequence[Sequence[Any]], place: Place) -> None:
         self.specs: list[list[Message]] = []
         size = 0
         for arguments in sets:
@@ -71,9 +78,7 @@ class SharedTensors:
                 described.append({"shape": list(value.shape), "dtype": dtype, "offset": size})
                 size += -(-value.numel() * value.element_size() // ALIGNMENT) * ALIGNMENT
             self.specs.append(described)
-        if size > os.fstat(memory).st_size:
-            os.ftruncate(memory, size)
-        pages = iter(mapped(memory, [spec for specs in self.specs for spec in specs if "value" not in spec]))
+        pages = iter(place([spec for specs in self.specs for spec in specs if "value" not in spec], size))
         self.sets = [[next(pages) if isinstance(v, torch.Tensor) else v for v in arguments] for arguments in sets]
         for number, arguments in enumerate(sets):
             self.write(number, arguments)
@@ -90,6 +95,17 @@ class SharedTensors:
         return all(same_bits(page, value) for page, value in pairs if isinstance(page, torch.Tensor))
 
 
+def valid_dtype(tensor: RemoteTensor) -> torch.dtype:
+    """Its type. Raises ValueError if the layout is invalid, or takes much more memory than the elements."""
+    dtype = getattr(torch, tensor.dtype, None)
+    if not isinstance(dtype, torch.dtype) or len(tensor.shape) != len(tensor.stride):
+        raise ValueError(f"not a valid layout of a tensor: {tensor}")
+    count = math.prod(tensor.shape)
+    if tensor.span > MOST_STRETCH * max(count, ALIGNMENT):
+        raise ValueError(f"the output spans {tensor.span} elements for {count}")
+    return dtype
+
+
 def read_tensor(pid: int, tensor: RemoteTensor) -> torch.Tensor:
     """A copy of a tensor in another process's memory.
 
@@ -98,26 +114,23 @@ def read_tensor(pid: int, tensor: RemoteTensor) -> torch.Tensor:
         ProcessLookupError: the process has ended.
         JudgeError: the system forbids it.
     """
-    dtype = getattr(torch, tensor.dtype, None)
-    if not isinstance(dtype, torch.dtype) or len(tensor.shape) != len(tensor.stride):
-        raise ValueError(f"not a valid layout of a tensor: {tensor}")
-    count = math.prod(tensor.shape)
-    if tensor.span > MOST_STRETCH * max(count, ALIGNMENT):
-        raise ValueError(f"the output spans {tensor.span} elements for {count}")
-    flat = torch.empty(tensor.span, dtype=dtype)
+    flat = torch.empty(tensor.span, dtype=valid_dtype(tensor))
     _transfer("process_vm_readv", pid, tensor.pointer, flat)
     return flat.as_strided(tensor.shape, tensor.stride)
 
 
 def overwrite_tensor(pid: int, tensor: RemoteTensor) -> None:
     """Fill the elements of a tensor in another process's memory with garbage; errors as in `read_tensor`."""
-    copy = read_tensor(pid, tensor)
-    flat = torch.as_strided(copy, (tensor.span,), (1,))
-    bytes_ = flat.view(torch.uint8).as_strided(
-        (*tensor.shape, copy.itemsize), (*(step * copy.itemsize for step in tensor.stride), 1)
-    )
-    bytes_.fill_(GARBAGE)
+    flat = torch.as_strided(read_tensor(pid, tensor), (tensor.span,), (1,))
+    fill_with_garbage(flat, tensor)
     _transfer("process_vm_writev", pid, tensor.pointer, flat)
+
+
+def fill_with_garbage(flat: torch.Tensor, tensor: RemoteTensor) -> None:
+    """Overwrite a tensor's elements, given all from the first to the last, but not those between them."""
+    size = flat.itemsize
+    shape, stride = (*tensor.shape, size), (*(step * size for step in tensor.stride), 1)
+    flat.view(torch.uint8).as_strided(shape, stride).fill_(GARBAGE)
 
 
 def lies_in(pid: int, pointer: int, size_bytes: int, memory: int) -> bool:
@@ -158,22 +171,57 @@ def _transfer(call: str, pid: int, pointer: int, ours: torch.Tensor) -> None:
         done += count
 
 
+class Memory(Protocol):
+    """Transfers tensors between judge and worker."""
+
+    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
+        """Put arguments into memory that the worker maps, replacing earlier ones."""
+
+    def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
+        """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""
+
+    def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
+        """Fill an output with garbage; errors as in `read`."""
+
+    def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
+        """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
+
+    def before_call(self) -> None:
+        """Prepare for a call whose inputs are written."""
+
+    def after_call(self) -> None:
+        """Wait, while the time of a call runs on, for work that goes on after its answer."""
+
+    def check_rest(self) -> None:
+        """Raises Fault if a worker works on although it is stopped, or changed what others use as well."""
+
+
 class HostMemory:
     """Transfers tensors in host memory: inputs in shared memory, outputs read from the worker's memory."""
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
-        """Put arguments into the shared memory, replacing earlier ones."""
-        return SharedTensors(worker.memory, sets)
+        def place(specs: list[Message], size: int) -> list[torch.Tensor]:
+            if size > os.fstat(worker.memory).st_size:
+                os.ftruncate(worker.memory, size)
+            return mapped(worker.memory, specs)
+
+        return SharedTensors(sets, place)
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
-        """A copy of an output; errors as in `read_tensor`."""
         return read_tensor(worker.pid, tensor)
 
     def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
-        """Fill an output with garbage; errors as in `read_tensor`."""
         overwrite_tensor(worker.pid, tensor)
 
     def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
-        """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
         size_bytes = tensor.span * getattr(torch, tensor.dtype).itemsize
         return lies_in(worker.pid, tensor.pointer, size_bytes, worker.memory)
+
+    def before_call(self) -> None:
+        """Nothing."""
+
+    def after_call(self) -> None:
+        """Nothing."""
+
+    def check_rest(self) -> None:
+        """Nothing: a stopped process does no work."""

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
@@ -79,6 +79,7 @@ class WorkerProcess:
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
         answer_s: Seconds from the last question to its answer, by the clock of this process.
+        at_end: What to release once the process has ended.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class WorkerProcess:
         self.folder, self._lock = _new_folder()
         self.memory = _new_memory()
         self.answer_s = 0.0
+        self.at_end = ExitStack()
         self._variables = {
             "PATH": "/usr/bin:/bin", "HOME": str(self.folder), "TMPDIR": str(self.folder),
             "TRITON_CACHE_DIR": f"{self.folder}/triton", **environment,
@@ -189,8 +191,13 @@ class WorkerProcess:
             self._last_log = self._log.read().decode(errors="replace")
         return self._last_log
 
-    def ask(self, verb: str, *, within_s: float | None = None, **fields: Any) -> Message:
+    def ask(
+        self, verb: str, *, within_s: float | None = None, then: Callable[[], None] | None = None, **fields: Any
+    ) -> Message:
         """Ask the worker and return its answer.
+
+        Args:
+            then: What must also be done before its time is taken.
 
         Raises:
             Fault: the candidate failed, died, was too slow, or sent something that is not an answer.
@@ -203,6 +210,8 @@ class WorkerProcess:
         try:
             self._channel.send({"verb": verb, "token": token, **fields}, within_s=limit_s)
             answer = self._answer(token, deadline)
+            if then:
+                then()
         except TimeoutError:
             raise Fault(Outcome.TIMED_OUT, f"no answer to `{verb}` within {limit_s:g} s") from None
         except (EOFError, BrokenPipeError):
@@ -282,6 +291,7 @@ class WorkerProcess:
         """Kill the worker and its child processes, and remove its folder."""
         if self._process:
             _kill(self._process)
+        self.at_end.close()
         _ = self.log
         self._log.close()
         self._channel.close()

@@ -45,7 +45,7 @@ Numbers = tuple[int, int | None]
 """Of a system call on x86_64 and aarch64."""
 REFUSED_CALLS: dict[str, Numbers] = {
     # Calls that reach other processes, the network or kernel internals.
-    "socket": (41, 198), "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "connect": (42, 203), "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
     "unshare": (272, 97), "setns": (308, 268), "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
     "bpf": (321, 280), "perf_event_open": (298, 241), "io_uring_setup": (425, 425), "userfaultfd": (323, 282),
@@ -85,8 +85,8 @@ MISSING_CALLS: dict[str, Numbers] = {
     "memfd_create": (319, 279), "memfd_secret": (447, 447),
 }  # fmt: skip
 """System calls that this kernel seems to lack."""
-KILL, TGKILL, PRLIMIT64, CLONE, PRCTL, FCNTL, IOCTL, SOCKETPAIR = (
-    (62, 129), (234, 131), (302, 261), (56, 220), (157, 167), (72, 25), (16, 29), (53, 199),
+KILL, TGKILL, PRLIMIT64, CLONE, PRCTL, FCNTL, IOCTL, SOCKETPAIR, SOCKET = (
+    (62, 129), (234, 131), (302, 261), (56, 220), (157, 167), (72, 25), (16, 29), (53, 199), (41, 198),
 )  # fmt: skip
 """Allowed with restrictions."""
 NEW_NAMESPACES, CLONE_PARENT, CLONE_THREAD, EXIT_SIGNAL = 0x7E020000, 0x8000, 0x10000, 0xFF
@@ -104,6 +104,8 @@ NUMBER, ARCHITECTURE, FIRST_ARGUMENT, ARGUMENT_BYTES = 0, 4, 16, 8
 X32_CALLS = 0x40000000
 SOCKET_TYPE, SOCK_STREAM = 0xF, 1
 """A pair of datagram sockets could also send to others (include/linux/net.h)."""
+AF_UNIX, SOCK_SEQPACKET = 1, 5
+"""What CUDA's driver opens when it starts; it needs no connection."""
 CAPABILITY_VERSION = 0x20080522
 
 Instruction = tuple[int, int, int, int]
@@ -154,7 +156,7 @@ def confine(limits: SandboxLimits) -> None:
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _restrict_files(libc, limits)
     _check(libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)), "capset")
-    _refuse_calls(libc, alone=limits.alone)
+    _refuse_calls(libc, alone=limits.alone, sockets=bool(limits.devices))
 
 
 def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
@@ -189,7 +191,7 @@ def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
     os.close(ruleset)
 
 
-def _refuse_calls(libc: Any, *, alone: bool) -> None:
+def _refuse_calls(libc: Any, *, alone: bool, sockets: bool) -> None:
     machine = list(ARCHITECTURES).index(platform.machine())
     program: list[Instruction] = [
         (LOAD_WORD, 0, 0, ARCHITECTURE), (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[platform.machine()]), KILL_PROCESS,
@@ -211,6 +213,11 @@ def _refuse_calls(libc: Any, *, alone: bool) -> None:
     when(TGKILL, _load(0), itself, REFUSE, _load(2), *no_wake, ALLOW)
     when(PRLIMIT64, _load(0), (JUMP_IF_EQUAL, 1, 0, 0), REFUSE, ALLOW)
     when(SOCKETPAIR, _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_STREAM), REFUSE, ALLOW)
+    driver_socket = [
+        _load(0), (JUMP_IF_EQUAL, 1, 0, AF_UNIX), REFUSE,
+        _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_SEQPACKET), REFUSE, ALLOW,
+    ]  # fmt: skip
+    when(SOCKET, *(driver_socket if sockets else [REFUSE]))
     when(CLONE, _load(0), *(ONLY_THREADS if alone else ONLY_COMMON_CHILDREN))
     when(PRCTL, _load(0), *_if_any((PR_SET_PDEATHSIG,), PRETEND), *_if_any(REFUSED_PRCTL, REFUSE), ALLOW)
     when(FCNTL, _load(1), *_if_any(REFUSED_FCNTL, REFUSE), ALLOW)

@@ -12,7 +12,7 @@ from eval.fault import Fault
 from eval.reference import Reference, same_bits
 from eval.timing import REUSED_MEMORY
 from eval.worker.language import JudgedLanguage
-from eval.worker.memory import HostMemory, RemoteTensor, SharedTensors
+from eval.worker.memory import HostMemory, Memory, RemoteTensor, SharedTensors
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
@@ -46,7 +46,10 @@ class Trial:
     environment: Mapping[str, str] = field(default_factory=dict)
     writable: tuple[str, ...] = ()
     """Folders, besides the worker's own, that it may write."""
-    memory: HostMemory = field(default_factory=HostMemory)
+    readable: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    """Device files that it may use."""
+    memory: Memory = field(default_factory=HostMemory)
     """How tensors are transferred between judge and worker."""
 
     def worker(self, *, poisoned: bool = False) -> WorkerProcess:
@@ -60,6 +63,8 @@ class Trial:
             guards=self.guards,
             environment={**environment, **self.environment},
             writable=self.writable,
+            readable=self.readable,
+            devices=self.devices,
         )
 
     def check(self, cases: Sequence[Case], results: list[CaseResult]) -> str:
@@ -109,7 +114,9 @@ class Trial:
 
     def call(self, worker: WorkerProcess, number: int) -> CallReport:
         """Call the candidate on an input set."""
-        answer = worker.ask("call", set=number)
+        self.memory.before_call()
+        answer = worker.ask("call", set=number, then=self.memory.after_call)
+        self.memory.check_rest()
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
         try:

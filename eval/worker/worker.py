@@ -28,6 +28,12 @@ class Model(Protocol):
     def map_inputs(self, sets: list[list[Message]]) -> None:
         """Map the input sets in the shared memory, so that `call` can refer to them by number."""
 
+    def capture(self, *, on: bool) -> bool:
+        """Record the calls on all sets, so that later ones replay them, or stop that; return whether they are recorded.
+
+        Only models on a GPU can.
+        """
+
     def call(self, number: int) -> float:
         """Call the candidate on a set and keep the outputs; return the seconds by the worker's clock."""
 
@@ -56,6 +62,8 @@ class Worker:
             case "forget":
                 self._built.forget_outputs()
                 return {}
+            case "capture":
+                return {"captured": self._built.capture(on=question["on"])}
             case "call":
                 seconds = self._built.call(question["set"])
                 return {"seconds": seconds, "outputs": self._built.outputs()}

@@ -1,32 +1,30 @@
 """Chooses what a prompt says of the hardware: the facts and passages that matter for one task in one language."""
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, zip_longest
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from kb.facts.quantities import quantities
 from kb.facts.select import conditions
 from kb.facts.worksheet import line_of, lines, topics
+from kb.home.examples import Question, choose_example, example_questions
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.searching import ranked
 from kb.model.fact import Fact
 from kb.model.kernels import Interface, Language, Task
 from kb.model.passages import Passage
 from kb.model.records import Form, Trust
-from kb.runs.loop import task_words
 from synth.prompts.needs import needs
 
 FACTS = 32
 """Most facts in a prompt."""
-PASSAGE_TOKENS = 3500
-"""Size of all passages in a prompt, in tokens."""
-EXAMPLE_TOKENS = 1000
-"""Size of the part of one document that shows a whole example, in tokens."""
+PASSAGE_TOKENS = 4500
+"""Size of all passages offered to a prompt, in tokens; what does not fit beside the rest stays out."""
 PASSAGE_LIMIT = 400
 """Size of the longest passage in a prompt, in tokens."""
-HITS = 6
-"""Passages that are considered for each subject."""
-EXAMPLE_HITS = 30
-"""Passages that are considered for the example."""
+FOUND = 30
+"""Passages that are found for each question: candidates for the example, and the documents about kernels."""
+HITS = 3
+"""Passages that each question may bring into the prompt."""
 MODEL = ("programming model: how a kernel is written, started and split over cores", "execution model threads cores")
 """What every kernel needs first, in phrasings for a search."""
 
@@ -36,22 +34,33 @@ def brief(
 ) -> tuple[list[Fact], list[Passage]]:
     """The facts and passages for the next prompt, the most needed first.
 
+    A whole example comes first, then the answers to the questions about the task, its language and its operations, then
+    what the facts leave open. The last is taken only from documents that answered one of the questions before:
+    others are about tools, boards or other chapters of the chip.
+
     Args:
         diagnosis: Phrasings for what the last candidate lacked; they come before all others.
     """
     facts = fitting_facts(kb.known_facts(target), interface)
     known = {line_of(fact.quantity) for fact in facts}
-    subjects = [
+    examples = example_questions(task, language)
+    questions: list[Question] = [
         *((phrase,) for phrase in diagnosis),
+        *examples[:2],
         *filter(None, [language.searched]),
         MODEL,
         *((phrase,) for phrase in needs(task)),
-        *(tuple(line.phrasings) for line in lines() if line not in known),
     ]
-    words = task_words(task)
-    example = _example(kb, (f"{language.name} {words} kernel example", f"{words} in {language.name}"), target)
-    places = {f.citation.place for f in facts if f.form is Form.STATED}
-    return facts, _passages(kb, example, subjects, target, places)
+    found = {question: _found(kb, question, target) for question in dict.fromkeys((*questions, *examples))}
+    about = {passage.citation.path for question in questions for passage in found[question]}
+    still_open = [_found(kb, tuple(line.phrasings), target) for line in lines() if line not in known]
+    answers = [
+        *_in_turn([found[question] for question in questions]),
+        *_in_turn([[p for p in own if p.citation.path in about] for own in still_open]),
+    ]
+    stated = {fact.citation.place for fact in facts if fact.form is Form.STATED}
+    others = [p for p in answers if p.tokens <= PASSAGE_LIMIT and p.citation.place not in stated]
+    return facts, _fitting([*choose_example(kb, examples, found), *others])
 
 
 def fitting_facts(facts: Sequence[Fact], interface: Interface) -> list[Fact]:
@@ -73,39 +82,24 @@ def _matters(fact: Fact, dtypes: set[str], *, matrices: bool) -> bool:
     return (matrices or not of_matrices) and (not stated or bool(stated & dtypes))
 
 
-def _example(kb: KnowledgeBase, question: tuple[str, ...], target: str) -> list[Passage]:
-    """The best code for a question with the passages that follow it in its document, up to `EXAMPLE_TOKENS`."""
-    best = next((p for p in _trusted(kb, question, target, limit=EXAMPLE_HITS) if "```" in p.text), None)
-    if best is None:
-        return []
-    following = kb.documents.passage(best.citation.id, around=HITS).after
-    total = accumulate((p.tokens for p in following), initial=best.tokens)
-    return [p for p, tokens in zip((best, *following), total, strict=True) if tokens <= EXAMPLE_TOKENS]
+def _in_turn(found: Sequence[Sequence[Passage]]) -> list[Passage]:
+    """The first passage of each, then the second of each, up to `HITS`."""
+    return [passage for turn in zip_longest(*(own[:HITS] for own in found)) for passage in turn if passage is not None]
 
 
-def _passages(
-    kb: KnowledgeBase,
-    example: Sequence[Passage],
-    subjects: Sequence[tuple[str, ...]],
-    target: str,
-    places: set[str],
-) -> list[Passage]:
-    """The example, then passages about each subject in turn, each once, up to `PASSAGE_TOKENS`.
-
-    Passages at `places` are left out.
-    """
-    found = [list(_trusted(kb, subject, target)) for subject in subjects]
-    chosen = {p.citation.id: p for p in example}
-    left = PASSAGE_TOKENS - sum(p.tokens for p in example)
-    for passage in (p for turn in zip_longest(*found) for p in turn if p is not None):
-        citation = passage.citation
-        fits = passage.tokens <= min(left, PASSAGE_LIMIT)
-        if fits and citation.id not in chosen and citation.place not in places:
-            chosen[citation.id] = passage
+def _fitting(passages: Sequence[Passage]) -> list[Passage]:
+    """The passages in order, each once, up to `PASSAGE_TOKENS`."""
+    left = PASSAGE_TOKENS
+    chosen: dict[str, Passage] = {}
+    for passage in passages:
+        if passage.citation.id not in chosen and passage.tokens <= left:
+            chosen[passage.citation.id] = passage
             left -= passage.tokens
     return list(chosen.values())
 
 
-def _trusted(kb: KnowledgeBase, subject: tuple[str, ...], target: str, *, limit: int = HITS) -> Iterator[Passage]:
-    found = ranked(kb, subject, target=target, scope=kb.targets.scope(target), limit=limit)
-    yield from (hit.passage for hit in found.hits if hit.passage.trust is not Trust.UNTRUSTED)
+def _found(kb: KnowledgeBase, question: Question, target: str) -> list[Passage]:
+    """The best passages for a question, without those that nobody vouches for or that are about a sibling."""
+    hits = ranked(kb, question, target=target, scope=kb.targets.scope(target), limit=FOUND).hits
+    passages = (hit.passage for hit in hits)
+    return [p for p in passages if p.trust is not Trust.UNTRUSTED and not p.about]

@@ -84,6 +84,19 @@ class CaseResult(Frozen):
     detail: str = ""
 
 
+class GpuState(Frozen):
+    """What a GPU reported while a session ran; 0 is what it did not report."""
+
+    sm_mhz: tuple[int, int]
+    """The lowest and the highest clock of its multiprocessors."""
+    power_w: float
+    """The highest power."""
+    temperature_c: int
+    """The highest temperature."""
+    throttled: tuple[str, ...] = ()
+    """Reasons for which it lowered its clock."""
+
+
 class Session(Frozen):
     """One interleaved timing session in a fresh worker. Times are of one call, in microseconds, one per round."""
 
@@ -99,6 +112,7 @@ class Session(Frozen):
     """95 % bootstrap interval of the speed-up over rounds."""
     others: float = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
+    gpu: GpuState | None = None
 
 
 class Timing(Frozen):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kb.errors import SynthesisError
+from kb.facts.quantities import NAME, SHAPE
 from kb.model.base import Frozen, tokens_of
 from kb.model.fact import Fact
 from kb.model.kernels import Language
@@ -153,7 +154,9 @@ def _facts(request: Request) -> list[_Item]:
 def _fact(fact: Fact, target: str) -> str:
     of = "" if fact.target == target else f" (of {fact.target})"
     condition = f", {fact.condition}" if fact.condition else ""
-    return _one_line(f"{fact.quantity}{of} = {fact.value} {fact.unit}{condition} [{fact.citation.id}]")
+    unit = "" if fact.unit in ("1", SHAPE, NAME) else f" {fact.unit}"
+    quantity = fact.quantity.replace("_", " ")
+    return _one_line(f"{quantity}{of} = {fact.value}{unit}{condition} [{fact.citation.id}]")
 
 
 def _passages(request: Request) -> list[_Item]:

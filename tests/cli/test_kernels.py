@@ -194,7 +194,7 @@ def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_claimed(run: Run,
 def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home: Path) -> None:
     asked = run("prompt", task, "--target", "mi300x", "--evaluations", "2")
     assert asked.status == 0, asked
-    assert "wavefront_size = 64" in asked.out
+    assert "wavefront size = 64" in asked.out
     (folder,) = (home / "runs").iterdir()
 
     wrong = run("submit", folder.name[-4:], written(task.parent, "kernel.py", WRONG))

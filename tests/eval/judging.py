@@ -4,16 +4,16 @@ import shutil
 import sys
 import time
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
 from eval.cases import Case, cases, make_case
-from eval.devices.baselines import Baselines
+from eval.devices.baselines import SOURCES, Baselines, settings
 from eval.devices.cpu_timing import measure
 from eval.fault import Fault
-from eval.languages.registry import language_named, language_of
+from eval.languages.registry import TORCH, language_named, language_of
 from eval.machine import sandbox_level
 from eval.reference import Reference
 from eval.task import load_task
@@ -53,7 +53,8 @@ def reference(name: str) -> Reference:
 
 @cache
 def baselines(name: str) -> Baselines:
-    return Baselines(task(name), reference(name), level=sandbox_level(), call_s=PATIENCE_S)
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    return Baselines(task(name), reference(name), SOURCES, trial_of)
 
 
 def candidate(path: Path) -> Candidate:

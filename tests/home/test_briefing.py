@@ -9,12 +9,13 @@ from eval.task import load_task
 from kb.home.briefing import fitting_facts
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact, FactAnswer
-from kb.model.kernels import Interface, TensorSpec
+from kb.model.kernels import Interface, Task, TensorSpec
 from kb.model.passages import Citation
 from kb.settings import Settings
-from synth.prompts.needs import needs
+from synth.prompts.needs import needs, operation
 
 SOFTMAX = Path(__file__).parents[2] / "examples" / "softmax.py"
+GELU = SOFTMAX.with_name("gelu.py")
 MATMUL = SOFTMAX.with_name("matmul.py")
 
 MANUAL = """# Zchip programming manual
@@ -64,6 +65,71 @@ def test_needs_follow_from_the_operations_of_the_task() -> None:
     assert any("exponential" in phrase for phrase in softmax)
     assert any("matrix" in phrase for phrase in matmul)
     assert not any("matrix" in phrase for phrase in softmax)
+
+
+def test_comments_of_a_task_are_no_operations() -> None:
+    source = "class Model:\n    def forward(self, x):\n        return x @ x  # near 1 / sqrt(n), as after a softmax\n"
+    task = Task(name="product", source=source)
+    assert operation(task) == "matrix multiplication"
+    assert not any("square root" in phrase for phrase in needs(task))
+
+
+VECTOR_ADD = """# Element-wise addition
+
+A binary element-wise kernel:
+
+```c
+zc_load(0, a); zc_load(1, b); zc_add(0, 1); zc_store(0, c);
+```
+"""
+EXPONENTIAL = """# Element-wise unary operations
+
+A kernel of one element-wise unary operation loads, computes and stores:
+
+```c
+void gelu_kernel(void) {
+  zc_load(0, a);
+  zc_exp(0);
+  zc_store(0, c);
+}
+```
+
+## The host's part
+
+```c
+zc_start(gelu_kernel, 16);
+```
+"""
+BUILDING = """# Building the gelu kernel example
+
+```bash
+$ cmake -B build && make gelu_kernel_example
+```
+"""
+
+
+def test_the_example_is_code_of_the_operation_with_what_follows_it_and_no_commands(tmp_path: Path) -> None:
+    (tmp_path / "zchip").mkdir()
+    for name, text in (("add", VECTOR_ADD), ("unary", EXPONENTIAL), ("building", BUILDING)):
+        (tmp_path / "zchip" / f"{name}.md").write_text(text)
+    with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
+        kb.ingest([tmp_path / "zchip"])
+        _, prompt = kb.prompt(kb.plan(load_task(GELU), "zchip", language="zc", synthesizer="external"))
+    passages = prompt.text.partition("documents\n")[2]
+    places = [passages.index(part) for part in ("zc_exp(0)", "zc_start(gelu_kernel", "zc_add(0, 1)")]
+    assert places == sorted(places)
+
+
+def test_what_the_facts_leave_open_is_answered_by_documents_about_kernels_alone(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    noise = tmp_path / "zchip" / "rack.md"
+    noise.write_text("# Rack\n\nThe rack's barriers have an alignment of 19 inches.\n")
+    kb.ingest([tmp_path / "zchip"])
+    task = load_task(SOFTMAX)
+    plan = kb.plan(task, "zchip", language="zc", synthesizer="external")
+    assert "19 inches" in kb.search("barrier alignment", target="zchip").hits[0].passage.text
+    assert "19 inches" not in kb.prompt(plan)[1].text
 
 
 def fact(quantity: str, condition: str = "") -> Fact:

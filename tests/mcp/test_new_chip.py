@@ -180,7 +180,7 @@ def test_a_prompt_has_the_task_the_facts_and_the_documents_and_starts_no_run(ask
 
     assert "raise SystemExit" in answer["text"]
     assert "0. `x: float32[2048, 8192]`" in answer["text"]
-    assert "tcm_size = 128 KiB" in answer["text"]
+    assert "tcm size = 128 KiB" in answer["text"]
     assert "A kernel of Zlang starts on all eight cores" in answer["text"]
     assert answer["prompt_tokens"] == tokens_of(answer["text"])
     assert "kb submit RUN FILE" in answer["notes"][0]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kb.home.knowledge_base import KnowledgeBase
-from retrieval.listings import begins_inside, ends_inside, with_whole_listings
+from retrieval.listings import begins_inside, code_in, ends_inside, with_whole_listings
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,18 @@ def test_a_hit_in_a_long_listing_comes_with_all_of_it_and_nothing_else(kb: Knowl
     assert len(whole.before + whole.after) > 1
     assert listing in text
     assert "\n".join(lines) in kb.context("step_060", target="mi300x", budget_tokens=4000).text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "code"),
+    [
+        ("Text.\n```c\nf(x);\n```\nMore.", "text", "f(x);"),
+        ("```console\n$ make\n```\n```c\ng();\n```", "text", "g();"),
+        ("  h();\n  return;", "code", "  h();\n  return;"),
+        ("No listing.", "text", ""),
+    ],
+)
+def test_the_code_of_a_passage_is_what_its_listings_hold_without_what_programs_print(
+    text: str, kind: str, code: str
+) -> None:
+    assert code_in(text, kind) == code

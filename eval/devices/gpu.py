@@ -1,0 +1,92 @@
+"""This machine's GPU: candidates run natively and are timed against the fastest baseline."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.devices.device import CaseSizes, Device, Judgement
+from eval.machine import present_gpu
+from eval.worker.language import JudgedLanguage
+from kb.model.evidence import CaseResult
+from kb.model.kernels import Candidate
+from kb.model.target import Isa
+
+if TYPE_CHECKING:
+    from eval.cases import Case
+    from eval.devices.baselines import Baselines
+    from eval.worker.device_memory import DeviceMemory
+    from eval.worker.trial import Trial
+
+DEVICE_FILES = ("nvidiactl", "nvidia[0-9]*", "nvidia-uvm", "kfd", "dri")
+"""The files of /dev through which a process uses a GPU of NVIDIA or AMD."""
+READABLE = ("/proc", "/sys")
+"""What the driver reads when it starts."""
+WRITABLE = ("/proc/self", "/dev/shm")  # noqa: S108 - shared memory, not a temporary file
+KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+"""Environment variables that say where the driver's libraries are, and which GPU is meant."""
+
+
+class Gpu(Device):
+    backends = ("cuda", "hip")
+    languages = ("triton", "cuda", "torch")
+    sizes = CaseSizes(odd=1 << 24, even=1 << 16, given=None)
+    tensors = "cuda"
+
+    @classmethod
+    def serves(cls, isa: Isa) -> bool:
+        gpu = present_gpu() if super().serves(isa) else None
+        return gpu is not None and (gpu.backend, gpu.architecture) == (isa.backend, isa.architecture)
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        from eval.devices.baselines import Baselines, settings
+        from eval.devices.gpu_baselines import gpu_sources
+        from eval.languages.registry import TORCH
+
+        bench = self.bench
+        shared = settings()
+        environment = {**self._environment, **shared.pop("environment")}
+        trial_of = partial(self._trial, language=TORCH, environment=environment, **shared)
+        return Baselines(bench.task, bench.reference, gpu_sources(bench.task, bench.interface), trial_of, at_once=1)
+
+    def judge(
+        self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
+    ) -> Judgement:
+        from eval.devices.cpu_timing import measure
+        from eval.devices.gpu_use import GpuUse
+
+        trial = self._trial(candidate, language, guards=self.bench.guards, environment=self._environment)
+        log = trial.check(cases, results)
+        timing, busy = measure(trial, self.baselines, GpuUse)
+        return self.measured(timing, (busy, *self.baselines.notes), log)
+
+    @cached_property
+    def _memory(self) -> DeviceMemory:
+        from eval.worker.device_memory import DeviceMemory
+
+        return DeviceMemory()
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {name: os.environ[name] for name in KEPT if name in os.environ}
+
+    def _trial(
+        self, candidate: Candidate, language: JudgedLanguage, writable: Sequence[str] = (), **settings: Any
+    ) -> Trial:
+        from eval.worker.trial import Trial
+
+        return Trial(
+            candidate,
+            language.model_copy(update={"adapter": language.gpu_adapter or language.adapter}),
+            self.bench.level,
+            self.bench.call_s,
+            memory=self._memory,
+            readable=READABLE,
+            writable=(*WRITABLE, *writable),
+            devices=tuple(str(path) for pattern in DEVICE_FILES for path in Path("/dev").glob(pattern)),
+            **settings,
+        )

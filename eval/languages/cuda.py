@@ -1,0 +1,81 @@
+"""The language `cuda`: CUDA C++ that defines one C function, compiled for the GPU of this machine."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.languages.cuda_model import LIBRARY
+from eval.machine import compilers, present_gpu
+from eval.worker.language import JudgedLanguage
+from kb.errors import JudgeError
+
+RULES = """\
+Write one CUDA C++17 file. It is compiled by nvcc with `-O3` for the GPU that it runs on, with the features that only
+this architecture has; the headers of the CUDA toolkit are available, its libraries (cuBLAS and others) are not. Begin
+with `#include "kb_tensor_cuda.h"`, which declares:
+
+```c
+typedef struct {
+    void *data;           /* in the GPU's memory: contiguous, row-major, aligned to 64 bytes */
+    const int64_t *shape; /* ndim sizes, in the host's memory */
+    int64_t ndim;
+    int64_t count;        /* number of elements: the product of the sizes */
+} Tensor;
+
+void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs, void *stream);
+void load_reference(const Tensor *state, const double *init, void *stream);
+```
+
+- Define `model_new`, which launches the kernels of one call on `(cudaStream_t)stream`. The header gives it C linkage.
+- `inputs`, `state` and `init` come in the order listed above. `outputs` are allocated but not initialised: the kernels
+  must write all of them. Do not write to inputs or state.
+- Sizes vary between builds: read them from `shape` and `count`, and numbers from `init`. Use 64-bit integers for
+  offsets into tensors that may exceed 2**31 elements.
+- Launch on that stream alone, and do not wait for it: the call may be recorded as a CUDA graph and replayed. So
+  `model_new` allocates no memory and looks at no value.
+- `load_reference` is optional. It is called once, untimed, before the first call: allocate scratch memory there, and
+  convert or repack the state."""
+GENERIC, SPECIFIC = "sm_{}", "sm_{}a"
+FIRST_SPECIFIC = 9
+"""Major compute capability from which an architecture has features of its own, marked by `a` ("Architecture-Specific
+Feature Set Compiler Targets" of the CUDA C++ Programming Guide)."""
+
+
+class Cuda(JudgedLanguage):
+    """CUDA C++ that defines the function `model_new` of kb_tensor_cuda.h; hipcc compiles it for HIP."""
+
+    name: str = "cuda"
+    searched: tuple[str, ...] = ("shared memory and asynchronous copies in CUDA", "matrix instructions in CUDA C++")
+    suffix: str = ".cu"
+    fences: tuple[str, ...] = ("cuda", "cu", "cpp", "c++")
+    rules: str = RULES
+    tunable: str = "constexpr int BLOCK = 256;  // tune: 128, 256, 512"
+    adapter: Path = Path(__file__).with_name("cuda_model.py")
+    other_suffixes: tuple[str, ...] = (".hip",)
+    tensors_alone: bool = True
+
+    def compile_command(self, folder: Path) -> Sequence[str]:
+        gpu = present_gpu()
+        name = "hipcc" if gpu and gpu.backend == "hip" else "nvcc"
+        compiler = shutil.which(name)
+        if gpu is None or compiler is None:
+            raise JudgeError(f"there is no {name} on the path", hint="install the toolkit of the GPU's vendor")
+        source, library = str(folder / f"candidate{self.suffix}"), str(folder / LIBRARY)
+        common = ("-std=c++17", "-O3", "-shared", f"-I{Path(__file__).parent}", "-o", library)
+        if name == "hipcc":
+            return (compiler, *common, "-fPIC", f"--offload-arch={gpu.architecture}", "-x", "hip", source)
+        return (compiler, *common, "-Xcompiler", "-fPIC", f"-arch={_nvidia_target(gpu.architecture)}", source)
+
+    def readable(self) -> tuple[str, ...]:
+        """The toolkits, which may be in any folder."""
+        found = (shutil.which(name) for name in ("nvcc", "hipcc"))
+        return tuple(str(Path(path).resolve().parents[1]) for path in found if path)
+
+    def versions(self) -> dict[str, str]:
+        return {name: version for name, version in compilers().items() if name in ("nvcc", "hipcc")}
+
+
+def _nvidia_target(architecture: str) -> str:
+    """`sm_90a` for `90`."""
+    major = int(architecture[:-1])
+    return (SPECIFIC if major >= FIRST_SPECIFIC else GENERIC).format(architecture)

@@ -1,0 +1,161 @@
+"""Tensors cross between judge and worker by handles, and a worker that lies about them is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval.devices import cpu_timing
+from eval.devices.baselines import Baselines
+from eval.devices.cpu_timing import measure
+from eval.fault import Fault
+from eval.languages.registry import TORCH
+from eval.worker.device_memory import DeviceMemory
+from eval.worker.trial import Trial
+from kb.model.evidence import Outcome
+from kb.model.kernels import Candidate
+from tests.eval import fake_gpu
+from tests.eval.judging import given_case, needs_linux, reference, task
+
+pytestmark = needs_linux
+ON_FAKE = TORCH.model_copy(update={"adapter": Path(fake_gpu.__file__)})
+HONEST = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return 2 * x + 1\n"
+LIE = """
+from eval.worker.device_mapping import DeviceMapping
+HONEST = DeviceMapping.place_of
+DeviceMapping.place_of = lambda *_: {}
+"""
+
+
+@pytest.fixture
+def driver() -> fake_gpu.FakeDriver:
+    return fake_gpu.FakeDriver()
+
+
+@pytest.fixture
+def memory(driver: fake_gpu.FakeDriver) -> DeviceMemory:
+    return DeviceMemory(driver)  # type: ignore[arg-type]
+
+
+def trial_of(source: str, memory: DeviceMemory) -> Trial:
+    return Trial(Candidate(language="torch", source=source), ON_FAKE, 0, 60.0, memory=memory)
+
+
+def outcome_of(source: str, memory: DeviceMemory, on: str = "scale") -> Outcome:
+    try:
+        trial_of(source, memory).check([given_case(on)], [])
+    except Fault as fault:
+        return Outcome(fault.outcome)
+    return Outcome.PASSED
+
+
+def test_an_honest_candidate_passes(memory: DeviceMemory):
+    assert outcome_of(HONEST, memory) is Outcome.PASSED
+
+
+def test_parameters_and_numbers_reach_the_candidate(memory: DeviceMemory):
+    path = Path(__file__).parent / "kernels" / "correct"
+
+    assert outcome_of((path / "linear_by_name.py").read_text(encoding="utf-8"), memory, "linear") is Outcome.PASSED
+    assert outcome_of((path / "scaled_by.py").read_text(encoding="utf-8"), memory, "scaled_by") is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("lie", "outcome"),
+    [
+        ('{"handle": "00" * 64, "pointer": 0}', Outcome.BAD_OUTPUT),
+        ('{"handle": "", "pointer": 0}', Outcome.BAD_OUTPUT),
+        ('{**HONEST(*_), "pointer": 1 << 40}', Outcome.BAD_OUTPUT),
+        ('{**HONEST(*_), "pointer": 1}', Outcome.BAD_OUTPUT),
+        ('{**HONEST(*_), "pointer": -1}', Outcome.FORGED),
+        ('{"handle": "no handle", "pointer": 0}', Outcome.FORGED),
+        ("[]", Outcome.RAISED),
+    ],
+)
+def test_a_lie_about_the_place_of_an_output_is_refused(lie: str, outcome: Outcome, memory: DeviceMemory):
+    assert outcome_of(HONEST + LIE.replace("{}", lie), memory) is outcome
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ("x.mul_(2).add_(1)", Outcome.ALIASED_INPUT),
+        ("x.mul_(2) * 1 + 1", Outcome.MUTATED_INPUT),
+        ("2 * x", Outcome.INCORRECT),
+        ("(2 * x + 1).double()", Outcome.BAD_OUTPUT),
+    ],
+)
+def test_a_wrong_candidate_has_the_outcome_that_it_has_on_a_cpu(body: str, outcome: Outcome, memory: DeviceMemory):
+    assert outcome_of(HONEST.replace("2 * x + 1", body), memory) is outcome
+
+
+def test_an_output_of_no_elements_has_no_memory(memory: DeviceMemory):
+    from eval.worker.memory import RemoteTensor
+
+    empty = RemoteTensor(dtype="float32", shape=(0, 3), stride=(3, 1), pointer=0)
+
+    with trial_of(HONEST, memory).worker() as worker:
+        assert memory.read(worker, empty).shape == (0, 3)
+
+
+def test_memory_for_inputs_is_freed_when_its_worker_ends(memory: DeviceMemory, driver: fake_gpu.FakeDriver):
+    assert outcome_of(HONEST, memory) is Outcome.PASSED
+    assert outcome_of(HONEST.replace("2 * x", "3 * x"), memory) is Outcome.INCORRECT
+
+    assert not driver.files
+    assert not driver.copied
+
+
+def test_a_part_of_the_l2_that_is_set_apart_is_noticed(
+    memory: DeviceMemory, driver: fake_gpu.FakeDriver, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(driver, "set_apart", 1 << 20)
+
+    assert outcome_of(HONEST, memory) is Outcome.FORBIDDEN
+
+
+def test_kernels_that_run_while_their_process_is_stopped_are_refused(
+    memory: DeviceMemory, driver: fake_gpu.FakeDriver, monkeypatch: pytest.MonkeyPatch
+):
+    import time
+
+    monkeypatch.setattr(driver, "synchronize", lambda: time.sleep(0.05))
+
+    assert outcome_of(HONEST, memory) is Outcome.FORBIDDEN
+
+
+@pytest.fixture
+def baselines(memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Baselines]:
+    monkeypatch.setattr(cpu_timing, "ATTEMPTS", 1)
+    monkeypatch.setattr(cpu_timing, "SESSION_S", 0.1)
+    found = Baselines(
+        task("scale"), reference("scale"), {"eager": "ModelNew = Model"},
+        lambda candidate: Trial(candidate, ON_FAKE, 0, 60.0, memory=memory),
+    )  # fmt: skip
+    yield found
+    found.close()
+
+
+@pytest.mark.alone
+def test_a_candidate_is_timed_beside_its_baselines(memory: DeviceMemory, baselines: Baselines):
+    timing, _ = measure(trial_of(HONEST, memory), baselines)
+
+    assert timing.baseline == "eager"
+    assert len(timing.sessions[0].candidate_us) >= 10
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "change",
+    [
+        "y = KNOWN.setdefault(x.data_ptr(), 2 * x + 1)\n        return y",
+        "KNOWN[len(KNOWN)] = 0\n        return 2 * x + 1 if len(KNOWN) < 4 else torch.empty_like(x)",
+    ],
+)
+def test_an_old_result_is_not_taken_for_a_new_one(change: str, memory: DeviceMemory, baselines: Baselines):
+    source = HONEST.replace("return 2 * x + 1", change) + "KNOWN = {}\n"
+
+    with pytest.raises(Fault) as refusal:
+        measure(trial_of(source, memory), baselines)
+
+    assert refusal.value.outcome == Outcome.STALE_OUTPUT

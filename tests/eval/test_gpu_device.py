@@ -1,0 +1,181 @@
+"""A GPU judges for its own architecture; its baselines fit the task; what it reports is in the session's record."""
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from eval.devices import gpu, gpu_use, nvml
+from eval.devices.gpu import Gpu
+from eval.devices.gpu_baselines import gpu_sources
+from eval.devices.gpu_use import GpuUse
+from eval.devices.nvml import Nvml, Reading
+from eval.devices.registry import device_for
+from eval.devices.triton_compiler import TritonCompiler
+from eval.machine import Process
+from kb.model.evidence import GpuState
+from kb.model.kernels import Interface, Task, TensorSpec
+from kb.model.target import Isa
+
+H200, MI300X = Isa("cuda", "90", 32), Isa("hip", "gfx942", 64)
+
+
+@pytest.mark.parametrize(
+    ("present", "device"),
+    [
+        (Isa("cuda", "90"), Gpu),
+        (Isa("cuda", "80"), TritonCompiler),
+        (Isa("hip", "90"), TritonCompiler),
+        (None, TritonCompiler),
+    ],
+)
+def test_a_gpu_judges_only_for_its_own_architecture(present: Isa | None, device: type, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gpu, "present_gpu", lambda: present)
+
+    assert device_for(H200, "h200") is device
+    assert device_for(MI300X, "mi300x") is TritonCompiler
+
+
+def interface(shape: tuple[int, ...], dtype: str, matrix_operations: int = 0) -> Interface:
+    x = TensorSpec(name="x", shape=shape, dtype=dtype)
+    return Interface(inputs=(x,), state=(), outputs=(x,), init=(), matrix_operations=matrix_operations)
+
+
+PLAIN = Task(name="plain", source="class Model: pass\n")
+ALWAYS = {"eager", "torch.compile", "torch.compile max-autotune"}
+
+
+@pytest.mark.parametrize(
+    ("given", "more"),
+    [
+        (interface((8, 8), "float32"), set()),
+        (interface((8, 8), "float16", 9), set()),
+        (interface((8, 8), "float32", 9), {f"{name}, TF32" for name in ALWAYS}),
+        (interface((2, 3, 8, 8), "float16", 9), {"channels-last"}),
+    ],
+)
+def test_the_baselines_fit_the_task(given: Interface, more: set[str]):
+    assert gpu_sources(PLAIN, given).keys() == ALWAYS | more
+
+
+def test_a_task_names_a_library_by_a_class():
+    task = Task(name="named", source="class Model: pass\nclass Baseline(Model): pass\n")
+
+    assert gpu_sources(task, interface((8,), "float32"))["library"] == "ModelNew = Baseline"
+
+
+IMAGES = gpu_sources(PLAIN, interface((2, 3, 8, 8), "float32", 9))
+
+
+@pytest.mark.parametrize("source", [source for source in IMAGES.values() if "compile" not in source])
+def test_each_baseline_is_the_reference_with_its_parameters(source: str):
+    import torch
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.convolution = torch.nn.Conv2d(3, 4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.convolution(x)
+
+    names: dict[str, Any] = {"Model": Model, "torch": torch}
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    try:
+        exec(source, names)
+        given, made = Model(), names["ModelNew"]()
+        load = made.load_reference if hasattr(made, "load_reference") else made.load_state_dict
+        load(given.state_dict())
+        x = torch.randn(2, 3, 8, 8)
+        torch.testing.assert_close(made(x), given(x))
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
+
+
+def answers(value: int) -> Any:
+    """A function of NVML that gives a number through its last argument."""
+
+    def function(*arguments: Any) -> int:
+        arguments[-1]._obj.value = value
+        return 0
+
+    return function
+
+
+def utilization(_device: Any, samples: Any, count: Any, _since: Any) -> int:
+    for i, (pid, time_us, percent) in enumerate([(7, 50, 99), (7, 150, 10), (7, 160, 30), (8, 170, 5)]):
+        samples[i].pid, samples[i].time_us, samples[i].sm_percent = pid, time_us, percent
+    count._obj.value = 4
+    return 0
+
+
+NOT_SUPPORTED, NOT_FOUND = 3, 6
+LIBRARY = SimpleNamespace(
+    nvmlInit_v2=lambda: 0,
+    nvmlDeviceGetHandleByUUID=lambda uuid, _: 0 if uuid == b"GPU-1" else NOT_FOUND,
+    nvmlDeviceGetClockInfo=answers(1980),
+    nvmlDeviceGetPowerUsage=answers(129_566),
+    nvmlDeviceGetTemperature=lambda *_: NOT_SUPPORTED,
+    nvmlDeviceGetCurrentClocksThrottleReasons=answers(0x4 | 0x1 | 0x40),
+    nvmlDeviceGetProcessUtilization=utilization,
+)
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml.ctypes, "CDLL", lambda _: LIBRARY)
+
+
+@pytest.mark.usefixtures("library")
+def test_a_reading_has_what_the_gpu_reports():
+    assert Nvml("GPU-1").reading() == Reading(1980, 129.566, 0, ("software power cap", "hardware thermal slowdown"))
+
+
+@pytest.mark.usefixtures("library")
+def test_shares_of_processes_are_the_largest_since_a_time():
+    assert Nvml("GPU-1").shares(100) == {7: 0.3, 8: 0.05}
+
+
+@pytest.mark.usefixtures("library")
+def test_an_unknown_gpu_is_an_error():
+    with pytest.raises(OSError, match="GPU-2"):
+        Nvml("GPU-2")
+
+
+def test_samples_have_the_size_that_the_library_expects():
+    assert ctypes.sizeof(nvml._Sample) == 32
+
+
+class FakeNvml:
+    def __init__(self) -> None:
+        self.clocks = iter((1980, 1500, 1700))
+
+    def reading(self) -> Reading:
+        clock = next(self.clocks)
+        return Reading(clock, clock / 4, 40, ("hardware slowdown",) if clock < 1600 else ())
+
+    def shares(self, since_us: int) -> dict[int, float]:
+        return {1: 0.5, 2: 0.25, 999: 0.75}
+
+
+def test_a_session_has_the_extremes_and_who_else_used_the_gpu(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gpu_use, "_nvml", FakeNvml)
+    monkeypatch.setattr(gpu_use, "running_processes", lambda: {1: Process("mine", 0, 0), 2: Process("theirs", 0, 0)})
+    monkeypatch.setattr(gpu_use, "own_processes", lambda _: {1})
+    use = GpuUse()
+    use.look()
+    use.look()
+
+    share, users = use.by_others()
+
+    assert use.gpu() == GpuState(sm_mhz=(1500, 1980), power_w=495, temperature_c=40, throttled=("hardware slowdown",))
+    assert share >= 0.25
+    assert users[0] == "theirs 25% of the GPU"
+
+
+def test_a_gpu_that_reports_nothing_has_no_state(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gpu_use, "_nvml", lambda: None)
+
+    assert GpuUse().gpu() is None
