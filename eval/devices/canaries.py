@@ -1,8 +1,7 @@
 """Canaries: calls whose verdict is known, judged before the first times. If one is misjudged, nothing is judged."""
 
 import time
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from statistics import median
 
 import torch
@@ -60,22 +59,21 @@ class ModelNew(Model):
 """One candidate that is what its second input says, so that one worker is enough."""
 
 
-@cache
-def check_canaries(*, level: int, call_s: float) -> None:
-    """Judge the canaries, once in each process.
+def check_canaries(trial_of: Callable[[Candidate], Trial], device: str) -> None:
+    """Judge the canaries.
 
     Args:
-        level: Sandbox level.
-        call_s: Time limit for one build or call.
+        trial_of: Makes a trial of a candidate in torch, with the settings of the device that judges.
+        device: Where torch keeps the tensors.
 
     Raises:
         JudgeError: a wrong canary passes, the right one does not, or the one that sleeps is not slower. Then no verdict
             of this judge counts.
     """
-    trial = Trial(Candidate(language=TORCH.name, source=CANARY), TORCH, level, call_s)
-    reference = Reference(TASK, seed=0)
+    reference = Reference(TASK, seed=0, device=device)
     case = given_case("canary", reference)
     x = case.inputs[0]
+    trial = trial_of(Candidate(language=TORCH.name, source=CANARY))
     with Side(trial, reference, case) as side:
         for kind, what in ((RIGHT, "is right"), (WRONG, "has one wrong element"), (NOTHING, "computes nothing")):
             outcome = case.compare(side.call(_arguments(x, kind)).outputs).outcome
@@ -90,7 +88,7 @@ def check_canaries(*, level: int, call_s: float) -> None:
 
 
 def _arguments(x: torch.Tensor, kind: int) -> Sequence[torch.Tensor]:
-    return [x, torch.tensor(kind)]
+    return [x, torch.tensor(kind, device=x.device)]
 
 
 def _slower_us(side: Side, x: torch.Tensor) -> float:

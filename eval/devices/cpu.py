@@ -36,7 +36,6 @@ class Cpu(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
-        from eval.devices.canaries import check_canaries
         from eval.devices.cpu_timing import measure
         from eval.worker.trial import Trial
 
@@ -49,6 +48,5 @@ class Cpu(Device):
         baselines = self.baselines  # they start while the candidate is checked
         trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
         log = trial.check(cases, results)
-        check_canaries(level=bench.level, call_s=bench.call_s)
         timing, busy = measure(trial, baselines)
         return self.measured(timing, (busy, *baselines.notes), log)
