@@ -1,10 +1,11 @@
-"""The cases on which a candidate is tried (the task's sizes and values, and others), and the error allowed."""
+"""The cases on which a candidate is tried: a task at some sizes, with values of some kinds."""
 
 import copy
 import math
 import random
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -13,7 +14,10 @@ from typing import Any
 import torch
 
 from eval.reference import Reference, Tensors, as_tuple, integer_constants, is_float, same_bits
+from eval.tolerance import Tolerance, tolerance_of
+from eval.values import KINDS, Structure, change_values
 from kb.errors import TaskError
+from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Interface, Task
 
@@ -23,28 +27,28 @@ SHRINKING_STEPS = 24
 ODD_CHOICES = 4
 TOLERATED_EXCESS = 16
 """Factor by which a case may exceed the wanted number of elements, for tasks with sizes that are not constants."""
-EXACT_EPSILON = 1e-5
-"""Types with a smaller epsilon may accumulate in their own precision, in any order; others accumulate in float32."""
-ORDER_SLACK, ROUNDING_SLACK = 16.0, 4.0
-"""Error allowed for fine and coarse types, as a multiple of the reference's largest error in its own precision."""
+LEAST_NUDGES, MOST_NUDGES, NUDGING_S = 2, 6, 0.5
+"""Number of random changes that show the sensitivity of each element, and the time after which the least must do."""
+EXTREME = ("wide", "large", "outliers")
+"""Kinds that may overflow at some sizes only."""
+REPEATED = 1e-4
+"""Relative difference up to which two runs on the same inputs give the same, if threads add in another order."""
 
 
-def _signed(x: torch.Tensor) -> torch.Tensor:
-    return (x.float().mean() - x) * 4
+class Draw(Frozen):
+    """What a case was drawn from: the same draw gives the same case in another process."""
 
+    sizes: dict[str, int]
+    parameters: int
+    """Seed of the reference."""
+    inputs: int
+    """Seed of the inputs."""
+    kinds: tuple[str, ...]
+    """Kinds of values; with several, each slice of an input has one of them."""
 
-def _wide(x: torch.Tensor) -> torch.Tensor:
-    return x * torch.exp2(torch.randint(-6, 7, x.shape, device=x.device).to(x.dtype))
-
-
-VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "given": lambda x: x,
-    "signed": _signed,
-    "wide": _wide,
-    "small": lambda x: x * 2.0**-12,
-}
-"""Kinds of floating-point inputs: as the task draws them, with both signs around zero, over four orders of magnitude,
-and so small that an epsilon added to a divisor dominates."""
+    def __str__(self) -> str:
+        where = ", ".join(f"{name}={size}" for name, size in self.sizes.items()) or "sizes as given"
+        return f"{where}; {self.kinds[0] if len(self.kinds) == 1 else 'mixed'} values"
 
 
 @dataclass(frozen=True)
@@ -56,45 +60,42 @@ class Case:
     inputs: list[Any]
     expected: Tensors
     """Expected outputs, in float64 if the reference gives floating-point outputs."""
-    native_error: tuple[float, ...]
-    """For each output, the largest absolute error of the reference in its own precision."""
+    tolerances: tuple[Tolerance, ...]
+    """The error allowed for each output."""
     dtypes: tuple[torch.dtype, ...]
+    draw: Draw | None = None
+    """None for inputs that were not drawn."""
 
     @property
     def is_finite(self) -> bool:
         """Whether the reference is finite in both precisions; otherwise no candidate can be compared with it."""
-        return all(map(math.isfinite, self.native_error)) and all(bool(torch.isfinite(t).all()) for t in self.expected)
+        errors = (tolerance.native_error for tolerance in self.tolerances)
+        return all(map(math.isfinite, errors)) and all(bool(torch.isfinite(t).all()) for t in self.expected)
 
     def compare(self, outputs: Sequence[torch.Tensor]) -> CaseResult:
         """Compare a candidate's outputs, whose shapes and types are right, with the expected ones."""
         worst, ratio, detail = 0.0, 0.0, ""
-        for output, expected, error in zip(outputs, self.expected, self.native_error, strict=True):
+        for output, tolerance in zip(outputs, self.tolerances, strict=True):
             if not bool(torch.isfinite(output).all()):
                 return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
             if output.numel():
-                errors = _errors(output, expected)
+                errors, ratios = tolerance.compare(output)
                 worst = max(worst, float(errors.max()))
-                ratios = errors / allowance(expected, error, output.dtype)
                 ratio = max(ratio, float(ratios.max()))
                 if bool((wrong := ~(ratios <= 1)).any()):
-                    detail = f"{ratio:.3g} times the error allowed; {_first_wrong(output, expected, wrong)}"
+                    detail = f"{ratio:.3g} times the error allowed; {_first_wrong(output, tolerance.expected, wrong)}"
         outcome = Outcome.INCORRECT if detail else Outcome.PASSED
         return CaseResult(name=self.name, outcome=outcome, max_error=worst, error_ratio=ratio, detail=detail)
 
     def near(self, outputs: Sequence[torch.Tensor], native: Any) -> bool:
-        """Whether the outputs differ from those of the reference on the same inputs by at most twice the allowance."""
+        """Whether the outputs differ from those of the reference on the same inputs by at most twice the tolerance.
+
+        The inputs may be others than those of this case, but of the same distribution.
+        """
         return all(
-            _all_within(error, output, other)
-            or bool((_errors(output, other) <= 2 * allowance(other, error, output.dtype)).all())
-            for output, other, error in zip(outputs, as_tuple(native), self.native_error, strict=True)
+            tolerance.near(output, other)
+            for output, other, tolerance in zip(outputs, as_tuple(native), self.tolerances, strict=True)
         )
-
-
-def _all_within(native_error: float, output: torch.Tensor, other: torch.Tensor) -> bool:
-    """A quick check that spares most outputs the slow one; False if a difference is NaN."""
-    if not output.is_floating_point():
-        return False
-    return bool(((output - other).abs_() <= _slack(output.dtype) * native_error).all())
 
 
 def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> str:
@@ -104,45 +105,60 @@ def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tens
     return f"{share}, the first at {list(place)}: {float(output[place]):.6g}, not {float(expected[place]):.6g}"
 
 
-def allowance(expected: torch.Tensor, native_error: float, dtype: torch.dtype) -> torch.Tensor:
-    """Absolute error allowed per element: rounding of the result plus a multiple of the reference's own error."""
-    if not dtype.is_floating_point:
-        return torch.full_like(expected, 0.25, dtype=torch.float64)
-    epsilon = torch.finfo(dtype).eps
-    magnitude = expected.abs().double()
-    finite = magnitude.nan_to_num(posinf=0.0)  # an infinite element must not widen the tolerance of the others
-    typical = float(finite.square().mean().sqrt()) if magnitude.numel() else 0.0
-    rounding = ROUNDING_SLACK * epsilon * (magnitude + typical)
-    return _slack(dtype) * native_error + rounding + torch.finfo(torch.float32).tiny
+def draw_case(reference: Reference, structures: Sequence[Structure], kinds: Sequence[str], *, seed: int) -> Case | None:
+    """The case with inputs of some kinds; None if the reference fails or is not finite on them."""
+    draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=tuple(kinds))
+    try:
+        inputs = change_values(reference.inputs(seed), structures, kinds, seed)
+        if not all(bool(torch.isfinite(t).all()) for t in reference.native(inputs)):
+            return None
+        case = make_case(str(draw), reference, inputs, draw)
+    except TaskError:  # a value may be outside the domain of an operation
+        return None
+    return case if case.is_finite else None
 
 
-def _slack(dtype: torch.dtype) -> float:
-    return ORDER_SLACK if torch.finfo(dtype).eps < EXACT_EPSILON else ROUNDING_SLACK
+def cases(
+    reference: Reference, structures: Sequence[Structure], kinds: Sequence[str] = KINDS, *, budget_s: float = math.inf
+) -> Iterator[Case]:
+    """Cases at the sizes of `reference`: given values, mixed ones, and each kind while the time that was given lasts.
+
+    Left out are kinds that no input allows, and those on which the reference is not finite.
+    """
+    deadline = time.monotonic() + budget_s
+    allowed = [kind for kind in kinds if kind == "given" or any(kind in structure.kinds for structure in structures)]
+    draw = partial(draw_case, reference, structures)
+    if case := draw(["given"], seed=new_seed()):
+        yield case
+    others = allowed[1:]
+    mixtures = [allowed, [kind for kind in allowed if kind not in EXTREME]] if others else []
+    if case := next(filter(None, (draw(mixture, seed=new_seed()) for mixture in mixtures)), None):
+        yield case
+    for kind in random.SystemRandom().sample(others, len(others)):
+        if time.monotonic() > deadline:
+            return
+        if case := draw([kind], seed=new_seed()):
+            yield case
 
 
-def cases(reference: Reference, *, sizes: Mapping[str, int], kinds: Iterable[str] = VALUES) -> Iterator[Case]:
-    """Each kind of values at the sizes of `reference`, except kinds on which the reference is not finite."""
-    where = ", ".join(f"{name}={size}" for name, size in sizes.items()) or "sizes as given"
-    for kind in kinds:
-        change = VALUES[kind]
-        inputs = reference.inputs(secrets.randbits(62))
-        if kind == "given" or any(map(is_float, inputs)):
-            changed = [change(x) if is_float(x) else x for x in inputs]
-            case = make_case(f"{where}; {kind} values", reference, changed)
-            if case.is_finite:
-                yield case
+def usable_kinds(reference: Reference, structures: Sequence[Structure]) -> list[str]:
+    """The kinds of values on which the reference works."""
+    return [kind for kind in KINDS if kind == "given" or draw_case(reference, structures, [kind], seed=new_seed())]
 
 
 def given_case(name: str, reference: Reference) -> Case:
     """The task at the sizes and with the values of its file.
 
     Raises:
-        TaskError: the reference fails, is not finite, or gives the same outputs on other inputs.
+        TaskError: the reference fails, is not finite, is random, or gives the same outputs on other inputs.
     """
-    case = make_case(name, reference, reference.inputs(secrets.randbits(62)))
+    seed = new_seed()
+    draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=("given",))
+    case = make_case(name, reference, reference.inputs(seed), draw)
     if not case.is_finite:
         raise TaskError("the reference gives infinities or NaN", hint="draw inputs on which it gives finite numbers")
-    other = reference.native(reference.inputs(secrets.randbits(62)))
+    check_repeatable(reference)
+    other = reference.native(reference.inputs(new_seed()))
     if [t.shape for t in other] == [t.shape for t in case.expected] and case.compare(other).outcome is Outcome.PASSED:
         raise TaskError(
             "the reference gives the same outputs on other inputs, so a stored answer would pass",
@@ -151,7 +167,27 @@ def given_case(name: str, reference: Reference) -> Case:
     return case
 
 
-def make_case(name: str, reference: Reference, inputs: list[Any]) -> Case:
+def check_repeatable(reference: Reference) -> None:
+    """Raises TaskError if the reference is random: on the same inputs it gives other outputs."""
+    inputs = reference.inputs(new_seed())
+    if not all(map(_repeated, *(reference.native(inputs) for _ in range(2)))):
+        raise TaskError(
+            "the reference gives other outputs on the same inputs",
+            hint="take randomness such as dropout out of forward(), or draw it in get_inputs()",
+        )
+
+
+def _repeated(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two runs gave the same but for the order of sums."""
+    if one.shape != other.shape:
+        return False
+    if not one.is_floating_point() or not one.numel():
+        return torch.equal(one, other)
+    tolerated = max(REPEATED, 4 * torch.finfo(one.dtype).eps) * float(one.abs().max())
+    return bool(((one - other).abs() <= tolerated).all())
+
+
+def make_case(name: str, reference: Reference, inputs: list[Any], draw: Draw | None = None) -> Case:
     """Raises TaskError if the reference fails or changes its inputs."""
     given = copy.deepcopy(inputs)
     native = reference.native(inputs)
@@ -159,12 +195,25 @@ def make_case(name: str, reference: Reference, inputs: list[Any]) -> Case:
         raise TaskError(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
-    expected = reference.oracle(inputs) if any(t.is_floating_point() for t in native) else native
-    errors = [
-        float((n.double() - e.double()).abs().max()) if n.numel() else 0.0
-        for n, e in zip(native, expected, strict=True)
-    ]
-    return Case(name, reference, inputs, expected, tuple(errors), tuple(t.dtype for t in native))
+    exact = any(is_float(x) for x in (*inputs, *reference.state.values(), *native))
+    expected = reference.oracle(inputs) if exact else native
+    nudged = _nudged(reference, inputs) if exact else []
+    tolerances = tuple(map(tolerance_of, expected, native, zip(*nudged, strict=True) if exact else [()] * len(native)))
+    return Case(name, reference, inputs, expected, tolerances, tuple(t.dtype for t in native), draw)
+
+
+def _nudged(reference: Reference, inputs: list[Any]) -> list[Tensors]:
+    """The outputs for several small changes of inputs and parameters."""
+    deadline = time.monotonic() + NUDGING_S
+    found: list[Tensors] = []
+    while len(found) < LEAST_NUDGES or (len(found) < MOST_NUDGES and time.monotonic() < deadline):
+        found.append(reference.oracle(inputs, nudged=len(found)))
+    return found
+
+
+def new_seed() -> int:
+    """An unpredictable seed."""
+    return secrets.randbits(62)
 
 
 Change = Callable[[dict[str, int]], dict[str, int]]
@@ -213,9 +262,3 @@ def _one_odd(name: str, sizes: dict[str, int]) -> dict[str, int]:
 def count_elements(interface: Interface) -> int:
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
     return sum(torch.Size(t.shape).numel() for t in tensors)
-
-
-def _errors(output: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
-    """Absolute difference per element; for integers at least 1 if they differ, even beyond the precision of float64."""
-    errors = (output.double() - expected.double()).abs()
-    return errors if output.is_floating_point() else torch.where(output == expected, 0.0, errors.clamp(min=1.0))

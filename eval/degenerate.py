@@ -1,6 +1,6 @@
-"""Answers that compute nothing: a task on which one of them passes cannot show that a kernel is right."""
+"""Find answers that need no computation and would pass as the output of a task."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -8,56 +8,42 @@ from eval.cases import Case
 from eval.reference import Tensors
 from kb.model.evidence import Outcome
 
-Answer = Callable[[Case], Tensors | None]
-"""Gives outputs for a case, or None if it does not fit the case."""
+Answer = Callable[[Case], Tensors]
 
 
-def degenerate_answers(cases: Sequence[Case]) -> list[str]:
-    """The answers that pass all cases and compute nothing: zeros, a constant, the mean of the outputs, an input.
+def degenerate_answers(cases: Sequence[Case]) -> tuple[str, ...]:
+    """The answers that pass in all cases, in words: zeros, a constant, the mean of the outputs, an input.
 
-    Args:
-        cases: Cases with several kinds of values; an answer that only fits one kind is not degenerate.
+    A constant is the mean of the first case's outputs in all cases; the mean is that of each case.
     """
-    if not cases:
-        return []
-    constants = tuple(_mean(expected) for expected in cases[0].expected)
-    answers: dict[str, Answer] = {
-        "zeros": lambda case: _filled(case, [0.0] * len(case.expected)),
-        "a constant": lambda case: _filled(case, constants),
-        "the mean of the outputs": _means,
-    }
-    for index in range(len(cases[0].inputs)):
-        answers[f"input {index}"] = lambda case, index=index: _input(case, index)  # type: ignore[misc]
-    return [name for name, answer in answers.items() if all(_passes(case, answer) for case in cases)]
+    answers = _answers(cases) if cases else ()
+    return tuple(name for name, answer in answers if all(_passes(case, answer(case)) for case in cases))
 
 
-def _passes(case: Case, answer: Answer) -> bool:
-    outputs = answer(case)
-    return outputs is not None and case.compare(outputs).outcome is Outcome.PASSED
+def _answers(cases: Sequence[Case]) -> Iterator[tuple[str, Answer]]:
+    means = _means(cases[0])
+    yield "zeros", lambda case: _filled(case, [0.0] * len(means))
+    yield "a constant", lambda case: _filled(case, means)
+    if all(expected.numel() != 1 for expected in cases[0].expected):  # a single number is its own mean
+        yield "the mean of the outputs", lambda case: _filled(case, _means(case))
+    for number, value in enumerate(cases[0].inputs):
+        if isinstance(value, torch.Tensor):
+            yield f"input {number}", lambda case, number=number: (case.inputs[number],) * len(case.expected)  # type: ignore[misc]
+
+
+def _passes(case: Case, answers: Tensors) -> bool:
+    return (
+        all(answer.shape == expected.shape for answer, expected in zip(answers, case.expected, strict=True))
+        and case.compare([a.to(dtype) for a, dtype in zip(answers, case.dtypes, strict=True)]).outcome is Outcome.PASSED
+    )
+
+
+def _means(case: Case) -> list[float]:
+    return [float(expected.double().mean()) if expected.numel() else 0.0 for expected in case.expected]
 
 
 def _filled(case: Case, values: Sequence[float]) -> Tensors:
     return tuple(
-        torch.full(expected.shape, value, dtype=torch.float64).to(dtype)
-        for expected, value, dtype in zip(case.expected, values, case.dtypes, strict=True)
+        torch.full(expected.shape, value, dtype=torch.float64)
+        for expected, value in zip(case.expected, values, strict=True)
     )
-
-
-def _means(case: Case) -> Tensors | None:
-    """The mean of each output; None if an output is a single number, which is its own mean."""
-    if any(expected.numel() == 1 for expected in case.expected):
-        return None
-    return _filled(case, [_mean(expected) for expected in case.expected])
-
-
-def _input(case: Case, index: int) -> Tensors | None:
-    given = case.inputs[index]
-    fits = isinstance(given, torch.Tensor) and all(
-        given.shape == expected.shape and given.dtype == dtype
-        for expected, dtype in zip(case.expected, case.dtypes, strict=True)
-    )
-    return (given,) * len(case.expected) if fits else None
-
-
-def _mean(expected: torch.Tensor) -> float:
-    return float(expected.double().mean()) if expected.numel() else 0.0

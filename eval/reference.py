@@ -13,6 +13,9 @@ from kb.model.kernels import Interface, Task, TensorSpec
 
 Tensors = tuple[torch.Tensor, ...]
 
+NUDGE = 2.0**-20
+"""Relative change of inputs and parameters that shows how sensitive an output is to them: some float32 roundings, and
+far above those of float64."""
 SPREAD = 0.5
 """Standard deviation of noise added to constant parameters, such as a LayerNorm's: no candidate may rely on them."""
 
@@ -30,7 +33,8 @@ class Reference:
 
     def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
         self._name, self.device = task.name, device
-        self._names = _execute(_resized(task, sizes or {}), task.name)
+        self.seed, self.sizes = seed, dict(sizes or {})
+        self._names = _execute(_resized(task, self.sizes), task.name)
         torch.manual_seed(seed)
         self.arguments = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
         if not _is_plain(self.arguments):
@@ -75,10 +79,19 @@ class Reference:
         outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*inputs)))
         return outputs
 
-    def oracle(self, inputs: Sequence[Any]) -> Tensors:
-        """The outputs of the reference with parameters, buffers and inputs in float64."""
+    def oracle(self, inputs: Sequence[Any], *, nudged: int | None = None) -> Tensors:
+        """The outputs of the reference with parameters, buffers and inputs in float64.
+
+        Args:
+            nudged: A seed; all of them are changed at random by about NUDGE of their values, except whole numbers.
+        """
         exact = copy.deepcopy(self.model).double()
         wide = [x.double() if is_float(x) else x for x in inputs]
+        if nudged is not None:
+            numbers = torch.Generator(self.device).manual_seed(nudged)
+            wide = [_nudge(x, numbers) if is_float(x) else x for x in wide]
+            for tensor in filter(is_float, exact.state_dict().values()):
+                tensor.copy_(_nudge(tensor, numbers))
         outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
         return outputs
 
@@ -171,6 +184,15 @@ def _execute(tree: ast.Module, name: str) -> dict[str, Any]:
             f"task {name} cannot be loaded: {type(error).__name__}: {error}", hint="correct the task's file"
         ) from error
     return names
+
+
+def _nudge(x: torch.Tensor, numbers: torch.Generator) -> torch.Tensor:
+    """Change each value by 0.5 to 1.5 times NUDGE of it, up or down; whole numbers may be codes, and stay."""
+    if torch.equal(x, x.round()):
+        return x
+    change = torch.rand(x.shape, generator=numbers, device=numbers.device).sub_(0.5)
+    change += torch.copysign(torch.tensor(0.5, device=change.device), change).add_(change)
+    return torch.addcmul(x, x, change.to(x.dtype), value=NUDGE)
 
 
 def as_tuple(result: Any) -> Tensors:

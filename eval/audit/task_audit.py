@@ -7,20 +7,30 @@ driver has a result even if a step never ends.
 import math
 import os
 import resource
-import secrets
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
+
 from eval.audit.driver import Audit, Verdict
 from eval.audit.peak_memory import PeakMemory
-from eval.cases import Case, cases, count_elements, given_case, smaller_sizes
+from eval.cases import (
+    Case,
+    cases,
+    check_repeatable,
+    count_elements,
+    given_case,
+    new_seed,
+    smaller_sizes,
+)
 from eval.degenerate import degenerate_answers
 from eval.judge.driver import CALL_S
 from eval.machine import free_bytes
-from eval.reference import Reference, integer_constants, same_bits
+from eval.reference import Reference, integer_constants
 from eval.roofline import operand_type, tensor_bytes
+from eval.values import learn_structures
 from kb.errors import TaskError
 from kb.model.kernels import Interface, Task
 
@@ -32,6 +42,8 @@ SLOW_S = CALL_S * (os.cpu_count() or 1)
 """Time of a call on one thread above which a task is too slow for the judge, which uses all threads."""
 CHEAP_S = 1.0
 """Most time of a call at the task's own sizes that the audit runs."""
+BUDGET_S = 2.0
+"""Time for drawing cases of single kinds of values."""
 NO_MEMORY = "can't allocate memory"
 """Part of torch's error when the limit is reached."""
 
@@ -80,13 +92,16 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
         yield known(f"{shortage}, and it has no smaller sizes")
         return
     sizes = other if other and count_elements(interface) > ELEMENTS else {}
-    reference = Reference(task, seed=secrets.randbits(62), sizes=sizes)
-    inputs = reference.inputs(1)
-    if not all(map(same_bits, reference.native(inputs), reference.native(inputs))):
-        reason = "the reference draws random numbers: it gives other outputs on the same inputs"
-        yield known(reason, random=True, verdict=Verdict.REFUSED)
+    reference = Reference(task, seed=new_seed(), sizes=sizes)
+    if not all(bool(torch.isfinite(output).all()) for output in reference.native(reference.inputs(new_seed()))):
+        yield known("the reference gives infinities or NaN", verdict=Verdict.REFUSED)
         return
-    call_s = _seconds(reference, inputs) * _growth(interface, _shapes(task, sizes)[0])
+    try:
+        check_repeatable(reference)
+    except TaskError as error:
+        yield known(f"the reference draws random numbers: {error.message}", random=True, verdict=Verdict.REFUSED)
+        return
+    call_s = _seconds(reference) * _growth(interface, _shapes(task, sizes)[0])
     yield known("trying answers that compute nothing", call_s=call_s)
     if passing := tuple(degenerate_answers(_cases(task, reference, sizes, found))):
         reason = f"an answer that computes nothing passes: {', '.join(passing)}"
@@ -116,12 +131,12 @@ def _cases(task: Task, reference: Reference, sizes: Mapping[str, int], found: Au
     Raises:
         TaskError: the reference is not finite at its own sizes, or gives the same outputs on other inputs.
     """
-    tried = list(cases(reference, sizes=sizes))
+    tried = list(cases(reference, learn_structures(reference), budget_s=BUDGET_S))
     if not sizes:
         return [*tried, given_case("sizes as given", reference)]
     if _shortage(found) or (found.call_s or 0.0) > CHEAP_S:
         return tried
-    return [*tried, given_case("sizes as given", Reference(task, seed=secrets.randbits(62)))]
+    return [*tried, given_case("sizes as given", Reference(task, seed=new_seed()))]
 
 
 def _shapes(task: Task, sizes: Mapping[str, int] | None = None) -> tuple[Interface, int]:
@@ -137,8 +152,9 @@ def _shapes(task: Task, sizes: Mapping[str, int] | None = None) -> tuple[Interfa
             return Reference(task, seed=0, sizes=sizes).interface(), memory.peak_bytes
 
 
-def _seconds(reference: Reference, inputs: list[Any]) -> float:
-    """Time of one call in float64, without the conversion; the first call is not timed."""
+def _seconds(reference: Reference) -> float:
+    """Time of one call in float64; the first call is not timed."""
+    inputs = reference.inputs(new_seed())
     reference.oracle(inputs)
     start = time.perf_counter()
     reference.oracle(inputs)

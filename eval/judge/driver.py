@@ -17,6 +17,7 @@ from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
 from kb.model.target import Isa
+from kb.storage import slug
 
 CALL_S = 60.0
 """Time limit for one build or call of a candidate."""
@@ -33,7 +34,7 @@ class LocalJudge:
     Args:
         isa: The target as compilers name it.
         facts: Facts about the target, with its limits.
-        cache: Folder for compiled baselines.
+        cache: Folder for compiled baselines and the draws that refused candidates.
 
     Raises:
         TaskError: the reference fails.
@@ -70,6 +71,7 @@ class LocalJudge:
         setup = {
             "task": task.model_dump(), "target": target, "isa": str(isa), "call_s": call_s,
             "facts": [f.model_dump(mode="json") for f in facts], "guards": sorted(guards),
+            "refused": str(cache / "refused" / f"{slug(str(isa))}-{task.digest}.jsonl"),
         }  # fmt: skip
         try:
             self.interface = Interface.model_validate(self._ask(setup)["interface"])

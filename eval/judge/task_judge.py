@@ -13,12 +13,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from eval.cases import VALUES, Case, cases, count_elements, given_case, smaller_sizes
-from eval.devices.device import Bench, CaseSizes, Device, Judgement
+from eval.devices.device import Bench, Device, Judgement
 from eval.devices.registry import device_for
 from eval.fault import Fault
+from eval.judge.hidden_cases import HiddenCases
+from eval.judge.refused_draws import RefusedDraws
 from eval.languages.registry import LANGUAGES
 from eval.machine import processor, sandbox_level
 from eval.reference import Reference, interface_of
@@ -26,10 +28,10 @@ from eval.worker.channel import Channel, Message
 from eval.worker.language import JudgedLanguage
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.sandbox import PR_SET_PDEATHSIG
-from kb.errors import JudgeError, KbError, TaskError
+from kb.errors import JudgeError, KbError
 from kb.model.evidence import CaseResult, Evidence, Outcome
 from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Interface, Task
+from kb.model.kernels import Candidate, Task
 from kb.model.target import Isa
 
 
@@ -40,6 +42,7 @@ class TaskJudge:
         facts: Facts about the target, the only source of limits.
         device: Device to use instead of the one that serves `isa`.
         languages: The known languages; the device judges some of them.
+        refused: File with the draws that refused candidates for this task and target.
 
     Raises:
         TaskError: the reference fails.
@@ -57,6 +60,7 @@ class TaskJudge:
         guards: frozenset[Guard] = ALL_GUARDS,
         device: type[Device] | None = None,
         languages: Iterable[JudgedLanguage] = LANGUAGES,
+        refused: Path | None = None,
     ) -> None:
         self.task = task
         self.languages = {language.name: language for language in languages}
@@ -64,15 +68,19 @@ class TaskJudge:
         reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
         self.interface = interface_of(task, reference)
         self.bench = Bench(task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards)
+        self._refused = RefusedDraws(refused)
         self.device = kind(self.bench)
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError if the device does not judge the candidate's language, or cannot do so on this machine."""
         results: list[CaseResult] = []
         language = self._language_of(candidate)
+        cases = self._cases.for_candidate()
         try:
-            found = self.device.judge(candidate, language, self._cases, results)
+            found = self.device.judge(candidate, language, cases, results)
         except Fault as fault:
+            if fault.outcome == Outcome.INCORRECT and len(results) < len(cases):
+                self._cases.refused(cases[len(results)])
             found = Judgement(Outcome(fault.outcome), detail=fault.detail)
         return Evidence(
             task=self.task.name,
@@ -96,33 +104,8 @@ class TaskJudge:
         return self.languages[candidate.language]
 
     @cached_property
-    def _cases(self) -> list[Case]:
-        return hidden_cases(self.task, self.bench.reference, self.interface, self.device.sizes)
-
-
-def hidden_cases(task: Task, reference: Reference, interface: Interface, limits: CaseSizes) -> list[Case]:
-    """The cases for a candidate: with other sizes and values than the task's, and its own if they are small enough.
-
-    Raises:
-        TaskError: the task is too large for the device and has no sizes to reduce.
-    """
-    chosen = (smaller_sizes(task, elements=limits.odd, odd=True), smaller_sizes(task, elements=limits.even, odd=False))
-    found = [
-        case
-        for sizes in chosen
-        if sizes
-        for case in cases(Reference(task, seed=secrets.randbits(62), sizes=sizes, device=reference.device), sizes=sizes)
-    ]
-    if limits.given is None or count_elements(interface) <= limits.given:
-        # Every kind of values if there are no sizes to change, otherwise one chosen at random.
-        kinds = list(VALUES) if not found else [secrets.choice([kind for kind in VALUES if kind != "given"])]
-        found += [*cases(reference, sizes={}, kinds=kinds), given_case("sizes as given", reference)]
-    if not found:
-        raise TaskError(
-            f"task {task.name} is too large to interpret and has no sizes to reduce",
-            hint="assign its sizes to names at the top of the file, such as `ROWS = 4096`",
-        )
-    return found
+    def _cases(self) -> HiddenCases:
+        return HiddenCases(self.task, self.bench.reference, self.interface, self.device.sizes, self._refused)
 
 
 def _environment() -> dict[str, str]:
@@ -145,6 +128,7 @@ def _judge_of(question: Mapping[str, Any]) -> TaskJudge:
         [Fact.model_validate(f) for f in question["facts"]],
         call_s=question["call_s"],
         guards=frozenset(Guard(g) for g in question["guards"]),
+        refused=Path(question["refused"]),
     )
 
 

@@ -95,6 +95,17 @@ class SharedTensors:
         return all(same_bits(page, value) for page, value in pairs if isinstance(page, torch.Tensor))
 
 
+def place_in(memory: int) -> Place:
+    """Places tensors in the memory of a handle, which grows as needed."""
+
+    def place(specs: list[Message], size: int) -> list[torch.Tensor]:
+        if size > os.fstat(memory).st_size:
+            os.ftruncate(memory, size)
+        return mapped(memory, specs)
+
+    return place
+
+
 def valid_dtype(tensor: RemoteTensor) -> torch.dtype:
     """Its type. Raises ValueError if the layout is invalid, or takes much more memory than the elements."""
     dtype = getattr(torch, tensor.dtype, None)
@@ -200,12 +211,7 @@ class HostMemory:
     """Transfers tensors in host memory: inputs in shared memory, outputs read from the worker's memory."""
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
-        def place(specs: list[Message], size: int) -> list[torch.Tensor]:
-            if size > os.fstat(worker.memory).st_size:
-                os.ftruncate(worker.memory, size)
-            return mapped(worker.memory, specs)
-
-        return SharedTensors(sets, place)
+        return SharedTensors(sets, place_in(worker.memory))
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
         return read_tensor(worker.pid, tensor)

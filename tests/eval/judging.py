@@ -17,6 +17,7 @@ from eval.languages.registry import TORCH, language_named, language_of
 from eval.machine import sandbox_level
 from eval.reference import Reference
 from eval.task import load_task
+from eval.values import learn_structures
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.trial import Trial
 from kb.model.evidence import CaseResult, Outcome, Timing
@@ -75,7 +76,8 @@ def given_case(name: str) -> Case:
 
 
 def hidden_cases(name: str, **sizes: int) -> list[Case]:
-    return list(cases(Reference(task(name), seed=3, sizes=sizes), sizes=sizes))
+    hidden = Reference(task(name), seed=3, sizes=sizes)
+    return list(cases(hidden, learn_structures(hidden)))
 
 
 def judge(
@@ -91,12 +93,12 @@ def judge(
 
     Args:
         timed: Also time it, if it is correct.
-        hidden: Also try it at these sizes and with other values than given.
+        hidden: Also try it at these sizes (empty: those given) and with other values than given.
     """
     tried = trial_of(path, guards, call_s=call_s)
     results: list[CaseResult] = []
     try:
-        log = tried.check([given_case(on), *(hidden_cases(on, **hidden) if hidden else [])], results)
+        log = tried.check([given_case(on), *([] if hidden is None else hidden_cases(on, **hidden))], results)
         timing = measure(tried, baselines(on))[0] if timed else None
     except Fault as fault:
         return Verdict(Outcome(fault.outcome), fault.detail)

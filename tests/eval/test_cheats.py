@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -44,7 +44,7 @@ class Cheat:
         guard: The guard that catches it. None if no guard can be switched off, because it gives nothing to accept.
         call_s: Time limit for a call; without the limit it is accepted.
         timed: Whether it is correct when checked and cheats when timed.
-        hidden: Sizes at which it is wrong; without them it is accepted.
+        hidden: Sizes at which it is wrong, empty for those given with other values; without them it is accepted.
         settle_s: Time during which its outputs are watched: longer than its delay, even on a loaded machine.
     """
 
@@ -54,7 +54,7 @@ class Cheat:
     on: str = "scale"
     call_s: float | None = None
     timed: bool = False
-    hidden: dict[str, int] = field(default_factory=dict)
+    hidden: dict[str, int] | None = None
     settle_s: float = 0.05
 
     @property
@@ -71,6 +71,11 @@ CHEATS = [
     Cheat("relies_on_zeros.cpp", Outcome.INCORRECT, Guard.COMPARISON, on="row_sum"),
     Cheat("relies_on_identity.cpp", Outcome.INCORRECT, Guard.COMPARISON, on="linear"),
     Cheat("special_cases_size.cpp", Outcome.INCORRECT, on="row_sum", hidden={"COLS": 333}),
+    Cheat("flushes_small_outputs.cpp", Outcome.INCORRECT, Guard.COMPARISON, on="softmax"),
+    Cheat("multiplies_in_tf32.cpp", Outcome.INCORRECT, Guard.COMPARISON, on="matmul"),
+    Cheat("no_maximum_at_own_size.cpp", Outcome.INCORRECT, on="softmax", hidden={}),
+    Cheat("samples_for_maximum.cpp", Outcome.INCORRECT, on="softmax", hidden={}),
+    Cheat("assumes_positive.cpp", Outcome.INCORRECT, on="magnitude", hidden={}),
     Cheat("hangs.cpp", Outcome.TIMED_OUT, call_s=1.0),
     Cheat("crashes_at_exit.cpp", Outcome.CRASHED, Guard.EXIT),
     Cheat("prints_pass.cpp", Outcome.FORGED, Guard.CHANNEL),
@@ -122,6 +127,19 @@ HONEST = {
     "linear_by_name.py": "linear",
     "linear_loaded.py": "linear",
     "scaled_by.py": "scaled_by",
+    "softmax.cpp": "softmax",
+    "softmax_half.cpp": "softmax_half",
+    "cumsum.cpp": "cumsum",
+    "gemv.cpp": "small_gemv",
+    "triangular.py": "triangular",
+    "matmul.cpp": "matmul",
+    "gelu.cpp": "gelu",
+    "layernorm.cpp": "layernorm",
+    "logsumexp.cpp": "logsumexp",
+    "cross_entropy.cpp": "cross_entropy",
+    "argmax.cpp": "argmax",
+    "add_brain.cpp": "add_brain",
+    "magnitude.cpp": "magnitude",
 }
 """Files of kernels/correct, and the tasks that they solve."""
 TIMED = {"scale_openmp.cpp", "total.cpp"}
@@ -160,7 +178,7 @@ def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat, monkeypatch: py
     assert verdict.outcome is cheat.outcome, verdict
 
 
-@pytest.mark.parametrize("cheat", parameters([c for c in CHEATS if c.guard or c.call_s or c.hidden]))
+@pytest.mark.parametrize("cheat", parameters([c for c in CHEATS if c.guard or c.call_s or c.hidden is not None]))
 def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Cheat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
 

@@ -22,6 +22,7 @@ from eval.worker.memory import (
     SharedTensors,
     lies_in,
     overwrite_tensor,
+    place_in,
     read_tensor,
     same_bits,
 )
@@ -210,7 +211,7 @@ def memory() -> Iterator[int]:
 def test_shared_sets_can_be_mapped_by_another_process(memory: int) -> None:
     sets = [[torch.randn(3, 5), 2.5, torch.arange(7)], [torch.randn(3, 5), 2.5, torch.arange(7) + 1]]
 
-    shared = SharedTensors(memory, sets)
+    shared = SharedTensors(sets, place_in(memory))
 
     assert shared.specs[0][1] == {"value": 2.5}
     assert all(spec["offset"] % ALIGNMENT == 0 for specs in shared.specs for spec in specs if "offset" in spec)
@@ -222,7 +223,7 @@ def test_shared_sets_can_be_mapped_by_another_process(memory: int) -> None:
 
 def test_each_side_sees_what_the_other_writes(memory: int) -> None:
     given = [torch.zeros(4)]
-    shared = SharedTensors(memory, [given])
+    shared = SharedTensors([given], place_in(memory))
     [theirs] = mapped(memory, shared.specs[0])
 
     assert shared.unchanged(0, given)
@@ -235,7 +236,7 @@ def test_each_side_sees_what_the_other_writes(memory: int) -> None:
 @pytest.mark.parametrize("value", [0.0, float("nan")])
 def test_unchanged_compares_bits(memory: int, value: float) -> None:
     given = [torch.full((4,), value)]
-    shared = SharedTensors(memory, [given])
+    shared = SharedTensors([given], place_in(memory))
 
     assert shared.unchanged(0, given)
     shared.write(0, [-given[0]])
@@ -244,11 +245,11 @@ def test_unchanged_compares_bits(memory: int, value: float) -> None:
 
 @pytest.mark.parametrize("sets", [[[]], [[torch.empty(0)]], [[torch.tensor(1.0)]], [[torch.ones(4, 4).t()[::2]]]])
 def test_sets_of_any_tensors_can_be_shared(memory: int, sets: list[list[object]]) -> None:
-    assert SharedTensors(memory, sets).unchanged(0, sets[0])
+    assert SharedTensors(sets, place_in(memory)).unchanged(0, sets[0])
 
 
 def test_shared_memory_cannot_be_shrunk(memory: int) -> None:
-    SharedTensors(memory, [[torch.ones(5000)]])
+    SharedTensors([[torch.ones(5000)]], place_in(memory))
 
     for size in (0, 4096):
         with pytest.raises(PermissionError):
@@ -258,7 +259,7 @@ def test_shared_memory_cannot_be_shrunk(memory: int) -> None:
 def test_shared_memory_that_was_enlarged_still_works(memory: int) -> None:
     os.ftruncate(memory, 1 << 50)
 
-    assert SharedTensors(memory, [[torch.ones(8)]]).unchanged(0, [torch.ones(8)])
+    assert SharedTensors([[torch.ones(8)]], place_in(memory)).unchanged(0, [torch.ones(8)])
 
 
 BITS = [
@@ -278,6 +279,6 @@ def test_bits_are_compared_whatever_the_layout_of_the_tensors(a: "torch.Tensor",
 
 
 def test_shared_memory_is_only_as_large_as_its_contents_need(memory: int) -> None:
-    SharedTensors(memory, [[torch.ones(3)]])
+    SharedTensors([[torch.ones(3)]], place_in(memory))
 
     assert ctypes.sizeof(ctypes.c_float) * 3 <= os.fstat(memory).st_size <= mmap.PAGESIZE

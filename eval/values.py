@@ -1,0 +1,172 @@
+"""Values of inputs: as a task draws them, or changed so that its promises hold."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import torch
+
+from eval.reference import Reference, is_float
+
+RARE = 2048
+"""One in this many values is an outlier."""
+LONG = 512
+"""Rows with more values are neither sorted as a whole nor exactly equal, because an honest serial sum would fail."""
+CHANCE = 16
+"""A property of fewer values or rows than this may be chance."""
+COMMON_ZEROS = 0.01
+"""Share of values that are zero in both draws above which the task promises zeros; coarse types have some by chance."""
+CLOSE = 4e-3
+"""Relative difference up to which a sum counts as one, and two values as equal."""
+LEARNING_SEEDS = (0, 1)
+
+Numbers = torch.Generator
+Change = Callable[[torch.Tensor, Numbers], torch.Tensor]
+
+
+def _powers_of_two(low: int, high: int) -> Change:
+    return lambda x, numbers: torch.exp2(
+        torch.randint(low, high + 1, x.shape, generator=numbers, device=numbers.device).to(x.dtype)
+    )
+
+
+def _signs(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    return (2 * torch.randint(0, 2, x.shape, generator=numbers, device=numbers.device) - 1).to(x.dtype)
+
+
+def _rare_powers(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    factors = torch.ones_like(x).flatten()
+    if count := factors.numel() and max(1, factors.numel() // RARE):
+        places = torch.randint(factors.numel(), (count,), generator=numbers, device=numbers.device)
+        factors[places] = _powers_of_two(7, 10)(places.to(x.dtype), numbers)
+    return factors.view_as(x)
+
+
+def _equal(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """Each row holds one value of few bits; in a long row it varies a little.
+
+    The rounding errors of a serial sum of equal terms have equal signs, so they grow like the number of terms.
+    """
+    if not x.numel():
+        return x
+    mantissa, exponent = torch.frexp(x[..., :1].float())
+    value = torch.ldexp((mantissa * 8).round() / 8, exponent)
+    if x.shape[-1] > LONG:
+        value = value * (1 + torch.rand(x.shape, generator=numbers, device=numbers.device) / 64)
+    return value.to(x.dtype).expand_as(x)
+
+
+def _sorted(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """Each row is sorted, a long one in pieces: over the whole of it, sums would be far larger than their result."""
+    return torch.cat([piece.sort(dim=-1).values for piece in x.split(LONG, dim=-1)], dim=-1)
+
+
+FACTORS: Mapping[str, Change] = {
+    "signs": _signs,
+    "wide": _powers_of_two(-10, 10),
+    "small": lambda x, numbers: torch.full_like(x, 2.0**-12),
+    "large": lambda x, numbers: torch.full_like(x, 2.0**8),
+    "outliers": _rare_powers,
+}
+"""Kinds that multiply each value: random signs, magnitudes over six decades, values so small that an epsilon added to a
+divisor dominates, large values, and rare large values among the usual ones."""
+REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted}
+"""Kinds that give each value another place: each row holds one value, or is sorted."""
+KINDS = ("given", *FACTORS, *REPLACEMENTS)
+
+
+class Structure(Enum):
+    """What a task promises about a floating-point input."""
+
+    FREE = "nothing: any kind of values is allowed"
+    SPARSE = "zeros, which multiplication keeps"
+    SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
+    DRAWN = "more than a change of values keeps, so it is only drawn again"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of values that keep the structure."""
+        return {Structure.FREE: KINDS, Structure.DRAWN: ("given",)}.get(self, ("given", *FACTORS))
+
+
+def learn_structures(reference: Reference) -> list[Structure]:
+    """The structure of each input, learned from two draws."""
+    return [_structure(*pair) for pair in zip(*map(reference.inputs, LEARNING_SEEDS), strict=True)]
+
+
+def change_values(inputs: Sequence[Any], structures: Sequence[Structure], kinds: Sequence[str], seed: int) -> list[Any]:
+    """Inputs with values of one kind, or of several: then each slice of the first dimension has a kind of its own."""
+    device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
+    numbers = torch.Generator(device or "cpu").manual_seed(seed)
+    return [
+        _changed(x, structure, [kind for kind in kinds if kind in structure.kinds], numbers) if is_float(x) else x
+        for x, structure in zip(inputs, structures, strict=True)
+    ]
+
+
+def _changed(x: torch.Tensor, structure: Structure, kinds: Sequence[str], numbers: Numbers) -> torch.Tensor:
+    if structure is Structure.FREE:
+        return _mixed(x, kinds, numbers)
+    factors = _mixed(torch.ones_like(x), kinds, numbers)
+    return x * (factors.triu() + factors.triu(1).mT if structure is Structure.SYMMETRIC else factors)
+
+
+def _mixed(x: torch.Tensor, kinds: Sequence[str], numbers: Numbers) -> torch.Tensor:
+    if len(kinds) < 2:
+        return _of_kind(x, kinds[0] if kinds else "given", numbers)
+    result = x.clone()
+    slices = _slices(result, len(kinds))
+    order = torch.randperm(len(slices), generator=numbers, device=numbers.device)
+    for number, which in enumerate(torch.randperm(len(kinds), generator=numbers, device=numbers.device).tolist()):
+        chosen = order[number :: len(kinds)]
+        slices[chosen] = _of_kind(slices[chosen], kinds[which], numbers)
+    return result
+
+
+def _of_kind(x: torch.Tensor, kind: str, numbers: Numbers) -> torch.Tensor:
+    if kind in FACTORS:
+        return x * FACTORS[kind](x, numbers)
+    return REPLACEMENTS[kind](x, numbers) if kind in REPLACEMENTS and x.dim() else x
+
+
+def _slices(x: torch.Tensor, count: int) -> torch.Tensor:
+    """A view of the tensor by the slices of its first dimension that has several; a vector is cut into `count`."""
+    while x.dim() > 1 and x.shape[0] == 1:
+        x = x[0]
+    width = x.numel() // count
+    return x if x.dim() > 1 else x.view(-1)[: width * count].view(count, width)
+
+
+def _structure(one: Any, other: Any) -> Structure:
+    """The structure that two draws have in common; a property that may be chance is none."""
+    if not is_float(one) or one.shape != other.shape or not one.numel():
+        return Structure.DRAWN
+    if torch.equal(one, other) or all(_is_special(x.double()) for x in (one, other)):
+        return Structure.DRAWN
+    zeros, same = one == 0, (one == 0) & (other == 0)
+    if bool(same.any()) and (torch.equal(zeros, other == 0) or float(same.double().mean()) > COMMON_ZEROS):
+        return Structure.SPARSE
+    if all(_is_symmetric(x) for x in (one, other)):
+        return Structure.SYMMETRIC
+    return Structure.FREE
+
+
+def _is_special(x: torch.Tensor) -> bool:
+    """Whether a tensor holds whole numbers, infinities or two values, or is sorted or normalised."""
+    if not bool(x.isfinite().all()) or torch.equal(x, x.round()):
+        return True
+    if x.numel() > CHANCE and bool(((x == x.max()) | (x == x.min())).all()):
+        return True
+    steps = x.diff(dim=-1) if x.dim() else x
+    if steps.numel() >= CHANCE and (bool((steps >= 0).all()) or bool((steps <= 0).all())):
+        return True
+    return any(
+        bool(((sums - 1).abs() <= CLOSE).all())
+        for dim in range(x.dim())
+        if x.shape[dim] > 1
+        for sums in (x.sum(dim), x.square().sum(dim))
+    )
+
+
+def _is_symmetric(x: torch.Tensor) -> bool:
+    return x.dim() > 1 and x.shape[-1] == x.shape[-2] > 1 and torch.allclose(x, x.mT, rtol=CLOSE, atol=0)

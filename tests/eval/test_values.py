@@ -1,0 +1,134 @@
+"""Changed values keep what a task promises about its inputs, are of all kinds, and depend only on their seed."""
+
+import pytest
+import torch  # noqa: TID253 - what is tested computes with it
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval.reference import Reference
+from eval.values import FACTORS, KINDS, RARE, Structure, change_values, learn_structures
+from tests.eval.test_cases import task_of
+
+SHAPES = st.lists(st.integers(0, 9), max_size=3).map(tuple)
+TYPES = st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.float16])
+SEEDS = st.integers(0, 2**62)
+SOME_KINDS = st.lists(st.sampled_from(KINDS), min_size=1, unique=True)
+
+DRAWN = {
+    "nothing promised": ("torch.rand(N, N)", Structure.FREE),
+    "bfloat16, in which a few zeros are drawn by chance": ("torch.rand(N, N, dtype=torch.bfloat16)", Structure.FREE),
+    "one value": ("torch.randn(1)", Structure.FREE),
+    "two values that happen to be sorted": ("torch.randn(2).sort().values", Structure.FREE),
+    "rectified: half of the values are zero": ("torch.relu(torch.randn(N, N))", Structure.SPARSE),
+    "triangular": ("torch.tril(torch.rand(N, N))", Structure.SPARSE),
+    "diagonal": ("torch.diag(torch.randn(N))", Structure.SPARSE),
+    "banded": ("torch.rand(N, N).tril(1).triu(-1)", Structure.SPARSE),
+    "symmetric": ("(lambda a: (a + a.T) / 2)(torch.randn(N, N))", Structure.SYMMETRIC),
+    "sorted": ("torch.randn(N, N).sort(-1).values", Structure.DRAWN),
+    "descending": ("torch.randn(N).sort(descending=True).values", Structure.DRAWN),
+    "rows that sum to one": ("torch.randn(N, N).softmax(-1)", Structure.DRAWN),
+    "columns that sum to one": ("torch.randn(N, N).softmax(0)", Structure.DRAWN),
+    "rows of length one": ("nn.functional.normalize(torch.randn(N, N), dim=-1)", Structure.DRAWN),
+    "signs": ("torch.randint(0, 2, (N,)).float() * 2 - 1", Structure.DRAWN),
+    "one-hot": ("nn.functional.one_hot(torch.randint(9, (N,)), 9).float()", Structure.DRAWN),
+    "whole numbers": ("torch.randint(0, 9, (N,)).float()", Structure.DRAWN),
+    "two values": ("torch.rand(N).round() * 0.5 + 0.1", Structure.DRAWN),
+    "a mask with infinities": ("torch.full((N, N), -torch.inf).triu(1)", Structure.DRAWN),
+    "always the same": ("torch.linspace(0.1, 0.9, N).flip(0).sin()", Structure.DRAWN),
+    "integers": ("torch.randint(0, 9, (N,))", Structure.DRAWN),
+}
+
+
+@pytest.mark.parametrize(("drawn", "structure"), DRAWN.values(), ids=DRAWN)
+def test_the_structure_of_an_input_is_learned_from_two_draws(drawn: str, structure: Structure) -> None:
+    assert learn_structures(Reference(task_of(drawn=drawn), seed=0)) == [structure]
+
+
+@given(SHAPES, TYPES, SEEDS, SOME_KINDS)
+@settings(max_examples=200, deadline=None)
+def test_values_of_all_kinds_and_shapes_keep_shape_and_type_and_depend_only_on_the_seed(
+    shape, dtype, seed, kinds
+) -> None:
+    x = torch.randn(shape).to(dtype)
+    before = x.clone()
+
+    [one], [other] = (change_values([x], [Structure.FREE], kinds, seed) for _ in range(2))
+
+    assert (one.shape, one.dtype) == (x.shape, dtype)
+    assert torch.equal(one.nan_to_num(), other.nan_to_num())
+    assert torch.equal(x, before)
+
+
+@given(st.integers(2, 20), SEEDS, SOME_KINDS, st.sampled_from([Structure.SPARSE, Structure.SYMMETRIC]))
+@settings(max_examples=100, deadline=None)
+def test_zeros_and_symmetry_are_kept_by_every_kind(size: int, seed: int, kinds, structure: Structure) -> None:
+    x = torch.randn(size, size)
+    x = x.triu() if structure is Structure.SPARSE else x + x.T
+
+    [changed] = change_values([x], [structure], kinds, seed)
+
+    assert torch.equal(changed == 0, x == 0)
+    assert structure is Structure.SPARSE or torch.equal(changed, changed.T)
+
+
+@given(SEEDS, SOME_KINDS)
+def test_what_is_only_drawn_is_not_changed(seed: int, kinds) -> None:
+    inputs = [torch.eye(4), torch.arange(4), 2.5, None]
+
+    changed = change_values(inputs, [Structure.DRAWN] * 4, kinds, seed)
+
+    assert all(a is b or torch.equal(a, b) for a, b in zip(inputs, changed, strict=True))
+
+
+LOOKS = {
+    "given": lambda x, given: torch.equal(x, given),
+    "signs": lambda x, given: torch.equal(x.abs(), given) and 0.4 < float((x < 0).double().mean()) < 0.6,
+    "wide": lambda x, given: float(x.max() / x.min()) > 1e5,
+    "small": lambda x, given: float(x.max()) < 1e-3,
+    "large": lambda x, given: float(x.max()) > 100,
+    "outliers": lambda x, given: 0 < int((x != given).sum()) <= x.numel() / RARE and float(x.max()) > 20,
+    "equal": lambda x, given: bool((x == x[:, :1]).all()),
+    "sorted": lambda x, given: bool((x.diff(dim=-1) >= 0).all()),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_look_like_their_kind(kind: str) -> None:
+    x = torch.rand(100, 200) + 0.01
+
+    [changed] = change_values([x], [Structure.FREE], [kind], 7)
+
+    assert LOOKS[kind](changed, x)
+
+
+@pytest.mark.parametrize("shape", [(64, 300), (1, 64, 300), (64, 3, 5, 20)])
+def test_in_mixed_values_every_slice_has_a_kind_of_its_own(shape: tuple[int, ...]) -> None:
+    x = torch.rand(shape) + 0.01
+
+    [mixed] = change_values([x], [Structure.FREE], KINDS, 7)
+
+    rows, given_rows = (t.reshape(64, -1) for t in (mixed, x))
+    same = int((rows == given_rows).all(dim=1).sum())
+    negative = int((rows < 0).any(dim=1).sum())
+    small = int((rows.amax(dim=1) < 1e-3).sum())
+    assert negative == small == 64 / len(KINDS)
+    assert same < 2 * 64 / len(KINDS), "those as given, and those in which there is no outlier"
+
+
+def test_a_vector_of_mixed_values_is_cut_into_pieces() -> None:
+    [mixed] = change_values([torch.rand(8000) + 0.01], [Structure.FREE], ["given", *FACTORS], 7)
+
+    assert bool((mixed < 0).any())
+    assert float(mixed.max()) > 100
+
+
+def test_a_long_row_is_neither_exactly_equal_nor_sorted_as_a_whole() -> None:
+    """An honest serial sum of such a row in float32 has an error that grows like its length."""
+    x = torch.randn(4, 1 << 15)
+
+    for kind in ("equal", "sorted"):
+        [changed] = change_values([x], [Structure.FREE], [kind], 7)
+        exact = changed.double().sum(-1)
+        serial = torch.tensor([float(row.numpy().cumsum(dtype="float32")[-1]) for row in changed])
+        scale = exact.abs() + changed.double().square().sum(-1).sqrt()
+        assert float(((serial - exact).abs() / scale).max()) < 128 * torch.finfo(torch.float32).eps

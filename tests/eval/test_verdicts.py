@@ -1,0 +1,56 @@
+"""The verdict does not depend on the draw: a kernel that is right or wrong in its values is so in every judgement."""
+
+import pytest
+
+from eval.devices.cpu import Cpu
+from eval.fault import Fault
+from eval.judge.hidden_cases import HiddenCases
+from eval.judge.refused_draws import RefusedDraws
+from eval.reference import Reference, interface_of
+from eval.worker.trial import Trial
+from kb.model.evidence import CaseResult, Outcome
+from tests.eval.judging import CORRECT, WRONG, needs_compiler, needs_linux, task, trial_of
+from tests.eval.test_cheats import HONEST
+
+pytestmark = [needs_linux, needs_compiler, pytest.mark.slow]
+
+WRONG_VALUES = {
+    "flushes_small_outputs.cpp": "softmax",
+    "no_maximum_at_own_size.cpp": "softmax",
+    "samples_for_maximum.cpp": "softmax",
+    "multiplies_in_tf32.cpp": "matmul",
+    "assumes_positive.cpp": "magnitude",
+    "half_precision.cpp": "scale",
+}
+ONE_SIZE = {"sines.cpp"}
+"""Kernels written for the task's own sizes alone."""
+JUDGEMENTS_OF_HONEST, JUDGEMENTS_OF_WRONG = 3, 10
+LARGEST_RATIO = 0.5
+"""An honest kernel keeps this share of the error allowed, so that no draw refuses it."""
+
+
+def checked(trial: Trial, name: str) -> list[CaseResult]:
+    """The results of a fresh judge's cases; raises Fault if the candidate is refused."""
+    subject = task(name)
+    reference = Reference(subject, seed=3)
+    cases = HiddenCases(subject, reference, interface_of(subject, reference), Cpu.sizes, RefusedDraws(None))
+    results: list[CaseResult] = []
+    trial.check(cases.for_candidate(), results)
+    return results
+
+
+@pytest.mark.parametrize(("file", "on"), [pair for pair in HONEST.items() if pair[0] not in ONE_SIZE])
+def test_an_honest_kernel_passes_every_judgement_with_room_to_spare(file: str, on: str) -> None:
+    for _ in range(JUDGEMENTS_OF_HONEST):
+        results = checked(trial_of(CORRECT / file), on)
+
+        assert max(result.error_ratio or 0.0 for result in results) < LARGEST_RATIO
+
+
+@pytest.mark.parametrize(("file", "on"), WRONG_VALUES.items())
+def test_a_kernel_with_wrong_values_is_refused_by_every_judgement(file: str, on: str) -> None:
+    for _ in range(JUDGEMENTS_OF_WRONG):
+        with pytest.raises(Fault) as caught:
+            checked(trial_of(WRONG / file), on)
+
+        assert caught.value.outcome == Outcome.INCORRECT
