@@ -65,7 +65,7 @@ def hidden_us(candidate: Sequence[Call], baseline: Sequence[Call]) -> float:
 
 def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool:
     """Whether the clock inside the candidate's worker was manipulated: it hides more than a few per cent of a call."""
-    return hidden_us(candidate, baseline) > CLOCK_TOLERANCE * median(call.outside_us for call in candidate)
+    return hidden_us(candidate, baseline) > CLOCK_TOLERANCE * median(call.inside_us for call in candidate)
 
 
 def _asking_us(calls: Sequence[Call]) -> tuple[float, float]:
