@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from kb.model.kernels import Candidate
 
 if TYPE_CHECKING:
     from eval.cases import Case
+    from eval.devices.triton_trial import PlannedCall
     from eval.worker.trial import Trial
 
 ELEMENTS = 1 << 16
@@ -22,6 +24,8 @@ ELEMENTS = 1 << 16
 
 
 class TritonCompiler(Device):
+    """The candidate's host code plans the launches without the inputs' values; its kernels are then run without it."""
+
     backends = ("cuda", "hip")
     languages = ("triton",)
     sizes = CaseSizes(odd=ELEMENTS, even=1 << 14, given=ELEMENTS)
@@ -29,31 +33,52 @@ class TritonCompiler(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
+        from eval.devices.triton_source import kernels_of
+        from eval.devices.triton_trial import KernelTrial, planned
         from eval.worker.trial import Trial
 
         bench = self.bench
-        settings = (candidate, language, bench.level, bench.call_s, bench.guards)
-        log = Trial(*settings, environment={"TRITON_INTERPRET": "1"}).check(cases, results)
-        kernels = self._compiled(Trial(*settings))
-        if not kernels:
-            raise Fault(Outcome.NO_KERNEL, "forward launched no Triton kernel")
-        over = [f.message for k in kernels for f in k.findings if f.state == "over"]
+        settings = (language, bench.level, bench.call_s, bench.guards)
+        *calls, own = planned(Trial(candidate, *settings), bench.isa, cases, bench.reference)
+        _check_kernels(own, calls)
+        names = {name for call in (*calls, own) for name in call.plan.names}
+        kernels = candidate.model_copy(update={"source": kernels_of(candidate.source, names)})
+        tried = KernelTrial(kernels, *settings, environment={"TRITON_INTERPRET": "1"}, calls=tuple(calls))
+        with ThreadPoolExecutor(1) as beside:  # nothing is timed here
+            compiling = beside.submit(self._compiled, Trial(kernels, *settings), own)
+            log = tried.check(cases, results)
+        screens = compiling.result()
+        over = [f.message for k in screens for f in k.findings if f.state == "over"]
         if over:
-            return Judgement(Outcome.OVER_LIMIT, detail="; ".join(over), screen=tuple(kernels), log=log)
-        return Judgement(grade=Grade.COMPILED, detail="; ".join(self.attainable()), screen=tuple(kernels), log=log)
+            return Judgement(Outcome.OVER_LIMIT, detail="; ".join(over), screen=tuple(screens), log=log)
+        return Judgement(grade=Grade.COMPILED, detail="; ".join(self.attainable()), screen=tuple(screens), log=log)
 
-    def _compiled(self, trial: Trial) -> list[KernelScreen]:
-        """Screens of the candidate's kernels, compiled for the target at the task's own sizes."""
+    def _compiled(self, trial: Trial, call: PlannedCall) -> list[KernelScreen]:
+        """Screens of the kernels that a call launches, compiled for the target."""
+        from eval.devices.triton_trial import input_bytes
+
         bench = self.bench
         with trial.worker() as worker:
             answer = worker.ask(
                 "compile",
                 adapter=str(trial.language.adapter),
                 isa=asdict(bench.isa),
-                arguments=bench.reference.arguments,
-                state=[spec.model_dump() for spec in bench.interface.state],
-                inputs=[spec.model_dump() for spec in bench.interface.inputs],
+                plan=call.plan.model_dump(),
+                inputs=input_bytes(call.inputs),
             )
             if not isinstance(records := answer.get("kernels"), list):
                 raise Fault(Outcome.FORGED, "the answer is not a list of compiled kernels")
             return [screen_kernel(record, worker.folder, bench.isa, bench.facts) for record in records]
+
+
+def _check_kernels(own: PlannedCall, calls: Sequence[PlannedCall]) -> None:
+    """Raises Fault if no case launches the kernels that are compiled, which are those at the task's own sizes."""
+    if not all(call.plan.launches for call in (*calls, own)):
+        raise Fault(Outcome.NO_KERNEL, "forward launched no Triton kernel")
+    if all(call.plan.kernels != own.plan.kernels for call in calls):
+        names = ", ".join(sorted(own.plan.kernels))
+        raise Fault(
+            Outcome.UNTRIED,
+            f"forward launches {names} at the task's own sizes, but other kernels at the smaller sizes of the cases, "
+            "so the results of these could not be checked; launch the same kernels at every size",
+        )

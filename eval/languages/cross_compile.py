@@ -1,29 +1,31 @@
-"""Compile a candidate's Triton kernels for a chip that is not present. Runs in the worker and imports nothing of kb."""
+"""Compile Triton kernels for a chip that is not present. Runs in the worker and imports nothing of kb."""
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 
-def skip_autotuning() -> None:
-    """Make autotuned kernels, compiled or interpreted, use the first configuration that pruning leaves.
+class Compilation(NamedTuple):
+    """A kernel to compile, as it would be launched."""
 
-    No configuration is timed: all times are set equal, and Triton takes the first of the best.
-    """
-    from triton.runtime.autotuner import Autotuner
+    kernel: Any
+    arguments: dict[str, Any]
+    """By name; tensors of the real shapes on the meta device are enough."""
+    options: dict[str, Any]
+    """`num_warps`, `num_stages` and others of the compiler."""
+    configurations: int = 1
+    """Number of autotuning configurations from which this one was chosen."""
 
-    Autotuner._bench = lambda *_, **__: [0.0]  # noqa: SLF001 - Triton has no switch for it
 
-
-def compile_kernels(isa: dict[str, Any], call: Callable[[], object], folder: Path) -> list[dict[str, Any]]:
-    """Run `call`, compiling each Triton kernel instead of launching it; grids are not evaluated.
+def compile_kernels(isa: dict[str, Any], compilations: Iterable[Compilation], folder: Path) -> list[dict[str, Any]]:
+    """Compile kernels; nothing is launched.
 
     Args:
         isa: `backend`, `architecture` and `lanes` of a wavefront in Triton's terms: see kb.model.target.Isa.
-        call: Runs a candidate's forward; tensors of the real shapes on the meta device are enough.
+        compilations: One for each launch.
         folder: Where the assembly is written: `0-name.amdgcn`, or for NVIDIA `0-name.ptx`, `0-name.cubin` and
             `0-name.sass`, which contains the disassembly and the resource usage.
 
@@ -31,44 +33,22 @@ def compile_kernels(isa: dict[str, Any], call: Callable[[], object], folder: Pat
         One record per distinct compiled kernel, in the order of first launch; see `eval.screen.screen.Record`.
 
     Raises:
-        Any exception of the candidate or of Triton's compiler, unchanged.
+        Any exception of Triton's compiler, unchanged.
     """
     from triton.runtime import driver
-    from triton.runtime.autotuner import Autotuner
-    from triton.runtime.jit import JITFunction
 
-    compile_or_launch, autotune = JITFunction.run, Autotuner.run
     records: dict[str, dict[str, Any]] = {}
-    configurations = 1
-
-    def run(kernel: Any, *args: Any, grid: object, warmup: bool, **kwargs: Any) -> Any:
-        compiled = compile_or_launch(kernel, *args, grid=grid, warmup=True, **kwargs)
-        if not warmup:
+    with patch.object(driver, "_active", driver_of(isa, "meta")):
+        for kernel, arguments, options, configurations in compilations:
+            compiled = kernel.run(grid=None, warmup=True, **arguments, **options)
             if compiled.hash not in records:
                 records[compiled.hash] = _record(compiled, configurations, folder, len(records))
             records[compiled.hash]["launches"] += 1
-        return compiled
-
-    def run_autotuned(tuner: Any, *args: Any, **kwargs: Any) -> Any:
-        nonlocal configurations
-        configurations = len(tuner.configs)
-        try:
-            return autotune(tuner, *args, **kwargs)
-        finally:
-            configurations = 1
-
-    skip_autotuning()
-    with (
-        patch.object(driver, "_active", _driver(isa)),
-        patch.object(JITFunction, "run", run),
-        patch.object(Autotuner, "run", run_autotuned),
-    ):
-        call()
     return list(records.values())
 
 
-def _driver(isa: dict[str, Any]) -> SimpleNamespace:
-    """A stand-in for the driver of an absent chip, which can only tell the compiler its target."""
+def driver_of(isa: dict[str, Any], device: str) -> SimpleNamespace:
+    """A stand-in for the driver of an absent chip, which can only tell its target, and the torch device to use."""
     import torch
     from triton.backends.compiler import GPUTarget
 
@@ -78,8 +58,8 @@ def _driver(isa: dict[str, Any]) -> SimpleNamespace:
     return SimpleNamespace(
         get_current_target=lambda: target,
         get_current_device=lambda: name,
-        get_current_stream=lambda device: 0,
-        get_active_torch_device=lambda: torch.device("meta"),
+        get_current_stream=lambda _: 0,
+        get_active_torch_device=lambda: torch.device(device),
     )
 
 

@@ -67,6 +67,8 @@ class Worker:
             case "call":
                 seconds = self._built.call(question["set"])
                 return {"seconds": seconds, "outputs": self._built.outputs()}
+            case "plan":
+                return {"plan": adapter(question["adapter"]).plan(self.folder, self.memory, question)}
             case "compile":
                 return {"kernels": adapter(question["adapter"]).compile_only(self.folder, question)}
         raise ValueError(question["verb"])

@@ -60,6 +60,10 @@ class Outcome(StrEnum):
     """It was faster than the machine can move the data, according to a cited fact."""
     NO_KERNEL = "no_kernel"
     """A Triton candidate that launched no Triton kernel."""
+    OUTSIDE_KERNELS = "outside_kernels"
+    """A Triton candidate that computes outside of its kernels, or has kernels of more than Triton's language."""
+    UNTRIED = "untried"
+    """A Triton candidate that launches kernels only at sizes that are too large to be interpreted."""
     OVER_LIMIT = "over_limit"
     """It compiles but needs more than the hardware has, according to a cited fact."""
 

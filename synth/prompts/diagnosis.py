@@ -22,6 +22,8 @@ MEANING = {
     "was changed, or work continued after the call.",
     Outcome.TOO_FAST: "It was faster than the machine can move the data: it did not do the work.",
     Outcome.NO_KERNEL: "It launched no Triton kernel: the computation must happen in one.",
+    Outcome.OUTSIDE_KERNELS: "Its Triton kernels must do all the work and use nothing but Triton's language.",
+    Outcome.UNTRIED: "It must launch the same kernels at every size, so that their results can be checked.",
     Outcome.OVER_LIMIT: "It needs more than the hardware has.",
 }
 

@@ -68,14 +68,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
     """Screens of kernels of tests/eval/screen/kernels.py by target, with the assembly; each is compiled once."""
     pytest.importorskip("triton")
     from eval.languages.cross_compile import compile_kernels
-    from tests.eval.screen.kernels import CALLS
+    from tests.eval.screen.kernels import CALLS, launches
 
     known: dict[tuple[Isa, str], tuple[KernelScreen, str]] = {}
 
     def screen(isa: Isa, name: str) -> tuple[KernelScreen, str]:
         if (isa, name) not in known:
             folder = tmp_path_factory.mktemp("compiled")
-            [record] = compile_kernels(asdict(isa), CALLS[name], folder)
+            [record] = compile_kernels(asdict(isa), launches(CALLS[name]), folder)
             known[isa, name] = (
                 screen_kernel(record, folder, isa, facts_of(isa)),
                 (folder / record["assembly"]).read_text(),

@@ -3,10 +3,14 @@
 # ruff: noqa: TID253 - imported only by tests that need Triton
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
+
+from eval.languages.cross_compile import Compilation
+from eval.languages.triton_host import launches_go_to
 
 
 @triton.jit
@@ -42,6 +46,18 @@ def matmul_kernel(a, b, c, n, k, bm: tl.constexpr, bn: tl.constexpr, bk: tl.cons
 @triton.jit
 def wrong_kernel(x):
     tl.store(x, tl.arange(0, 3))
+
+
+def launches(call: Callable[[], object]) -> list[Compilation]:
+    """What a call launches."""
+    found: list[Compilation] = []
+
+    def launched(kernel: Any, arguments: dict[str, Any], _: object, options: dict[str, Any], number: int) -> None:
+        found.append(Compilation(kernel, arguments, options, number))
+
+    with launches_go_to(launched):
+        call()
+    return found
 
 
 def on_meta(*shape: int) -> torch.Tensor:

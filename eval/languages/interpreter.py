@@ -1,0 +1,94 @@
+"""Makes Triton's interpreter stricter: kernels stay within their memory, and mean what they mean to the compiler."""
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+
+def confine_to(memory: Callable[[], Iterable[tuple[int, int]]]) -> None:
+    """Make every load, store and atomic of an interpreted kernel raise IndexError outside of `memory`.
+
+    Args:
+        memory: Gives start and end of each piece of memory that the running call may use. It replaces an earlier one.
+    """
+    import numpy
+    from triton.runtime import interpreter
+
+    def check(pointers: Any, mask: Any, size: int, what: str) -> None:
+        used = pointers[numpy.broadcast_to(mask, pointers.shape)]
+        inside = numpy.zeros(used.shape, bool)
+        for start, end in memory():
+            inside |= (used >= start) & (used + size <= end)
+        if not inside.all():
+            raise IndexError(f"a kernel {what} outside of its tensors")
+
+    native = interpreter._interpreter  # noqa: SLF001 - Triton has no switch for it
+    native = getattr(native, "unchecked", native)
+
+    class Checked:
+        """The functions of the interpreter that touch memory, each after a check."""
+
+        unchecked = native
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(native, name)
+
+        def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
+            check(pointers, mask, dtype.itemsize, "loads")
+            return native.load(pointers, mask, other, dtype)
+
+        def store(self, pointers: Any, value: Any, mask: Any) -> Any:
+            check(pointers, mask, value.dtype.itemsize, "stores")
+            return native.store(pointers, value, mask)
+
+        def atomic_cas(self, pointers: Any, compared: Any, value: Any, order: Any) -> Any:
+            check(pointers, numpy.True_, value.dtype.itemsize, "stores")
+            return native.atomic_cas(pointers, compared, value, order)
+
+        def atomic_rmw(self, operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
+            check(pointers, mask, value.dtype.itemsize, "stores")
+            return native.atomic_rmw(operation, pointers, value, mask, order)
+
+    interpreter._interpreter = Checked()  # noqa: SLF001
+
+
+def agree_with_compiler(names: dict[str, Any]) -> None:
+    """Remove differences between interpreter and compiler by which a kernel could do other work in each.
+
+    The interpreter has Python's numbers where the compiled kernel has Triton's, which divide and round otherwise: loop
+    variables and arguments that are floats. It takes every block for true where `min` and `max` compare.
+
+    Args:
+        names: The global names of the kernels, in which `range`, `min` and `max` get Triton's meaning.
+    """
+    from triton import language
+    from triton.runtime import interpreter
+
+    semantic = interpreter.interpreter_semantic
+    patch_language, convert = interpreter._patch_lang_core, interpreter._implicit_cvt  # noqa: SLF001
+
+    def counted(*bounds: Any, **_: Any) -> Iterator[Any]:
+        dtype = language.int32
+        for bound in map(semantic.to_tensor, bounds):
+            dtype = semantic.integer_promote_impl(dtype, bound.dtype)
+        for number in builtins.range(*(bound.__index__() for bound in bounds)):
+            yield semantic.scalar_constant(number, dtype)
+
+    def chosen(builtin: Callable[..., Any]) -> Callable[..., Any]:
+        def choose(*values: Any) -> Any:
+            found = builtin(*values, _semantic=semantic)
+            return found.value if isinstance(found, language.constexpr) else found
+
+        return choose
+
+    def patched_language(module: Any, scope: Any) -> None:
+        patch_language(module, scope)
+        scope.set_attr(module, "range", counted)
+
+    def converted(argument: Any) -> Any:
+        return semantic.scalar_constant(argument, language.float32) if type(argument) is float else convert(argument)
+
+    if patch_language.__module__ == interpreter.__name__:
+        interpreter._patch_lang_core, interpreter._implicit_cvt = patched_language, converted  # noqa: SLF001
+    core = language.core
+    names.update(range=counted, min=chosen(core.builtin_min), max=chosen(core.builtin_max))

@@ -1,0 +1,294 @@
+"""For an absent chip a Triton candidate's kernels do all the work, and those that were tried are compiled."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton")
+
+from eval.cases import cases
+from eval.devices.device import Bench, Judgement
+from eval.devices.triton_compiler import TritonCompiler
+from eval.devices.triton_plan import plan_of
+from eval.devices.triton_source import kernels_of
+from eval.fault import Fault
+from eval.languages.registry import TORCH, TRITON
+from eval.machine import sandbox_level
+from eval.reference import Reference, interface_of
+from eval.worker.trial import Trial
+from kb.model.evidence import CaseResult, Outcome
+from kb.model.kernels import Task
+from kb.model.target import Isa
+from tests.eval.judging import CORRECT, PATIENCE_S, WRONG, candidate, given_case, needs_linux, task
+
+pytestmark = needs_linux
+AMD = Isa.parse("hip gfx942 64")
+INTERPRETED = {"TRITON_INTERPRET": "1"}
+CHEATS = {
+    "dummy_kernel.py": Outcome.OUTSIDE_KERNELS,
+    "hidden_in_autograd.py": Outcome.OUTSIDE_KERNELS,
+    "catches_refusal.py": Outcome.INCORRECT,
+    "works_in_numpy.py": Outcome.INCORRECT,
+    "works_by_pointer.py": Outcome.INCORRECT,
+    "two_faces.py": Outcome.INCORRECT,
+    "divides_as_python.py": Outcome.INCORRECT,
+    "adds_as_python.py": Outcome.INCORRECT,
+    "patches_triton.py": Outcome.OUTSIDE_KERNELS,
+    "swaps_function.py": Outcome.INCORRECT,
+    "kernel_asks.py": Outcome.OUTSIDE_KERNELS,
+    "defined_twice.py": Outcome.OUTSIDE_KERNELS,
+    "made_by_function.py": Outcome.OUTSIDE_KERNELS,
+    "branches_on_value.py": Outcome.OUTSIDE_KERNELS,
+    "launches_early.py": Outcome.OUTSIDE_KERNELS,
+    "reads_beyond_end.py": Outcome.RAISED,
+    "other_when_large.py": Outcome.UNTRIED,
+}
+HONEST = {
+    "two_stages.py": "row_sum",
+    "atomics_into_zeros.py": "row_sum",
+    "linear_transposed.py": "linear",
+    "autotuned.py": "row_sum",
+    "heuristic.py": "row_sum",
+    "calls_helpers.py": "row_sum",
+    "in_place.py": "row_sum",
+    "scaled_by.py": "scaled_by",
+    "extremes.py": "extremes",
+    "counter.py": "total",
+    "descriptor.py": "row_sum",
+}
+HIDDEN = {"row_sum": {"ROWS": 7, "COLS": 67}, "linear": {"ROWS": 5, "COLS": 19, "OUT": 21}}
+LARGE = {"COLS": 2048}
+"""A size of row_sum at which its input has too many elements to be interpreted."""
+
+
+def judged(file: Path, on: str, sizes: Mapping[str, int] | None = None) -> Judgement:
+    """Judge a candidate on a task.
+
+    Args:
+        sizes: Sizes of the task instead of its own; it is not tried at these.
+    """
+    subject = resized(on, sizes) if sizes else task(on)
+    own = Reference(subject, seed=1)
+    bench = Bench(
+        task=subject,
+        reference=own,
+        interface=interface_of(subject, own),
+        target="chip",
+        isa=AMD,
+        facts=[],
+        level=sandbox_level(),
+        call_s=PATIENCE_S,
+    )
+    smaller = {} if file.name == "descriptor.py" else HIDDEN.get(on, {})  # a descriptor needs even sizes
+    tried = list(cases(Reference(task(on), seed=3, sizes=smaller), sizes=smaller, kinds=["given", "signed"]))
+    if not sizes:
+        tried.append(given_case(on))
+    try:
+        return TritonCompiler(bench).judge(candidate(file), TRITON, tried, [])
+    except Fault as fault:
+        return Judgement(Outcome(fault.outcome), detail=fault.detail)
+
+
+def resized(on: str, sizes: Mapping[str, int]) -> Task:
+    source = task(on).source
+    for name, size in sizes.items():
+        source = source.replace(f"\n{name} = ", f"\n{name} = {size}  # ")
+    return Task(name="resized", source=source)
+
+
+QUICK = {"dummy_kernel.py", "two_faces.py", "two_stages.py"}
+"""The only ones that are not slow to try: each starts up to three processes that import torch."""
+
+
+def files(names: Iterable[str]) -> list[object]:
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in names]
+
+
+@pytest.mark.parametrize("file", files(CHEATS))
+def test_a_cheat_is_refused_with_the_right_outcome(file: str) -> None:
+    judgement = judged(WRONG / "triton" / file, "row_sum", LARGE if file == "other_when_large.py" else None)
+
+    assert judgement.outcome is CHEATS[file], judgement
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", [file for file in CHEATS if file != "reads_beyond_end.py"])
+def test_a_cheat_is_right_if_its_host_code_runs_with_the_values(file: str) -> None:
+    results: list[CaseResult] = []
+
+    whole = Trial(candidate(WRONG / "triton" / file), TORCH, sandbox_level(), PATIENCE_S, environment=INTERPRETED)
+    whole.check([given_case("row_sum")], results)
+
+    assert [result.outcome for result in results] == [Outcome.PASSED]
+
+
+@pytest.mark.parametrize("file", files(HONEST))
+def test_an_honest_kernel_passes(file: str) -> None:
+    judgement = judged(CORRECT / "triton" / file, HONEST[file])
+
+    assert judgement.outcome is Outcome.PASSED, judgement
+    assert judgement.screen
+
+
+def test_every_kernel_on_disk_is_tried() -> None:
+    assert {f.name for f in (WRONG / "triton").iterdir()} == set(CHEATS)
+    assert {f.name for f in (CORRECT / "triton").iterdir()} == set(HONEST)
+
+
+HEAD = "import os\nimport triton\nimport triton.language as tl\nfrom triton.language import core, target_info\n"
+LINES = {
+    "a question for the type": "if isinstance(B, int): tl.store(x, 0)",
+    "a question for a member": "if hasattr(B, 'value'): tl.store(x, 0)",
+    "a member by name": "getattr(tl, 'core')",
+    "the handle of a tensor": "tl.load(x).handle.data",
+    "the type of a parameter": "if n.type == tl.int32: tl.store(x, 0)",
+    "a module behind Triton's": "tl.core.inspect.stack()",
+    "a setting of Triton": "if triton.knobs.runtime.interpret: tl.store(x, 0)",
+    "the target": "if target_info.is_hip(): tl.store(x, 0)",
+    "the target, by its module": "if tl.target_info.current_target() is None: tl.store(x, 0)",
+    "the semantics of the interpreter": "tl.load(x, _semantic=core.semantic)",
+    "a private name": "tl._experimental(x)",
+    "a module of Python": "os.environ.get('TRITON_INTERPRET')",
+    "an import": "import os",
+    "a lambda": "f = lambda: 0",
+    "a function": "def f(): pass",
+    "text made from a constant": "if f'{LIMIT}' == '3': tl.store(x, 0)",
+    "the value of a condition": "y = (n - n + 3 and 5) == 5",
+    "the value of a negation": "y = not tl.zeros((4,), tl.int32)",
+    "identity": "if B is 16: tl.store(x, 0)",
+    "a class": "if B == tl.tensor: tl.store(x, 0)",
+    "an unknown name": "tl.store(x, MISSING)",
+    "a list of the host": "tl.store(x, LIST[0])",
+    "a function of the host": "tl.store(x, HOST())",
+    "exec": "exec('0')",
+    "a global name": "global LIMIT",
+    "an exception": "try: tl.store(x, 0)\n    except Exception: pass",
+    "a context": "with x: pass",
+    "a comprehension": "[tl.store(x, i) for i in range(3)]",
+    "an assignment in an expression": "tl.store(x, (y := 0))",
+}
+KERNEL = (
+    HEAD
+    + "LIMIT = tl.constexpr(3)\nLIST = [1]\ndef HOST(): return 0\n@triton.jit\ndef k(x, n, B: tl.constexpr):\n    {}\n"
+)
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_kernel_uses_nothing_but_the_language(line: str) -> None:
+    with pytest.raises(Fault) as caught:
+        kernels_of(KERNEL.format(line), ["k"])
+
+    assert caught.value.outcome == Outcome.OUTSIDE_KERNELS
+
+
+FILES = {
+    "a default that runs": "@triton.jit\ndef k(x, B: tl.constexpr = HOST()):\n    tl.store(x, B)\n",
+    "a constant that runs": "C = __import__('os').getpid()\n@triton.jit\ndef k(x):\n    tl.store(x, C)\n",
+    "a constant that is set twice": "C = 1\nC = 2\n@triton.jit\ndef k(x):\n    tl.store(x, C)\n",
+    "a constant that depends": "if os.name:\n    C = 1\n@triton.jit\ndef k(x):\n    tl.store(x, C)\n",
+    "an option that runs": "@triton.jit(repr=HOST)\ndef k(x):\n    tl.store(x, 0)\n",
+    "arguments without names": "@triton.jit\ndef k(*x):\n    tl.store(x[0], 0)\n",
+    "another decorator's function": "@HOST\ndef k(x):\n    tl.store(x, 0)\n",
+    "no such function": "",
+    "a kernel in a class": "class A:\n    @triton.jit\n    def k(x):\n        tl.store(x, 0)\n",
+    "a helper that asks": "@triton.jit\ndef h(B):\n    return isinstance(B, int)\n@triton.jit\ndef k(x):\n    h(x)\n",
+    "a name of another module": "from os import getpid as load\n@triton.jit\ndef k(x):\n    load(x)\n",
+}
+
+
+@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
+def test_what_a_kernel_uses_may_not_run_anything(text: str) -> None:
+    with pytest.raises(Fault) as caught:
+        kernels_of(HEAD + "def HOST(*_): return 0\n" + text, ["k"])
+
+    assert caught.value.outcome == Outcome.OUTSIDE_KERNELS
+
+
+@pytest.mark.parametrize("text", ["def k(:", "\0", "x = " + "-" * 100_000 + "1", KERNEL.format("x" + " + 1" * 20_000)])
+def test_a_file_that_cannot_be_read_is_no_kernel(text: str) -> None:
+    with pytest.raises(Fault) as caught:
+        kernels_of(text, ["k"])
+
+    assert caught.value.outcome == Outcome.COMPILE_ERROR
+
+
+def test_only_the_kernels_and_what_they_use_are_taken_out() -> None:
+    source = """
+from __future__ import annotations
+import torch, triton
+import triton.language as tl
+from torch import nn
+torch.rand(3)
+UNUSED, SIZE, TWICE = 1, 2, 3
+WIDTH = 4 * 8
+LIMIT: tl.constexpr = tl.constexpr(-WIDTH / 2.0)
+
+@triton.jit
+def helper(x):
+    return x + LIMIT
+
+@triton.autotune([triton.Config({"B": 16})], key=[])
+@triton.jit(noinline=False)
+def kernel(x: torch.Tensor, n: tl.int64, B: "tl.constexpr" = WIDTH) -> None:
+    m: tl.tensor = 1
+    half: tl.constexpr = B // 2
+    tl.store(x + m, helper(tl.load(x)).to(x.type.element_ty))
+
+@triton.jit
+def other(x):
+    os.abort()
+
+class ModelNew(nn.Module):
+    pass
+"""
+
+    assert (
+        kernels_of(source, ["kernel"])
+        == """\
+import triton
+import triton.language as tl
+WIDTH = 4 * 8
+LIMIT = tl.constexpr(-WIDTH / 2.0)
+
+@triton.jit
+def helper(x):
+    return x + LIMIT
+
+@triton.jit(noinline=False)
+def kernel(x, n, B: tl.constexpr=WIDTH):
+    m = 1
+    half: tl.constexpr = B // 2
+    tl.store(x + m, helper(tl.load(x)).to(x.type.element_ty))"""
+    )
+
+
+VIEW = {"of": "buffers", "number": 0, "dtype": "float32", "offset": 0, "shape": [4], "stride": [1]}
+LAUNCH = {"kernel": "k", "grid": [1], "arguments": {"x": {"view": VIEW}}, "options": {}, "configurations": 1}
+PLAN: dict[str, Any] = {"constants": [], "buffers": [16], "steps": [{"launch": LAUNCH}], "outputs": [VIEW]}
+FORGERIES: dict[str, dict[str, Any]] = {
+    "nothing": {"steps": None},
+    "an output beyond its buffer": {"outputs": [VIEW | {"offset": 1}]},
+    "an output of no buffer": {"outputs": [VIEW | {"number": 1}]},
+    "an output of no type": {"outputs": [VIEW | {"dtype": "load"}]},
+    "steps of negative length": {"outputs": [VIEW | {"stride": [-1]}]},
+    "an argument beyond its input": {
+        "steps": [{"launch": LAUNCH | {"arguments": {"x": {"view": VIEW | {"of": "inputs"}}}}}]
+    },
+    "a filling beyond its buffer": {"steps": [{"fill": {"view": VIEW | {"offset": 9}, "number": 0}}]},
+    "a name that is no name": {"steps": [{"launch": LAUNCH | {"kernel": "os.abort"}}]},
+    "a grid without end": {"steps": [{"launch": LAUNCH | {"grid": [1 << 40]}}]},
+}
+
+
+def test_a_plan_within_its_memory_is_accepted() -> None:
+    assert plan_of({"plan": PLAN}, []).kernels == {"k"}
+
+
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_a_plan_beyond_its_memory_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(Fault) as caught:
+        plan_of({"plan": PLAN | change}, [4])
+
+    assert caught.value.outcome == Outcome.FORGED
