@@ -1,5 +1,6 @@
 """Reads the table of kernels whose verdict is known."""
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -16,16 +17,19 @@ from kb.model.kernels import Candidate, Task
 HERE = Path(__file__).parent
 TABLE, WRONG, CORRECT, TASKS = HERE / "known.toml", HERE / "wrong", HERE / "correct", HERE / "tasks"
 
+DEVICES = {"gpu": "Gpu", "triton": "TritonCompiler"}
+"""Classes in eval.devices, by the folder of their kernels; those in no folder are for Cpu."""
+
 
 class Known(Frozen):
     """A kernel and the verdict that it must get."""
 
     file: str
-    """In `wrong` or `correct`."""
+    """In `wrong` or `correct`. Its folder tells the device that judges it, see DEVICES."""
     task: str = "scale"
-    """Name of the task that it is tried on."""
-    device: str = "Cpu"
-    """Name of the class in eval.devices that judges it."""
+    """Name of the task that it is tried on, in `tasks`."""
+    sizes: dict[str, int] = Field(default_factory=dict)
+    """Sizes of the task instead of its own."""
     outcomes: tuple[Outcome, ...] = (Outcome.PASSED,)
     """The outcomes that it may have; several if it depends on chance which guard is first."""
     guard: Guard | None = None
@@ -34,10 +38,15 @@ class Known(Frozen):
     """Time limit for a call; without the limit it is accepted."""
     timed: bool = False
     """Whether its verdict needs timing: a cheat is correct when it is checked and cheats when it is timed."""
-    hidden: dict[str, int] = Field(default_factory=dict)
-    """Sizes at which it is wrong; without them it is accepted."""
+    hidden: dict[str, int] | None = None
+    """Sizes at which it is wrong, empty for those given with other values; without them it is accepted."""
     settle_s: float = 0.05
     """Time during which tests watch its outputs: longer than its delay, even on a loaded machine."""
+
+    @property
+    def device(self) -> str:
+        """Name of the class in eval.devices that judges it."""
+        return DEVICES.get(Path(self.file).parts[0], "Cpu")
 
     @property
     def path(self) -> Path:
@@ -46,6 +55,11 @@ class Known(Frozen):
     @property
     def honest(self) -> bool:
         return self.outcomes == (Outcome.PASSED,)
+
+    @property
+    def subject(self) -> Task:
+        """Its task, at its sizes."""
+        return known_task(self.task, **self.sizes)
 
     @property
     def candidate(self) -> Candidate:
@@ -69,8 +83,12 @@ def known() -> Table:
 
 
 @cache
-def known_task(name: str) -> Task:
-    return load_task(TASKS / f"{name}.py")
+def known_task(name: str, **sizes: int) -> Task:
+    task = load_task(TASKS / f"{name}.py")
+    source = task.source
+    for size, value in sizes.items():
+        source = re.sub(rf"^{size} = .*", f"{size} = {value}", source, flags=re.MULTILINE)
+    return Task(name=task.name, source=source)
 
 
 def read_candidate(path: Path) -> Candidate:

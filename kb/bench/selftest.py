@@ -133,11 +133,12 @@ def self_test(kb: KnowledgeBase, target: str | None, *, quick: bool, tell: Tell)
     verdicts: list[Verdict] = []
     environment: dict[str, str] = {}
 
-    def key(entry: Known) -> tuple[str, float]:
-        return entry.task, entry.call_s or CALL_S
+    def key(entry: Known) -> tuple[str, str, float]:
+        return entry.task, str(entry.sizes), entry.call_s or CALL_S
 
-    for (task, call_s), entries in groupby(sorted(chosen, key=key), key):
-        with _judge(kb, known_task(task), name, call_s) as judge:
+    for (*_, call_s), alike in groupby(sorted(chosen, key=key), key):
+        entries = list(alike)
+        with _judge(kb, entries[0].subject, name, call_s) as judge:
             for entry in entries:
                 verdict, evidence = _verdict(judge, entry)
                 environment |= evidence.environment if evidence else {}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from eval.selftest.known import known, known_task
+from eval.selftest.known import known
 from kb.bench import selftest
 from kb.bench.selftest import Rate, Same, SelfTest, Verdict, self_test
 from kb.errors import JudgeError
@@ -35,7 +35,7 @@ class FakeJudge:
     def verify(self, candidate: Candidate) -> Evidence:
         entries = (*known().cheats, *known().honest)
         found = next(
-            (e for e in entries if e.candidate == candidate and known_task(e.task) == self.task and e.device == "Cpu"),
+            (e for e in entries if e.candidate == candidate and e.subject == self.task and e.device == "Cpu"),
             None,
         )
         outcome = self.mistakes.get(found.file, found.outcomes[0]) if found else Outcome.PASSED
