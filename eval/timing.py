@@ -59,17 +59,32 @@ def hidden_us(candidate: Sequence[Call], baseline: Sequence[Call]) -> float:
     """Time per call, in microseconds, that a candidate hides from the clock inside its worker; 0 if none.
 
     A question and its answer take time beside the call: the difference of both clocks. The baseline, which does not
-    cheat, shows how much; what the candidate takes in addition, beyond the error of both medians, is hidden work. So is
-    what it does on a GPU after each of its answers.
+    cheat, shows how much; what the candidate takes in addition, beyond the error of the baseline's median, is hidden
+    work. So is what it does on a GPU after each of its answers. The candidate's own scatter allows it nothing, because
+    it can make that as large as it likes.
     """
-    (mine, error), (theirs, other_error) = _asking_us(candidate), _asking_us(baseline)
-    asking = max(0.0, mine - theirs - ERRORS * math.hypot(error, other_error))
-    return asking + max(0.0, _late_us(candidate, 1) - _late_us(baseline, 3))
+    (mine, _), (theirs, error) = _asking_us(candidate), _asking_us(baseline)
+    asking = max(0.0, mine - theirs - ERRORS * math.sqrt(2) * error)
+    return asking + _later_us(candidate, baseline)
+
+
+def counted_us(calls: Sequence[Call], baseline: Sequence[Call]) -> list[float]:
+    """Time of each call that counts, in microseconds: the longer of what both clocks show, and what came after.
+
+    From the judge's clock, the median time is subtracted that question and answer take beside the baseline's calls.
+    """
+    (asking, _), later = _asking_us(baseline), _later_us(calls, baseline)
+    return [max(call.inside_us, call.outside_us - asking) + later for call in calls]
 
 
 def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool:
     """Whether the clock inside the candidate's worker was manipulated: it hides more than a few per cent of a call."""
     return hidden_us(candidate, baseline) > CLOCK_TOLERANCE * median(call.inside_us for call in candidate)
+
+
+def _later_us(candidate: Sequence[Call], baseline: Sequence[Call]) -> float:
+    """How much longer a GPU works after each of the candidate's answers."""
+    return max(0.0, _late_us(candidate, 1) - _late_us(baseline, 3))
 
 
 def _late_us(calls: Sequence[Call], quarter: int) -> float:

@@ -1,13 +1,15 @@
 """The interval of a speed-up contains it, widens with the noise of the times, and depends only on the times."""
 
+import itertools
 import random
 from collections.abc import Sequence
+from statistics import median
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.timing import Call, clocks_disagree, hidden_us, session_of
+from eval.timing import Call, clocks_disagree, counted_us, hidden_us, session_of
 
 TIMES = st.floats(min_value=0.01, max_value=1e7)
 ROUNDS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=30)
@@ -113,3 +115,19 @@ def test_noise_of_the_answers_does_not_count_as_hidden_time() -> None:
     hidden = [hidden_us(calls(noisy(150, seed=seed), [100.0] * 50), BASELINE) for seed in range(10, 60)]
 
     assert sum(us > 0 for us in hidden) <= 2
+
+
+@pytest.mark.parametrize("shares", [[i / 9 for i in range(10)], [0.0, 0.0, 0.0, 0.9, 0.9]])
+def test_a_clock_that_hides_another_share_of_each_call_gains_nothing(shares: Sequence[float]) -> None:
+    share = itertools.cycle(shares)
+    candidate = [Call(call.outside_us, call.inside_us * (1 - next(share))) for call in BASELINE]
+
+    counted = counted_us(candidate, BASELINE)
+
+    assert median(counted) == pytest.approx(median(counted_us(BASELINE, BASELINE)), abs=2)
+
+
+def test_the_scatter_of_a_candidates_own_clock_excuses_nothing() -> None:
+    candidate = [Call(call.outside_us, 99.0 * (i % 2)) for i, call in enumerate(BASELINE)]
+
+    assert clocks_disagree(candidate, BASELINE)
