@@ -92,7 +92,7 @@ def tolerance_of(expected: torch.Tensor, native: torch.Tensor, nudged: Iterable[
     """
     dtype = native.dtype
     if not native.numel():
-        return Tolerance(torch.zeros_like(expected, dtype=torch.float32), expected, dtype, 0.0)
+        return Tolerance(torch.zeros_like(expected), expected, dtype, 0.0)
     if not dtype.is_floating_point:
         unstable = torch.zeros_like(expected, dtype=torch.bool)
         for other in (native, *nudged):
@@ -114,7 +114,7 @@ def _errors_of_alike(errors: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """For each element, the largest error among elements of about its scale, and among those that are lost."""
     exponents = _exponents(scale)
     largest = _largest(errors, exponents)
-    lost = largest >= LOST * torch.exp2(torch.arange(-EXPONENTS, EXPONENTS, device=largest.device).double() - 1)
+    lost = largest >= LOST * torch.exp2(torch.arange(-EXPONENTS, EXPONENTS, device=errors.device).double() - 1)
     floor = float(largest[lost].max()) if bool(lost.any()) else 0.0
     near = torch.nn.functional.max_pool1d(largest[None], 3, stride=1, padding=1)[0].clamp_(min=floor)
     return near.to(errors.dtype)[exponents]

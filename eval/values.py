@@ -11,7 +11,7 @@ from eval.reference import Reference, is_float
 RARE = 2048
 """One in this many values is an outlier."""
 LONG = 512
-"""Rows with more values are neither sorted as a whole nor exactly equal, because an honest serial sum would fail."""
+"""Rows with more values are neither sorted nor equal as a whole, because an honest serial sum would fail."""
 CHANCE = 16
 """A property of fewer values or rows than this may be chance."""
 COMMON_ZEROS = 0.01
@@ -25,40 +25,41 @@ Change = Callable[[torch.Tensor, Numbers], torch.Tensor]
 
 
 def _powers_of_two(low: int, high: int) -> Change:
-    return lambda x, numbers: torch.exp2(
-        torch.randint(low, high + 1, x.shape, generator=numbers, device=numbers.device).to(x.dtype)
-    )
+    return lambda x, numbers: torch.exp2(_integers(low, high + 1, x.shape, numbers).to(x.dtype))
+
+
+def _integers(low: int, high: int, shape: Sequence[int], numbers: Numbers) -> torch.Tensor:
+    return torch.randint(low, high, tuple(shape), generator=numbers, device=numbers.device)
 
 
 def _signs(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
-    return (2 * torch.randint(0, 2, x.shape, generator=numbers, device=numbers.device) - 1).to(x.dtype)
+    return (2 * _integers(0, 2, x.shape, numbers) - 1).to(x.dtype)
 
 
 def _rare_powers(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
     factors = torch.ones_like(x).flatten()
     if count := factors.numel() and max(1, factors.numel() // RARE):
-        places = torch.randint(factors.numel(), (count,), generator=numbers, device=numbers.device)
+        places = _integers(0, factors.numel(), (count,), numbers)
         factors[places] = _powers_of_two(7, 10)(places.to(x.dtype), numbers)
     return factors.view_as(x)
 
 
 def _equal(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
-    """Each row holds one value of few bits; in a long row it varies a little.
+    """The first LONG values of each row are one value of few bits.
 
     The rounding errors of a serial sum of equal terms have equal signs, so they grow like the number of terms.
     """
     if not x.numel():
         return x
     mantissa, exponent = torch.frexp(x[..., :1].float())
-    value = torch.ldexp((mantissa * 8).round() / 8, exponent)
-    if x.shape[-1] > LONG:
-        value = value * (1 + torch.rand(x.shape, generator=numbers, device=numbers.device) / 64)
-    return value.to(x.dtype).expand_as(x)
+    result = x.clone()
+    result[..., :LONG] = torch.ldexp((mantissa * 8).round() / 8, exponent).to(x.dtype)
+    return result
 
 
 def _sorted(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
     """Each row is sorted, a long one in pieces: over the whole of it, sums would be far larger than their result."""
-    return torch.cat([piece.sort(dim=-1).values for piece in x.split(LONG, dim=-1)], dim=-1)
+    return torch.cat([piece.sort(dim=-1).values for piece in torch.split(x, LONG, dim=-1)], dim=-1)
 
 
 FACTORS: Mapping[str, Change] = {
@@ -96,10 +97,12 @@ def learn_structures(reference: Reference) -> list[Structure]:
 
 def change_values(inputs: Sequence[Any], structures: Sequence[Structure], kinds: Sequence[str], seed: int) -> list[Any]:
     """Inputs with values of one kind, or of several: then each slice of the first dimension has a kind of its own."""
-    device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
+    device = next((x.device for x in inputs if is_float(x)), None)
     numbers = torch.Generator(device or "cpu").manual_seed(seed)
     return [
-        _changed(x, structure, [kind for kind in kinds if kind in structure.kinds], numbers) if is_float(x) else x
+        _changed(x.cpu(), structure, [k for k in kinds if k in structure.kinds], numbers).to(x.device)
+        if is_float(x)
+        else x
         for x, structure in zip(inputs, structures, strict=True)
     ]
 
@@ -116,8 +119,8 @@ def _mixed(x: torch.Tensor, kinds: Sequence[str], numbers: Numbers) -> torch.Ten
         return _of_kind(x, kinds[0] if kinds else "given", numbers)
     result = x.clone()
     slices = _slices(result, len(kinds))
-    order = torch.randperm(len(slices), generator=numbers, device=numbers.device)
-    for number, which in enumerate(torch.randperm(len(kinds), generator=numbers, device=numbers.device).tolist()):
+    order = torch.randperm(len(slices), generator=numbers, device=x.device)
+    for number, which in enumerate(torch.randperm(len(kinds), generator=numbers, device=x.device).tolist()):
         chosen = order[number :: len(kinds)]
         slices[chosen] = _of_kind(slices[chosen], kinds[which], numbers)
     return result

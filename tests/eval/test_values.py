@@ -122,7 +122,7 @@ def test_a_vector_of_mixed_values_is_cut_into_pieces() -> None:
     assert float(mixed.max()) > 100
 
 
-def test_a_long_row_is_neither_exactly_equal_nor_sorted_as_a_whole() -> None:
+def test_a_long_row_is_neither_equal_nor_sorted_as_a_whole() -> None:
     """An honest serial sum of such a row in float32 has an error that grows like its length."""
     x = torch.randn(4, 1 << 15)
 
