@@ -26,6 +26,8 @@ class Call(NamedTuple):
     """From question to answer, by the judge's clock."""
     inside_us: float
     """By the clock inside the worker."""
+    late_us: float = 0.0
+    """From the answer until a GPU works for the judge again, which work that goes on delays."""
 
 
 def session_of(baseline_us: Sequence[float], candidate_us: Sequence[float], inside_us: Sequence[float]) -> Session:
@@ -57,15 +59,22 @@ def hidden_us(candidate: Sequence[Call], baseline: Sequence[Call]) -> float:
     """Time per call, in microseconds, that a candidate hides from the clock inside its worker; 0 if none.
 
     A question and its answer take time beside the call: the difference of both clocks. The baseline, which does not
-    cheat, shows how much; what the candidate takes in addition, beyond the error of both medians, is hidden work.
+    cheat, shows how much; what the candidate takes in addition, beyond the error of both medians, is hidden work. So is
+    what it does on a GPU after each of its answers.
     """
     (mine, error), (theirs, other_error) = _asking_us(candidate), _asking_us(baseline)
-    return max(0.0, mine - theirs - ERRORS * math.hypot(error, other_error))
+    asking = max(0.0, mine - theirs - ERRORS * math.hypot(error, other_error))
+    return asking + max(0.0, _late_us(candidate, 1) - _late_us(baseline, 3))
 
 
 def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool:
     """Whether the clock inside the candidate's worker was manipulated: it hides more than a few per cent of a call."""
     return hidden_us(candidate, baseline) > CLOCK_TOLERANCE * median(call.inside_us for call in candidate)
+
+
+def _late_us(calls: Sequence[Call], quarter: int) -> float:
+    """A quartile: the delay after an answer varies much for both sides."""
+    return sorted(call.late_us for call in calls)[(len(calls) - 1) * quarter // 4]
 
 
 def _asking_us(calls: Sequence[Call]) -> tuple[float, float]:

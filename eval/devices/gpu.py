@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 DEVICE_FILES = ("nvidiactl", "nvidia[0-9]*", "nvidia-uvm", "kfd", "dri")
 """The files of /dev through which a process uses a GPU of NVIDIA or AMD."""
-READABLE = ("/proc", "/sys")
+READABLE = ("/proc/driver/nvidia", "/proc/devices")
 """What the driver reads when it starts."""
-WRITABLE = ("/proc/self", "/dev/shm")  # noqa: S108 - shared memory, not a temporary file
+WRITABLE = ("/proc/self",)
+"""It names its threads there."""
 KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Environment variables that say where the driver's libraries are, and which GPU is meant."""
 

@@ -61,8 +61,16 @@ class Side:
         self.worker.kill()
 
     def capture(self, *, on: bool) -> bool:
-        """Let the worker record its calls and replay them from now on, or stop that; return whether it replays."""
-        return self.worker.ask("capture", on=on).get("captured") is True
+        """Let the worker record its calls and replay them from now on, or stop that; return whether it replays.
+
+        A worker that fails to record is started anew, because the attempt leaves traces.
+        """
+        try:
+            return self.worker.ask("capture", on=on).get("captured") is True
+        except Fault:
+            self.worker.kill()
+            self.__enter__()
+            return False
 
     def timed(self, arguments: Sequence[Any]) -> Answer:
         """A timed call on new arguments.
@@ -88,7 +96,7 @@ class Side:
 
     def _ask(self, slot: int, arguments: Sequence[Any]) -> Answer:
         report = self._trial.call(self.worker, slot)
-        call = Call(self.worker.answer_s * 1e6, report.seconds * 1e6)
+        call = Call(self.worker.answer_s * 1e6, report.seconds * 1e6, self.worker.late_s * 1e6)
         outputs = self._trial.read_outputs(self.worker, report, self._case)
         if Guard.MUTATION in self._trial.guards and not self._shared.unchanged(slot, arguments):
             raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")

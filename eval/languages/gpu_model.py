@@ -39,17 +39,13 @@ class GpuModel(PythonModel):
     def capture(self, *, on: bool) -> bool:
         """Record the calls on all input sets as graphs, which are replayed from then on, or drop these graphs.
 
-        Returns:
-            Whether they were recorded; a candidate that looks at values cannot be.
+        Raises:
+            RuntimeError: they cannot be recorded, because the candidate looks at values; this model is lost.
         """
         self._graphs = {}
         if on:
-            try:
-                self._graphs = {number: self._captured(number) for number in range(len(self._inputs))}
-            except RuntimeError:
-                if not self._still_works():
-                    raise
-        return bool(self._graphs)
+            self._graphs = {number: self._captured(number) for number in range(len(self._inputs))}
+        return on
 
     def _mapped(self, specs: list[Message]) -> list[Any]:
         return self._mapping.mapped(specs)

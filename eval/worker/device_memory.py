@@ -44,7 +44,6 @@ class DeviceMemory:
         self._flushed = torch.zeros(
             FLUSHED * self._driver.l2_bytes() // 4, dtype=torch.int32, device=self._driver.device
         )
-        self._persisting = self._driver.persisting_l2_bytes()
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
@@ -89,11 +88,9 @@ class DeviceMemory:
         self._wait_s()
 
     def check_rest(self) -> None:
-        """Raises Fault if kernels of a stopped worker run, or a part of the L2 is set apart for it."""
+        """Raises Fault if kernels of a stopped worker run."""
         if min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s:
             raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
-        if self._driver.persisting_l2_bytes() > self._persisting:
-            raise Fault(Outcome.FORBIDDEN, "it set a part of the L2 apart, which slows all other processes")
 
     def _wait_s(self) -> float:
         """Seconds to run a tiny kernel. GPUs run the kernels of one process at a time, and others wait."""

@@ -1,4 +1,4 @@
-"""The calls of a GPU's driver that torch lacks: memory shared between processes, and the persisting part of the L2.
+"""The calls of a GPU's driver that torch lacks, which share memory between processes.
 
 The same code serves CUDA and HIP, whose functions have the same arguments; HIP was not tried on hardware. Sources: CUDA
 Driver API, "Memory Management" and "Context Management"; HIP Runtime API, "Memory Management". Both sides use this.
@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 HANDLE_BYTES = 64
 """CU_IPC_HANDLE_SIZE and HIP_IPC_HANDLE_SIZE."""
 LAZY_PEER_ACCESS = 1
-PERSISTING_L2_CACHE_SIZE = 0x06
-"""CU_LIMIT_PERSISTING_L2_CACHE_SIZE."""
 GRANULE = 2 << 20
 """Allocations smaller than this share a block with others, and whoever opens one sees the whole block."""
 LIBRARIES = {"cuda": "libcuda.so.1", "hip": "libamdhip64.so"}
@@ -89,14 +87,6 @@ class Driver:
 
     def close(self, pointer: int) -> None:
         self._call("close", ctypes.c_void_p(pointer))
-
-    def persisting_l2_bytes(self) -> int:
-        """Size of the part of the L2 that some process has set apart for chosen data; HIP has no such part."""
-        size = ctypes.c_size_t()
-        if self._is_cuda:
-            code = self._library.cuCtxGetLimit(ctypes.byref(size), PERSISTING_L2_CACHE_SIZE)
-            self._check("cuCtxGetLimit", code)
-        return size.value
 
     def synchronize(self) -> None:
         """Wait until all work of this process is done."""

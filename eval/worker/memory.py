@@ -201,7 +201,7 @@ class Memory(Protocol):
         """Prepare for a call whose inputs are written."""
 
     def after_call(self) -> None:
-        """Wait, while the time of a call runs on, for work that goes on after its answer."""
+        """Wait for work that goes on after the answer to a call."""
 
     def check_rest(self) -> None:
         """Raises Fault if a worker works on although it is stopped, or changed what others use as well."""

@@ -79,6 +79,7 @@ class WorkerProcess:
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
         answer_s: Seconds from the last question to its answer, by the clock of this process.
+        late_s: Seconds that `then` of the last question took.
         at_end: What to release once the process has ended.
     """
 
@@ -101,10 +102,10 @@ class WorkerProcess:
         self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = _new_folder()
         self.memory = _new_memory()
-        self.answer_s = 0.0
+        self.answer_s = self.late_s = 0.0
         self.at_end = ExitStack()
         self._variables = {
-            "PATH": "/usr/bin:/bin", "HOME": str(self.folder), "TMPDIR": str(self.folder),
+            "PATH": "/usr/bin:/bin", "USER": "kb", "HOME": str(self.folder), "TMPDIR": str(self.folder),
             "TRITON_CACHE_DIR": f"{self.folder}/triton", **environment,
         }  # fmt: skip
         (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
@@ -197,7 +198,7 @@ class WorkerProcess:
         """Ask the worker and return its answer.
 
         Args:
-            then: What must also be done before its time is taken.
+            then: What is done at once after its time was taken, before the worker is stopped.
 
         Raises:
             Fault: the candidate failed, died, was too slow, or sent something that is not an answer.
@@ -210,13 +211,14 @@ class WorkerProcess:
         try:
             self._channel.send({"verb": verb, "token": token, **fields}, within_s=limit_s)
             answer = self._answer(token, deadline)
-            if then:
-                then()
         except TimeoutError:
             raise Fault(Outcome.TIMED_OUT, f"no answer to `{verb}` within {limit_s:g} s") from None
         except (EOFError, BrokenPipeError):
             raise Fault(Outcome.CRASHED, f"its process {self._death()} during `{verb}`") from None
         self.answer_s = time.perf_counter() - start
+        if then:
+            then()
+        self.late_s = time.perf_counter() - start - self.answer_s
         self._stop()
         if "outcome" in answer:
             refusals = (o for o in Outcome if o == answer["outcome"] and o is not Outcome.PASSED)

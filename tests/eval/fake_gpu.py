@@ -30,7 +30,6 @@ class FakeDriver:
         self.files: dict[int, str] = {}
         self.copied: dict[int, tuple[int, int]] = {}
         """By its start here, the process and the start there of copied memory."""
-        self.set_apart = 0
 
     def allocate(self, size: int) -> int:
         path = f"{SHARED}{os.getpid()}-{len(self.files)}"
@@ -70,9 +69,6 @@ class FakeDriver:
     def close(self, start: int) -> None:
         self._transfer("process_vm_writev", start)
         del self.mapped[start], self.copied[start]
-
-    def persisting_l2_bytes(self) -> int:
-        return self.set_apart
 
     def synchronize(self) -> None:
         pass

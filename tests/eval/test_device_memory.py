@@ -106,14 +106,6 @@ def test_memory_for_inputs_is_freed_when_its_worker_ends(memory: DeviceMemory, d
     assert not driver.copied
 
 
-def test_a_part_of_the_l2_that_is_set_apart_is_noticed(
-    memory: DeviceMemory, driver: fake_gpu.FakeDriver, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(driver, "set_apart", 1 << 20)
-
-    assert outcome_of(HONEST, memory) is Outcome.FORBIDDEN
-
-
 def test_kernels_that_run_while_their_process_is_stopped_are_refused(
     memory: DeviceMemory, driver: fake_gpu.FakeDriver, monkeypatch: pytest.MonkeyPatch
 ):

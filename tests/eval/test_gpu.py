@@ -34,6 +34,21 @@ def test_a_known_kernel_gets_its_outcome(kernel: Known) -> None:
     assert evidence.outcome in kernel.outcomes, evidence
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")
+@pytest.mark.usefixtures("quick")
+def test_keeping_an_input_in_the_l2_gains_nothing() -> None:
+    subject = next(kernel.subject for kernel in HONEST if kernel.file == "gpu/row_sum.cu")
+    honest, tricky = (
+        verdict_on(read_candidate(path), subject).timing
+        for path in (CORRECT / "gpu" / "row_sum.cu", WRONG / "gpu" / "persisting_l2.cu")
+    )
+
+    assert honest
+    assert tricky
+    assert tricky.candidate_us > 0.97 * honest.candidate_us
+
+
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("name", marked(list(TEMPLATES)))
 def test_a_template_in_triton_passes(name: str) -> None:
