@@ -45,6 +45,14 @@ def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("cheat", [pytest.param(cheat, id=cheat.file, marks=on_gpu) for cheat in CHEATS if cheat.guard])
+def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Cheat) -> None:
+    evidence = verdict_on(candidate(WRONG / cheat.file), cheat.on, cheat.call_s, cheat.guard)
+
+    assert evidence.outcome is Outcome.PASSED, evidence
+
+
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("cheat", marked(["persisting_l2.cu"]))
 def test_keeping_an_input_in_the_l2_gains_nothing(cheat: str) -> None:
     honest, tricky = (verdict_on(candidate(path), "row_sum").timing for path in (CORRECT / "row_sum.cu", WRONG / cheat))
