@@ -231,9 +231,13 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | N
     """
     given = integer_constants(task)
     fewest: tuple[float, dict[str, int]] = (math.inf, {})
+    tried: list[tuple[Change, dict[str, int]]] = []
     changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in given)] if odd else [dict]
     for change, smallest, step in product(changes, SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
         large = {name: max(smallest, value // 2**step) for name, value in given.items() if value > smallest}
+        if (change, large) in tried:
+            continue
+        tried.append((change, large))
         sizes = change(large)
         try:
             interface = Reference(task, seed=0, sizes=sizes, device="meta").interface()

@@ -190,8 +190,8 @@ def _nudge(x: torch.Tensor, numbers: torch.Generator) -> torch.Tensor:
     """Change each value by 0.5 to 1.5 times NUDGE of it, up or down; whole numbers may be codes, and stay."""
     if torch.equal(x, x.round()):
         return x
-    change = torch.rand(x.shape, generator=numbers, device=numbers.device).sub_(0.5)
-    change += torch.copysign(change.new_tensor(0.5), change).add_(change)
+    change = torch.rand(x.shape, generator=numbers, device=x.device).sub_(0.5)
+    change += torch.copysign(torch.tensor(0.5), change).add_(change)
     return torch.addcmul(x, x, change.to(x.dtype), value=NUDGE)
 
 

@@ -87,9 +87,9 @@ def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
     """The bounds on a task's time at its own sizes. Raises FactError as `roofline`."""
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
     return roofline(
-        size_bytes=sum(map(_bytes, tensors)),
+        size_bytes=sum(map(tensor_bytes, tensors)),
         operations=interface.matrix_operations,
-        dtype=_operands(interface),
+        dtype=operand_type(interface),
         facts=facts,
     )
 
@@ -128,15 +128,15 @@ def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> 
     return max(chosen, key=lambda fact: fact.amount or 0.0)
 
 
-def _bytes(tensor: TensorSpec) -> int:
+def tensor_bytes(tensor: TensorSpec) -> int:
     return math.prod(tensor.shape) * ELEMENT_BYTES.get(tensor.dtype, 1)
 
 
-def _operands(interface: Interface) -> str:
+def operand_type(interface: Interface) -> str:
     """The dtype of most bytes of the inputs and the state."""
     sizes = Counter[str]()
     for tensor in (*interface.inputs, *interface.state):
-        sizes[tensor.dtype] += _bytes(tensor)
+        sizes[tensor.dtype] += tensor_bytes(tensor)
     return max(sizes, key=lambda dtype: sizes[dtype], default="float32")
 
 
@@ -147,7 +147,7 @@ def implausible(candidate_s: float, interface: Interface, facts: Sequence[Fact])
     """
     caches = [f.amount for f in facts if f.quantity in ("l2_size", "l3_size") and f.amount]
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
-    moved = sum(map(_bytes, tensors)) - max(caches, default=float("inf"))
+    moved = sum(map(tensor_bytes, tensors)) - max(caches, default=float("inf"))
     if moved <= 0:
         return ""
     try:

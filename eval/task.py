@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+from eval.definition import task_source, workload_file
 from kb.errors import KbError, TaskError
 from kb.model.kernels import Task
 from kb.storage import slug
@@ -12,11 +13,17 @@ MAX_SOURCE_BYTES = 1 << 20
 
 
 def load_task(path: Path) -> Task:
-    """A task in KernelBench's form.
+    """A task in KernelBench's form, or one made of a kernel definition in JSON; see eval.definition.
 
     Raises:
         TaskError: there is no such file, it is not Python, or one of the three names is missing.
     """
+    if path.suffix == ".json":
+        workloads = workload_file(path)
+        name, source = task_source(
+            read_source(path, TaskError), read_source(workloads, TaskError) if workloads else "", place=str(path)
+        )
+        return task_of(source, name=name, place=str(path))
     return task_of(read_source(path, TaskError), name=path.stem, place=str(path))
 
 

@@ -92,7 +92,7 @@ def tolerance_of(expected: torch.Tensor, native: torch.Tensor, nudged: Iterable[
     """
     dtype = native.dtype
     if not native.numel():
-        return Tolerance(expected.new_zeros(expected.shape), expected, dtype, 0.0)
+        return Tolerance(torch.zeros_like(expected), expected, dtype, 0.0)
     if not dtype.is_floating_point:
         unstable = torch.zeros_like(expected, dtype=torch.bool)
         for other in (native, *nudged):
@@ -127,7 +127,7 @@ def _exponents(values: torch.Tensor) -> torch.Tensor:
 
 def _largest(values: torch.Tensor, exponents: torch.Tensor) -> torch.Tensor:
     """The largest value for each exponent."""
-    table = values.new_zeros(2 * EXPONENTS)
+    table = torch.zeros(2 * EXPONENTS, dtype=values.dtype, device=values.device)
     return table.scatter_reduce_(0, exponents.flatten(), values.flatten(), "amax").double()
 
 

@@ -25,17 +25,21 @@ Change = Callable[[torch.Tensor, Numbers], torch.Tensor]
 
 
 def _powers_of_two(low: int, high: int) -> Change:
-    return lambda x, numbers: torch.exp2(torch.randint(low, high + 1, x.shape, generator=numbers).to(x.dtype))
+    return lambda x, numbers: torch.exp2(_integers(low, high + 1, x.shape, numbers).to(x.dtype))
+
+
+def _integers(low: int, high: int, shape: Sequence[int], numbers: Numbers) -> torch.Tensor:
+    return torch.randint(low, high, tuple(shape), generator=numbers, device=numbers.device)
 
 
 def _signs(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
-    return (2 * torch.randint(0, 2, x.shape, generator=numbers) - 1).to(x.dtype)
+    return (2 * _integers(0, 2, x.shape, numbers) - 1).to(x.dtype)
 
 
 def _rare_powers(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
     factors = torch.ones_like(x).flatten()
     if count := factors.numel() and max(1, factors.numel() // RARE):
-        places = torch.randint(factors.numel(), (count,), generator=numbers)
+        places = _integers(0, factors.numel(), (count,), numbers)
         factors[places] = _powers_of_two(7, 10)(places.to(x.dtype), numbers)
     return factors.view_as(x)
 
@@ -93,7 +97,8 @@ def learn_structures(reference: Reference) -> list[Structure]:
 
 def change_values(inputs: Sequence[Any], structures: Sequence[Structure], kinds: Sequence[str], seed: int) -> list[Any]:
     """Inputs with values of one kind, or of several: then each slice of the first dimension has a kind of its own."""
-    numbers = torch.Generator().manual_seed(seed)
+    device = next((x.device for x in inputs if is_float(x)), None)
+    numbers = torch.Generator(device or "cpu").manual_seed(seed)
     return [
         _changed(x.cpu(), structure, [k for k in kinds if k in structure.kinds], numbers).to(x.device)
         if is_float(x)
@@ -114,8 +119,8 @@ def _mixed(x: torch.Tensor, kinds: Sequence[str], numbers: Numbers) -> torch.Ten
         return _of_kind(x, kinds[0] if kinds else "given", numbers)
     result = x.clone()
     slices = _slices(result, len(kinds))
-    order = torch.randperm(len(slices), generator=numbers)
-    for number, which in enumerate(torch.randperm(len(kinds), generator=numbers).tolist()):
+    order = torch.randperm(len(slices), generator=numbers, device=x.device)
+    for number, which in enumerate(torch.randperm(len(kinds), generator=numbers, device=x.device).tolist()):
         chosen = order[number :: len(kinds)]
         slices[chosen] = _of_kind(slices[chosen], kinds[which], numbers)
     return result

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from eval.cases import given_case
+from eval.devices.canaries import check_canaries
 from eval.devices.side import Answer, Side
 from eval.fault import Fault
 from eval.languages.registry import TORCH
@@ -67,6 +68,7 @@ class Baselines:
         self.reference, self.case = reference, given_case("timed", reference)
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
+        self._trial_of = trial_of
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
             for name, source in sources.items()
@@ -77,13 +79,14 @@ class Baselines:
 
     @cached_property
     def sides(self) -> dict[str, Side]:
-        """The baselines that are about as fast as the fastest, by name.
+        """The baselines that are about as fast as the fastest, by name. The judge tests itself before it times them.
 
         Raises:
-            JudgeError: the eager reference cannot run in a worker.
+            JudgeError: the eager reference cannot run in a worker, or the judge misjudges a canary.
         """
         found: dict[str, Side] = {}
         wait(self._starting.values())  # one that still compiles would disturb the calls of the others
+        check_canaries(self._trial_of, self.reference.device)
         for name, starting in self._starting.items():
             try:
                 found[name] = starting.result()

@@ -1,5 +1,6 @@
-"""The command `kb bench retrieval`."""
+"""The commands `kb bench retrieval | kernelbench | judge`."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def bench() -> None:
-    """Measure how well this home answers questions."""
+    """Measure search, kernels on a benchmark, and the judge."""
 
 
 @app.command()
@@ -48,3 +49,100 @@ def retrieval(
     if export:
         export_run(export, run)
     show_result(report, show_measured, as_json=as_json)
+
+
+@app.command()
+def kernelbench(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder of KernelBench: level1, level2, ...")],
+    level: Annotated[list[int], typer.Option("--level", metavar="L", help="A level; repeat it for several.")] = [1],  # noqa: B006
+    problems: Annotated[str, typer.Option(metavar="N,...", help="Numbers of problems, such as 1,2,5-9.")] = "",
+    candidates: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Judge the files named 1_NAME, or the files in folders named so.")
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Judge each reference as a candidate, which times the baselines.")
+    ] = False,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="TARGET", help="The chip to judge for, by name or alias.")
+    ] = None,
+    shard: Annotated[str, typer.Option(metavar="I/N", help="Only every N-th problem, starting with the I-th.")] = "1/1",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Add results to this file; what it has is not repeated.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Audit the problems of KernelBench, and judge candidates on those that are usable.
+
+    An audit runs in a process of its own, at smaller sizes if the problem is large. It says whether the problem loads,
+    has sizes to change, draws random numbers, is passed by an answer that computes nothing, and fits this machine.
+
+    fast_p is the share of usable problems with a candidate that won and whose whole 95 % interval is above p.
+
+    Example: kb bench kernelbench KernelBench --level 1 --problems 1-20 --candidates mine --target cpu-x86
+    """
+    from kb.bench.fast import report
+    from kb.bench.kernelbench import Results, find_problems, run_audits, run_judge
+    from kb.cli.kernelbench_report import show_line, show_report
+
+    if (candidates or baselines) and not target:
+        raise typer.BadParameter("candidates and baselines need a --target")
+    first, every = _shard(shard)
+    chosen = find_problems(path, level, _numbers(problems))[first - 1 :: every]
+    results = Results(out)
+    tell = (lambda line: None) if as_json else show_line
+    run_audits(chosen, results, tell)
+    if target and (candidates or baselines):
+        with open_kb() as kb:
+            name = kb.targets.get(target).name
+            run_judge(kb, chosen, results, target=name, candidates=candidates, tell=tell)
+    show_result(report(results.lines, [problem.name for problem in chosen]), show_report, as_json=as_json)
+
+
+@app.command()
+def judge(
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="TARGET", help="The chip to judge for (default: this CPU).")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out cheats that are caught by timing, and time few sessions.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Test the judge on this machine.
+
+    Judges every known cheat, every honest kernel, and references against themselves, and shows how many got the wrong
+    verdict, with 95 % intervals. Other work disturbs times: run it on a machine without any.
+
+    Example: kb bench judge --quick
+
+    Exit status: 0 when every cheat was refused and every honest kernel passed, 1 otherwise.
+    """
+    from kb.bench.selftest import self_test
+    from kb.cli.selftest_report import show_self_test, show_verdict
+
+    with open_kb() as kb:
+        found = self_test(kb, target, quick=quick, tell=(lambda verdict: None) if as_json else show_verdict)
+    if out:
+        out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    show_result(found, show_self_test, as_json=as_json)
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def _numbers(text: str) -> frozenset[int] | None:
+    """The numbers that `1,2,5-9` names; None for an empty text."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        if not match:
+            raise typer.BadParameter(f"{part!r} is not a number or a range such as 5-9")
+        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return frozenset(found) if text else None
+
+
+def _shard(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise typer.BadParameter(f"{text!r} is not a shard such as 1/4")
+    return int(match[1]), int(match[2])

@@ -13,18 +13,17 @@ from eval.cases import Case, cases, make_case
 from eval.devices.baselines import SOURCES, Baselines, settings
 from eval.devices.cpu_timing import measure
 from eval.fault import Fault
-from eval.languages.registry import TORCH, language_named, language_of
+from eval.languages.registry import TORCH, language_named
 from eval.machine import sandbox_level
 from eval.reference import Reference
-from eval.task import load_task
+from eval.selftest.known import known_task as task
+from eval.selftest.known import read_candidate as candidate
 from eval.values import learn_structures
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.trial import Trial
 from kb.model.evidence import CaseResult, Outcome, Timing
-from kb.model.kernels import Candidate, Task
 
 HERE = Path(__file__).parent
-WRONG, CORRECT = HERE / "kernels" / "wrong", HERE / "kernels" / "correct"
 COMPILER = shutil.which("c++") or shutil.which("clang++")
 PATIENCE_S = 60.0
 """Time limit for candidates that are not meant to be slow, on a machine that may be slow."""
@@ -43,11 +42,6 @@ class Verdict:
 
 
 @cache
-def task(name: str) -> Task:
-    return load_task(HERE / "tasks" / f"{name}.py")
-
-
-@cache
 def reference(name: str) -> Reference:
     return Reference(task(name), seed=1)
 
@@ -56,13 +50,6 @@ def reference(name: str) -> Reference:
 def baselines(name: str) -> Baselines:
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
     return Baselines(task(name), reference(name), SOURCES, trial_of)
-
-
-def candidate(path: Path) -> Candidate:
-    """The candidate in a file; a final `.txt` hides the file from tools that would parse it as Python."""
-    name = Path(path.name.removesuffix(".txt"))
-    source = path.read_text(encoding="utf-8")
-    return Candidate(language=language_of(name, source).name, source=source)
 
 
 def trial_of(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float = PATIENCE_S) -> Trial:

@@ -7,12 +7,12 @@ import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.cases import Case, cases, count_elements, draw_case, given_case, make_case, smaller_sizes, usable_kinds
 from eval.reference import Reference, integer_constants
+from eval.selftest.known import TASKS
 from eval.task import load_task
 from eval.values import KINDS, learn_structures
 from kb.errors import TaskError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Task
-from tests.eval.judging import HERE
 
 FILE = """
 import torch
@@ -45,7 +45,7 @@ def cases_of(task: Task) -> list[Case]:
     return list(cases(reference, learn_structures(reference)))
 
 
-@pytest.mark.parametrize("path", sorted((HERE / "tasks").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(TASKS.glob("*.py")), ids=lambda p: p.stem)
 @pytest.mark.parametrize("elements", [1 << 10, 1 << 12])
 def test_sizes_shrink_to_the_limit_and_the_reference_still_runs(path, elements) -> None:
     task = load_task(path)

@@ -10,12 +10,13 @@ from eval.fault import Fault
 from eval.languages import cuda
 from eval.languages.registry import CUDA, language_of
 from eval.machine import sandbox_level
+from eval.selftest.known import CORRECT, WRONG
+from eval.selftest.known import read_candidate as candidate
 from eval.worker.process import WorkerProcess
 from eval.worker.trial import Trial
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.target import Isa
-from tests.eval.gpu_judging import CORRECT, WRONG, candidate
 from tests.eval.judging import needs_linux
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
@@ -33,7 +34,7 @@ def worker_of(path: Path) -> WorkerProcess:
 @needs_linux
 @needs_nvcc
 def test_a_candidate_is_compiled_before_its_worker_starts():
-    with worker_of(CORRECT / "layernorm.cu") as worker:
+    with worker_of(CORRECT / "gpu" / "layernorm.cu") as worker:
         code = (worker.folder / "candidate.so").read_bytes()
 
     assert b"model_new" in code
@@ -45,7 +46,7 @@ def test_a_candidate_is_compiled_before_its_worker_starts():
 def test_an_error_of_the_compiler_is_told():
     with (
         pytest.raises(Fault, match='identifier "one" is undefined') as refusal,
-        worker_of(WRONG / "does_not_compile.cu"),
+        worker_of(WRONG / "gpu" / "does_not_compile.cu"),
     ):
         pass
 

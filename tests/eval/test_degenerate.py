@@ -13,6 +13,7 @@ TASKS = {
     "a total that differs from case to case": ("x.sum().expand(3)", {"the mean of the outputs"}),
     "the identity": ("x.clone()", {"input 0"}),
     "a sum": ("x + 1", set()),
+    "a single number": ("x.sum()", set()),
     "several outputs": ("(x * 0, x + 1)", set()),
     "an integer that is always the same": ("(x < 100).long()", {"a constant", "the mean of the outputs"}),
 }

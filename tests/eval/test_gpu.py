@@ -6,19 +6,9 @@ import pytest
 
 from eval.devices import cpu_timing, gpu_baselines
 from eval.machine import present_gpu
+from eval.selftest.known import CORRECT, WRONG, Known, known_task, read_candidate
 from kb.model.evidence import Outcome
-from tests.eval.gpu_judging import (
-    APART,
-    CHEATS,
-    CORRECT,
-    HONEST,
-    TEMPLATES,
-    WRONG,
-    Cheat,
-    candidate,
-    template,
-    verdict_on,
-)
+from tests.eval.gpu_judging import CHEATS, HONEST, TEMPLATES, template, verdict_on
 
 on_gpu = [pytest.mark.gpu, pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")]
 RECOVERY_S = 10.0
@@ -37,25 +27,30 @@ def marked(names: list[str]) -> list[object]:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("cheat", [pytest.param(cheat, id=cheat.file, marks=on_gpu) for cheat in CHEATS])
-def test_a_cheat_is_refused_with_the_right_outcome(cheat: Cheat) -> None:
-    evidence = verdict_on(candidate(WRONG / cheat.file), cheat.on, cheat.call_s)
+@pytest.mark.parametrize("kernel", [pytest.param(k, id=k.file, marks=on_gpu) for k in (*CHEATS, *HONEST)])
+def test_a_known_kernel_gets_its_outcome(kernel: Known) -> None:
+    evidence = verdict_on(kernel.candidate, kernel.subject, kernel.call_s or 60.0)
 
-    assert evidence.outcome in cheat.outcomes, evidence
+    assert evidence.outcome in kernel.outcomes, evidence
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("cheat", [pytest.param(cheat, id=cheat.file, marks=on_gpu) for cheat in CHEATS if cheat.guard])
-def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Cheat) -> None:
-    evidence = verdict_on(candidate(WRONG / cheat.file), cheat.on, cheat.call_s, cheat.guard)
+@pytest.mark.parametrize("kernel", [pytest.param(k, id=k.file, marks=on_gpu) for k in CHEATS if k.guard])
+def test_a_cheat_is_accepted_when_its_guard_is_off(kernel: Known) -> None:
+    evidence = verdict_on(kernel.candidate, kernel.subject, off=kernel.guard)
 
     assert evidence.outcome is Outcome.PASSED, evidence
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("cheat", marked(["persisting_l2.cu"]))
-def test_keeping_an_input_in_the_l2_gains_nothing(cheat: str) -> None:
-    honest, tricky = (verdict_on(candidate(path), "row_sum").timing for path in (CORRECT / "row_sum.cu", WRONG / cheat))
+def test_keeping_an_input_in_the_l2_gains_nothing() -> None:
+    subject = next(kernel.subject for kernel in HONEST if kernel.file == "gpu/row_sum.cu")
+    honest, tricky = (
+        verdict_on(read_candidate(path), subject).timing
+        for path in (CORRECT / "gpu" / "row_sum.cu", WRONG / "gpu" / "persisting_l2.cu")
+    )
 
     assert honest
     assert tricky
@@ -63,17 +58,9 @@ def test_keeping_an_input_in_the_l2_gains_nothing(cheat: str) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("file", marked(list(HONEST)))
-def test_an_honest_kernel_passes(file: str) -> None:
-    evidence = verdict_on(candidate(CORRECT / file), HONEST[file])
-
-    assert evidence.outcome is Outcome.PASSED, evidence
-
-
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("name", marked(list(TEMPLATES)))
 def test_a_template_in_triton_passes(name: str) -> None:
-    evidence = verdict_on(template(name), TEMPLATES[name])
+    evidence = verdict_on(*template(name))
 
     assert evidence.outcome is Outcome.PASSED, evidence
 
@@ -81,16 +68,12 @@ def test_a_template_in_triton_passes(name: str) -> None:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("file", marked(["illegal_address.cu", "misaligned.cu", "endless.cu"]))
 def test_a_good_kernel_passes_soon_after_a_fault(file: str) -> None:
-    verdict_on(candidate(CORRECT / "scale.cu"), "scale", 5.0)  # the baselines are running
-    verdict_on(candidate(WRONG / file), "scale", 5.0)
+    good, fault = (read_candidate(folder / "gpu" / name) for folder, name in ((CORRECT, "scale.cu"), (WRONG, file)))
+    verdict_on(good, known_task("scale"), 5.0)  # the baselines are running
+    verdict_on(fault, known_task("scale"), 5.0)
     start = time.monotonic()
 
-    evidence = verdict_on(candidate(CORRECT / "scale.cu"), "scale", 5.0)
+    evidence = verdict_on(good, known_task("scale"), 5.0)
 
     assert evidence.outcome is Outcome.PASSED, evidence
     assert time.monotonic() - start < RECOVERY_S
-
-
-def test_every_kernel_on_disk_is_tried() -> None:
-    assert {f.name for f in WRONG.iterdir()} == {cheat.file for cheat in CHEATS} | APART
-    assert {f.name for f in CORRECT.iterdir()} == set(HONEST)

@@ -7,10 +7,10 @@ import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.cases import given_case
 from eval.reference import Reference, integer_constants, interface_of
+from eval.selftest.known import TASKS
 from eval.task import load_task
 from kb.errors import TaskError
 from kb.model.kernels import Task
-from tests.eval.judging import HERE
 
 GOOD = """
 import torch
@@ -84,7 +84,7 @@ def test_the_oracle_computes_in_float64_and_does_not_change_the_model() -> None:
     assert reference.state["weight"].dtype == inputs[0].dtype == torch.float32
 
 
-@pytest.mark.parametrize("path", sorted((HERE / "tasks").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(TASKS.glob("*.py")), ids=lambda p: p.stem)
 def test_the_interface_inferred_without_computing_equals_the_computed_one(path) -> None:
     reference = Reference(load_task(path), seed=0)
 

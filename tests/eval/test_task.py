@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from eval.languages.registry import CPP, LANGUAGES, TORCH, TRITON, load_candidate
+from eval.selftest.known import CORRECT, TASKS
 from eval.task import MAX_SOURCE_BYTES, load_task
 from eval.worker.language import JudgedLanguage
 from kb.errors import CandidateError, TaskError
-from tests.eval.judging import CORRECT, HERE
 
 TASK = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
 
@@ -99,7 +99,7 @@ def test_a_missing_candidate_file_is_one_clear_error(tmp_path: Path) -> None:
         load_candidate(tmp_path / "missing.cpp")
 
 
-@pytest.mark.parametrize("path", sorted((HERE / "tasks").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(TASKS.glob("*.py")), ids=lambda p: p.stem)
 def test_the_tasks_in_these_tests_can_be_loaded(path: Path) -> None:
     assert load_task(path).name == path.stem.replace("_", "-")
 

@@ -1,7 +1,6 @@
 """For an absent chip a Triton candidate's kernels do all the work, and those that were tried are compiled."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,124 +16,75 @@ from eval.fault import Fault
 from eval.languages.registry import TORCH, TRITON
 from eval.machine import sandbox_level
 from eval.reference import Reference, interface_of
+from eval.selftest.known import Known, known
+from eval.values import learn_structures
 from eval.worker.trial import Trial
 from kb.model.evidence import CaseResult, Outcome
-from kb.model.kernels import Task
 from kb.model.target import Isa
-from tests.eval.judging import CORRECT, PATIENCE_S, WRONG, candidate, given_case, needs_linux, task
+from tests.eval.judging import PATIENCE_S, given_case, needs_linux, task
 
 pytestmark = needs_linux
 AMD = Isa.parse("hip gfx942 64")
 INTERPRETED = {"TRITON_INTERPRET": "1"}
-CHEATS = {
-    "dummy_kernel.py": Outcome.OUTSIDE_KERNELS,
-    "hidden_in_autograd.py": Outcome.OUTSIDE_KERNELS,
-    "catches_refusal.py": Outcome.INCORRECT,
-    "works_in_numpy.py": Outcome.INCORRECT,
-    "works_by_pointer.py": Outcome.INCORRECT,
-    "two_faces.py": Outcome.INCORRECT,
-    "divides_as_python.py": Outcome.INCORRECT,
-    "adds_as_python.py": Outcome.INCORRECT,
-    "patches_triton.py": Outcome.OUTSIDE_KERNELS,
-    "swaps_function.py": Outcome.INCORRECT,
-    "kernel_asks.py": Outcome.OUTSIDE_KERNELS,
-    "defined_twice.py": Outcome.OUTSIDE_KERNELS,
-    "made_by_function.py": Outcome.OUTSIDE_KERNELS,
-    "branches_on_value.py": Outcome.OUTSIDE_KERNELS,
-    "launches_early.py": Outcome.OUTSIDE_KERNELS,
-    "reads_beyond_end.py": Outcome.RAISED,
-    "other_when_large.py": Outcome.UNTRIED,
-}
-HONEST = {
-    "two_stages.py": "row_sum",
-    "atomics_into_zeros.py": "row_sum",
-    "linear_transposed.py": "linear",
-    "autotuned.py": "row_sum",
-    "heuristic.py": "row_sum",
-    "calls_helpers.py": "row_sum",
-    "in_place.py": "row_sum",
-    "scaled_by.py": "scaled_by",
-    "extremes.py": "extremes",
-    "counter.py": "total",
-    "descriptor.py": "row_sum",
-}
+CHEATS = [cheat for cheat in known().cheats if cheat.device == "TritonCompiler"]
+HONEST = [kernel for kernel in known().honest if kernel.device == "TritonCompiler"]
 HIDDEN = {"row_sum": {"ROWS": 7, "COLS": 67}, "linear": {"ROWS": 5, "COLS": 19, "OUT": 21}}
-LARGE = {"COLS": 2048}
-"""A size of row_sum at which its input has too many elements to be interpreted."""
+QUICK = {"triton/dummy_kernel.py", "triton/two_faces.py", "triton/two_stages.py"}
+"""The only ones that are not slow to try: each starts up to three processes that import torch."""
 
 
-def judged(file: Path, on: str, sizes: Mapping[str, int] | None = None) -> Judgement:
-    """Judge a candidate on a task.
-
-    Args:
-        sizes: Sizes of the task instead of its own; it is not tried at these.
-    """
-    subject = resized(on, sizes) if sizes else task(on)
-    own = Reference(subject, seed=1)
+def judged(kernel: Known) -> Judgement:
+    """Judge a kernel on its task, and not at its sizes if they are larger than the task's own."""
+    own = Reference(kernel.subject, seed=1)
     bench = Bench(
-        task=subject,
+        task=kernel.subject,
         reference=own,
-        interface=interface_of(subject, own),
+        interface=interface_of(kernel.subject, own),
         target="chip",
         isa=AMD,
         facts=[],
         level=sandbox_level(),
         call_s=PATIENCE_S,
     )
-    smaller = {} if file.name == "descriptor.py" else HIDDEN.get(on, {})  # a descriptor needs even sizes
-    tried = list(cases(Reference(task(on), seed=3, sizes=smaller), sizes=smaller, kinds=["given", "signed"]))
-    if not sizes:
-        tried.append(given_case(on))
+    sizes = {} if kernel.path.name == "descriptor.py" else HIDDEN.get(kernel.task, {})  # a descriptor needs even sizes
+    smaller = Reference(task(kernel.task), seed=3, sizes=sizes)
+    tried = list(cases(smaller, learn_structures(smaller), ["given", "signs"]))
+    if not kernel.sizes:
+        tried.append(given_case(kernel.task))
     try:
-        return TritonCompiler(bench).judge(candidate(file), TRITON, tried, [])
+        return TritonCompiler(bench).judge(kernel.candidate, TRITON, tried, [])
     except Fault as fault:
         return Judgement(Outcome(fault.outcome), detail=fault.detail)
 
 
-def resized(on: str, sizes: Mapping[str, int]) -> Task:
-    source = task(on).source
-    for name, size in sizes.items():
-        source = source.replace(f"\n{name} = ", f"\n{name} = {size}  # ")
-    return Task(name="resized", source=source)
+def parameters(kernels: Iterable[Known]) -> list[object]:
+    return [pytest.param(k, id=k.file, marks=[pytest.mark.slow] * (k.file not in QUICK)) for k in kernels]
 
 
-QUICK = {"dummy_kernel.py", "two_faces.py", "two_stages.py"}
-"""The only ones that are not slow to try: each starts up to three processes that import torch."""
+@pytest.mark.parametrize("cheat", parameters(CHEATS))
+def test_a_cheat_is_refused_with_the_right_outcome(cheat: Known) -> None:
+    judgement = judged(cheat)
 
-
-def files(names: Iterable[str]) -> list[object]:
-    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in names]
-
-
-@pytest.mark.parametrize("file", files(CHEATS))
-def test_a_cheat_is_refused_with_the_right_outcome(file: str) -> None:
-    judgement = judged(WRONG / "triton" / file, "row_sum", LARGE if file == "other_when_large.py" else None)
-
-    assert judgement.outcome is CHEATS[file], judgement
+    assert judgement.outcome in cheat.outcomes, judgement
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", [file for file in CHEATS if file != "reads_beyond_end.py"])
-def test_a_cheat_is_right_if_its_host_code_runs_with_the_values(file: str) -> None:
+@pytest.mark.parametrize("cheat", [pytest.param(c, id=c.file) for c in CHEATS if Outcome.RAISED not in c.outcomes])
+def test_a_cheat_is_right_if_its_host_code_runs_with_the_values(cheat: Known) -> None:
     results: list[CaseResult] = []
 
-    whole = Trial(candidate(WRONG / "triton" / file), TORCH, sandbox_level(), PATIENCE_S, environment=INTERPRETED)
+    whole = Trial(cheat.candidate, TORCH, sandbox_level(), PATIENCE_S, environment=INTERPRETED)
     whole.check([given_case("row_sum")], results)
 
     assert [result.outcome for result in results] == [Outcome.PASSED]
 
 
-@pytest.mark.parametrize("file", files(HONEST))
-def test_an_honest_kernel_passes(file: str) -> None:
-    judgement = judged(CORRECT / "triton" / file, HONEST[file])
+@pytest.mark.parametrize("kernel", parameters(HONEST))
+def test_an_honest_kernel_passes(kernel: Known) -> None:
+    judgement = judged(kernel)
 
     assert judgement.outcome is Outcome.PASSED, judgement
     assert judgement.screen
-
-
-def test_every_kernel_on_disk_is_tried() -> None:
-    assert {f.name for f in (WRONG / "triton").iterdir()} == set(CHEATS)
-    assert {f.name for f in (CORRECT / "triton").iterdir()} == set(HONEST)
 
 
 HEAD = "import os\nimport triton\nimport triton.language as tl\nfrom triton.language import core, target_info\n"

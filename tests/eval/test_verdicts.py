@@ -7,10 +7,11 @@ from eval.fault import Fault
 from eval.judge.hidden_cases import HiddenCases
 from eval.judge.refused_draws import RefusedDraws
 from eval.reference import Reference, interface_of
+from eval.selftest.known import WRONG, Known, known_task
 from eval.worker.trial import Trial
 from kb.model.evidence import CaseResult, Outcome
-from tests.eval.judging import CORRECT, WRONG, needs_compiler, needs_linux, task, trial_of
-from tests.eval.test_cheats import HONEST
+from tests.eval.judging import needs_compiler, needs_linux, trial_of
+from tests.eval.test_cheats import HONEST, parameters
 
 pytestmark = [needs_linux, needs_compiler, pytest.mark.slow]
 
@@ -22,8 +23,6 @@ WRONG_VALUES = {
     "assumes_positive.cpp": "magnitude",
     "half_precision.cpp": "scale",
 }
-ONE_SIZE = {"sines.cpp"}
-"""Kernels written for the task's own sizes alone."""
 JUDGEMENTS_OF_HONEST, JUDGEMENTS_OF_WRONG = 3, 10
 LARGEST_RATIO = 0.5
 """An honest kernel keeps this share of the error allowed, so that no draw refuses it."""
@@ -31,7 +30,7 @@ LARGEST_RATIO = 0.5
 
 def checked(trial: Trial, name: str) -> list[CaseResult]:
     """The results of a fresh judge's cases; raises Fault if the candidate is refused."""
-    subject = task(name)
+    subject = known_task(name)
     reference = Reference(subject, seed=3)
     cases = HiddenCases(subject, reference, interface_of(subject, reference), Cpu.sizes, RefusedDraws(None))
     results: list[CaseResult] = []
@@ -39,10 +38,10 @@ def checked(trial: Trial, name: str) -> list[CaseResult]:
     return results
 
 
-@pytest.mark.parametrize(("file", "on"), [pair for pair in HONEST.items() if pair[0] not in ONE_SIZE])
-def test_an_honest_kernel_passes_every_judgement_with_room_to_spare(file: str, on: str) -> None:
+@pytest.mark.parametrize("kernel", parameters(HONEST))
+def test_an_honest_kernel_passes_every_judgement_with_room_to_spare(kernel: Known) -> None:
     for _ in range(JUDGEMENTS_OF_HONEST):
-        results = checked(trial_of(CORRECT / file), on)
+        results = checked(trial_of(kernel.path), kernel.task)
 
         assert max(result.error_ratio or 0.0 for result in results) < LARGEST_RATIO
 

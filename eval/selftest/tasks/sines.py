@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-TIMES = 100
+TIMES: int = 100
 COLS = 2000
 
 

@@ -1,0 +1,35 @@
+"""Test the judge on this machine: all known cheats, all honest kernels, and references against themselves.
+
+    python -m benchmarks.judge --out benchmarks/results/judge-selftest.json [--target TARGET] [--quick]
+
+The result is that of `kb bench judge`, with its rates, and names device, versions and commit.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import kb as knowledge
+from benchmarks.origin import origin
+from kb.bench.selftest import self_test
+from kb.cli.selftest_report import show_self_test, show_verdict
+
+LIBRARIES = ("kb-hardware", "torch")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--target")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    with knowledge.open() as kb:
+        found = self_test(kb, options.target, quick=options.quick, tell=show_verdict)
+    show_self_test(found)
+    rates = {r.what: {"count": r.count, "of": r.of, "95 % interval": r.interval} for r in found.rates}
+    result = origin(LIBRARIES) | {"rates": rates} | found.model_dump(mode="json")
+    options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Audit tasks, each in a process of its own with limits, so that no task can stop the others."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from enum import StrEnum
+
+from kb.model.base import Frozen
+from kb.model.kernels import Task
+
+AUDIT_S = 120.0
+"""Time limit for the audit of one task."""
+AUDIT_BYTES = 6 << 30
+"""Limit of the data that the audit of one task may hold."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+OFFLINE = {"HF_HUB_OFFLINE": "1"}
+"""A task that needs weights from a hub fails at once instead of waiting for the network."""
+
+
+class Verdict(StrEnum):
+    """Whether a task can be used."""
+
+    USABLE = "usable"
+    REFUSED = "refused"
+    """A verdict on its candidates would mean nothing, as the reason says."""
+    FAILS = "fails"
+    """It does not load, or its reference does not run."""
+    NOT_HERE = "not here"
+    """It needs more memory or time than this machine has."""
+
+
+class Audit(Frozen):
+    """What was found out about a task."""
+
+    task: str
+    task_digest: str
+    verdict: Verdict = Verdict.NOT_HERE
+    reason: str = ""
+    sizes: tuple[str, ...] = ()
+    """Names of the sizes that the judge can change."""
+    random: bool = False
+    """Whether the reference draws random numbers."""
+    degenerate: tuple[str, ...] = ()
+    """Answers that pass and compute nothing."""
+    elements: int | None = None
+    """Elements of all inputs, outputs and parameters, at the task's own sizes."""
+    size_bytes: int | None = None
+    """Bytes of the same tensors."""
+    operations: int | None = None
+    """Operations in the matrix products, convolutions and attention of one call."""
+    dtype: str = ""
+    """Type of most bytes of inputs and parameters."""
+    memory_bytes: int | None = None
+    """Estimate of the memory that the judge needs at the task's own sizes; see eval.audit.task_audit."""
+    call_s: float | None = None
+    """Estimate of the time of one call of the reference in float64, at the task's own sizes, on one thread."""
+    seconds: float = 0.0
+    """Duration of the audit."""
+
+
+def audit(task: Task, *, limit_s: float = AUDIT_S, limit_bytes: int = AUDIT_BYTES) -> Audit:
+    """Audit a task. Never raises: whatever its code does is part of the result."""
+    start = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "eval.audit.task_audit", str(limit_bytes)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, **ONE_THREAD, **OFFLINE}, start_new_session=True,
+    )  # fmt: skip
+    try:
+        answer, _ = process.communicate(task.model_dump_json(), timeout=limit_s)
+        ended = f"its process ended with status {process.returncode}" if process.returncode else ""
+    except subprocess.TimeoutExpired:
+        process.kill()
+        answer, _ = process.communicate()
+        ended = f"the audit took more than {limit_s:g} s"
+    lines = [line for line in answer.splitlines(keepends=True) if line.endswith("\n")]
+    found = Audit.model_validate(json.loads(lines[-1])) if lines else Audit(task=task.name, task_digest=task.digest)
+    if ended:
+        found = found.model_copy(update={"verdict": Verdict.NOT_HERE, "reason": f"{ended} ({found.reason})"})
+    return found.model_copy(update={"seconds": round(time.monotonic() - start, 2)})

@@ -1,0 +1,271 @@
+"""Audit the problems of KernelBench as tasks, and judge candidates on those that are usable.
+
+Each result is one line of an append-only file, so that a run continues where it stopped, and the files of several runs
+can be joined by writing one after the other.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from eval.audit.driver import Audit, Verdict, audit
+from eval.languages.registry import LANGUAGES, load_candidate
+from eval.roofline import roofline
+from eval.task import load_task
+from kb.errors import CandidateError, FactError, KbError, SourceError
+from kb.home.knowledge_base import KnowledgeBase
+from kb.model.base import Frozen
+from kb.model.evidence import Evidence, Outcome
+from kb.model.kernels import Candidate, Task
+
+REFERENCE = "the reference itself"
+"""File of a candidate that is the task's own reference, by which baselines are timed."""
+_NUMBER = re.compile(r"(\d+)(?=[_.]|$)")
+
+
+class Problem(Frozen):
+    """One file of KernelBench."""
+
+    level: int
+    number: int
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return f"level{self.level}/{self.path.stem}"
+
+
+class Audited(Frozen):
+    """A line of the file of results: the audit of a problem."""
+
+    kind: Literal["audited"] = "audited"
+    problem: str
+    audit: Audit
+
+
+class Judged(Frozen):
+    """A line of the file of results: the verdict on one candidate."""
+
+    kind: Literal["judged"] = "judged"
+    problem: str
+    task_digest: str
+    target: str
+    file: str
+    candidate_digest: str
+    outcome: Outcome | None
+    """None if there is no verdict, as `detail` says."""
+    detail: str
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    """Ends of the 95 % interval of the speed-up."""
+    won: bool = False
+    candidate_us: float | None = None
+    baseline_us: float | None = None
+    baselines_us: dict[str, float] = Field(default_factory=dict)
+    floor_us: float | None = None
+    """The shortest time by the target's rates; None if they are unknown."""
+    seconds: float
+
+
+Line = Annotated[Audited | Judged, Field(discriminator="kind")]
+_LINE: TypeAdapter[Audited | Judged] = TypeAdapter(Line)
+
+Tell = Callable[[Audited | Judged], None]
+
+
+def find_problems(path: Path, levels: Sequence[int], numbers: frozenset[int] | None) -> list[Problem]:
+    """The problems of some levels, in order.
+
+    Args:
+        path: A folder with the folders `level1`, `level2` and so on, or one that contains it as `KernelBench`.
+        numbers: Numbers of the wanted problems; None for all.
+
+    Raises:
+        SourceError: there is no such level, or no such problem.
+    """
+    found: list[Problem] = []
+    for level in levels:
+        folder = next((f for f in (path / f"level{level}", path / "KernelBench" / f"level{level}") if f.is_dir()), None)
+        if folder is None:
+            raise SourceError(
+                f"{path} has no folder level{level}", hint="give the folder of KernelBench that contains level1"
+            )
+        files = [(int(m[1]), f) for f in folder.glob("*.py") if (m := _NUMBER.match(f.name))]
+        chosen = [(n, f) for n, f in files if numbers is None or n in numbers]
+        found += [Problem(level=level, number=n, path=f) for n, f in sorted(chosen)]
+    if not found:
+        raise SourceError(f"{path} has no such problem", hint="the files of problems are named 1_NAME.py")
+    return found
+
+
+def find_candidates(problem: Problem, folder: Path) -> list[Path]:
+    """The candidates for a problem: files named by its number, or the files of a folder named by it.
+
+    They lie in `folder`, or in its folder `level1` if it has one, `level2` and so on.
+    """
+    level = folder / f"level{problem.level}"
+    suffixes = {suffix for language in LANGUAGES for suffix in language.suffixes}
+    named = [
+        entry
+        for entry in sorted((level if level.is_dir() else folder).iterdir())
+        if (m := _NUMBER.match(entry.name)) and int(m[1]) == problem.number
+    ]
+    files = [file for entry in named for file in (sorted(entry.iterdir()) if entry.is_dir() else [entry])]
+    return [file for file in files if file.suffix in suffixes]
+
+
+class Results:
+    """The lines of a file of results; without a file they are kept in memory."""
+
+    def __init__(self, file: Path | None) -> None:
+        """Read the lines. A line that was not written whole is dropped.
+
+        Raises:
+            SourceError: the file cannot be read, or a line is not a result.
+        """
+        self._file = file
+        self.lines: list[Audited | Judged] = []
+        if file is None or not file.exists():
+            return
+        try:
+            whole = file.read_bytes()
+            whole = whole[: whole.rfind(b"\n") + 1]
+            self.lines = [_LINE.validate_json(line) for line in whole.splitlines()]
+            os.truncate(file, len(whole))
+        except (OSError, ValidationError) as error:
+            raise SourceError(
+                f"{file} is not a file of results: {str(error)[:200]}", hint="give a new file, or one that it wrote"
+            ) from error
+
+    def add(self, line: Audited | Judged) -> None:
+        self.lines.append(line)
+        if self._file is not None:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(line.model_dump_json() + "\n")
+
+    def audit_of(self, task: Task) -> Audit | None:
+        found = (a.audit for a in reversed(self.lines) if isinstance(a, Audited))
+        return next((a for a in found if a.task_digest == task.digest), None)
+
+    def has(self, task: Task, candidate: Candidate, target: str) -> bool:
+        """Whether there is a verdict on the candidate."""
+        wanted = (task.digest, candidate.digest, target)
+        return any(
+            (line.task_digest, line.candidate_digest, line.target) == wanted
+            for line in self.lines
+            if isinstance(line, Judged) and line.outcome
+        )
+
+
+def run_audits(problems: Sequence[Problem], results: Results, tell: Tell) -> None:
+    """Audit the problems that `results` lacks, as many at a time as this machine has cores."""
+
+    def audited(problem: Problem) -> Audited:
+        return Audited(problem=problem.name, audit=audit(load_task(problem.path)))
+
+    missing = [p for p in problems if results.audit_of(load_task(p.path)) is None]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for line in pool.map(audited, missing):
+            results.add(line)
+            tell(line)
+
+
+def run_judge(
+    kb: KnowledgeBase,
+    problems: Sequence[Problem],
+    results: Results,
+    *,
+    target: str,
+    candidates: Path | None,
+    tell: Tell,
+) -> None:
+    """Judge candidates on the usable problems, one after the other, except those that `results` already has.
+
+    Args:
+        candidates: Folder of candidates; None for the references themselves, which times the baselines.
+    """
+    for problem in problems:
+        task = load_task(problem.path)
+        found = results.audit_of(task)
+        if found is None or found.verdict is not Verdict.USABLE:
+            continue
+        for file, candidate in _candidates(problem, task, candidates):
+            if isinstance(candidate, Candidate) and results.has(task, candidate, target):
+                continue
+            line = _judged(kb, problem.name, task, found, target, file, candidate)
+            results.add(line)
+            tell(line)
+
+
+def reference_as_candidate(task: Task) -> Candidate:
+    return Candidate(language="torch", source=f"{task.source}\n\nModelNew = Model\n")
+
+
+def _candidates(problem: Problem, task: Task, folder: Path | None) -> Iterator[tuple[str, Candidate | CandidateError]]:
+    if folder is None:
+        yield REFERENCE, reference_as_candidate(task)
+        return
+    for file in find_candidates(problem, folder):
+        try:
+            yield str(file.relative_to(folder)), load_candidate(file)
+        except CandidateError as error:
+            yield str(file.relative_to(folder)), error
+
+
+def _judged(
+    kb: KnowledgeBase,
+    problem: str,
+    task: Task,
+    found: Audit,
+    target: str,
+    file: str,
+    candidate: Candidate | CandidateError,
+) -> Judged:
+    start = time.monotonic()
+    evidence: Evidence | None = None
+    try:
+        if isinstance(candidate, CandidateError):
+            raise candidate
+        evidence = kb.verify(task, candidate, target)
+        detail = evidence.detail
+    except KbError as error:
+        detail = error.message
+    timing = evidence and evidence.timing
+    return Judged(
+        problem=problem,
+        task_digest=task.digest,
+        target=target,
+        file=file,
+        candidate_digest=candidate.digest if isinstance(candidate, Candidate) else "",
+        outcome=evidence and evidence.outcome,
+        detail=detail,
+        speedup=timing and timing.speedup,
+        low=timing and timing.low,
+        high=timing and timing.high,
+        won=evidence is not None and evidence.won,
+        candidate_us=timing and timing.candidate_us,
+        baseline_us=timing and timing.baseline_us,
+        baselines_us=timing.baselines_us if timing else {},
+        floor_us=_floor_us(kb, found, target),
+        seconds=round(time.monotonic() - start, 2),
+    )
+
+
+def _floor_us(kb: KnowledgeBase, found: Audit, target: str) -> float | None:
+    try:
+        bound = roofline(
+            size_bytes=found.size_bytes or 0,
+            operations=found.operations or 0,
+            dtype=found.dtype,
+            facts=kb.known_facts(target),
+        )
+    except FactError:
+        return None
+    return bound.seconds * 1e6

@@ -1,0 +1,55 @@
+"""`kb bench kernelbench` on a few made-up problems: what it prints, keeps and refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from eval.audit.driver import Audit
+from tests.bench.test_kernelbench import written_suite
+from tests.cli.conftest import Run
+from tests.cli.test_kernels import RIGHT, needs_compiler, needs_linux
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return written_suite(tmp_path)
+
+
+@pytest.mark.slow  # three audits and two verdicts, each in processes of their own
+@needs_linux
+@needs_compiler
+@pytest.mark.usefixtures("judge_here", "home")
+def test_the_command_audits_judges_and_reports(run: Run, suite: Path, tmp_path: Path) -> None:
+    mine, out = tmp_path / "mine", tmp_path / "results.jsonl"
+    mine.mkdir()
+    (mine / "1_right.cpp").write_text(RIGHT)
+    (mine / "2_wrong.cpp").write_text(RIGHT.replace("+ 1", "+ 2"))
+    command = ("bench", "kernelbench", suite, "--candidates", mine, "--target", "cpu-x86", "--out", out)
+
+    printed = run(*command)
+    again = run(*command, "--json")
+
+    assert "level1/10_Same: refused: an answer that computes nothing passes: input 0" in printed.out
+    assert "level1/1_Double: 1_right.cpp: passed" in printed.out
+    assert "level1/2_Triple: 2_wrong.cpp: incorrect" in printed.out
+    assert "fast_1.5" in printed.out
+    assert again.json["audits"] == {"usable": 2, "refused": 1}
+    assert again.json["outcomes"] == {"passed": 1, "incorrect": 1}
+    assert len(out.read_text().splitlines()) == 5, "nothing was done twice"
+
+
+@pytest.mark.parametrize(
+    "options", [("--shard", "3/2"), ("--problems", "a"), ("--baselines",), ("--shard", "0/1")], ids=str
+)
+def test_wrong_usage_is_refused(run: Run, suite: Path, options: tuple[str, ...]) -> None:
+    assert run("bench", "kernelbench", suite, *options).status == 2
+
+
+def test_shards_share_the_problems(run: Run, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "kb.bench.kernelbench.audit", lambda task: Audit(task=task.name, task_digest=task.digest, reason="not tried")
+    )
+
+    counts = [run("bench", "kernelbench", suite, "--shard", f"{n}/2", "--json").json["audits"] for n in (1, 2)]
+
+    assert counts == [{"not here": 2}, {"not here": 1}]

@@ -1,0 +1,115 @@
+"""The audit of a task finds what would make a verdict meaningless, and never fails itself."""
+
+import pytest
+
+from eval.audit import driver
+from eval.audit.driver import Audit, Verdict
+from eval.audit.task_audit import audit
+from eval.task import task_of
+from kb.model.kernels import Task
+from tests.eval.judging import needs_linux
+
+pytestmark = needs_linux
+
+TASK = """
+import os
+import time
+import torch
+from torch import nn
+
+ROWS = 64
+COLS = 32
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        {forward}
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def task(forward: str, changes: dict[str, str] | None = None) -> Task:
+    source = TASK.format(forward=forward)
+    for old, new in (changes or {}).items():
+        source = source.replace(old, new)
+    return task_of(source, name="made-up", place="a test")
+
+
+def audited(forward: str, changes: dict[str, str] | None = None) -> Audit:
+    """The audit in this process, which has torch."""
+    *_, found = audit(task(forward, changes))
+    return found
+
+
+def test_a_sound_task_is_usable() -> None:
+    found = audited("return x @ x.T")
+
+    assert (found.verdict, found.reason, found.degenerate, found.random) == (Verdict.USABLE, "", (), False)
+    assert set(found.sizes) == {"ROWS", "COLS"}
+    assert found.elements == 64 * 32 + 64 * 64
+    assert found.size_bytes == 4 * found.elements
+    assert found.operations == 2 * 64 * 64 * 32
+    assert found.memory_bytes == 3 * found.size_bytes
+
+
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        ("return (x - x.mean(1, keepdim=True)).mean(1, keepdim=True) * 0 * x", "other inputs"),
+        ("return torch.where(x > 99, x, 0.0)", "other inputs|zeros"),
+        ("return x.clone()", "input 0"),
+        ("return x + 0 * torch.rand_like(x) + torch.rand_like(x)", "draws random numbers"),
+        ("return nn.functional.dropout(x)", "draws random numbers"),
+        ("return x / 0", "infinities or NaN"),
+        ("return x.add_(1)", "changes its inputs"),
+    ],
+)
+def test_a_task_whose_verdicts_would_mean_nothing_is_refused(forward: str, reason: str) -> None:
+    found = audited(forward)
+
+    assert found.verdict is Verdict.REFUSED, found
+    assert any(part in found.reason for part in reason.split("|")), found.reason
+
+
+@pytest.mark.parametrize(
+    ("forward", "changes", "reason"),
+    [
+        ("return x", {"import time": "import no_such_package"}, "No module named 'no_such_package'"),
+        ("return y", {}, "NameError"),
+    ],
+)
+def test_a_task_that_does_not_run_fails_with_the_reason(forward: str, changes: dict[str, str], reason: str) -> None:
+    found = audited(forward, changes)
+
+    assert found.verdict is Verdict.FAILS
+    assert reason in found.reason
+
+
+def test_a_task_that_is_too_large_is_audited_at_smaller_sizes() -> None:
+    found = audited("return x * 2", {"COLS = 32": "COLS = 1048576", "ROWS = 64": "ROWS = 1024 * 1024"})
+
+    assert found.verdict is Verdict.NOT_HERE
+    assert "GiB in float64" in found.reason
+    assert found.call_s
+
+
+@pytest.mark.parametrize(("forward", "ended"), [("time.sleep(60)", "more than 10 s"), ("os._exit(3)", "status 3")])
+def test_a_task_that_hangs_or_dies_costs_only_its_own_audit(forward: str, ended: str) -> None:
+    found = driver.audit(task(forward), limit_s=10.0)
+
+    assert found.verdict is Verdict.NOT_HERE
+    assert ended in found.reason
+    assert "loading" in found.reason
+
+
+def test_what_a_task_prints_is_not_taken_for_the_audit() -> None:
+    found = driver.audit(task("print('{}'); return x * x"))
+
+    assert (found.verdict, found.reason) == (Verdict.USABLE, "")
