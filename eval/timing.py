@@ -62,9 +62,8 @@ def hidden_us(candidate: Sequence[Call], baseline: Sequence[Call]) -> float:
     cheat, shows how much; what the candidate takes in addition, beyond the error of both medians, is hidden work. So is
     what it does on a GPU after each of its answers.
     """
-    (mine, error), (theirs, other_error) = _asking_us(candidate), _asking_us(baseline)
-    asking = max(0.0, mine - theirs - ERRORS * math.hypot(error, other_error))
-    return asking + max(0.0, _late_us(candidate, 1) - _late_us(baseline, 3))
+    asking = _excess([c.outside_us - c.inside_us for c in candidate], [c.outside_us - c.inside_us for c in baseline])
+    return asking + _excess([call.late_us for call in candidate], [call.late_us for call in baseline])
 
 
 def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool:
@@ -72,18 +71,18 @@ def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool
     return hidden_us(candidate, baseline) > CLOCK_TOLERANCE * median(call.inside_us for call in candidate)
 
 
-def _late_us(calls: Sequence[Call], quarter: int) -> float:
-    """A quartile: the delay after an answer varies much for both sides."""
-    return sorted(call.late_us for call in calls)[(len(calls) - 1) * quarter // 4]
+def _excess(mine: Sequence[float], theirs: Sequence[float]) -> float:
+    """By how much one median exceeds another, beyond their errors."""
+    (middle, error), (other, other_error) = _median(mine), _median(theirs)
+    return max(0.0, middle - other - ERRORS * math.hypot(error, other_error))
 
 
-def _asking_us(calls: Sequence[Call]) -> tuple[float, float]:
-    """The median difference of both clocks, and its standard error.
+def _median(values: Sequence[float]) -> tuple[float, float]:
+    """The median and its standard error.
 
     Both come from ranks, which a few late answers do not move: for normal errors the standard deviation is 1.4826 times
     the median absolute deviation, and the error of a median 1.2533 times that of a mean.
     """
-    gaps = [call.outside_us - call.inside_us for call in calls]
-    middle = median(gaps)
-    deviation = 1.4826 * median(abs(gap - middle) for gap in gaps)
-    return middle, 1.2533 * deviation / math.sqrt(len(gaps))
+    middle = median(values)
+    deviation = 1.4826 * median(abs(value - middle) for value in values)
+    return middle, 1.2533 * deviation / math.sqrt(len(values))

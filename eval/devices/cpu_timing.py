@@ -79,7 +79,7 @@ def _session(
     best = min(theirs, key=lambda name: median(call.inside_us for call in theirs[name]))
     disagreement = None
     if Guard.CLOCKS in trial.guards and clocks_disagree(mine, theirs[best]):
-        outside_us, inside_us = (median(times) for times in zip(*mine, strict=True))
+        outside_us, inside_us, _ = (median(times) for times in zip(*mine, strict=True))
         disagreement = Fault(
             Outcome.CLOCKS_DISAGREE,
             f"a call takes {outside_us:.1f} us by the judge's clock, {inside_us:.1f} by the worker's",

@@ -10,6 +10,7 @@ from eval.devices.baselines import Baselines
 from eval.devices.cpu_timing import measure
 from eval.fault import Fault
 from eval.languages.registry import TORCH
+from eval.selftest.known import CORRECT
 from eval.worker.device_memory import DeviceMemory
 from eval.worker.trial import Trial
 from kb.model.evidence import Outcome
@@ -54,10 +55,8 @@ def test_an_honest_candidate_passes(memory: DeviceMemory):
 
 
 def test_parameters_and_numbers_reach_the_candidate(memory: DeviceMemory):
-    path = Path(__file__).parent / "kernels" / "correct"
-
-    assert outcome_of((path / "linear_by_name.py").read_text(encoding="utf-8"), memory, "linear") is Outcome.PASSED
-    assert outcome_of((path / "scaled_by.py").read_text(encoding="utf-8"), memory, "scaled_by") is Outcome.PASSED
+    assert outcome_of((CORRECT / "linear_by_name.py").read_text(encoding="utf-8"), memory, "linear") is Outcome.PASSED
+    assert outcome_of((CORRECT / "scaled_by.py").read_text(encoding="utf-8"), memory, "scaled_by") is Outcome.PASSED
 
 
 @pytest.mark.parametrize(

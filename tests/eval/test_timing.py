@@ -113,3 +113,20 @@ def test_noise_of_the_answers_does_not_count_as_hidden_time() -> None:
     hidden = [hidden_us(calls(noisy(150, seed=seed), [100.0] * 50), BASELINE) for seed in range(10, 60)]
 
     assert sum(us > 0 for us in hidden) <= 2
+
+
+@pytest.mark.parametrize(
+    ("late_us", "hidden"),
+    [
+        ([20.0] * 50, 0.0),
+        ([20.0] * 40 + [900.0] * 10, 0.0),
+        ([70.0] * 50, 50.0),
+        ([20.0] * 10 + [70.0] * 40, 50.0),
+    ],
+    ids=["as long as the baseline's", "sometimes late", "always late", "nearly always late"],
+)
+def test_work_that_goes_on_after_the_answers_is_hidden_time(late_us: list[float], hidden: float) -> None:
+    baseline = [call._replace(late_us=20.0) for call in BASELINE]
+    candidate = [call._replace(late_us=late) for call, late in zip(BASELINE, late_us, strict=True)]
+
+    assert hidden_us(candidate, baseline) == pytest.approx(hidden)
