@@ -106,7 +106,7 @@ def timed(plain: str, reference_waits: float, candidate_waits: float, verdicts: 
     baselines = Baselines(task, Reference(task, seed=1), level=sandbox_level(), call_s=CALL_S)
     try:
         trial = Trial(candidate, TORCH, sandbox_level(), CALL_S)
-        return [measure(trial, baselines)[0] for _ in range(verdicts)]
+        return [measure(trial, baselines, ())[0] for _ in range(verdicts)]
     finally:
         baselines.close()
 

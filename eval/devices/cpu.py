@@ -48,5 +48,5 @@ class Cpu(Device):
         baselines = self.baselines  # they start while the candidate is checked
         trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
         log = trial.check(cases, results)
-        timing, busy = measure(trial, baselines)
+        timing, busy = measure(trial, baselines, cases)
         return self.measured(timing, (busy, *baselines.notes), log)

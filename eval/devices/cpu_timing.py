@@ -8,6 +8,7 @@ from statistics import median
 
 import torch
 
+from eval.cases import Case
 from eval.devices.baselines import Baselines
 from eval.devices.side import Side
 from eval.fault import Fault
@@ -20,16 +21,21 @@ from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, Outcome, Se
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 1.5
 RECORDED_BELOW_US = 1000.0
 """Shorter calls are recorded and replayed on a GPU, because launching them takes a considerable part of their time."""
+TRIED_EVERY = 3
+"""One in this many rounds, on average, begins with a case."""
 ATTEMPTS, PAUSE_S = 3, 2.0
 """Sessions that are tried until other work does not disturb one, and the pause between them."""
 
 
-def measure(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUse] = CpuUse) -> tuple[Timing, str]:
+def measure(
+    trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse] = CpuUse
+) -> tuple[Timing, str]:
     """Run timing sessions in fresh workers: one, and as many as a win needs while each looks like a win.
 
     A session that other work disturbs is repeated.
 
     Args:
+        cases: Those of the baselines' reference are tried again between the timed calls.
         watch: Starts to watch what else the machine does.
 
     Returns:
@@ -40,15 +46,18 @@ def measure(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUse] = Cp
     """
     sessions: list[Session] = []
     best = busy = ""
+    cases = [case for case in cases if case.reference is baselines.reference]
     while len(sessions) < WIN_SESSIONS and all(s.low > WIN_MARGIN and s.others <= MOST_OTHERS for s in sessions):
         if sessions:
             baselines.restart()
-        best, session, busy = _clean_session(trial, baselines, watch)
+        best, session, busy = _clean_session(trial, baselines, cases, watch)
         sessions.append(session)
     return Timing(baseline=best, baselines_us=baselines.medians_us, sessions=tuple(sessions)), busy
 
 
-def _clean_session(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUse]) -> tuple[str, Session, str]:
+def _clean_session(
+    trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse]
+) -> tuple[str, Session, str]:
     """A session that nothing disturbed, or the last of several; with the fastest baseline, and what disturbed it.
 
     Raises:
@@ -57,7 +66,7 @@ def _clean_session(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUs
     disagreement: Fault | None = None
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE_S * bool(attempt))
-        best, session, users, disagreement = _session(trial, baselines, watch)
+        best, session, users, disagreement = _session(trial, baselines, cases, watch)
         if session.others <= MOST_OTHERS and disagreement is None:
             return best, session, ""
     if disagreement and session.others <= MOST_OTHERS:
@@ -66,14 +75,14 @@ def _clean_session(trial: Trial, baselines: Baselines, watch: Callable[[], CpuUs
 
 
 def _session(
-    trial: Trial, baselines: Baselines, watch: Callable[[], CpuUse]
+    trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse]
 ) -> tuple[str, Session, tuple[str, ...], Fault | None]:
     """The name of the fastest baseline, the session with it, who else used the CPU, and whether clocks disagreed."""
     sides = list(baselines.sides.values())  # all of them run before the candidate starts
     with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
         _record([candidate, *sides], wanted=min(baselines.medians_us.values()) < RECORDED_BELOW_US)
         use = watch()
-        mine, theirs = _rounds(trial, candidate, baselines, use)
+        mine, theirs = _rounds(trial, candidate, baselines, cases, use)
         others, users = use.by_others()
         candidate.worker.finish()
     best = min(theirs, key=lambda name: median(call.inside_us for call in theirs[name]))
@@ -101,9 +110,13 @@ def _record(sides: Sequence[Side], *, wanted: bool) -> None:
 
 
 def _rounds(
-    trial: Trial, candidate: Side, baselines: Baselines, use: CpuUse
+    trial: Trial, candidate: Side, baselines: Baselines, cases: Sequence[Case], use: CpuUse
 ) -> tuple[list[Call], dict[str, list[Call]]]:
-    """Times of the candidate and of each baseline; every round calls all of them on the same new inputs."""
+    """Times of the candidate and of each baseline; every round calls all of them on the same new inputs.
+
+    Before some rounds, drawn at random, a call that is not counted tries one of the cases: otherwise a candidate that
+    finds out that it is timed could do without what the task's own inputs do not need.
+    """
     reference, case, guards = baselines.reference, baselines.case, trial.guards
     mine: list[Call] = []
     theirs: dict[str, list[Call]] = {name: [] for name in baselines.sides}
@@ -112,6 +125,8 @@ def _rounds(
     while len(mine) < LEAST_ROUNDS or (len(mine) < MOST_ROUNDS and time.monotonic() < deadline):
         if Guard.FRESH_INPUTS in guards:
             arguments = reference.inputs(secrets.randbits(62))
+        if cases and not secrets.randbelow(TRIED_EVERY):
+            _try(candidate, secrets.choice(cases), guards)
         if len(mine) % 2:
             given = baselines.timed(arguments)
             answer = candidate.timed(arguments)
@@ -126,6 +141,13 @@ def _rounds(
         for name, found in given.items():
             theirs[name].append(found.call)
     return mine, theirs
+
+
+def _try(candidate: Side, case: Case, guards: frozenset[Guard]) -> None:
+    """Raises Fault if the candidate is wrong in a case."""
+    found = case.compare(candidate.timed(case.inputs).outputs)
+    if Guard.COMPARISON in guards and found.outcome is not Outcome.PASSED:
+        raise Fault(Outcome.INCORRECT, f"{found.detail} ({case.name}, while it was timed)")
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class Gpu(Device):
 
         trial = self._trial(candidate, language, guards=self.bench.guards, environment=self._environment)
         log = trial.check(cases, results)
-        timing, busy = measure(trial, self.baselines, GpuUse)
+        timing, busy = measure(trial, self.baselines, cases, GpuUse)
         return self.measured(timing, (busy, *self.baselines.notes), log)
 
     @cached_property

@@ -106,7 +106,7 @@ class Session(Frozen):
 
     baseline_us: tuple[float, ...]
     candidate_us: tuple[float, ...]
-    """Times by the worker's clock, plus what it hid from it according to the judge's clock."""
+    """Times by the worker's clock, or by the judge's without the time of question and answer if that is longer."""
     inside_us: tuple[float, ...]
     """Times by the clock inside the worker alone."""
     speedup: float

@@ -63,7 +63,7 @@ def given_case(name: str) -> Case:
 
 
 def hidden_cases(name: str, **sizes: int) -> list[Case]:
-    hidden = Reference(task(name), seed=3, sizes=sizes)
+    hidden = Reference(task(name), seed=3, sizes=sizes) if sizes else reference(name)
     return list(cases(hidden, learn_structures(hidden)))
 
 
@@ -85,8 +85,9 @@ def judge(
     tried = trial_of(path, guards, call_s=call_s)
     results: list[CaseResult] = []
     try:
-        log = tried.check([given_case(on), *([] if hidden is None else hidden_cases(on, **hidden))], results)
-        timing = measure(tried, baselines(on))[0] if timed else None
+        tries = [given_case(on), *([] if hidden is None else hidden_cases(on, **hidden))]
+        log = tried.check(tries, results)
+        timing = measure(tried, baselines(on), tries)[0] if timed else None
     except Fault as fault:
         return Verdict(Outcome(fault.outcome), fault.detail)
     return Verdict(Outcome.PASSED, log=log, timing=timing)

@@ -129,7 +129,7 @@ def baselines(memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.mark.alone
 def test_a_candidate_is_timed_beside_its_baselines(memory: DeviceMemory, baselines: Baselines):
-    timing, _ = measure(trial_of(HONEST, memory), baselines)
+    timing, _ = measure(trial_of(HONEST, memory), baselines, ())
 
     assert timing.baseline == "eager"
     assert len(timing.sessions[0].candidate_us) >= 10
@@ -147,6 +147,6 @@ def test_an_old_result_is_not_taken_for_a_new_one(change: str, memory: DeviceMem
     source = HONEST.replace("return 2 * x + 1", change) + "KNOWN = {}\n"
 
     with pytest.raises(Fault) as refusal:
-        measure(trial_of(source, memory), baselines)
+        measure(trial_of(source, memory), baselines, ())
 
     assert refusal.value.outcome == Outcome.STALE_OUTPUT

@@ -1,5 +1,6 @@
 """The interval of a speed-up contains it, widens with the noise of the times, and depends only on the times."""
 
+import itertools
 import random
 from collections.abc import Sequence
 
@@ -130,3 +131,17 @@ def test_work_that_goes_on_after_the_answers_is_hidden_time(late_us: list[float]
     candidate = [call._replace(late_us=late) for call, late in zip(BASELINE, late_us, strict=True)]
 
     assert hidden_us(candidate, baseline) == pytest.approx(hidden)
+
+
+@pytest.mark.parametrize("shares", [[i / 9 for i in range(10)], [0.0, 0.0, 0.0, 0.9, 0.9], [0.3]])
+def test_a_clock_that_hides_a_share_of_some_calls_is_refused(shares: Sequence[float]) -> None:
+    share = itertools.cycle(shares)
+    candidate = [Call(call.outside_us, call.inside_us * (1 - next(share))) for call in BASELINE]
+
+    assert clocks_disagree(candidate, BASELINE)
+
+
+def test_the_scatter_of_a_candidates_own_clock_excuses_nothing() -> None:
+    candidate = [Call(call.outside_us, 99.0 * (i % 2)) for i, call in enumerate(BASELINE)]
+
+    assert clocks_disagree(candidate, BASELINE)
