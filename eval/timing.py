@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -15,6 +15,10 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 CLOCK_TOLERANCE = 0.05
 """Relative difference allowed between the worker's clock and the judge's."""
+SOME_TOLERANCE = 0.25
+"""Part of a call that may be hidden in one call of four."""
+MIDDLE, UPPER = 0.5, 0.75
+"""Quantiles at which the clocks are compared."""
 ERRORS = 3.0
 """Standard errors by which two medians must differ to count as different."""
 
@@ -59,46 +63,47 @@ def hidden_us(candidate: Sequence[Call], baseline: Sequence[Call]) -> float:
     """Time per call, in microseconds, that a candidate hides from the clock inside its worker; 0 if none.
 
     A question and its answer take time beside the call: the difference of both clocks. The baseline, which does not
-    cheat, shows how much; what the candidate takes in addition, beyond the error of the baseline's median, is hidden
-    work. So is what it does on a GPU after each of its answers. The candidate's own scatter allows it nothing, because
-    it can make that as large as it likes.
+    cheat, shows how much; what the candidate takes in addition is hidden work. So is what it does on a GPU after each
+    of its answers.
     """
-    (mine, _), (theirs, error) = _asking_us(candidate), _asking_us(baseline)
-    asking = max(0.0, mine - theirs - ERRORS * math.sqrt(2) * error)
-    return asking + _later_us(candidate, baseline)
-
-
-def counted_us(calls: Sequence[Call], baseline: Sequence[Call]) -> list[float]:
-    """Time of each call that counts, in microseconds: the longer of what both clocks show, and what came after.
-
-    From the judge's clock, the median time is subtracted that question and answer take beside the baseline's calls.
-    """
-    (asking, _), later = _asking_us(baseline), _later_us(calls, baseline)
-    return [max(call.inside_us, call.outside_us - asking) + later for call in calls]
+    return sum(_excess(gap, candidate, baseline, MIDDLE) for gap in GAPS)
 
 
 def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool:
-    """Whether the clock inside the candidate's worker was manipulated: it hides more than a few per cent of a call."""
-    return hidden_us(candidate, baseline) > CLOCK_TOLERANCE * median(call.inside_us for call in candidate)
+    """Whether the clock inside the candidate's worker was manipulated: it hides a few per cent of its calls.
 
-
-def _later_us(candidate: Sequence[Call], baseline: Sequence[Call]) -> float:
-    """How much longer a GPU works after each of the candidate's answers."""
-    return max(0.0, _late_us(candidate, 1) - _late_us(baseline, 3))
-
-
-def _late_us(calls: Sequence[Call], quarter: int) -> float:
-    """A quartile: the delay after an answer varies much for both sides."""
-    return sorted(call.late_us for call in calls)[(len(calls) - 1) * quarter // 4]
-
-
-def _asking_us(calls: Sequence[Call]) -> tuple[float, float]:
-    """The median difference of both clocks, and its standard error.
-
-    Both come from ranks, which a few late answers do not move: for normal errors the standard deviation is 1.4826 times
-    the median absolute deviation, and the error of a median 1.2533 times that of a mean.
+    A clock may also hide a large part of some calls only, which moves no median.
     """
-    gaps = [call.outside_us - call.inside_us for call in calls]
-    middle = median(gaps)
-    deviation = 1.4826 * median(abs(gap - middle) for gap in gaps)
-    return middle, 1.2533 * deviation / math.sqrt(len(gaps))
+    call_us = median(call.inside_us for call in candidate)
+    if hidden_us(candidate, baseline) > CLOCK_TOLERANCE * call_us:
+        return True
+    return sum(_excess(gap, candidate, baseline, UPPER) for gap in GAPS) > SOME_TOLERANCE * call_us
+
+
+def _asking(call: Call) -> float:
+    return call.outside_us - call.inside_us
+
+
+def _late(call: Call) -> float:
+    return call.late_us
+
+
+GAPS = (_asking, _late)
+
+
+def _excess(gap: Callable[[Call], float], candidate: Sequence[Call], baseline: Sequence[Call], share: float) -> float:
+    """By how much a quantile of a gap exceeds the baseline's, beyond chance.
+
+    Chance is known from the baseline alone, because a candidate can make its own times scatter as it likes. For normal
+    errors the standard deviation is 1.4826 times the median absolute deviation, and the standard error of a median
+    1.2533 times that of a mean; of the difference of two medians it is the square root of 2 times as large.
+    """
+    mine, theirs = ([gap(call) for call in calls] for calls in (candidate, baseline))
+    middle = median(theirs)
+    deviation = 1.4826 * median(abs(value - middle) for value in theirs)
+    error = math.sqrt(2) * 1.2533 * deviation / math.sqrt(len(theirs))
+    return max(0.0, _quantile(mine, share) - _quantile(theirs, share) - ERRORS * error)
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[int((len(values) - 1) * share)]

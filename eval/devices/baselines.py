@@ -2,7 +2,7 @@
 
 import atexit
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from statistics import median
@@ -37,7 +37,7 @@ SETTINGS, CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR"
 """How the environment names settings of torch.compile, and the folder of what it has compiled."""
 ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 """Makes it compile without other processes."""
-TRIES = 7
+TRIES, INTERRUPT_S = 7, 0.05
 CLOSE = 1.25
 """Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""
 
@@ -131,13 +131,17 @@ class Baselines:
         if result.outcome is not Outcome.PASSED:
             raise Fault(result.outcome, result.detail)
 
-    def _start(self, names: Sequence[str] | Mapping[str, str]) -> dict[str, Future[Side]]:
-        sides = {name: Side(self._trials[name], self.reference, self.case) for name in names}
-        return {name: self._pool.submit(side.__enter__) for name, side in sides.items()}
+    def _start(self, names: Iterable[str]) -> dict[str, Future[Side]]:
+        self._begun = {name: Side(self._trials[name], self.reference, self.case) for name in names}
+        return {name: self._pool.submit(side.__enter__) for name, side in self._begun.items()}
 
     def _end(self) -> None:
-        for starting in self._starting.values():
-            if starting.exception() is None:
+        for name, starting in self._starting.items():
+            starting.cancel()
+            while not starting.done():
+                self._begun[name].interrupt()
+                wait([starting], timeout=INTERRUPT_S)
+            if not starting.cancelled() and starting.exception() is None:
                 starting.result().__exit__()
 
 

@@ -13,7 +13,7 @@ from eval.devices.baselines import Baselines
 from eval.devices.side import Side
 from eval.fault import Fault
 from eval.machine import CpuUse
-from eval.timing import Call, clocks_disagree, counted_us, session_of
+from eval.timing import Call, clocks_disagree, hidden_us, session_of
 from eval.worker.process import Guard
 from eval.worker.trial import Trial
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
@@ -93,8 +93,11 @@ def _session(
             Outcome.CLOCKS_DISAGREE,
             f"a call takes {outside_us:.1f} us by the judge's clock, {inside_us:.1f} by the worker's",
         )
+    hidden = hidden_us(mine, theirs[best])
     session = session_of(
-        counted_us(theirs[best], theirs[best]), counted_us(mine, theirs[best]), [call.inside_us for call in mine]
+        [call.inside_us for call in theirs[best]],
+        [call.inside_us + hidden for call in mine],
+        [call.inside_us for call in mine],
     )
     return best, session.model_copy(update={"others": others, "gpu": use.gpu()}), users, disagreement
 

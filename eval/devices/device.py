@@ -96,6 +96,11 @@ class Device(ABC):
             JudgeError: this machine cannot judge it.
         """
 
+    def close(self) -> None:
+        """End the workers of its baselines, if it started any."""
+        if baselines := vars(self).get("baselines"):
+            baselines.close()
+
     def measured(self, timing: Timing, notes: Sequence[str], log: str) -> Judgement:
         """The judgement on a right candidate that was timed. Raises Fault if it was faster than the target can be."""
         seconds, interface, facts = timing.candidate_us / 1e6, self.bench.interface, self.bench.facts

@@ -44,7 +44,8 @@ class Side:
 
     def __enter__(self) -> Self:
         """Start the worker and build. Raises Fault if that fails."""
-        self.worker = self._trial.worker().__enter__()
+        self.worker = self._trial.worker()
+        self.worker.__enter__()
         try:
             self._trial.build(self.worker, self._reference, self._case)
             size = sum(x.numel() * x.element_size() for x in self._case.inputs if isinstance(x, torch.Tensor))
@@ -59,6 +60,11 @@ class Side:
 
     def __exit__(self, *_: object) -> None:
         self.worker.kill()
+
+    def interrupt(self) -> None:
+        """End the worker while another thread starts it; that thread then gets a Fault."""
+        if hasattr(self, "worker"):
+            self.worker.interrupt()
 
     def capture(self, *, on: bool) -> bool:
         """Let the worker record its calls and replay them from now on, or stop that; return whether it replays.

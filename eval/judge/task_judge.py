@@ -11,6 +11,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -138,6 +139,11 @@ def main() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # unwinds the stack, which ends the worker
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+    with ExitStack() as at_end:
+        _answer_questions(channel, at_end)
+
+
+def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
     judge: TaskJudge | None = None
     while True:
         try:
@@ -147,6 +153,7 @@ def main() -> None:
         try:
             if judge is None:
                 judge = _judge_of(question)
+                at_end.callback(judge.device.close)
                 answer: Message = {"interface": judge.interface.model_dump(mode="json")}
             else:
                 answer = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}

@@ -1,13 +1,47 @@
 """The worker's adapter for candidates in Python on a GPU, timed by its events."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eval.fault import Fault
 from eval.languages.python_model import PythonModel
 from eval.worker.channel import Message
 from eval.worker.device_mapping import DeviceMapping
 from eval.worker.gpu_driver import Driver, installed_driver
+
+
+class Recording(NamedTuple):
+    """A call that was recorded."""
+
+    graph: Any
+    outputs: tuple[Any, ...]
+    """What each replay writes."""
+    described: list[Message]
+
+
+class EventClock:
+    """Times calls by the GPU's events. It looks its functions up once, before the code of a candidate runs."""
+
+    def __init__(self) -> None:
+        import torch
+
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        self._on_stream = partial(torch.cuda.stream, torch.cuda.current_stream())
+        self._start, self._end, self._elapsed_ms = start.record, end.record, partial(start.elapsed_time, end)
+        self._synchronize = torch.cuda.synchronize
+
+    def time(self, run: Callable[[], None], *, everywhere: bool) -> float:
+        """Seconds until the work of `run` is done: that on the current stream, or that on all streams."""
+        with self._on_stream():
+            self._start()
+            run()
+            if everywhere:
+                self._synchronize()
+            self._end()
+        self._synchronize()
+        return float(self._elapsed_ms()) / 1e3
 
 
 class GpuModel(PythonModel):
@@ -19,8 +53,9 @@ class GpuModel(PythonModel):
         self._driver = driver or installed_driver()
         self._device = self._driver.device
         self._mapping = DeviceMapping(self._driver)
-        self._graphs: dict[int, tuple[Any, tuple[Any, ...]]] = {}
-        """For each captured input set its graph, and the outputs that each replay writes."""
+        self._clock = self._new_clock()
+        self._recordings: dict[int, Recording] = {}
+        self._replayed: Recording | None = None
         with torch.device(self._device):
             super().__init__(folder, memory, question)
 
@@ -29,8 +64,10 @@ class GpuModel(PythonModel):
         super().map_inputs(sets)
 
     def call(self, number: int) -> float:
+        self._replayed = self._recordings.get(number)
+        run = partial(self._replay, self._replayed) if self._replayed else partial(self._run, number)
         try:
-            return self._timed_call(number)
+            return self._clock.time(run, everywhere=self._replayed is None)
         except RuntimeError as error:
             if not self._still_works():
                 raise Fault("crashed", str(error).partition("\n")[0]) from error
@@ -42,10 +79,16 @@ class GpuModel(PythonModel):
         Raises:
             RuntimeError: they cannot be recorded, because the candidate looks at values; this model is lost.
         """
-        self._graphs = {}
+        self._recordings, self._replayed = {}, None
         if on:
-            self._graphs = {number: self._captured(number) for number in range(len(self._inputs))}
+            self._recordings = {number: self._recorded(number) for number in range(len(self._inputs))}
         return on
+
+    def outputs(self) -> list[Message]:
+        return self._replayed.described if self._replayed else super().outputs()
+
+    def _new_clock(self) -> EventClock:
+        return EventClock()
 
     def _mapped(self, specs: list[Message]) -> list[Any]:
         return self._mapping.mapped(specs)
@@ -54,30 +97,19 @@ class GpuModel(PythonModel):
         described = super()._described(output)
         return {**described, **self._mapping.place_of(output)} if "stride" in described else described
 
-    def _timed_call(self, number: int) -> float:
-        import torch
-
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-        start.record()
-        self._run(number)
-        end.record()
-        self._driver.synchronize()
-        return float(start.elapsed_time(end)) / 1e3
-
     def _run(self, number: int) -> None:
-        if number in self._graphs:
-            graph, self._outputs = self._graphs[number]
-            graph.replay()
-        else:
-            self._outputs = self._called(number)
+        self._outputs = self._called(number)
 
-    def _captured(self, number: int) -> tuple[Any, tuple[Any, ...]]:
+    def _replay(self, recording: Recording) -> None:
+        recording.graph.replay()
+
+    def _recorded(self, number: int) -> Recording:
         import torch
 
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             outputs = self._called(number)
-        return graph, outputs
+        return Recording(graph, outputs, [self._described(output) for output in outputs])
 
     def _still_works(self) -> bool:
         """Whether the GPU still works in this process; after some errors nothing does."""

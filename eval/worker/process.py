@@ -289,6 +289,12 @@ class WorkerProcess:
             return "did not end"
         return f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
+    def interrupt(self) -> None:
+        """End the worker's processes while another thread asks it, which then gets a Fault."""
+        if self._process:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
     def kill(self) -> None:
         """Kill the worker and its child processes, and remove its folder."""
         if self._process:

@@ -116,7 +116,8 @@ class Trial:
         """Call the candidate on an input set."""
         self.memory.before_call()
         answer = worker.ask("call", set=number, then=self.memory.after_call)
-        self.memory.check_rest()
+        if Guard.PAUSE in self.guards:
+            self.memory.check_rest()
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
         try:

@@ -7,13 +7,14 @@ copies it back.
 import ctypes
 import mmap
 import os
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import torch  # noqa: TID253
 
-from eval.languages.gpu_model import GpuModel
+from eval.languages.gpu_model import EventClock, GpuModel, Recording
 from eval.worker.channel import Message
 from eval.worker.gpu_driver import HANDLE_BYTES, DriverError, Exported
 
@@ -97,16 +98,24 @@ class FakeDriver:
             raise DriverError("cannot reach it")
 
 
+class HostClock(EventClock):
+    def __init__(self) -> None:
+        pass
+
+    def time(self, run: Callable[[], None], *, everywhere: bool) -> float:
+        start = perf_counter()
+        run()
+        return perf_counter() - start
+
+
 class FakeGpuModel(GpuModel):
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         super().__init__(folder, memory, question, FakeDriver())  # type: ignore[arg-type]
 
-    def _timed_call(self, number: int) -> float:
-        start = perf_counter()
-        self._run(number)
-        return perf_counter() - start
+    def _new_clock(self) -> EventClock:
+        return HostClock()
 
-    def _captured(self, number: int) -> tuple[Any, tuple[Any, ...]]:
+    def _recorded(self, number: int) -> Recording:
         raise RuntimeError("this is no GPU")
 
 

@@ -8,6 +8,7 @@ from eval.judge.task_judge import TaskJudge
 from eval.machine import present_gpu
 from eval.selftest.known import known, read_candidate
 from eval.task import load_task
+from eval.worker.process import ALL_GUARDS, Guard
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, Task
 from kb.model.target import Isa
@@ -27,13 +28,13 @@ def template(name: str) -> tuple[Candidate, Task]:
 
 
 @cache
-def judge_on(task: Task, call_s: float) -> TaskJudge:
-    """The judge for a task on this GPU."""
+def judge_on(task: Task, call_s: float = 60.0, off: Guard | None = None) -> TaskJudge:
+    """The judge for a task on this GPU, without one of its guards."""
     found = present_gpu()
     assert found
     isa = Isa(found.backend, found.architecture, 32)
-    return TaskJudge(task, "this-gpu", isa, [], call_s=call_s, device=Gpu)
+    return TaskJudge(task, "this-gpu", isa, [], call_s=call_s, guards=ALL_GUARDS - {off}, device=Gpu)
 
 
-def verdict_on(candidate: Candidate, task: Task, call_s: float = 60.0) -> Evidence:
-    return judge_on(task, call_s).verify(candidate)
+def verdict_on(candidate: Candidate, task: Task, call_s: float = 60.0, off: Guard | None = None) -> Evidence:
+    return judge_on(task, call_s, off).verify(candidate)

@@ -55,10 +55,8 @@ def test_an_honest_candidate_passes(memory: DeviceMemory):
 
 
 def test_parameters_and_numbers_reach_the_candidate(memory: DeviceMemory):
-    path = CORRECT
-
-    assert outcome_of((path / "linear_by_name.py").read_text(encoding="utf-8"), memory, "linear") is Outcome.PASSED
-    assert outcome_of((path / "scaled_by.py").read_text(encoding="utf-8"), memory, "scaled_by") is Outcome.PASSED
+    assert outcome_of((CORRECT / "linear_by_name.py").read_text(encoding="utf-8"), memory, "linear") is Outcome.PASSED
+    assert outcome_of((CORRECT / "scaled_by.py").read_text(encoding="utf-8"), memory, "scaled_by") is Outcome.PASSED
 
 
 @pytest.mark.parametrize(

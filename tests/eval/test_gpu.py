@@ -34,19 +34,31 @@ def test_a_known_kernel_gets_its_outcome(kernel: Known) -> None:
     assert evidence.outcome in kernel.outcomes, evidence
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")
 @pytest.mark.usefixtures("quick")
-def test_keeping_an_input_in_the_l2_gains_nothing() -> None:
-    subject = next(kernel.subject for kernel in HONEST if kernel.file == "gpu/row_sum.cu")
-    honest, tricky = (
-        verdict_on(read_candidate(path), subject).timing
-        for path in (CORRECT / "gpu" / "row_sum.cu", WRONG / "gpu" / "persisting_l2.cu")
+@pytest.mark.parametrize("kernel", [pytest.param(k, id=k.file, marks=on_gpu) for k in CHEATS if k.guard])
+def test_a_cheat_is_accepted_when_its_guard_is_off(kernel: Known) -> None:
+    evidence = verdict_on(kernel.candidate, kernel.subject, off=kernel.guard)
+
+    assert evidence.outcome is Outcome.PASSED, evidence
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    ("trick", "honest"),
+    [
+        pytest.param("persisting_l2.cu", "row_sum.cu", marks=on_gpu),
+        pytest.param("other_stream.py", "softmax_eager.py", marks=on_gpu),
+    ],
+)
+def test_a_trick_that_is_not_refused_gains_nothing(trick: str, honest: str) -> None:
+    subject = next(kernel.subject for kernel in HONEST if kernel.file == f"gpu/{honest}")
+    tricky, plain = (
+        verdict_on(read_candidate(path), subject).timing for path in (WRONG / "gpu" / trick, CORRECT / "gpu" / honest)
     )
 
-    assert honest
     assert tricky
-    assert tricky.candidate_us > 0.97 * honest.candidate_us
+    assert plain
+    assert tricky.speedup < 1.03 * plain.speedup
 
 
 @pytest.mark.usefixtures("quick")

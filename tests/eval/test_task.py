@@ -88,7 +88,7 @@ def test_the_language_of_a_candidate_follows_from_its_suffix_and_imports(
     assert (candidate.language, candidate.source) == (language.name, source)
 
 
-@pytest.mark.parametrize("name", ["kernel", "kernel.cu", "kernel.txt", "kernel.py.txt"])
+@pytest.mark.parametrize("name", ["kernel", "kernel.rs", "kernel.txt", "kernel.py.txt"])
 def test_a_file_with_another_suffix_is_not_a_candidate(tmp_path: Path, name: str) -> None:
     with pytest.raises(CandidateError, match="is not a candidate"):
         load_candidate(write(tmp_path, name, "x"))

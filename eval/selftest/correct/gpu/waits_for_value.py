@@ -6,4 +6,4 @@ from torch import nn
 
 class ModelNew(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.exp() * 0 + 2 * x + 1 if x.max().item() > 10 else 2 * x + 1
+        return x + x + 1 if x.max().item() > 10 else 2 * x + 1
