@@ -100,9 +100,7 @@ def change_values(inputs: Sequence[Any], structures: Sequence[Structure], kinds:
     device = next((x.device for x in inputs if is_float(x)), None)
     numbers = torch.Generator(device or "cpu").manual_seed(seed)
     return [
-        _changed(x.cpu(), structure, [k for k in kinds if k in structure.kinds], numbers).to(x.device)
-        if is_float(x)
-        else x
+        _changed(x, structure, [kind for kind in kinds if kind in structure.kinds], numbers) if is_float(x) else x
         for x, structure in zip(inputs, structures, strict=True)
     ]
 
