@@ -8,6 +8,7 @@ import ctypes
 import errno
 import math
 import os
+import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -27,7 +28,7 @@ ALIGNMENT = 64
 MOST_STRETCH = 4
 """Maximum ratio of the span of a strided output to its size."""
 GARBAGE = 0xFF
-"""Byte that overwrites outputs: NaN in every floating-point type."""
+"""Byte that overwrites outputs of floating-point types: NaN in all of them."""
 
 
 class RemoteTensor(Frozen):
@@ -138,10 +139,14 @@ def overwrite_tensor(pid: int, tensor: RemoteTensor) -> None:
 
 
 def fill_with_garbage(flat: torch.Tensor, tensor: RemoteTensor) -> None:
-    """Overwrite a tensor's elements, given all from the first to the last, but not those between them."""
+    """Overwrite a tensor's elements, given all from the first to the last, but not those between them.
+
+    No integer is always wrong, so what overwrites integers cannot be foreseen.
+    """
     size = flat.itemsize
+    garbage = GARBAGE if flat.is_floating_point() else secrets.randbelow(2 if flat.dtype is torch.bool else 256)
     shape, stride = (*tensor.shape, size), (*(step * size for step in tensor.stride), 1)
-    flat.view(torch.uint8).as_strided(shape, stride).fill_(GARBAGE)
+    flat.view(torch.uint8).as_strided(shape, stride).fill_(garbage)
 
 
 def lies_in(pid: int, pointer: int, size_bytes: int, memory: int) -> bool:
