@@ -40,10 +40,8 @@ PRECISIONS = 3
 """The judge runs the reference in its own precision and in float64, which is twice as wide as most types."""
 SLOW_S = CALL_S * (os.cpu_count() or 1)
 """Time of a call on one thread above which a task is too slow for the judge, which uses all threads."""
-CHEAP_S = 1.0
-"""Most time of a call at the task's own sizes that the audit runs."""
-BUDGET_S = 2.0
-"""Time for drawing cases of single kinds of values."""
+CHEAP_S, CHEAP_ELEMENTS = 1.0, 1 << 24
+"""Most time of a call and most elements of a task that is also run at its own sizes."""
 NO_MEMORY = "can't allocate memory"
 """Part of torch's error when the limit is reached."""
 
@@ -54,10 +52,11 @@ def audit(task: Task) -> Iterator[Audit]:
     try:
         for found in _steps(task, found):  # noqa: B020 - each step adds to what the last has found
             yield found
-    except TaskError as error:
-        runs = found.call_s is not None
-        fails = Verdict.NOT_HERE if NO_MEMORY in error.message else Verdict.FAILS
-        yield found.model_copy(update={"verdict": Verdict.REFUSED if runs else fails, "reason": error.message})
+    except (TaskError, RuntimeError, MemoryError) as error:
+        verdict = Verdict.FAILS if found.call_s is None else Verdict.REFUSED
+        if isinstance(error, MemoryError) or NO_MEMORY in str(error):
+            verdict = Verdict.NOT_HERE
+        yield found.model_copy(update={"verdict": verdict, "reason": str(error) or "memory is short"})
 
 
 def _steps(task: Task, found: Audit) -> Iterator[Audit]:
@@ -85,7 +84,7 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
     )
     given = integer_constants(task)
     parameters = sum(math.prod(tensor.shape) for tensor in interface.state)
-    other = smaller_sizes(task, elements=max(ELEMENTS, parameters), odd=True)
+    other = smaller_sizes(task, elements=ELEMENTS, odd=True) or smaller_sizes(task, elements=parameters, odd=True)
     changed = tuple(name for name, size in (other or {}).items() if size != given[name])
     yield known("running the reference", sizes=changed)
     if other is None and (shortage := _shortage(found)):
@@ -131,10 +130,10 @@ def _cases(task: Task, reference: Reference, sizes: Mapping[str, int], found: Au
     Raises:
         TaskError: the reference is not finite at its own sizes, or gives the same outputs on other inputs.
     """
-    tried = list(cases(reference, learn_structures(reference), budget_s=BUDGET_S))
+    tried = list(cases(reference, learn_structures(reference), budget_s=0.0))  # given and mixed values
     if not sizes:
         return [*tried, given_case("sizes as given", reference)]
-    if _shortage(found) or (found.call_s or 0.0) > CHEAP_S:
+    if (found.call_s or 0.0) > CHEAP_S or (found.elements or 0) > CHEAP_ELEMENTS:
         return tried
     return [*tried, given_case("sizes as given", Reference(task, seed=new_seed()))]
 
