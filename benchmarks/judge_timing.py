@@ -18,14 +18,11 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.origin import origin
-from eval.devices.baselines import Baselines
-from eval.devices.cpu_timing import measure
+from eval.judge.task_judge import TaskJudge
 from eval.languages.registry import TORCH
-from eval.machine import sandbox_level
-from eval.reference import Reference
-from eval.worker.trial import Trial
 from kb.model.evidence import Timing
 from kb.model.kernels import Candidate, Task
+from kb.model.target import Isa
 
 CALL_S = 60.0
 HEAD = """
@@ -103,12 +100,12 @@ def timed(plain: str, reference_waits: float, candidate_waits: float, verdicts: 
     shared = HEAD + plain + TAIL
     task = Task(name="aa", source=shared + WAITING.format(name="Model", share=reference_waits))
     candidate = Candidate(language=TORCH.name, source=shared + WAITING.format(name="ModelNew", share=candidate_waits))
-    baselines = Baselines(task, Reference(task, seed=1), level=sandbox_level(), call_s=CALL_S)
+    judge = TaskJudge(task, "cpu", Isa("cpu", os.uname().machine), [], call_s=CALL_S)
     try:
-        trial = Trial(candidate, TORCH, sandbox_level(), CALL_S)
-        return [measure(trial, baselines, ())[0] for _ in range(verdicts)]
+        judged = [judge.verify(candidate) for _ in range(verdicts)]
+        return [evidence.timing for evidence in judged if evidence.timing]
     finally:
-        baselines.close()
+        judge.device.close()
 
 
 def summary(times: list[Timing]) -> dict[str, object]:

@@ -201,7 +201,7 @@ def as_tuple(result: Any) -> Tensors:
         raise TypeError(f"forward gives {type(result).__name__}, not tensors")
     if any(output.is_complex() for output in outputs):
         raise TypeError("forward gives complex numbers, which kb cannot compare; give their view_as_real")
-    return outputs
+    return tuple(output.detach() for output in outputs)
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:

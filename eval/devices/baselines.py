@@ -4,6 +4,7 @@ import atexit
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -69,6 +70,7 @@ class Baselines:
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._trial_of = trial_of
+        self._yardsticks: dict[str, Side] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
             for name, source in sources.items()
@@ -119,9 +121,27 @@ class Baselines:
         except Fault as fault:
             raise _broken(fault) from fault
 
+    def yardstick(self, trial: Trial) -> Side | None:
+        """A running candidate that only waits, as long as the fastest baseline takes, in the language of a trial.
+
+        Its clock is known to be right, and its answers take as long as those of other candidates in the language. None
+        if they take as long as those of the baselines.
+        """
+        language = trial.language
+        if language.idle and language.name not in self._yardsticks:
+            source = language.idle.replace("WAIT_US", str(round(min(self.medians_us.values()))))
+            waiting = replace(trial, candidate=Candidate(language=language.name, source=source), guards=GUARDS)
+            try:
+                self._yardsticks[language.name] = Side(waiting, self.reference, self.case).__enter__()
+            except Fault as fault:
+                raise _broken(fault) from fault
+        return self._yardsticks.get(language.name)
+
     def close(self) -> None:
         """End all workers."""
         self._end()
+        for side in self._yardsticks.values():
+            side.__exit__()
         self._pool.shutdown()
         atexit.unregister(self.close)
 
@@ -153,4 +173,4 @@ def settings() -> dict[str, Any]:
 
 
 def _broken(fault: Fault) -> JudgeError:
-    return JudgeError(f"the reference fails in a worker: {fault.detail}", hint="it must run on this machine")
+    return JudgeError(f"a baseline fails in a worker: {fault.detail}", hint="the reference must run on this machine")

@@ -19,8 +19,8 @@ from eval.worker.trial import Trial
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
 
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 1.5
-RECORDED_BELOW_US = 1000.0
-"""Shorter calls are recorded and replayed on a GPU, because launching them takes a considerable part of their time."""
+SHORT_US = 1000.0
+"""Of shorter calls, launching and answering take a considerable part. On a GPU they are recorded and replayed."""
 TRIED_EVERY = 3
 """One in this many rounds, on average, begins with a case."""
 ATTEMPTS, PAUSE_S = 3, 2.0
@@ -80,20 +80,24 @@ def _session(
     """The name of the fastest baseline, the session with it, who else used the CPU, and whether clocks disagreed."""
     sides = list(baselines.sides.values())  # all of them run before the candidate starts
     with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
-        _record([candidate, *sides], wanted=min(baselines.medians_us.values()) < RECORDED_BELOW_US)
+        short = min(baselines.medians_us.values()) < SHORT_US
+        for side in (candidate, *sides):
+            side.capture(on=short)
+        yardstick = baselines.yardstick(trial) if short else None
         use = watch()
-        mine, theirs = _rounds(trial, candidate, baselines, cases, use)
+        mine, theirs, waits = _rounds(trial, candidate, baselines, yardstick, cases, use)
         others, users = use.by_others()
         candidate.worker.finish()
     best = min(theirs, key=lambda name: median(call.inside_us for call in theirs[name]))
+    honest = waits or theirs[best]
     disagreement = None
-    if Guard.CLOCKS in trial.guards and clocks_disagree(mine, theirs[best]):
+    if Guard.CLOCKS in trial.guards and clocks_disagree(mine, honest):
         outside_us, inside_us, _ = (median(times) for times in zip(*mine, strict=True))
         disagreement = Fault(
             Outcome.CLOCKS_DISAGREE,
             f"a call takes {outside_us:.1f} us by the judge's clock, {inside_us:.1f} by the worker's",
         )
-    hidden = hidden_us(mine, theirs[best])
+    hidden = hidden_us(mine, honest)
     session = session_of(
         [call.inside_us for call in theirs[best]],
         [call.inside_us + hidden for call in mine],
@@ -102,17 +106,15 @@ def _session(
     return best, session.model_copy(update={"others": others, "gpu": use.gpu()}), users, disagreement
 
 
-def _record(sides: Sequence[Side], *, wanted: bool) -> None:
-    """Let all sides replay recorded calls if that is wanted and all of them can, otherwise none; on a CPU none can."""
-    if not wanted or not all(side.capture(on=True) for side in sides):
-        for side in sides:
-            side.capture(on=False)
-
-
 def _rounds(
-    trial: Trial, candidate: Side, baselines: Baselines, cases: Sequence[Case], use: CpuUse
-) -> tuple[list[Call], dict[str, list[Call]]]:
-    """Times of the candidate and of each baseline; every round calls all of them on the same new inputs.
+    trial: Trial,
+    candidate: Side,
+    baselines: Baselines,
+    yardstick: Side | None,
+    cases: Sequence[Case],
+    use: CpuUse,
+) -> tuple[list[Call], dict[str, list[Call]], list[Call]]:
+    """Times of the candidate, of each baseline and of the yardstick; a round calls all of them on the same new inputs.
 
     Before some rounds, drawn at random, a call that is not counted tries one of the cases: otherwise a candidate that
     finds out that it is timed could do without what the task's own inputs do not need.
@@ -120,6 +122,7 @@ def _rounds(
     reference, case, guards = baselines.reference, baselines.case, trial.guards
     mine: list[Call] = []
     theirs: dict[str, list[Call]] = {name: [] for name in baselines.sides}
+    waits: list[Call] = []
     arguments = case.inputs
     deadline = time.monotonic() + SESSION_S
     while len(mine) < LEAST_ROUNDS or (len(mine) < MOST_ROUNDS and time.monotonic() < deadline):
@@ -140,7 +143,9 @@ def _rounds(
         mine.append(answer.call)
         for name, found in given.items():
             theirs[name].append(found.call)
-    return mine, theirs
+        if yardstick:
+            waits.append(yardstick.timed(arguments).call)
+    return mine, theirs, waits
 
 
 def _try(candidate: Side, case: Case, guards: frozenset[Guard]) -> None:

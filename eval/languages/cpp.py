@@ -34,6 +34,17 @@ void load_reference(const Tensor *state, const double *init);
 - No thread may continue after the call, except OpenMP's own pool. Use no files, no network, no other processes."""
 
 
+IDLE = """\
+#include <chrono>
+#include "kb_tensor.h"
+
+void model_new(const Tensor *, const Tensor *, const double *, Tensor *) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(WAIT_US);
+    while (std::chrono::steady_clock::now() < end) {}
+}
+"""
+
+
 class Cpp(JudgedLanguage):
     """C++ that defines the function `model_new` of kb_tensor.h."""
 
@@ -45,6 +56,7 @@ class Cpp(JudgedLanguage):
     tunable: str = "constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8"
     adapter: Path = Path(__file__).with_name("cpp_model.py")
     other_suffixes: tuple[str, ...] = (".cc",)
+    idle: str = IDLE
     tensors_alone: bool = True
 
     def compile_command(self, folder: Path) -> Sequence[str]:

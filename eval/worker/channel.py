@@ -16,6 +16,15 @@ class NotAMessage(ValueError):  # noqa: N818 - names what was received
     """A received line that is not a message."""
 
 
+def fits_pipe(message: Message) -> bool:
+    """Whether a message can be sent at once, although the other end does not read."""
+    return len(_encoded(message)) <= select.PIPE_BUF
+
+
+def _encoded(message: Message) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
 class Channel:
     """Sends and receives messages.
 
@@ -33,7 +42,7 @@ class Channel:
         if self._write_fd == CLOSED:
             raise BrokenPipeError
         deadline = _deadline(within_s)
-        data = json.dumps(message).encode() + b"\n"
+        data = _encoded(message)
         while data:
             if not select.select([], [self._write_fd], [], _left(deadline))[1]:
                 raise TimeoutError

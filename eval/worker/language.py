@@ -17,6 +17,9 @@ class JudgedLanguage(Language):
     """The adapter for candidates on a GPU, if it is another one."""
     other_suffixes: tuple[str, ...] = ()
     """Other suffixes that a candidate's file may have."""
+    idle: str = ""
+    """A candidate that only waits `WAIT_US` microseconds: its answers take as long as those of all candidates. Empty if
+    they take as long as those of baselines, which are in Python."""
     tensors_alone: bool = False
     """Whether a candidate accepts only tensors as arguments."""
 

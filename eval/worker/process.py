@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from eval.fault import Fault
-from eval.worker.channel import CLOSED, Channel, Message, NotAMessage
+from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, fits_pipe
 from eval.worker.language import JudgedLanguage
 from eval.worker.sandbox import SandboxLimits
 from eval.worker.tree import ProcessTree
@@ -197,6 +197,9 @@ class WorkerProcess:
     ) -> Message:
         """Ask the worker and return its answer.
 
+        A short question is sent while the worker is stopped, and its time begins before the worker wakes, so that no
+        thread gets a head start.
+
         Args:
             then: What is done at once after its time was taken, before the worker is stopped.
 
@@ -206,10 +209,17 @@ class WorkerProcess:
         token = secrets.token_hex(8)
         limit_s = within_s or self._call_s
         deadline = time.monotonic() + limit_s
-        self._tree.go_on()
+        question = {"verb": verb, "token": token, **fields}
+        self._tree.check_rest()
         start = time.perf_counter()
         try:
-            self._channel.send({"verb": verb, "token": token, **fields}, within_s=limit_s)
+            if fits_pipe(question):
+                self._channel.send(question, within_s=limit_s)
+                start = time.perf_counter()
+                self._tree.wake()
+            else:
+                self._tree.wake()
+                self._channel.send(question, within_s=limit_s)
             answer = self._answer(token, deadline)
         except TimeoutError:
             raise Fault(Outcome.TIMED_OUT, f"no answer to `{verb}` within {limit_s:g} s") from None

@@ -99,19 +99,29 @@ class ProcessTree:
         self._stopped_at = clocks
 
     def go_on(self) -> None:
-        """Continue all processes, if they were stopped.
+        """Continue all processes, if they were stopped; errors as in `check_rest`."""
+        self.check_rest()
+        self.wake()
+
+    def check_rest(self) -> None:
+        """Check that all processes have rested since they were stopped.
 
         Raises:
             Fault: a process worked or appeared in the meantime.
         """
         if self._stopped_at is None:
             return
-        then, self._stopped_at = self._stopped_at, None
         for pid, cpu_s in self._clocks().items():
-            if cpu_s > then.get(pid, -1.0) + STOPPED_CPU_S and not self._comes_to(os.WEXITED):
-                did = "worked while it should have stood still" if pid in then else "appeared while all were stopped"
+            then_s = self._stopped_at.get(pid, -1.0)
+            if cpu_s > then_s + STOPPED_CPU_S and not self._comes_to(os.WEXITED):
+                did = "worked while it should have stood still" if then_s >= 0 else "appeared while all were stopped"
                 raise Fault("forbidden", f"its process {pid} {did}")
-        os.killpg(self._leader, signal.SIGCONT)
+
+    def wake(self) -> None:
+        """Continue all processes, if they were stopped."""
+        if self._stopped_at is not None:
+            self._stopped_at = None
+            os.killpg(self._leader, signal.SIGCONT)
 
     def _comes_to(self, states: int) -> bool:
         """Whether the worker, with all its threads, reaches one of these os.waitid states within STOP_S."""
