@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -171,10 +171,13 @@ def run_audits(problems: Sequence[Problem], results: Results, tell: Tell) -> Non
         return Audited(problem=problem.name, audit=audit(load_task(problem.path)))
 
     missing = [p for p in problems if results.audit_of(load_task(p.path)) is None]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for line in pool.map(audited, missing):
-            results.add(line)
-            tell(line)
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        for done in as_completed([pool.submit(audited, problem) for problem in missing]):
+            results.add(done.result())
+            tell(done.result())
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interrupt only the audits that run are waited for
 
 
 def run_judge(
