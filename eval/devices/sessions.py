@@ -1,4 +1,4 @@
-"""Time a candidate on this machine against the best baseline, by the judge's clock."""
+"""Time a candidate against the fastest baseline, in sessions by the judge's clock."""
 
 import secrets
 import time
