@@ -36,7 +36,7 @@ class Cpu(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
-        from eval.devices.cpu_timing import measure
+        from eval.devices.sessions import measure
         from eval.worker.trial import Trial
 
         bench = self.bench

@@ -57,8 +57,8 @@ class Gpu(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
-        from eval.devices.cpu_timing import measure
         from eval.devices.gpu_use import GpuUse
+        from eval.devices.sessions import measure
 
         trial = self._trial(candidate, language, guards=self.bench.guards, environment=self._environment)
         log = trial.check(cases, results)

@@ -1,6 +1,9 @@
 """Tensors in memory shared by judge and worker. Both use this module; torch is imported only when needed."""
 
+import fcntl
 import mmap
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,3 +23,14 @@ def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
         return [torch.empty(shape, dtype=dtype) for _, dtype, shape in places]
     pages = torch.frombuffer(mmap.mmap(memory, end), dtype=torch.uint8)
     return [pages[place].view(dtype).view(shape) for place, dtype, shape in places]
+
+
+def new_memory() -> int:
+    """Anonymous memory to share with a worker, sealed so that neither side can shrink it. Only the judge makes it."""
+    if sys.platform != "linux":
+        from kb.errors import JudgeError  # a worker cannot read it
+
+        raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
+    memory = os.memfd_create("kb-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    return memory

@@ -18,6 +18,7 @@ from typing import Any, Self
 from eval.fault import Fault
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, fits_pipe
 from eval.worker.language import JudgedLanguage
+from eval.worker.mapping import new_memory
 from eval.worker.sandbox import SandboxLimits
 from eval.worker.tree import ProcessTree
 from kb.errors import JudgeError
@@ -101,7 +102,7 @@ class WorkerProcess:
         self._level = level if Guard.SANDBOX in guards else 0
         self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = _new_folder()
-        self.memory = _new_memory()
+        self.memory = new_memory()
         self.answer_s = self.late_s = 0.0
         self.at_end = ExitStack()
         self._variables = {
@@ -197,9 +198,6 @@ class WorkerProcess:
     ) -> Message:
         """Ask the worker and return its answer.
 
-        A short question is sent while the worker is stopped, and its time begins before the worker wakes, so that no
-        thread gets a head start.
-
         Args:
             then: What is done at once after its time was taken, before the worker is stopped.
 
@@ -213,7 +211,7 @@ class WorkerProcess:
         self._tree.check_rest()
         start = time.perf_counter()
         try:
-            if fits_pipe(question):
+            if fits_pipe(question):  # sent while it is stopped, and timed from before it wakes: no thread gets a start
                 self._channel.send(question, within_s=limit_s)
                 start = time.perf_counter()
                 self._tree.wake()
@@ -302,8 +300,7 @@ class WorkerProcess:
     def interrupt(self) -> None:
         """End the worker's processes while another thread asks it, which then gets a Fault."""
         if self._process:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            _end(self._process)
 
     def kill(self) -> None:
         """Kill the worker and its child processes, and remove its folder."""
@@ -318,10 +315,14 @@ class WorkerProcess:
 
 
 def _kill(leader: subprocess.Popen[bytes]) -> None:
-    """Kill all processes of a session."""
+    """Kill all processes of a session, and wait for its leader."""
+    _end(leader)
+    leader.wait()
+
+
+def _end(leader: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(leader.pid, signal.SIGKILL)
-    leader.wait()
 
 
 def limits_of(
@@ -393,12 +394,3 @@ def _locked(folder: Path) -> int:
         os.close(handle)
         raise
     return handle
-
-
-def _new_memory() -> int:
-    """Anonymous memory to share with a worker, sealed so that neither side can shrink it."""
-    if sys.platform != "linux":
-        raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
-    memory = os.memfd_create("kb-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
-    return memory

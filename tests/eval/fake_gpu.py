@@ -8,6 +8,7 @@ import ctypes
 import mmap
 import os
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -29,11 +30,12 @@ class FakeDriver:
         self.mapped: dict[int, tuple[Any, int]] = {}
         """By its start, each opened or own allocation with its size."""
         self.files: dict[int, str] = {}
+        self.numbers = count()
         self.copied: dict[int, tuple[int, int]] = {}
         """By its start here, the process and the start there of copied memory."""
 
     def allocate(self, size: int) -> int:
-        path = f"{SHARED}{os.getpid()}-{len(self.files)}"
+        path = f"{SHARED}{os.getpid()}-{id(self)}-{next(self.numbers)}"
         Path(path).write_bytes(bytes(size or 1))
         start = self._map(path)
         self.files[start] = path

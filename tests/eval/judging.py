@@ -11,7 +11,7 @@ import pytest
 
 from eval.cases import Case, cases, make_case
 from eval.devices.baselines import SOURCES, Baselines, settings
-from eval.devices.cpu_timing import measure
+from eval.devices.sessions import measure
 from eval.fault import Fault
 from eval.languages.registry import TORCH, language_named
 from eval.machine import sandbox_level

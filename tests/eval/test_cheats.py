@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 
 from eval.devices import baselines as baselines_module
-from eval.devices import cpu_timing as measure
+from eval.devices import sessions as measure
 from eval.devices.baselines import EAGER
 from eval.fault import Fault
 from eval.selftest.known import CORRECT, WRONG, Known, known

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.devices import cpu_timing
+from eval.devices import sessions
 from eval.devices.baselines import Baselines
-from eval.devices.cpu_timing import measure
+from eval.devices.sessions import measure
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.selftest.known import CORRECT
@@ -117,8 +117,8 @@ def test_kernels_that_run_while_their_process_is_stopped_are_refused(
 
 @pytest.fixture
 def baselines(memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Baselines]:
-    monkeypatch.setattr(cpu_timing, "ATTEMPTS", 1)
-    monkeypatch.setattr(cpu_timing, "SESSION_S", 0.1)
+    monkeypatch.setattr(sessions, "ATTEMPTS", 1)
+    monkeypatch.setattr(sessions, "SESSION_S", 0.1)
     found = Baselines(
         task("scale"), reference("scale"), {"eager": "ModelNew = Model"},
         lambda candidate: Trial(candidate, ON_FAKE, 0, 60.0, memory=memory),

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from eval.devices import cpu_timing, gpu_baselines
+from eval.devices import gpu_baselines, sessions
 from eval.machine import present_gpu
 from eval.selftest.known import CORRECT, WRONG, Known, known_task, read_candidate
 from kb.model.evidence import Outcome
@@ -17,8 +17,8 @@ RECOVERY_S = 10.0
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One short session, and only the eager baseline."""
-    monkeypatch.setattr(cpu_timing, "WIN_SESSIONS", 1)
-    monkeypatch.setattr(cpu_timing, "SESSION_S", 0.5)
+    monkeypatch.setattr(sessions, "WIN_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "SESSION_S", 0.5)
     monkeypatch.setattr(gpu_baselines, "gpu_sources", lambda *_: {"eager": "ModelNew = Model"})
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from eval.languages.python_model import mapped
+from eval.worker.mapping import new_memory
 from eval.worker.memory import (
     ALIGNMENT,
     RemoteTensor,
@@ -26,7 +27,6 @@ from eval.worker.memory import (
     read_tensor,
     same_bits,
 )
-from eval.worker.process import _new_memory
 from kb.errors import JudgeError
 from tests.eval.judging import needs_linux
 
@@ -58,7 +58,7 @@ class Holder:
 
 @pytest.fixture(scope="module")
 def holder() -> Iterator[Holder]:
-    memory = _new_memory()
+    memory = new_memory()
     os.ftruncate(memory, 4096)
     process = subprocess.Popen(
         [sys.executable, "-I", "-c", HOLDER, str(memory)], pass_fds=[memory], stdin=subprocess.PIPE,
@@ -203,7 +203,7 @@ def test_an_address_in_shared_memory_is_distinguished_from_one_beside_it(holder:
 
 @pytest.fixture
 def memory() -> Iterator[int]:
-    handle = _new_memory()
+    handle = new_memory()
     yield handle
     os.close(handle)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.devices import cpu_timing
+from eval.devices import sessions
 from eval.judge.task_judge import TaskJudge
 from eval.reference import Reference, interface_of
 from eval.roofline import IMPLAUSIBLE, bottleneck, implausible, roofline, task_roofline
@@ -178,8 +178,8 @@ def test_a_roofline_of_softmax_cites_every_input() -> None:
 @needs_compiler
 @pytest.mark.alone
 def test_the_judge_refuses_what_beats_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_timing.torch, "compile", lambda model, **_: model)
-    monkeypatch.setattr(cpu_timing, "MOST_ROUNDS", cpu_timing.LEAST_ROUNDS)
+    monkeypatch.setattr(sessions.torch, "compile", lambda model, **_: model)
+    monkeypatch.setattr(sessions, "MOST_ROUNDS", sessions.LEAST_ROUNDS)
     facts, isa = [SLOW, rate("l3_size", 1, "byte")], Isa("cpu", os.uname().machine)
 
     evidence = TaskJudge(task("row_sum"), "cpu", isa, facts, call_s=60.0).verify(ROW_SUM)

@@ -1,4 +1,4 @@
-"""Time a candidate on this machine against the best baseline, by the judge's clock."""
+"""Time a candidate against the fastest baseline, in sessions by the judge's clock."""
 
 import secrets
 import time
@@ -128,8 +128,8 @@ def _rounds(
     while len(mine) < LEAST_ROUNDS or (len(mine) < MOST_ROUNDS and time.monotonic() < deadline):
         if Guard.FRESH_INPUTS in guards:
             arguments = reference.inputs(secrets.randbits(62))
-        if cases and not secrets.randbelow(TRIED_EVERY):
-            _try(candidate, secrets.choice(cases), guards)
+            if cases and not secrets.randbelow(TRIED_EVERY):
+                _try(candidate, secrets.choice(cases), guards)
         if len(mine) % 2:
             given = baselines.timed(arguments)
             answer = candidate.timed(arguments)
