@@ -54,6 +54,8 @@ def audit(task: Task) -> Iterator[Audit]:
         for found in _steps(task, found):  # noqa: B020 - each step adds to what the last has found
             yield found
     except (TaskError, RuntimeError, MemoryError) as error:
+        if found.verdict is Verdict.REFUSED:  # only its own sizes could not be tried
+            return
         verdict = Verdict.FAILS if found.call_s is None else Verdict.REFUSED
         if isinstance(error, MemoryError) or NO_MEMORY in str(error):
             verdict = Verdict.NOT_HERE
@@ -105,7 +107,8 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
     yield known("trying answers that compute nothing", call_s=call_s)
     passing = degenerate_answers(_cases(task, reference, sizes, found))
     if passing and sizes and not _shortage(found):  # very small tasks can be too sensitive to tell anything
-        yield known(f"trying at its own sizes what passes at others: {', '.join(passing)}")
+        reason = f"an answer that computes nothing passes at other sizes than its own: {', '.join(passing)}"
+        yield known(reason, degenerate=passing, verdict=Verdict.REFUSED)
         own = Reference(task, seed=new_seed())
         given = [make_case("sizes as given", own, own.inputs(new_seed())) for _ in range(2)]
         passing = tuple(answer for answer in degenerate_answers(given) if answer in passing)
@@ -113,9 +116,9 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
         reason = f"an answer that computes nothing passes: {', '.join(passing)}"
         yield known(reason, degenerate=passing, verdict=Verdict.REFUSED)
     elif shortage := _shortage(found) or _slowness(found):
-        yield known(shortage)
+        yield known(shortage, degenerate=(), verdict=Verdict.NOT_HERE)
     else:
-        yield known("", verdict=Verdict.USABLE)
+        yield known("", degenerate=(), verdict=Verdict.USABLE)
 
 
 def _shortage(found: Audit) -> str:
