@@ -77,6 +77,6 @@ def audit(task: Task, *, limit_s: float = AUDIT_S, limit_bytes: int = AUDIT_BYTE
         ended = f"the audit took more than {limit_s:g} s"
     lines = [line for line in answer.splitlines(keepends=True) if line.endswith("\n")]
     found = Audit.model_validate(json.loads(lines[-1])) if lines else Audit(task=task.name, task_digest=task.digest)
-    if ended:
+    if ended and found.verdict is not Verdict.REFUSED:
         found = found.model_copy(update={"verdict": Verdict.NOT_HERE, "reason": f"{ended} ({found.reason})"})
     return found.model_copy(update={"seconds": round(time.monotonic() - start, 2)})

@@ -22,6 +22,7 @@ from eval.cases import (
     check_repeatable,
     count_elements,
     given_case,
+    make_case,
     new_seed,
     smaller_sizes,
 )
@@ -53,6 +54,8 @@ def audit(task: Task) -> Iterator[Audit]:
         for found in _steps(task, found):  # noqa: B020 - each step adds to what the last has found
             yield found
     except (TaskError, RuntimeError, MemoryError) as error:
+        if found.verdict is Verdict.REFUSED:  # only its own sizes could not be tried
+            return
         verdict = Verdict.FAILS if found.call_s is None else Verdict.REFUSED
         if isinstance(error, MemoryError) or NO_MEMORY in str(error):
             verdict = Verdict.NOT_HERE
@@ -82,10 +85,10 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
         dtype=operand_type(interface),
         memory_bytes=PRECISIONS * peak_bytes,
     )
-    given = integer_constants(task)
+    constants = integer_constants(task)
     parameters = sum(math.prod(tensor.shape) for tensor in interface.state)
     other = smaller_sizes(task, elements=ELEMENTS, odd=True) or smaller_sizes(task, elements=parameters, odd=True)
-    changed = tuple(name for name, size in (other or {}).items() if size != given[name])
+    changed = tuple(name for name, size in (other or {}).items() if size != constants[name])
     yield known("running the reference", sizes=changed)
     if other is None and (shortage := _shortage(found)):
         yield known(f"{shortage}, and it has no smaller sizes")
@@ -102,13 +105,20 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
         return
     call_s = _seconds(reference) * _growth(interface, _shapes(task, sizes)[0])
     yield known("trying answers that compute nothing", call_s=call_s)
-    if passing := tuple(degenerate_answers(_cases(task, reference, sizes, found))):
+    passing = degenerate_answers(_cases(task, reference, sizes, found))
+    if passing and sizes and not _shortage(found):  # very small tasks can be too sensitive to tell anything
+        reason = f"an answer that computes nothing passes at other sizes than its own: {', '.join(passing)}"
+        yield known(reason, degenerate=passing, verdict=Verdict.REFUSED)
+        own = Reference(task, seed=new_seed())
+        given = [make_case("sizes as given", own, own.inputs(new_seed())) for _ in range(2)]
+        passing = tuple(answer for answer in degenerate_answers(given) if answer in passing)
+    if passing:
         reason = f"an answer that computes nothing passes: {', '.join(passing)}"
         yield known(reason, degenerate=passing, verdict=Verdict.REFUSED)
     elif shortage := _shortage(found) or _slowness(found):
-        yield known(shortage)
+        yield known(shortage, degenerate=(), verdict=Verdict.NOT_HERE)
     else:
-        yield known("", verdict=Verdict.USABLE)
+        yield known("", degenerate=(), verdict=Verdict.USABLE)
 
 
 def _shortage(found: Audit) -> str:
