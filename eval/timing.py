@@ -15,6 +15,8 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 CLOCK_TOLERANCE = 0.05
 """Relative difference allowed between the worker's clock and the judge's."""
+UNEQUAL_US = 20.0
+"""Honest processes may differ by this much in how soon they answer. It is added to the time of a call all the same."""
 SOME_TOLERANCE = 0.25
 """Part of a call that may be hidden in one call of four."""
 MIDDLE, UPPER = 0.5, 0.75
@@ -75,9 +77,10 @@ def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool
     A clock may also hide a large part of some calls only, which moves no median.
     """
     call_us = median(call.inside_us for call in candidate)
-    if hidden_us(candidate, baseline) > CLOCK_TOLERANCE * call_us:
+    if hidden_us(candidate, baseline) > max(CLOCK_TOLERANCE * call_us, UNEQUAL_US):
         return True
-    return sum(_excess(gap, candidate, baseline, UPPER) for gap in GAPS) > SOME_TOLERANCE * call_us
+    some_us = sum(_excess(gap, candidate, baseline, UPPER) for gap in GAPS)
+    return some_us > max(SOME_TOLERANCE * call_us, UNEQUAL_US)
 
 
 def _asking(call: Call) -> float:
