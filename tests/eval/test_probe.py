@@ -23,6 +23,7 @@ from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Step, s
 from kb.model.measurement import Findings, Measurement  # noqa: E402
 from kb.model.target import Isa  # noqa: E402
 from kb.model.units import unit_of  # noqa: E402
+from tests.eval.screen.kernels import launches  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -214,8 +215,10 @@ def test_no_multiply_add_is_optimised_away(
 
     [record] = compile_kernels(
         asdict(Isa.parse(isa)),
-        lambda: multiply_add[(1,)](
-            numbers, probe_gpu.FMA_ROUNDS, probe_gpu.FMA_BLOCK, probe_gpu.UNROLLED, num_warps=probe_gpu.WARPS
+        launches(
+            lambda: multiply_add[(1,)](
+                numbers, probe_gpu.FMA_ROUNDS, probe_gpu.FMA_BLOCK, probe_gpu.UNROLLED, num_warps=probe_gpu.WARPS
+            )
         ),
         tmp_path,
     )
