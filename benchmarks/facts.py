@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _standings(kb: KnowledgeBase, facts: list[Fact]) -> dict[str, FactStanding]:
-    """The standing of each fact, by its id, among the facts of its target."""
+    """Judge each fact among the facts of its target; return the standings by fact id."""
     by_target = defaultdict(list)
     for fact in facts:
         by_target[fact.target].append(fact)

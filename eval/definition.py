@@ -75,7 +75,7 @@ class Workload(BaseModel):
 
 
 def workload_file(definition: Path) -> Path | None:
-    """The file of workloads: beside the definition, or at its place under `workloads` instead of `definitions`."""
+    """Find the file of workloads: beside the definition, or at the same path with `workloads` for `definitions`."""
     parts = ["workloads" if part == "definitions" else part for part in definition.parts]
     places = (definition.with_name("workload.jsonl"), Path(*parts).with_suffix(".jsonl"))
     return next((place for place in places if place.is_file()), None)

@@ -102,7 +102,7 @@ class Process(NamedTuple):
     name: str
     parent: int
     ticks: int
-    """CPU time of it; not that of its children that have ended."""
+    """CPU time of the process, without that of its ended children."""
 
 
 NEW = Process("", 0, 0)

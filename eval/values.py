@@ -13,7 +13,7 @@ RARE = 2048
 LONG = 512
 """Rows with more values are neither sorted nor equal as a whole, because an honest serial sum would fail."""
 CHANCE = 16
-"""A property of fewer values or rows than this may be chance."""
+"""With fewer values or rows than this, a tensor may have a property by chance."""
 COMMON_ZEROS = 0.01
 """Share of values that are zero in both draws above which the task promises zeros; coarse types have some by chance."""
 CLOSE = 4e-3

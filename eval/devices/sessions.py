@@ -157,7 +157,7 @@ def _try(candidate: Side, case: Case, guards: frozenset[Guard]) -> None:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let torch work on one thread in this process: threads that wait for more work would disturb the workers."""
+    """Limit torch to one thread in the judge, because idle threads of the judge would slow the workers."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

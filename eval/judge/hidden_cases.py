@@ -21,7 +21,7 @@ from kb.model.kernels import Interface, Task
 BUDGET_S = 2.0
 """Time for drawing cases of single kinds at one set of sizes, after those of given and of mixed values."""
 CHEAP = 1 << 20
-"""Most elements of tensors from which the structure of inputs is learned, and of the case that is drawn afresh."""
+"""The judge learns structure from, and draws new cases of, tensors with at most this many elements."""
 
 
 class HiddenCases:

@@ -114,7 +114,7 @@ def valid_dtype(tensor: RemoteTensor) -> torch.dtype:
         raise ValueError(f"not a valid layout of a tensor: {tensor}")
     count = math.prod(tensor.shape)
     if tensor.span > MOST_STRETCH * max(count, ALIGNMENT):
-        raise ValueError(f"the output spans {tensor.span} elements for {count}")
+        raise ValueError(f"the output has {count} elements but spans {tensor.span}")
     return dtype
 
 

@@ -113,7 +113,7 @@ class Trial:
         worker.ask("inputs", sets=shared.specs)
 
     def call(self, worker: WorkerProcess, number: int) -> CallReport:
-        """Call the candidate on an input set."""
+        """Let the worker call the candidate on one of the input sets."""
         self.memory.before_call()
         answer = worker.ask("call", set=number, then=self.memory.after_call)
         if Guard.PAUSE in self.guards:

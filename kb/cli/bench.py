@@ -131,7 +131,7 @@ def judge(
 
 
 def _numbers(text: str) -> frozenset[int] | None:
-    """The numbers that `1,2,5-9` names; None for an empty text."""
+    """Parse problem numbers such as `1,2,5-9`; None if the text is empty."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())

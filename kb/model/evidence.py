@@ -98,7 +98,7 @@ class GpuState(Frozen):
     temperature_c: int
     """The highest temperature."""
     throttled: tuple[str, ...] = ()
-    """Reasons for which it lowered its clock."""
+    """Why the GPU lowered its clock."""
 
 
 class Session(Frozen):

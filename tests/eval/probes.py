@@ -108,7 +108,7 @@ def share_core() -> None:
 
 
 def command(request: int) -> None:
-    """A command to a file that does not know it."""
+    """Send a file a command that it does not support."""
     with Path("/dev/null").open("rb") as file, suppress_errno(errno.ENOTTY):
         fcntl.ioctl(file, request, bytes(8))
 

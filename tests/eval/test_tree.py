@@ -112,6 +112,8 @@ def test_a_process_that_ends_while_all_are_stopped_does_no_harm() -> None:
         time.sleep(0.1)
         processes.go_on()
 
+        assert not tree._has_stopped(processes._leader)
+
 
 @pytest.mark.parametrize("script", MANY.values(), ids=MANY)
 def test_too_many_processes_or_threads_are_refused(script: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,9 @@ def test_a_worker_that_ends_late_but_well_is_accepted(tmp_path: Path, monkeypatc
     with start(level=0) as worker:
         worker.finish()
 
+        assert worker._process
+        assert worker._process.returncode == 0
+
 
 def test_a_worker_that_does_not_end_has_taken_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(LATE_TO_END, tmp_path, monkeypatch)

@@ -1,4 +1,4 @@
-"""Names a place of its output that is none."""
+"""Reports a handle for its output that is not a handle."""
 
 import torch
 from torch import nn
