@@ -11,7 +11,7 @@ from typing import Any
 
 from eval.cases import given_case
 from eval.devices.canaries import check_canaries
-from eval.devices.side import Answer, Side
+from eval.devices.side import Answer, Side, Yardstick
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.reference import Reference
@@ -69,8 +69,8 @@ class Baselines:
         self.reference, self.case = reference, given_case("timed", reference)
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
-        self._trial_of = trial_of
-        self._yardsticks: dict[str, Side] = {}
+        self._task, self._trial_of = task, trial_of
+        self._yardsticks: dict[str, Yardstick] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
             for name, source in sources.items()
@@ -121,21 +121,18 @@ class Baselines:
         except Fault as fault:
             raise _broken(fault) from fault
 
-    def yardstick(self, trial: Trial) -> Side | None:
-        """A running candidate that only waits, as long as the fastest baseline takes, in the language of a trial.
-
-        Its clock is known to be right, and its answers take as long as those of other candidates in the language. None
-        if they take as long as those of the baselines.
-        """
+    def yardstick(self, trial: Trial) -> Yardstick:
+        """A running yardstick in the language of a trial."""
         language = trial.language
-        if language.idle and language.name not in self._yardsticks:
-            source = language.idle.replace("WAIT_US", str(round(min(self.medians_us.values()))))
-            waiting = replace(trial, candidate=Candidate(language=language.name, source=source), guards=GUARDS)
+        if language.name not in self._yardsticks:
+            idle = Candidate(language=language.name, source=language.idle(self._task.source))
             try:
-                self._yardsticks[language.name] = Side(waiting, self.reference, self.case).__enter__()
+                self._yardsticks[language.name] = Yardstick(
+                    replace(trial, candidate=idle, guards=GUARDS), self.reference, self.case
+                ).__enter__()
             except Fault as fault:
                 raise _broken(fault) from fault
-        return self._yardsticks.get(language.name)
+        return self._yardsticks[language.name]
 
     def close(self) -> None:
         """End all workers."""

@@ -10,7 +10,7 @@ import torch
 
 from eval.cases import Case
 from eval.devices.baselines import Baselines
-from eval.devices.side import Side
+from eval.devices.side import SHORT_US, Side, Yardstick
 from eval.fault import Fault
 from eval.machine import CpuUse
 from eval.timing import Call, clocks_disagree, hidden_us, session_of
@@ -19,10 +19,8 @@ from eval.worker.trial import Trial
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
 
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 1.5
-SHORT_US = 1000.0
-"""Of shorter calls, launching and answering take a considerable part. On a GPU they are recorded and replayed."""
 TRIED_EVERY = 3
-"""One in this many rounds, on average, begins with a case."""
+"""After each case was tried once, one in this many rounds, on average, begins with a case."""
 ATTEMPTS, PAUSE_S = 3, 2.0
 """Sessions that are tried until other work does not disturb one, and the pause between them."""
 
@@ -110,26 +108,27 @@ def _rounds(
     trial: Trial,
     candidate: Side,
     baselines: Baselines,
-    yardstick: Side | None,
+    yardstick: Yardstick | None,
     cases: Sequence[Case],
     use: CpuUse,
 ) -> tuple[list[Call], dict[str, list[Call]], list[Call]]:
     """Times of the candidate, of each baseline and of the yardstick; a round calls all of them on the same new inputs.
 
-    Before some rounds, drawn at random, a call that is not counted tries one of the cases: otherwise a candidate that
-    finds out that it is timed could do without what the task's own inputs do not need.
+    Between the rounds, calls that are not counted try the cases: otherwise a candidate that finds out that it is timed
+    could do without what the task's own inputs do not need.
     """
     reference, case, guards = baselines.reference, baselines.case, trial.guards
     mine: list[Call] = []
     theirs: dict[str, list[Call]] = {name: [] for name in baselines.sides}
     waits: list[Call] = []
     arguments = case.inputs
+    tries = _tries(cases)
     deadline = time.monotonic() + SESSION_S
     while len(mine) < LEAST_ROUNDS or (len(mine) < MOST_ROUNDS and time.monotonic() < deadline):
         if Guard.FRESH_INPUTS in guards:
             arguments = reference.inputs(secrets.randbits(62))
-            if cases and not secrets.randbelow(TRIED_EVERY):
-                _try(candidate, secrets.choice(cases), guards)
+            for tried in next(tries):
+                _try(candidate, tried, guards)
         if len(mine) % 2:
             given = baselines.timed(arguments)
             answer = candidate.timed(arguments)
@@ -144,8 +143,18 @@ def _rounds(
         for name, found in given.items():
             theirs[name].append(found.call)
         if yardstick:
-            waits.append(yardstick.timed(arguments).call)
+            waits.append(yardstick.wait(answer.call))
     return mine, theirs, waits
+
+
+def _tries(cases: Sequence[Case]) -> Iterator[list[Case]]:
+    """The cases to try before each round: all of them once in the least rounds, later one now and then."""
+    first: list[list[Case]] = [[] for _ in range(LEAST_ROUNDS)]
+    for case in cases:
+        secrets.choice(first).append(case)
+    yield from first
+    while True:
+        yield [secrets.choice(cases)] if cases and not secrets.randbelow(TRIED_EVERY) else []
 
 
 def _try(candidate: Side, case: Case, guards: frozenset[Guard]) -> None:

@@ -10,12 +10,15 @@ from eval.cases import Case
 from eval.fault import Fault
 from eval.reference import Reference
 from eval.timing import Call
+from eval.worker.language import WAIT
 from eval.worker.process import Guard, WorkerProcess
 from eval.worker.trial import Trial
 from kb.model.evidence import Outcome
 
 SLOTS = 4
 """Most places for the inputs of a call, of which one is drawn at random each time."""
+SHORT_US = 1000.0
+"""Of shorter calls, launching and answering take a considerable part. On a GPU they are recorded and replayed."""
 MOST_BYTES = 512 << 20
 """Maximum size of all these places."""
 
@@ -47,7 +50,7 @@ class Side:
         self.worker = self._trial.worker()
         self.worker.__enter__()
         try:
-            self._trial.build(self.worker, self._reference, self._case)
+            self._build()
             size = sum(x.numel() * x.element_size() for x in self._case.inputs if isinstance(x, torch.Tensor))
             self._slots = max(1, min(SLOTS, MOST_BYTES // max(size, 1)))
             self._shared = self._trial.memory.share(self.worker, [self._case.inputs] * self._slots)
@@ -57,6 +60,9 @@ class Side:
             self.worker.kill()
             raise
         return self
+
+    def _build(self) -> None:
+        self._trial.build(self.worker, self._reference, self._case)
 
     def __exit__(self, *_: object) -> None:
         self.worker.kill()
@@ -84,12 +90,11 @@ class Side:
         Raises:
             Fault: the candidate failed, or changed its inputs.
         """
-        if Guard.TURNS in self._trial.guards:
-            self.call(self._case.inputs)
-            return self.call(arguments)
-        slot = self._write(arguments)
+        in_turn = Guard.TURNS in self._trial.guards
+        slot = None if in_turn else self._write(arguments)
         self.call(self._case.inputs)
-        return self._ask(slot, arguments)
+        with self.worker.beside():
+            return self._ask(self._write(arguments) if slot is None else slot, arguments)
 
     def call(self, arguments: Sequence[Any]) -> Answer:
         """A call without an untimed one before it; errors as in `timed`."""
@@ -108,3 +113,19 @@ class Side:
             raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
         self._trial.release_outputs(self.worker, report)
         return Answer(call, outputs)
+
+
+class Yardstick(Side):
+    """A candidate that only waits. Its clock is right, so it shows how long honest questions and answers take."""
+
+    def wait(self, call: Call) -> Call:
+        """A timed call that takes as long as another claims: cores fall asleep during long ones and answer later."""
+        self._wait_us(min(call.inside_us, SHORT_US))
+        return self.timed(self._case.inputs).call
+
+    def _build(self) -> None:
+        self._wait_us(0)
+        super()._build()
+
+    def _wait_us(self, wait_us: float) -> None:
+        (self.worker.folder / WAIT).write_text(f"{wait_us:.1f}", encoding="ascii")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.languages.cpp_model import FLAGS, LIBRARY
 from eval.machine import compilers
-from eval.worker.language import JudgedLanguage
+from eval.worker.language import WAIT, JudgedLanguage
 from kb.errors import JudgeError
 
 RULES = """\
@@ -34,14 +34,17 @@ void load_reference(const Tensor *state, const double *init);
 - No thread may continue after the call, except OpenMP's own pool. Use no files, no network, no other processes."""
 
 
-IDLE = """\
+IDLE = f"""\
 #include <chrono>
+#include <fstream>
 #include "kb_tensor.h"
 
-void model_new(const Tensor *, const Tensor *, const double *, Tensor *) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(WAIT_US);
-    while (std::chrono::steady_clock::now() < end) {}
-}
+void model_new(const Tensor *, const Tensor *, const double *, Tensor *) {{
+    const auto start = std::chrono::steady_clock::now();
+    double wait_us = 0;
+    std::ifstream("{WAIT}") >> wait_us;
+    while (std::chrono::steady_clock::now() - start < std::chrono::duration<double, std::micro>(wait_us)) {{}}
+}}
 """
 
 
@@ -56,8 +59,10 @@ class Cpp(JudgedLanguage):
     tunable: str = "constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8"
     adapter: Path = Path(__file__).with_name("cpp_model.py")
     other_suffixes: tuple[str, ...] = (".cc",)
-    idle: str = IDLE
     tensors_alone: bool = True
+
+    def idle(self, reference: str) -> str:
+        return IDLE
 
     def compile_command(self, folder: Path) -> Sequence[str]:
         compiler = shutil.which("c++") or shutil.which("clang++")

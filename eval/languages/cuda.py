@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.languages import cpp
 from eval.languages.cuda_model import LIBRARY
 from eval.machine import compilers, present_gpu
 from eval.worker.language import JudgedLanguage
@@ -41,17 +42,6 @@ FIRST_SPECIFIC = 9
 Feature Set Compiler Targets" of the CUDA C++ Programming Guide)."""
 
 
-IDLE = """\
-#include <chrono>
-#include "kb_tensor_cuda.h"
-
-void model_new(const Tensor *, const Tensor *, const double *, Tensor *, void *) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(WAIT_US);
-    while (std::chrono::steady_clock::now() < end) {}
-}
-"""
-
-
 class Cuda(JudgedLanguage):
     """CUDA C++ that defines the function `model_new` of kb_tensor_cuda.h; hipcc compiles it for HIP."""
 
@@ -63,8 +53,10 @@ class Cuda(JudgedLanguage):
     tunable: str = "constexpr int BLOCK = 256;  // tune: 128, 256, 512"
     adapter: Path = Path(__file__).with_name("cuda_model.py")
     other_suffixes: tuple[str, ...] = (".hip",)
-    idle: str = IDLE
     tensors_alone: bool = True
+
+    def idle(self, reference: str) -> str:
+        return cpp.IDLE.replace("kb_tensor.h", "kb_tensor_cuda.h").replace("Tensor *) {", "Tensor *, void *) {")
 
     def compile_command(self, folder: Path) -> Sequence[str]:
         gpu = present_gpu()

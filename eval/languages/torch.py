@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eval.worker.language import JudgedLanguage
+from eval.worker.language import WAIT, JudgedLanguage
 
 MODEL_NEW = """\
 - Define `class ModelNew(torch.nn.Module)`. It is built as `ModelNew(*get_init_inputs())`, so its constructor takes the
@@ -20,6 +20,23 @@ Write one Python file that uses only `torch`, which includes `torch.utils.cpp_ex
 {MODEL_NEW}"""
 
 
+IDLE = f"""
+import pathlib
+import time
+
+
+class ModelNew(Model):
+    def forward(self, *inputs):
+        start = time.perf_counter()
+        outputs = super().forward(*inputs)
+        wait_s = float(pathlib.Path("{WAIT}").read_text()) * 1e-6
+        while time.perf_counter() - start < wait_s:
+            pass
+        return outputs
+"""
+"""It works at first, because a call by several threads, or of much memory, is followed by a later answer."""
+
+
 class Torch(JudgedLanguage):
     """Python that defines `ModelNew` with only torch, including `load_inline`."""
 
@@ -30,3 +47,6 @@ class Torch(JudgedLanguage):
     tunable: str = "BLOCK = 1024  # tune: 256, 512, 1024"
     adapter: Path = Path(__file__).with_name("python_model.py")
     gpu_adapter: Path | None = Path(__file__).with_name("gpu_model.py")
+
+    def idle(self, reference: str) -> str:
+        return f"{reference}\n{IDLE}"

@@ -6,6 +6,9 @@ from typing import Any
 
 from kb.model.kernels import Language
 
+WAIT = "wait_us"
+"""File that tells an idle candidate how long to wait."""
+
 
 class JudgedLanguage(Language):
     """A language that the judge can build. Each has a subclass in eval/languages/."""
@@ -17,15 +20,20 @@ class JudgedLanguage(Language):
     """The adapter for candidates on a GPU, if it is another one."""
     other_suffixes: tuple[str, ...] = ()
     """Other suffixes that a candidate's file may have."""
-    idle: str = ""
-    """A candidate that only waits `WAIT_US` microseconds: its answers take as long as those of all candidates. Empty if
-    they take as long as those of baselines, which are in Python."""
     tensors_alone: bool = False
     """Whether a candidate accepts only tensors as arguments."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
         return (self.suffix, *self.other_suffixes)
+
+    def idle(self, reference: str) -> str:
+        """The source of a candidate that takes as many microseconds as the file `WAIT` in its folder says, or more.
+
+        Args:
+            reference: The source of the task's reference.
+        """
+        raise NotImplementedError
 
     def claims(self, source: str) -> bool:
         """Whether a file with one of its suffixes is in this language; languages may share a suffix."""

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
@@ -270,6 +270,10 @@ class WorkerProcess:
     def cpu_s(self) -> float:
         """CPU seconds of the worker and of all processes that it started."""
         return self._tree.cpu_s()
+
+    def beside(self) -> AbstractContextManager[None]:
+        """See `ProcessTree.beside`."""
+        return self._tree.beside()
 
     def finish(self) -> None:
         """End the worker, for which it has as long as for a question.

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ class Stat(NamedTuple):
     children_s: float
     """CPU seconds of ended children."""
     threads: int
+    core: int
+    """The core on which it ran last."""
 
 
 class ProcessTree:
@@ -123,6 +126,23 @@ class ProcessTree:
             self._stopped_at = None
             os.killpg(self._leader, signal.SIGCONT)
 
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Keep the calling thread off the core on which the worker ran last.
+
+        A question to another core takes longer, because that core must be woken. If the scheduler chose by chance
+        whether they share a core, the times of two workers would differ by as much.
+        """
+        cores = os.sched_getaffinity(0) if sys.platform == "linux" else set()
+        with suppress(OSError):  # the worker has ended
+            if others := cores - {_stat(f"/proc/{self._leader}/stat").core}:
+                os.sched_setaffinity(0, others)
+        try:
+            yield
+        finally:
+            if cores:
+                os.sched_setaffinity(0, cores)
+
     def _comes_to(self, states: int) -> bool:
         """Whether the worker, with all its threads, reaches one of these os.waitid states within STOP_S."""
         if sys.platform != "linux":
@@ -163,7 +183,8 @@ def _has_stopped(pid: int) -> bool:
 def _stat(path: str) -> Stat:
     with open(path, "rb") as file:  # noqa: PTH123 - called hundreds of times a second
         fields = file.read().rpartition(b")")[2].split()
-    return Stat(fields[0].decode(), (int(fields[13]) + int(fields[14])) / TICKS_PER_S, int(fields[17]))
+    children_s = (int(fields[13]) + int(fields[14])) / TICKS_PER_S
+    return Stat(fields[0].decode(), children_s, int(fields[17]), int(fields[36]))
 
 
 def _free(folder: Path) -> dict[str, int]:
