@@ -390,10 +390,11 @@ def _remove(folder: Path, lock: int) -> None:
 
 
 def _locked(folder: Path) -> int:
-    """Raises OSError if another process holds the lock. The kernel releases it when the holder dies."""
+    """Raises OSError if another process holds the lock or has removed the folder. The lock ends with its holder."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        folder.lstat()
     except OSError:
         os.close(handle)
         raise

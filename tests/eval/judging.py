@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eval.cases import Case, cases, make_case
-from eval.devices.baselines import SOURCES, Baselines, settings
+from eval.devices.baselines import EAGER, SOURCES, Baselines, settings
 from eval.devices.sessions import measure
 from eval.fault import Fault
 from eval.languages.registry import TORCH, language_named
@@ -48,8 +48,9 @@ def reference(name: str) -> Reference:
 
 @cache
 def baselines(name: str) -> Baselines:
+    """Only the eager baseline, which starts quickly."""
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
-    return Baselines(task(name), reference(name), SOURCES, trial_of)
+    return Baselines(task(name), reference(name), {EAGER: SOURCES[EAGER]}, trial_of)
 
 
 def trial_of(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float = PATIENCE_S) -> Trial:

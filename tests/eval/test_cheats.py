@@ -10,9 +10,7 @@ from statistics import median
 
 import pytest
 
-from eval.devices import baselines as baselines_module
 from eval.devices import sessions as measure
-from eval.devices.baselines import EAGER
 from eval.fault import Fault
 from eval.selftest.known import CORRECT, WRONG, Known, known
 from eval.worker import channel, tree, trial
@@ -40,8 +38,7 @@ HONEST = [kernel for kernel in known().honest if kernel.device == "Cpu"]
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rounds in one attempt, and only the eager baseline, so that the tests are quick."""
-    monkeypatch.setattr(baselines_module, "SOURCES", {EAGER: baselines_module.SOURCES[EAGER]})
+    """Few rounds in one attempt, so that the tests are quick."""
     monkeypatch.setattr(measure, "LEAST_ROUNDS", 12)
     monkeypatch.setattr(measure, "MOST_ROUNDS", 12)
     monkeypatch.setattr(measure, "WIN_SESSIONS", 1)
@@ -90,10 +87,12 @@ def test_an_honest_kernel_passes(kernel: Known) -> None:
 @pytest.mark.alone
 @needs_compiler
 def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_time() -> None:
-    timing = judge(WRONG / "slow_to_answer.cpp", "scale", timed=True).timing
+    verdict = judge(WRONG / "slow_to_answer.cpp", "scale", timed=True)
 
-    assert timing
-    assert timing.candidate_us > 0.5 * median(timing.sessions[0].inside_us)
+    if verdict.timing:
+        assert verdict.timing.candidate_us > 0.5 * median(verdict.timing.sessions[0].inside_us)
+    else:
+        assert verdict.outcome is Outcome.CLOCKS_DISAGREE, verdict
 
 
 @pytest.mark.slow  # compares times, which needs a machine without other work

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -289,6 +290,19 @@ def test_folders_of_dead_judges_are_removed_and_those_of_live_ones_are_kept(temp
         assert left == {worker.folder.name, living.name, other.name}
 
     holders[1].communicate("")
+
+
+def test_judges_that_start_at_the_same_time_do_not_remove_each_other_s_folders(temporary: Path) -> None:
+    def lost(_: int) -> int:
+        count = 0
+        for _ in range(100):
+            folder, lock = worker_process._new_folder()
+            count += not folder.exists()
+            worker_process._remove(folder, lock)
+        return count
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(lost, range(4))) == 0
 
 
 def test_a_link_that_looks_like_a_dead_judge_s_folder_is_not_followed(temporary: Path, tmp_path: Path) -> None:
