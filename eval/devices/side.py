@@ -92,13 +92,19 @@ class Side:
         """
         in_turn = Guard.TURNS in self._trial.guards
         slot = None if in_turn else self._write(arguments)
-        self.call(self._case.inputs)
+        untimed = self.call(self._case.inputs).call.outside_us + self._forgetting_us
         with self.worker.beside():
-            return self._ask(self._write(arguments) if slot is None else slot, arguments)
+            answer = self._ask(self._write(arguments) if slot is None else slot, arguments)
+        return answer._replace(call=answer.call._replace(between_us=untimed + self._forgetting_us))
 
     def call(self, arguments: Sequence[Any]) -> Answer:
         """A call without an untimed one before it; errors as in `timed`."""
         return self._ask(self._write(arguments), arguments)
+
+    @property
+    def _forgetting_us(self) -> float:
+        """What the worker took to forget the outputs of the last call."""
+        return self.worker.answer_s * 1e6
 
     def _write(self, arguments: Sequence[Any]) -> int:
         slot = secrets.randbelow(self._slots)
