@@ -79,6 +79,9 @@ class TaskJudge:
         cases = self._cases.for_candidate()
         try:
             found = self.device.judge(candidate, language, cases, results)
+            if found.surprising:
+                cases += (again := self._new_cases().for_candidate())
+                self.device.trial(candidate, language).check(again, results)
         except Fault as fault:
             if fault.outcome == Outcome.INCORRECT and len(results) < len(cases):
                 self._cases.refused(cases[len(results)])
@@ -106,6 +109,9 @@ class TaskJudge:
 
     @cached_property
     def _cases(self) -> HiddenCases:
+        return self._new_cases()
+
+    def _new_cases(self) -> HiddenCases:
         return HiddenCases(self.task, self.bench.reference, self.interface, self.device.sizes, self._refused)
 
 
