@@ -150,7 +150,8 @@ def given_case(name: str, reference: Reference) -> Case:
     """The task at the sizes and with the values of its file.
 
     Raises:
-        TaskError: the reference fails, is not finite, is random, or gives the same outputs on other inputs.
+        TaskError: the reference fails, is not finite, is random, returns memory that it keeps, or gives the same on
+            other inputs.
     """
     seed = new_seed()
     draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=("given",))
@@ -158,6 +159,7 @@ def given_case(name: str, reference: Reference) -> Case:
     if not case.is_finite:
         raise TaskError("the reference gives infinities or NaN", hint="draw inputs on which it gives finite numbers")
     check_repeatable(reference)
+    check_new_outputs(reference)
     other = reference.native(reference.inputs(new_seed()))
     if [t.shape for t in other] == [t.shape for t in case.expected] and case.compare(other).outcome is Outcome.PASSED:
         raise TaskError(
@@ -174,6 +176,21 @@ def check_repeatable(reference: Reference) -> None:
         raise TaskError(
             "the reference gives other outputs on the same inputs",
             hint="take randomness such as dropout out of forward(), or draw it in get_inputs()",
+        )
+
+
+def check_new_outputs(reference: Reference) -> None:
+    """Raises TaskError if the reference returns memory that it keeps: a parameter, a buffer or a view of one.
+
+    The judge overwrites outputs, and would overwrite what the model computes with.
+    """
+    sets = [reference.inputs(new_seed()) for _ in range(2)]
+    calls = [reference.native(inputs) for inputs in sets]  # both are kept, so that no memory is used twice
+    one, other = ({t.untyped_storage().data_ptr() for t in outputs if t.numel()} for outputs in calls)
+    if one & other:
+        raise TaskError(
+            "the reference returns a parameter or a buffer of its own, or a view of one",
+            hint="return a copy, as with .clone()",
         )
 
 

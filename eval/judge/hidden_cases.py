@@ -3,6 +3,7 @@
 from eval.cases import (
     Case,
     cases,
+    check_new_outputs,
     check_repeatable,
     count_elements,
     draw_case,
@@ -32,7 +33,8 @@ class HiddenCases:
         refused: The draws that refused candidates before.
 
     Raises:
-        TaskError: the reference is random, or the task is too large for the device and has no sizes to reduce.
+        TaskError: the reference is random or returns memory that it keeps, or the task is too large for the device and
+            has no sizes to reduce.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class HiddenCases:
                 hint="assign its sizes to names at the top of the file, such as `ROWS = 4096`",
             )
         check_repeatable(references[0])
+        check_new_outputs(references[0])
         cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
         self._fresh = (cheap or references)[-1]
         self._structures = learn_structures(self._fresh)
