@@ -92,10 +92,11 @@ class Side:
         """
         in_turn = Guard.TURNS in self._trial.guards
         slot = None if in_turn else self._write(arguments)
-        untimed = self.call(self._case.inputs).call.outside_us + self._forgetting_us
+        untimed = self.call(self._case.inputs).call
+        between_us = untimed.outside_us + untimed.late_us + self._forgetting_us
         with self.worker.beside():
             answer = self._ask(self._write(arguments) if slot is None else slot, arguments)
-        return answer._replace(call=answer.call._replace(between_us=untimed + self._forgetting_us))
+        return answer._replace(call=answer.call._replace(between_us=between_us + self._forgetting_us))
 
     def call(self, arguments: Sequence[Any]) -> Answer:
         """A call without an untimed one before it; errors as in `timed`."""
