@@ -20,6 +20,10 @@ from kb.model.kernels import Candidate
 
 SETTLE_S = 0.05
 """Time during which an output must not change after the call has returned."""
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables that say how many threads OpenMP and Intel's MKL start."""
+AS_TOLD = {"MKL_DYNAMIC": "FALSE"}
+"""Keeps MKL, and torch with it, from starting fewer: in the sandbox it counts a single core."""
 POISON = {"MALLOC_PERTURB_": "1"}
 """Makes glibc fill allocated memory with garbage."""
 
@@ -51,10 +55,13 @@ class Trial:
     """Device files that it may use."""
     memory: Memory = field(default_factory=HostMemory)
     """How tensors are transferred between judge and worker."""
+    threads: int = field(default_factory=torch.get_num_threads)
+    """How many threads OpenMP and torch may use in a worker: as many as torch did here when the trial was made."""
 
     def worker(self, *, poisoned: bool = False) -> WorkerProcess:
         """A worker. If it is poisoned, new memory holds garbage, so that no candidate can rely on zeros."""
-        environment = {"OMP_NUM_THREADS": str(torch.get_num_threads()), **REUSED_MEMORY, **(POISON if poisoned else {})}
+        environment = {**REUSED_MEMORY, **(POISON if poisoned else {}), **AS_TOLD}
+        environment |= dict.fromkeys(THREADS, str(self.threads))
         return WorkerProcess(
             self.candidate,
             self.language,

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
+import torch
 
 from eval.devices import sessions as measure
 from eval.fault import Fault
@@ -80,6 +81,26 @@ def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Known, monkeypatch: py
 @pytest.mark.parametrize("kernel", parameters(HONEST))
 def test_an_honest_kernel_passes(kernel: Known) -> None:
     verdict = judge(kernel.path, kernel.task, timed=kernel.timed)
+
+    assert verdict.outcome is Outcome.PASSED, verdict
+
+
+COUNTS_THREADS = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if (count := torch.get_num_threads()) != {threads}:
+            raise RuntimeError(f"{{count}} threads")
+        return 2 * x + 1
+"""
+
+
+@pytest.mark.alone
+def test_a_candidate_may_use_all_threads_while_it_is_timed(tmp_path: Path) -> None:
+    (tmp_path / "counts.py").write_text(COUNTS_THREADS.format(threads=torch.get_num_threads()))
+
+    verdict = judge(tmp_path / "counts.py", "scale", timed=True)
 
     assert verdict.outcome is Outcome.PASSED, verdict
 
