@@ -22,8 +22,9 @@ SETTLE_S = 0.05
 """Time during which an output must not change after the call has returned."""
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that say how many threads OpenMP and Intel's MKL start."""
-AS_TOLD = {"MKL_DYNAMIC": "FALSE"}
-"""Keeps MKL, and torch with it, from starting fewer: in the sandbox it counts a single core."""
+THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
+"""MKL starts no fewer threads than it is told, although it counts a single core in the sandbox. OpenMP's idle threads
+sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
 POISON = {"MALLOC_PERTURB_": "1"}
 """Makes glibc fill allocated memory with garbage."""
 
@@ -60,7 +61,7 @@ class Trial:
 
     def worker(self, *, poisoned: bool = False) -> WorkerProcess:
         """A worker. If it is poisoned, new memory holds garbage, so that no candidate can rely on zeros."""
-        environment = {**REUSED_MEMORY, **(POISON if poisoned else {}), **AS_TOLD}
+        environment = {**REUSED_MEMORY, **(POISON if poisoned else {}), **THREADING}
         environment |= dict.fromkeys(THREADS, str(self.threads))
         return WorkerProcess(
             self.candidate,
