@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-import torch
 
 from eval.devices import sessions as measure
 from eval.fault import Fault
@@ -98,6 +97,8 @@ class ModelNew(torch.nn.Module):
 
 @pytest.mark.alone
 def test_a_candidate_may_use_all_threads_while_it_is_timed(tmp_path: Path) -> None:
+    import torch
+
     (tmp_path / "counts.py").write_text(COUNTS_THREADS.format(threads=torch.get_num_threads()))
 
     verdict = judge(tmp_path / "counts.py", "scale", timed=True)
