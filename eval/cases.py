@@ -75,7 +75,7 @@ class Case:
     def compare(self, outputs: Sequence[torch.Tensor]) -> CaseResult:
         """Compare a candidate's outputs, whose shapes and types are right, with the expected ones."""
         worst, ratio, detail = 0.0, 0.0, ""
-        for output, tolerance in zip(outputs, self.tolerances, strict=True):
+        for output, tolerance in zip(map(_numbers, outputs), self.tolerances, strict=True):
             if not bool(torch.isfinite(output).all()):
                 return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
             if output.numel():
@@ -93,9 +93,14 @@ class Case:
         The inputs may be others than those of this case, but of the same distribution.
         """
         return all(
-            tolerance.near(output, other)
+            tolerance.near(_numbers(output), other)
             for output, other, tolerance in zip(outputs, as_tuple(native), self.tolerances, strict=True)
         )
+
+
+def _numbers(output: torch.Tensor) -> torch.Tensor:
+    """The output; if it has truth values, their bytes, because torch takes any byte but 0 that is found there for 1."""
+    return output.view(torch.uint8) if output.dtype is torch.bool else output
 
 
 def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> str:

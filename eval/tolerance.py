@@ -40,7 +40,6 @@ class Tolerance:
 
     def compare(self, output: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """For each element, its absolute error and that as a multiple of the error allowed; above 1 or NaN is wrong."""
-        output = _numbers(output)
         errors = _errors(output, self.expected).to(self.allowed.dtype)
         ratios = errors / self.allowed
         self._excuse(ratios, errors, of=errors.numel())
@@ -49,7 +48,7 @@ class Tolerance:
     def near(self, output: torch.Tensor, native: torch.Tensor) -> bool:
         """Whether an output is as near to the reference's on other inputs as their values' magnitudes allow."""
         if not self.dtype.is_floating_point:
-            differing = int((_numbers(output) != native).sum())
+            differing = int((output != native).sum())
             return differing <= COARSE_SLACK * int(self.allowed.isinf().sum()) + output.numel() // EXCUSED
         error = (output - native).abs_()
         far = ~(error <= 2 * _roundings(self.dtype) * torch.finfo(self.dtype).eps * native.abs())
@@ -109,11 +108,6 @@ def tolerance_of(expected: torch.Tensor, native: torch.Tensor, nudged: Iterable[
     allowed += scale.mul_(_roundings(dtype) * torch.finfo(dtype).eps)
     overall = float(torch.linalg.vector_norm(allowed, dtype=torch.float64)) / math.sqrt(allowed.numel())
     return Tolerance(allowed, expected, dtype, float(errors.max()), overall)
-
-
-def _numbers(output: torch.Tensor) -> torch.Tensor:
-    """The output; of a truth value the byte: torch takes each but 0 for true, and only 1 was written by a kernel."""
-    return output.view(torch.uint8) if output.dtype is torch.bool else output
 
 
 def _errors_of_alike(errors: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:

@@ -68,9 +68,10 @@ class Judgement:
     @property
     def surprising(self) -> bool:
         """Whether it is a win by so much that a mistake of the judge is as likely."""
+        if self.timing is None or not self.timing.won:
+            return False
         reached = max(self.bottleneck.memory, self.bottleneck.compute) if self.bottleneck else 0.0
-        won = self.timing is not None and self.timing.won
-        return won and (self.timing.speedup > SURPRISING or reached > NEAR_ROOFLINE)
+        return self.timing.speedup > SURPRISING or reached > NEAR_ROOFLINE
 
 
 class Device(ABC):
