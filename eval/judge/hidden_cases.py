@@ -59,6 +59,7 @@ class HiddenCases:
         check_new_outputs(references[0])
         cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
         self._fresh = (cheap or references)[-1]
+        self._references = references
         self._structures = learn_structures(self._fresh)
         self._kinds = usable_kinds(references[0], self._structures)
         self._fixed = [
@@ -80,6 +81,11 @@ class HiddenCases:
         """The cases for one candidate; one of them is new."""
         fresh = draw_case(self._fresh, self._structures, self._kinds, seed=new_seed())
         return [*self._fixed, *([fresh] if fresh else [])]
+
+    def once_more(self) -> list[Case]:
+        """The cases for a second check of the same candidate: all of them, and a new one at each set of sizes."""
+        new = (draw_case(r, self._structures, self._kinds, seed=new_seed()) for r in self._references)
+        return [*self._fixed, *filter(None, new)]
 
     def refused(self, case: Case) -> None:
         """Keep a case that refused a candidate, for this judge and for later ones."""

@@ -80,7 +80,7 @@ class TaskJudge:
         try:
             found = self.device.judge(candidate, language, cases, results)
             if found.surprising:
-                cases += (again := self._new_cases().for_candidate())
+                cases += (again := self._cases.once_more())
                 self.device.trial(candidate, language).check(again, results)
         except Fault as fault:
             if fault.outcome == Outcome.INCORRECT and len(results) < len(cases):
@@ -109,9 +109,6 @@ class TaskJudge:
 
     @cached_property
     def _cases(self) -> HiddenCases:
-        return self._new_cases()
-
-    def _new_cases(self) -> HiddenCases:
         return HiddenCases(self.task, self.bench.reference, self.interface, self.device.sizes, self._refused)
 
 
