@@ -121,15 +121,17 @@ class ProcessTree:
         A question to another core takes longer, because that core must be woken. If the scheduler chose by chance
         whether they share a core, the times of two workers would differ by as much.
         """
-        cores = os.sched_getaffinity(0) if sys.platform == "linux" else set()
+        if sys.platform != "linux":
+            yield
+            return
+        cores = os.sched_getaffinity(0)
         with suppress(OSError):  # the worker has ended
             if others := cores - {_stat(f"/proc/{self._leader}/stat").core}:
                 os.sched_setaffinity(0, others)
         try:
             yield
         finally:
-            if cores:
-                os.sched_setaffinity(0, cores)
+            os.sched_setaffinity(0, cores)
 
     def _comes_to(self, states: int) -> bool:
         """Whether the worker, with all its threads, reaches one of these os.waitid states within STOP_S."""
