@@ -1,6 +1,6 @@
 """The commands `kb skills list | show | search`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,7 +8,7 @@ import typer
 from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
-    from kb.model.skill import Skill
+    from kb.model.skill import Skill, SkillStanding
 
 app = typer.Typer(help="Kernels that worked, with their measurements.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -21,10 +21,10 @@ def list_skills(target: Target = None, as_json: Json = False) -> None:
     """
     with open_kb() as kb:
         skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
-        problems = kb.skills.problems()
+        problems, standings = kb.skills.problems(), kb.skills.standings()
     for _, error in problems:
         notify(error.message)
-    _show_skills(skills, as_json=as_json)
+    _show_skills(skills, standings, as_json=as_json)
 
 
 @app.command("show")
@@ -41,12 +41,13 @@ def show_skill(
     """
     with open_kb() as kb:
         skill = kb.skills.get(name)
+        summary = _summary(skill, kb.skills.standing(skill))
     if as_json:
-        print_json(skill.model_dump(mode="json") | _summary(skill))
+        print_json(skill.model_dump(mode="json") | summary)
     elif code:
-        print(skill.candidate.source, end="")
+        print(skill.candidate.source if skill.candidate else "", end="")
     else:
-        for key, value in _summary(skill).items():
+        for key, value in summary.items():
             show_wrapped(_figure(value) if key == "speedup" else str(value), f"{key + ':':<13}")
         for record in skill.evidence:
             show(f"{'evidence:':<13}{record.id[:12]} {record.target} {record.outcome} {_figure(record.speedup)}")
@@ -72,30 +73,32 @@ def search_skills(
     with open_kb() as kb:
         scope = kb.targets.scope(target) if target else None
         found = kb.skills.search(query, scope=scope, language=language_named(language).name if language else None)
-    _show_skills(found, as_json=as_json)
+        standings = kb.skills.standings()
+    _show_skills(found, standings, as_json=as_json)
     if not found:
         raise typer.Exit(1)
 
 
-def _summary(skill: "Skill") -> dict[str, Any]:
+def _summary(skill: "Skill", standing: "SkillStanding") -> dict[str, Any]:
     return {
         "name": skill.name,
-        "standing": skill.standing.value,
+        "kind": skill.kind.value,
+        "standing": standing.value,
         "target": skill.target,
-        "language": skill.candidate.language,
+        "language": skill.language,
         "speedup": skill.best.speedup if skill.best else None,
         "description": skill.description,
-        "digest": skill.candidate.digest,
+        "digest": skill.candidate.digest if skill.candidate else None,
         "folder": str(skill.folder),
     }
 
 
-def _show_skills(skills: Sequence["Skill"], *, as_json: bool) -> None:
+def _show_skills(skills: Sequence["Skill"], standings: Mapping[str, "SkillStanding"], *, as_json: bool) -> None:
     from kb.cli.table import show_table
 
-    summaries = [_summary(skill) for skill in skills]
+    summaries = [_summary(skill, standings[skill.name]) for skill in skills]
     keys = ("name", "standing", "target", "language")
-    rows = [(*(skill[key] for key in keys), _figure(skill["speedup"])) for skill in summaries]
+    rows = [(*(skill[key] or "any" for key in keys), _figure(skill["speedup"])) for skill in summaries]
     if rows or as_json:
         show_result(summaries, lambda _: show_table((*keys, "speed-up"), rows, wrap={0}), as_json=as_json)
     else:
