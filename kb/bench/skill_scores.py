@@ -128,9 +128,7 @@ def report(
     best = {task: max(s.speedup or 0.0 for t in trials if t.task == task for s in t.steps) for task in tasks}
 
     def values(measure: Callable[[Trial], float], arm: Arm) -> Group:
-        return {
-            task: [measure(by_key[task, seed, arm]) for other, seed in whole if other == task] for task in tasks
-        }
+        return {task: [measure(by_key[task, seed, arm]) for other, seed in whole if other == task] for task in tasks}
 
     def reached(trial: Trial) -> Reached:
         return reached_by(trial.steps, best[trial.task], evaluations)

@@ -32,6 +32,7 @@ from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
 
+
 class SizedTask(Frozen):
     """A task at the sizes that its label names."""
 

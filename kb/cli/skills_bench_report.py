@@ -18,13 +18,18 @@ def show_skills_report(report: SkillsReport) -> None:
         for task in report.tasks
     ]
     show_table(("task", "best", "room", *Arm), rows, wrap={0})
-    show_wrapped("best: largest speed-up seen; room: the same over the first kernel of a cold run; then mean evaluations")
+    show_wrapped(
+        "best: largest speed-up seen; room: the same over the first kernel of a cold run; then mean evaluations"
+    )
     show()
     scores = [*report.arms, *([report.replay] if report.replay else [])]
-    show_table(("arm", "evaluations", "seconds", "near", "first", "fewer evaluations", "fewer seconds"), list(map(_row, scores)))
+    show_table(
+        ("arm", "evaluations", "seconds", "near", "first", "fewer evaluations", "fewer seconds"),
+        list(map(_row, scores)),
+    )
     show_wrapped(
-        f"Until a kernel is near the best known one, of {report.evaluations} evaluations, with 95 % intervals over tasks "
-        "and seeds; near: share of runs that came near; first: speed-up of the first kernel as a share of the best; "
+        f"Until a kernel is near the best known one, of {report.evaluations} evaluations, with 95 % intervals over "
+        "tasks and seeds; near: share of runs that came near; first: speed-up of the first kernel as a share of the best; "
         "fewer: how many times as many the cold run needed. The replay tests only the cache."
     )
     if report.nothing_to_win:

@@ -53,11 +53,16 @@ def credit_of(run: Run) -> Credit:
 
 
 def uses_of(run: Run) -> dict[str, tuple[Evidence, ...]]:
-    """The skills that candidates of a run were made from, each with the verdicts on these candidates in order."""
+    """The skills that candidates of a run were made from, each with the verdicts on these candidates in order.
+
+    What the run itself published is no longer a use of what others learnt.
+    """
+    published = {entry.text: entry.step for entry in run.entries if entry.kind == "published"}
     uses: dict[str, tuple[Evidence, ...]] = {}
-    for attempt in run.attempts:
+    for step, attempt in enumerate(run.attempts, start=1):
         for name in attempt.skills_used:
-            uses[name] = (*uses.get(name, ()), attempt.evidence)
+            if step <= published.get(name, step):
+                uses[name] = (*uses.get(name, ()), attempt.evidence)
     return uses
 
 

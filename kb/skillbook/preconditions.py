@@ -76,10 +76,9 @@ def sizes_hold(condition: str, sizes: Mapping[str, int]) -> bool:
 
 def _truth(node: ast.expr, sizes: Mapping[str, int]) -> bool:
     match node:
-        case ast.BoolOp(op=ast.And()):
-            return all([_truth(part, sizes) for part in node.values])
         case ast.BoolOp():
-            return any([_truth(part, sizes) for part in node.values])
+            parts = [_truth(part, sizes) for part in node.values]
+            return all(parts) if isinstance(node.op, ast.And) else any(parts)
         case ast.UnaryOp(op=ast.Not()):
             return not _truth(node.operand, sizes)
         case ast.Compare() if all(type(op) in _COMPARE for op in node.ops):

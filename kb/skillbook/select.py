@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from kb.catalog.words import identifier_words, match_expression, query_words
@@ -43,6 +43,8 @@ class Near(StrEnum):
 CLOSENESS = {
     Closeness.NAMED: Reason(text="its operation is the one that is asked for", worth=2.0),
     Closeness.PART: Reason(text="its operation is a part of the task", worth=1.0),
+    Closeness.UNSTATED: Reason(text="it is for any operation", worth=0.0),
+    Closeness.NONE: Reason(text="it is for other operations", worth=0.0),
 }
 """What its operations are worth: a skill that only mentions them cannot make up for it by its standing."""
 NEARNESS = {Near.SAME: 0.4, Near.RELATIVE: 0.2, Near.ANY: 0.0, Near.SIBLING: -1.0}
@@ -151,7 +153,7 @@ def _near(target: str, need: Need) -> Near:
 
 def _closeness(skill: Skill, need: Need) -> Closeness:
     """Closeness of the operations that a skill states; a kernel that states none is for those in its name."""
-    wanted = need.operations or Operations(named=words_of(need.words), called=frozenset())
+    wanted = need.operations or Operations(named=words_of(" ".join(query_words(need.words))), called=frozenset())
     return wanted.closeness(skill.preconditions.ops or (words_of(skill.name) if _is_kernel(skill) else ()))
 
 
@@ -184,9 +186,9 @@ def _outdone(fits: Sequence[_Fit]) -> dict[int, str]:
 
 def _reasons(fit: _Fit, words: float, diagnosis: float, value: float) -> tuple[Reason, ...]:
     reasons = (
-        *(CLOSENESS[fit.closeness],) if fit.closeness in CLOSENESS else (),
-        Reason(text=f"it matches the words {words:.0%} as well as the best match", worth=words),
-        Reason(text=f"it matches the diagnosis {diagnosis:.0%} as well as the best match", worth=DIAGNOSIS * diagnosis),
+        CLOSENESS[fit.closeness],
+        Reason(text=f"{words:.0%} of the best match with the words", worth=words),
+        Reason(text=f"{diagnosis:.0%} of the best match with the diagnosis", worth=DIAGNOSIS * diagnosis),
         Reason(text=f"it is {fit.standing}", worth=PROOF[fit.standing]),
         Reason(text=f"it is for {fit.near}", worth=NEARNESS[fit.near]),
         Reason(text="what came of its uses", worth=value),
