@@ -21,7 +21,7 @@ WORDINGS = {
     "Takes many short rows for each program and keeps them in registers.": "{} of very many short rows.",
     "Leaves out the masked half of each row, as causal attention has it.": "{} of attention scores below the diagonal.",
     "Adds a residual to a row before it is reduced, so that both are read once.": "{} of the sum of rows and residual.",
-    "Reads rows through a table of indices, for rows that are scattered in memory.": "{} of scattered rows, which an index selects.",
+    "Reads rows through a table of indices, for scattered rows.": "{} of scattered rows, which an index selects.",
 }  # fmt: skip
 """What a skill says of itself, and how a task says the same with some of its words."""
 BODY = """\
