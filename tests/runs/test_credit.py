@@ -12,7 +12,17 @@ from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
 from tests.runs.fakes import (
-    BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, book_of, candidate, evidence_of, loop_of, speedup_of, template,
+    BEST,
+    INTERFACE,
+    TASK,
+    TEMPLATE,
+    FakeJudge,
+    book_of,
+    candidate,
+    evidence_of,
+    loop_of,
+    speedup_of,
+    template,
 )  # fmt: skip
 
 
