@@ -307,5 +307,6 @@ def on_target(skill: Skill, target: str) -> Skill:
 def _as_if(skill: Skill, changes: dict[str, object], evidence_changes: dict[str, str]) -> Skill:
     """A skill of another name with changed fields and evidence, without signatures and records."""
     evidence = tuple(e.model_copy(update=evidence_changes) for e in skill.evidence)
-    fields = dict(skill) | changes | {"evidence": evidence, "signatures": {}, "records": (), "folder": None}
-    return named(**fields | {"stem": fields.pop("name")})
+    return named(
+        skill.model_copy(update=changes | {"evidence": evidence, "signatures": {}, "records": (), "folder": None})
+    )
