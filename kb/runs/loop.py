@@ -210,7 +210,7 @@ def fitting_skills(skillbook: Skillbook, plan: Plan, scope: frozenset[str]) -> t
         words = set(plan.task.name.split("-"))
         skills = [skill for skill in skills if words & set(skill.name.split("-"))]
     standings = skillbook.standings()
-    recalled = [RecalledSkill(skill=skill, standing=standings[skill.name]) for skill in skills]
+    recalled = [RecalledSkill(skill=skillbook.measured(skill), standing=standings[skill.name]) for skill in skills]
     if plan.control:
         recalled = [one for one in recalled if one.standing is SkillStanding.HYPOTHESIS]
     return tuple(recalled[:SKILLS_CONSIDERED])

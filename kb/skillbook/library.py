@@ -105,6 +105,11 @@ class Skillbook:
         rest = [skill for skill in self.skills() if skill.name not in names]
         return standings_of([*rest, *more], self.context())
 
+    def measured(self, skill: Skill) -> Skill:
+        """The skill without evidence that is only claimed."""
+        who = self.measurer()
+        return skill.model_copy(update={"evidence": tuple(e for e in skill.evidence if who(skill, e))})
+
     def value(self, skill: Skill) -> float:
         """The mean outcome of the runs that took it up; see `value_of`."""
         return value_of(skill)
