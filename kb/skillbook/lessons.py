@@ -74,7 +74,7 @@ def _technique(task: Task, attempts: Sequence[Attempt], suffix: str) -> Skill | 
         (slow, fast),
         kind=SkillKind.TECHNIQUE,
         name=f"{parameter}-{new}-{task.name}",
-        title=f"Set {parameter} to {new}, not {old}",
+        title=f"Set {parameter} to {new}",
         description=f"{kernel} became {faster} with {parameter} = {new} instead of {old}. Use it to "
         "choose the first values for a similar kernel.",
         sections={
