@@ -20,7 +20,7 @@ from kb.model.skill import Skill
 from kb.model.skill_record import SkillRecord, UseOutcome
 from kb.skillbook import store
 from kb.skillbook.files import skill_files
-from kb.skillbook.library import MEASURED, Skillbook, utc_now
+from kb.skillbook.library import JUDGED, Skillbook, utc_now
 from tests.skillbook.conftest import TODAY, write_files
 from tests.skillbook.evidence import evidence, kernel, skill
 
@@ -129,7 +129,7 @@ def killed_after(operations: int | None) -> Iterator[None]:
 def state(home: Path, measured: str) -> dict[str, object]:
     """What someone who trusts all measurements of the team sees."""
     home.mkdir(exist_ok=True)
-    (home / MEASURED).write_text(measured)
+    (home / JUDGED).write_text(measured)
     book = library(home)
     waiting, published = book.proposals(), book.skills()
     assert book.problems() == []
@@ -153,7 +153,7 @@ def live(steps: list[Step], root: Path, start: Callable[[Path], None], merge: Ca
             kept[step.home] |= take(step, homes, merge)
             if step.verb == "merge":
                 kept[step.home] |= kept[step.other % HOMES]
-    measured = "\n".join((home / MEASURED).read_text() for home in homes if (home / MEASURED).exists())
+    measured = "\n".join((home / JUDGED).read_text() for home in homes if (home / JUDGED).exists())
     states = []
     for number, order in enumerate(permutations(homes)):
         observer = root / f"observer-{number}"
