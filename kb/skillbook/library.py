@@ -26,8 +26,8 @@ ANY = "any"
 COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
 """BM25 weights of name, description, body, code and identifiers: what a skill is for outweighs what it mentions."""
 JUDGED = "judged"
-"""File of a home with the ids of the evidence that its own judge gave, one in a line. It is outside `skills/`, so that no
-exchange of skills brings it."""
+"""File of a home with the ids of the evidence that its own judge gave, one in a line. It is outside `skills/`, so that
+no exchange of skills brings it."""
 ALLOWED_SIGNERS = "allowed_signers"
 """File of a home with the public keys of those whose evidence counts here, as ssh-keygen(1) describes it."""
 MOST_ACTIVE = 3
