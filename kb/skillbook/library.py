@@ -225,7 +225,7 @@ class Skillbook:
         who = self.measurer()
         return StandingContext(
             measured=lambda skill, evidence: bool(who(skill, evidence)),
-            versions=self._versions(),
+            versions=self._versions,
             stands=self._stands,
             today=self._today(),
         )

@@ -22,8 +22,8 @@ class StandingContext:
 
     measured: Callable[[Skill, Evidence], bool]
     """Whether evidence was measured here, or by someone who is trusted here."""
-    versions: Mapping[str, str]
-    """Versions of the software here, under the names in the environment of evidence."""
+    versions: Callable[[], Mapping[str, str]]
+    """Gives the versions of the software here, under the names in the environment of evidence."""
     stands: Callable[[str], bool]
     """Whether a cited passage is still in the documents."""
     today: date
@@ -126,7 +126,7 @@ def place_of(evidence: Evidence) -> Place:
 
 def _outdated(proof: Evidence, context: StandingContext) -> bool:
     """Whether it is from long ago, or from software of other major versions."""
-    pairs = ((v, proof.environment[name]) for name, v in context.versions.items() if name in proof.environment)
+    pairs = ((v, proof.environment[name]) for name, v in context.versions().items() if name in proof.environment)
     return any(major(now) != major(then) for now, then in pairs) or _age(proof, context.today) > STALE_DAYS
 
 
