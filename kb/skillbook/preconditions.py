@@ -30,11 +30,11 @@ def check(preconditions: Preconditions) -> None:
     list(_tools(preconditions.toolchain))
 
 
-def unmet(preconditions: Preconditions, interface: Interface, versions: Mapping[str, str]) -> str:
+def unmet(preconditions: Preconditions, interface: Interface, versions: Callable[[], Mapping[str, str]]) -> str:
     """Why a skill does not apply to the tensors of a task, in words; empty if it does.
 
     Args:
-        versions: Versions of the installed tools by name. A tool that is not in it is not checked.
+        versions: Gives the versions of the installed tools by name; a tool that is not among them is not checked.
     """
     tensors = (*interface.inputs, *interface.state, *interface.outputs)
     others = {tensor.dtype for tensor in tensors} - set(preconditions.dtypes)
@@ -45,7 +45,7 @@ def unmet(preconditions: Preconditions, interface: Interface, versions: Mapping[
         stated = ", ".join(f"{name} = {size}" for name, size in sizes.items())
         return f"its condition on sizes is {preconditions.shapes}; the task has {stated}"
     for name, wanted in _tools(preconditions.toolchain):
-        found = _VERSION.search(versions.get(name, ""))
+        found = _VERSION.search(versions().get(name, ""))
         if found and not wanted.contains(Version(found[0]), prereleases=True):
             return f"it needs {name}{wanted}; here is {found[0]}"
     return ""

@@ -102,7 +102,7 @@ def select(
     *,
     standing_of: Callable[[Skill], SkillStanding],
     value_of: Callable[[Skill], float],
-    versions: Mapping[str, str],
+    versions: Callable[[], Mapping[str, str]],
     name_of: Callable[[str], str] = lambda name: name,
 ) -> Selection:
     """The skills that apply, best first, and the others with the reason why they do not.
@@ -111,7 +111,7 @@ def select(
     its target, and its value when it was used. Of equal scores the larger speed-up comes first.
 
     Args:
-        versions: Versions of the installed tools by name.
+        versions: Gives the versions of the installed tools by name.
         name_of: Gives the present name of a target, which may have been renamed since a skill was written.
     """
     fits = [
@@ -161,7 +161,7 @@ def _is_kernel(skill: Skill) -> bool:
     return skill.kind is SkillKind.KERNEL
 
 
-def _refusal(fit: _Fit, need: Need, versions: Mapping[str, str]) -> str:
+def _refusal(fit: _Fit, need: Need, versions: Callable[[], Mapping[str, str]]) -> str:
     """Why a skill does not apply; empty if it does."""
     skill = fit.skill
     if fit.standing not in PROOF:

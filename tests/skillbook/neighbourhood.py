@@ -81,7 +81,7 @@ def selected(neighbours: list[Neighbour], need: Need) -> Selection:
         [neighbour.skill for neighbour in neighbours],
         standing_of=lambda skill: SkillStanding.HYPOTHESIS,
         value_of=lambda skill: 0.0,
-        versions=VERSIONS,
+        versions=lambda: VERSIONS,
     )
 
 

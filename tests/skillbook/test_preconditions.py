@@ -84,7 +84,7 @@ def test_sizes_are_those_of_the_largest_input() -> None:
 def test_all_data_types_of_the_task_must_be_among_those_of_the_skill(dtypes: tuple[str, ...], reason: str) -> None:
     task = interface(tensor(8), tensor(8, dtype="int64"))
 
-    assert unmet(Preconditions(dtypes=dtypes), task, {}) == reason
+    assert unmet(Preconditions(dtypes=dtypes), task, dict) == reason
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,4 @@ def test_all_data_types_of_the_task_must_be_among_those_of_the_skill(dtypes: tup
 def test_a_tool_of_another_version_is_a_reason_and_an_absent_one_is_not(toolchain: str, reason: str) -> None:
     here = {"triton": "3.6.0", "torch": "2.11.0+cpu", "compiler": "c++ (Debian 12.2.0-14) 12.2.0"}
 
-    assert unmet(Preconditions(toolchain=toolchain), interface(tensor(8)), here) == reason
+    assert unmet(Preconditions(toolchain=toolchain), interface(tensor(8)), lambda: here) == reason

@@ -33,7 +33,7 @@ def chosen(
         skills,
         standing_of=lambda skill: SkillStanding((standings or {}).get(skill.name, "hypothesis")),
         value_of=lambda skill: (values or {}).get(skill.name, 0.0),
-        versions={"triton": "3.6.0"},
+        versions=lambda: {"triton": "3.6.0"},
     )
 
 
