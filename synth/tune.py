@@ -35,7 +35,7 @@ class TuneSynthesizer:
                 continue
             tried = [(_values(a.candidate), score_of(a.evidence)) for a in own]
             point = next_point(kernel.parameters, _values(kernel), tried, seed=request.seed)
-            return point and _proposal(recalled, kernel, point)
+            return None if point is None else _proposal(recalled, kernel, point)
         return None
 
 

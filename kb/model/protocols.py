@@ -95,8 +95,9 @@ class Synthesizer(Protocol):
 class Judge(Protocol):
     """Decides on candidates for one task and target."""
 
-    interface: Interface
-    """Interface of the task."""
+    @property
+    def interface(self) -> Interface:
+        """Interface of the task."""
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError when the judge, not the candidate, is at fault."""

@@ -20,7 +20,7 @@ _COMPUTE: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
 }  # fmt: skip
 _SIZES = ("rows", "cols", "count")
-_TOOL = re.compile(r"(?P<name>[^<>=!~]+)(?P<versions>.*)")
+_NAME = re.compile(r"[^<>=!~]+")
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
@@ -104,8 +104,11 @@ def _number(node: ast.expr, sizes: Mapping[str, int]) -> int:
 def _tools(toolchain: str) -> Iterator[tuple[str, SpecifierSet]]:
     """Name and allowed versions of each tool. Raises ValueError if they cannot be read."""
     for word in toolchain.split():
-        tool = _TOOL.fullmatch(word)
+        name = _NAME.match(word)
         try:
-            yield (tool or {})["name"], SpecifierSet((tool or {})["versions"])
-        except (KeyError, InvalidSpecifier) as error:
+            if name is None:
+                raise InvalidSpecifier(word)
+            versions = SpecifierSet(word[name.end() :])
+        except InvalidSpecifier as error:
             raise ValueError(f"{word!r} is not a tool with versions such as triton>=3.2,<4") from error
+        yield name[0], versions

@@ -137,8 +137,8 @@ def select(
 
 
 def _rank(recalled: RecalledSkill) -> tuple[float, float]:
-    best = recalled.skill.best
-    return -round(recalled.score, 3), -((best and best.speedup) or 0.0)
+    speedup = recalled.skill.best.speedup if recalled.skill.best else None
+    return -round(recalled.score, 3), -(speedup or 0.0)
 
 
 def _near(target: str, need: Need) -> Near:

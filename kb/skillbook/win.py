@@ -75,7 +75,9 @@ def skill_of_win(
         ),
         target=target,
         language=candidate.language,
-        preconditions=Preconditions(ops=(parent and parent.preconditions.ops) or stated_for(task)),
+        preconditions=Preconditions(
+            ops=parent.preconditions.ops if parent and parent.preconditions.ops else stated_for(task)
+        ),
         candidate=candidate,
         suffix=suffix,
         evidence=(evidence,),
