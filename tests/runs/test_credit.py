@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.cli.run_report import show_journal, summary
 from kb.model.evidence import Evidence, Outcome
 from kb.model.skill import Skill
 from kb.model.skill_record import SkillRecord
@@ -60,6 +61,22 @@ def test_the_kernel_that_a_skill_held_and_what_the_run_found_are_told_apart(
     assert credit.found
     assert credit.found.speedup == max(a.evidence.speedup or 0.0 for a in run.attempts[1:])
     assert credit.gain == pytest.approx(credit.found.speedup / credit.recalled.speedup)
+
+
+def test_the_report_of_a_run_says_what_skills_gave_and_what_the_run_found(
+    home: Path, tmp_path: Path, judge: FakeJudge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = start(home)
+    loop_of(run, home, library(tmp_path, template())).optimize(TuneSynthesizer(), judge)
+
+    show_journal(run)
+
+    credit, shown = credit_of(run), capsys.readouterr().out
+    assert credit.recalled
+    assert credit.found
+    assert f"from skills: {credit.recalled.speedup:.2f}x, candidate 1, row-sum-template as it is\n" in shown
+    assert f"found by the run: {credit.found.speedup:.2f}x, candidate {credit.found.attempt}, " in shown
+    assert summary(run)["credit"] == credit
 
 
 def test_a_run_without_skills_found_everything_itself(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
