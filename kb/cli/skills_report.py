@@ -1,0 +1,179 @@
+"""Shows skills, proposals and what is known of them in a terminal."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kb.cli.output import show, show_wrapped
+from kb.cli.table import show_table
+from kb.home.curating import Difference, Measured, Review
+from kb.home.reverifying import Reverified
+from kb.home.skill_exchange import Imported
+from kb.home.skill_statistics import Statistics
+from kb.model.base import short
+from kb.model.skill import Preconditions, Skill, SkillStanding
+from kb.skillbook.lint import Finding
+
+DIFF_LINES = 14
+"""Lines of a difference on the screen of a proposal."""
+EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 4, 3, 8
+_HEAD = 12
+
+
+def show_list(summaries: Sequence[Mapping[str, Any]]) -> None:
+    keys = ("name", "kind", "standing", "target", "language")
+    rows = [
+        (*(str(skill[key] or "any") for key in keys), f"{skill['value']:+.2f}", _number(skill["speedup"]))
+        for skill in summaries
+    ]
+    show_table((*keys, "value", "speed-up"), rows, wrap={0})
+
+
+def show_whole(skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measured]) -> None:
+    for key, value in about.items():
+        said = _number(value) if isinstance(value, float) or value is None else str(value)
+        show_wrapped(said, f"{key + ':':<13}")
+    if applies := _applies(skill.preconditions):
+        show_wrapped(applies, f"{'applies to:':<13}")
+    if evidence:
+        show()
+        _show_evidence(evidence)
+    for record in skill.records:
+        what = f"{record.outcome} on task {record.task[:12]}" if record.outcome else record.reason
+        show_wrapped(f"{record.verb} by {record.by}, {record.created[:10]}: {what}", f"{'record:':<13}")
+    show()
+    show(skill.body)
+
+
+def show_review(found: Review) -> None:
+    """The screen of one proposal."""
+    language = found.language or "any language"
+    show_wrapped(f"{found.name}: a {found.kind} in {language} for {found.target}; {found.standing}")
+    _show_part("claim", [found.claim])
+    if applies := _applies(found.preconditions):
+        _show_part("applies to", [applies])
+    show()
+    show("evidence" if found.evidence else "evidence    none")
+    _show_evidence(found.evidence[:EVIDENCE_SHOWN])
+    _show_rest(len(found.evidence) - EVIDENCE_SHOWN, f"kb skills show {found.name} --evidence")
+    show()
+    show("nearest skills" if found.nearest else "nearest     none")
+    rows = [(n.name, n.standing.value, f"{n.value:+.2f}", f"{n.likeness:.0%} of all words") for n in found.nearest]
+    show_table((), rows, wrap={0}, indent=2)
+    if found.compared:
+        show()
+        added = sum(line.startswith("+") for line in found.difference[2:])
+        removed = sum(line.startswith("-") for line in found.difference[2:])
+        show_wrapped(f"change from {found.compared}: +{added} -{removed} lines")
+        for line in found.difference[2 : 2 + DIFF_LINES]:
+            show(f"  {short(line, 78)}")
+        _show_rest(len(found.difference) - 2 - DIFF_LINES, f"kb skills diff {found.compared} {found.name}")
+    show()
+    flags = [*found.flags, *map(str, found.findings)]
+    _show_part("flags", flags[:FLAGS_SHOWN] or ["none"])
+    _show_rest(len(flags) - FLAGS_SHOWN, f"kb skills lint {found.name}")
+    cited = [f"[{one.id}] {one.place}: {short(one.text, 150)}" for one in found.cited if one.stands]
+    _show_part("cites", cited[:CITED_SHOWN] or ["nothing" if not found.cited else "nothing that stands"])
+    _show_rest(len(cited) - CITED_SHOWN, f"kb skills show {found.name}")
+    show()
+    show(f"kb skills accept {found.name}")
+    show(f'kb skills reject {found.name} --reason "..."')
+
+
+def show_waiting(names: Sequence[str], *, shown: int) -> None:
+    """Say how many proposals wait, and name those that were not shown."""
+    if not names:
+        show("no proposal waits")
+        return
+    show(f"{len(names)} proposals wait" if len(names) > 1 else "1 proposal waits")
+    for name in names[shown:]:
+        show(f"  kb skills queue {name}")
+
+
+def show_difference(found: Difference) -> None:
+    for what, lines in (("text", found.text), ("code", found.code)):
+        show(f"{what}: the same" if not lines else f"{what}:")
+        for line in lines:
+            show(f"  {line}")
+        show()
+    for task, evidence in found.evidence.items():
+        show_wrapped(task)
+        _show_evidence(evidence)
+
+
+def show_findings(found: Mapping[str, Sequence[Finding]]) -> None:
+    for folder, findings in found.items():
+        for finding in findings:
+            show_wrapped(f"{finding.severity}: {folder}/{finding.place}: {finding.message}")
+    errors = sum(finding.severity == "error" for findings in found.values() for finding in findings)
+    warnings = sum(map(len, found.values())) - errors
+    show(f"{len(found)} skills checked: {errors} errors, {warnings} warnings")
+
+
+def show_statistics(found: Statistics) -> None:
+    rows = []
+    for skill in found.skills:
+        lifts = [f"{arms.lift:.2f}x on {arms.task}" for arms in skill.arms if arms.lift]
+        harm = "-" if skill.harm is None else f"{skill.harm:.0%}"
+        rows.append(
+            (skill.name, skill.standing.value, str(sum(skill.uses.values())), f"{skill.value:+.2f}", harm,
+             _number(skill.speedup), ", ".join(lifts) or "-")
+        )  # fmt: skip
+    show_table(("name", "standing", "uses", "value", "harm", "best here", "lift"), rows, wrap={0, 6})
+    show()
+    cells = [
+        (cell.op, cell.target, *(str(cell.standings.get(standing, "-")) for standing in SkillStanding))
+        for cell in found.coverage
+    ]
+    show_table(("operation", "target", *(short(standing, 10) for standing in SkillStanding)), cells, wrap={0, 1})
+    show()
+    show(f"{found.proposals} proposals wait: kb skills queue" if found.proposals else "no proposal waits")
+
+
+def show_reverified(done: Reverified) -> None:
+    where = f" on {done.task} for {done.target}" if done.task else ""
+    if done.evidence is None:
+        show_wrapped(f"not judged: {done.name}{where}: {done.reason}")
+        return
+    from kb.cli.evidence_report import headline
+
+    show_wrapped(f"{done.name} ({done.before} -> {done.after}): {headline(done.evidence)}")
+
+
+def show_imported(done: Sequence[Imported], *, dry_run: bool) -> None:
+    for one in done:
+        taken = "would be proposed" if dry_run else "proposed"
+        show_wrapped(f"{one.name}: {taken if one.proposed else one.reason}")
+        for finding in one.findings:
+            show_wrapped(str(finding), "  ")
+    show(f"{sum(one.proposed for one in done)} proposals; `kb skills queue` shows what waits")
+
+
+def _show_part(what: str, texts: Iterable[str]) -> None:
+    for head, text in zip((what, *[""] * 1000), texts, strict=False):
+        show_wrapped(text, f"{head:<{_HEAD}}")
+
+
+def _show_rest(left: int, command: str) -> None:
+    if left > 0:
+        show(f"  {left} more: {command}")
+
+
+def _show_evidence(evidence: Sequence[Measured]) -> None:
+    rows = []
+    for one in evidence:
+        interval = f"{one.low:.2f} to {one.high:.2f}" if one.low and one.high else "-"
+        where = ", ".join(f"{what} {which}" for what, which in one.environment.items() if what != "machine")
+        what = f"{one.task} on {one.target}, {one.environment.get('machine', 'unknown machine')}"
+        said = "measured here" if one.here else "claimed"
+        outcome = one.outcome if one.detail == "" or one.speedup else f"{one.outcome}: {short(one.detail, 80)}"
+        code = "" if one.of_this_code else "; of other code"
+        rows.append((_number(one.speedup), interval, f"{said}{code}", f"{what}; {where}; {one.created[:10]}; {outcome}"))
+    show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
+
+
+def _applies(when: Preconditions) -> str:
+    return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes), when.shapes, when.toolchain)))
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

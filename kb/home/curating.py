@@ -1,0 +1,344 @@
+"""A curator's work on skills: reviews of proposals, differences between skills, decisions. Decisions are for people."""
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from kb.errors import CitationError, SkillError, did_you_mean, nearest
+from kb.model.base import Frozen
+from kb.model.evidence import Evidence, Outcome
+from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
+from kb.model.skill_record import SkillRecord
+from kb.skillbook.lint import Finding, lint
+
+if TYPE_CHECKING:
+    from kb.home.knowledge_base import KnowledgeBase
+
+NEAREST_SHOWN = 3
+NEAR_TWIN = 0.9
+"""Share of words in common from which on two skills may be one."""
+_HELD = (SkillStanding.RETIRED, SkillStanding.SUPERSEDED)
+"""Standings of what is kept and not used."""
+
+
+class Measured(Frozen):
+    """One piece of evidence, as a curator weighs it."""
+
+    id: str
+    task: str
+    target: str
+    outcome: Outcome
+    detail: str
+    speedup: float | None
+    low: float | None
+    high: float | None
+    """95 % interval of the speed-up."""
+    environment: dict[str, str]
+    created: str
+    here: bool
+    """Whether this home measured it, or a signer whom it trusts; all else is only claimed."""
+    of_this_code: bool
+
+
+class Near(Frozen):
+    """A skill like the one under review."""
+
+    name: str
+    standing: SkillStanding
+    value: float
+    likeness: float
+    """Share of words that both have in common, from 0 to 1."""
+
+
+class Cited(Frozen):
+    id: str
+    place: str
+    text: str
+    """The passage; the reason if it does not stand any more."""
+    stands: bool
+
+
+class Review(Frozen):
+    """All that a curator needs to decide on one skill."""
+
+    name: str
+    kind: SkillKind
+    standing: SkillStanding
+    target: str
+    language: str | None
+    claim: str
+    preconditions: Preconditions
+    evidence: tuple[Measured, ...]
+    """The latest first."""
+    nearest: tuple[Near, ...]
+    compared: str
+    """Name of the skill that the difference is to; empty if there is none."""
+    difference: tuple[str, ...]
+    """From that skill's code to this one's, or of the texts if one has no code."""
+    flags: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    cited: tuple[Cited, ...]
+
+
+class Difference(Frozen):
+    """Two skills side by side."""
+
+    text: tuple[str, ...]
+    code: tuple[str, ...]
+    evidence: dict[str, tuple[Measured, ...]]
+    """The evidence of both by `task on target`."""
+
+
+class Decision(Frozen):
+    """What a decision changes."""
+
+    name: str
+    verb: Literal["accept", "reject", "retire", "restore"]
+    before: SkillStanding
+    after: SkillStanding
+    recorded: bool
+    """False if it was only tried."""
+    notes: tuple[str, ...] = ()
+
+
+def waiting(kb: "KnowledgeBase") -> list[Skill]:
+    """The proposals on which nobody has decided, those with the strongest evidence first."""
+
+    def rank(skill: Skill) -> tuple[bool, float, str]:
+        here = [m for m in measured(kb, skill) if m.here and m.of_this_code]
+        return not here, -max((m.low or 0.0 for m in here), default=0.0), skill.name
+
+    return sorted(kb.skills.proposals(), key=rank)
+
+
+def review(kb: "KnowledgeBase", skill: Skill) -> Review:
+    """What speaks for a skill and against it."""
+    near = _nearest(kb, skill)
+    shown = kb.skills.get(near[0].name) if near else None
+    evidence = measured(kb, skill)
+    cited = tuple(_cited(kb, id_) for id_ in skill.citations)
+    return Review(
+        name=skill.name,
+        kind=skill.kind,
+        standing=kb.skills.standing(skill),
+        target=skill.target,
+        language=skill.language,
+        claim=skill.description,
+        preconditions=skill.preconditions,
+        evidence=evidence,
+        nearest=near,
+        compared=shown.name if shown else "",
+        difference=_difference(shown, skill),
+        flags=tuple(_flags(skill, evidence, near, cited)),
+        findings=tuple(lint(skill.folder)) if skill.folder else (),
+        cited=cited,
+    )
+
+
+def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
+    """The differences of text, code and evidence between two skills or proposals. Errors as in `find`."""
+    a, b = find(kb, first), find(kb, second)
+    tasks: dict[str, list[Measured]] = {}
+    for skill in (a, b):
+        for one in measured(kb, skill):
+            tasks.setdefault(f"{one.task} on {one.target}", []).append(one)
+    return Difference(
+        text=_unified(a.name, _text(a), b.name, _text(b)),
+        code=_unified(a.name, _code(a), b.name, _code(b)),
+        evidence={task: tuple(both) for task, both in sorted(tasks.items())},
+    )
+
+
+def find(kb: "KnowledgeBase", name: str) -> Skill:
+    """The proposal, even if it was rejected, or else the skill with this name.
+
+    Raises:
+        SkillError: there is none, or it is malformed.
+    """
+    if kb.skills.is_proposal(name):
+        return kb.skills.proposal(name)
+    try:
+        return kb.skills.get(name)
+    except SkillError as error:
+        if similar := nearest(name, [skill.name for skill in kb.skills.proposals()]):
+            raise SkillError(error.message, hint=f"{did_you_mean(similar)}`kb skills queue` shows proposals") from error
+        raise
+
+
+def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
+    """The evidence of a skill, the latest first."""
+    context = kb.skills.context()
+    return tuple(_measured(skill, one, here=context.measured(skill, one)) for one in reversed(skill.evidence))
+
+
+def accept(kb: "KnowledgeBase", name: str, *, by: str, reason: str, anyway: bool, dry_run: bool) -> Decision:
+    """Let a proposal, or a verified skill, be used as one that a person has read.
+
+    Args:
+        anyway: Accept it although `lint` finds errors.
+
+    Raises:
+        SkillError: there is no such skill, it is retired, or `lint` finds errors in it.
+    """
+    skill = find(kb, name)
+    before = kb.skills.standing(skill)
+    if before is SkillStanding.RETIRED:
+        raise SkillError(f"{name} was retired or rejected", hint=f"`kb skills restore {name}` comes first")
+    errors = [found for found in lint(skill.folder) if found.severity == "error"] if skill.folder else []
+    if errors and not anyway:
+        raise SkillError(
+            f"{name} has {len(errors)} errors, the first: {errors[0].place}: {errors[0].message}",
+            hint=f"read them with `kb skills lint {name}`; --anyway accepts it with them",
+        )
+    record = _record(skill, "accept", by, reason)
+    after = kb.skills.standing(_with(skill, record))
+    if not dry_run:
+        after = kb.skills.standing(kb.skills.accept(name, by, reason))
+    wanting = () if after is SkillStanding.ACTIVE else (NOT_ACTIVE.format(name=name),)
+    return Decision(name=name, verb="accept", before=before, after=after, recorded=not dry_run, notes=wanting)
+
+
+NOT_ACTIVE = "it becomes active when a win is measured here: `kb skills reverify {name}`"
+
+
+def reject(kb: "KnowledgeBase", name: str, *, by: str, reason: str, dry_run: bool) -> Decision:
+    """Keep a proposal out of use. Raises SkillError if there is no such proposal."""
+    if not kb.skills.is_proposal(name):
+        known = [skill.name for skill in kb.skills.proposals()]
+        hint = f"{did_you_mean(nearest(name, known))}`kb skills retire` takes back what was accepted or published"
+        raise SkillError(f"no proposal is called {name!r}", hint=hint)
+    return _decided(kb, _record(find(kb, name), "reject", by, reason), dry_run=dry_run)
+
+
+def retire(
+    kb: "KnowledgeBase", name: str, *, by: str, reason: str, successor: str = "", dry_run: bool = False
+) -> Decision:
+    """Take a skill out of use; it is kept, and so is what was made from it.
+
+    Raises:
+        SkillError: there is no such skill or successor.
+    """
+    skill = kb.skills.get(name)
+    if successor and kb.skills.get(successor).name == name:
+        raise SkillError(f"{name} cannot take its own place", hint="name another skill as --successor")
+    record = _record(skill, "retire", by, reason).model_copy(update={"successor": successor})
+    return _decided(kb, record, dry_run=dry_run)
+
+
+def restore(kb: "KnowledgeBase", name: str, *, by: str, reason: str, dry_run: bool) -> Decision:
+    """Take back that a skill was retired, or a proposal rejected. Raises SkillError if neither was."""
+    skill = find(kb, name)
+    if kb.skills.standing(skill) is not SkillStanding.RETIRED:
+        raise SkillError(f"{name} is neither retired nor rejected", hint="`kb skills list --all` shows which are")
+    return _decided(kb, _record(skill, "restore", by, reason), dry_run=dry_run)
+
+
+def _decided(kb: "KnowledgeBase", record: SkillRecord, *, dry_run: bool) -> Decision:
+    skill = find(kb, record.skill)
+    after = kb.skills.standing(_with(skill, record))
+    if not dry_run:
+        kb.skills.record(skill, record)
+    return Decision(
+        name=skill.name, verb=record.verb, before=kb.skills.standing(skill), after=after, recorded=not dry_run
+    )
+
+
+def _record(skill: Skill, verb: str, by: str, reason: str) -> SkillRecord:
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    fields = {"verb": verb, "skill": skill.name, "content_digest": skill.content_digest, "created": now, "by": by}
+    return SkillRecord.model_validate(fields | {"reason": reason})
+
+
+def _with(skill: Skill, record: SkillRecord) -> Skill:
+    return skill.model_copy(update={"records": (*skill.records, record)})
+
+
+def _measured(skill: Skill, evidence: Evidence, *, here: bool) -> Measured:
+    timing = evidence.timing if evidence.speedup is not None else None
+    return Measured(
+        id=evidence.id,
+        task=evidence.task,
+        target=evidence.target,
+        outcome=evidence.outcome,
+        detail=evidence.detail,
+        speedup=timing and timing.speedup,
+        low=timing and timing.low,
+        high=timing and timing.high,
+        environment=evidence.environment,
+        created=evidence.created,
+        here=here,
+        of_this_code=skill.candidate is not None and evidence.candidate_digest == skill.candidate.digest,
+    )
+
+
+def _nearest(kb: "KnowledgeBase", skill: Skill) -> tuple[Near, ...]:
+    """The active skills that are most like this one; if none is active, those that are used although they are not."""
+    others, standings = [s for s in kb.skills.skills() if s.name != skill.name], kb.skills.standings()
+    used = [s for s in others if standings[s.name] is SkillStanding.ACTIVE] or [
+        s for s in others if standings[s.name] not in _HELD
+    ]
+    near = [
+        Near(name=s.name, standing=standings[s.name], value=kb.skills.value(s), likeness=_likeness(skill, s))
+        for s in used
+    ]
+    return tuple(sorted(near, key=lambda n: (-n.likeness, n.name))[:NEAREST_SHOWN])
+
+
+def _likeness(first: Skill, second: Skill) -> float:
+    """Weighted Jaccard index of the words in text and code, from 0 to 1."""
+    a, b = (Counter(re.findall(r"\w+", "\n".join([*_text(s), *_code(s)]).lower())) for s in (first, second))
+    return (a & b).total() / max(1, (a | b).total())
+
+
+def _difference(old: Skill | None, new: Skill) -> tuple[str, ...]:
+    if old is None:
+        return ()
+    part = _code if old.candidate and new.candidate else _text
+    return _unified(old.name, part(old), new.name, part(new))
+
+
+def _unified(old: str, old_lines: Sequence[str], new: str, new_lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(difflib.unified_diff(old_lines, new_lines, old, new, lineterm="", n=1))
+
+
+def _text(skill: Skill) -> list[str]:
+    return [skill.description, *skill.body.splitlines()]
+
+
+def _code(skill: Skill) -> list[str]:
+    return skill.candidate.source.splitlines() if skill.candidate else []
+
+
+def _cited(kb: "KnowledgeBase", id_: str) -> Cited:
+    try:
+        place = kb.cite(id_)
+    except CitationError as error:
+        return Cited(id=id_, place="", text=error.message, stands=False)
+    text = " ".join(text.strip() for _, text, cited in place.lines if cited)
+    return Cited(id=id_, place=place.citation.place, text=text, stands=True)
+
+
+def _flags(
+    skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cited: Sequence[Cited]
+) -> Iterator[str]:
+    """What a curator should look at before accepting."""
+    if not evidence:
+        yield "it has no evidence"
+    elif not any(one.here for one in evidence):
+        yield "all of its evidence is claimed: nothing of it was measured here"
+    if skill.candidate and evidence and not any(one.of_this_code for one in evidence):
+        yield "none of its evidence is about its present code"
+    outcomes = {one.outcome is Outcome.PASSED for one in evidence if one.of_this_code}
+    if len(outcomes) > 1:
+        yield "its evidence contradicts itself: the same code passed and was refused"
+    if skill.kind is SkillKind.PITFALL and {one.outcome is Outcome.PASSED for one in evidence} != {True, False}:
+        yield "a pitfall needs evidence of a failure and of what mended it"
+    for twin in near:
+        if twin.likeness >= NEAR_TWIN:
+            yield f"{twin.likeness:.0%} of its words are those of {twin.name}: is it the same?"
+    for one in cited:
+        if not one.stands:
+            yield f"what it cites as {one.id} does not stand any more: {one.text}"
