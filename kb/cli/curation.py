@@ -39,11 +39,11 @@ def queue(
     Example: kb skills queue --all
     """
     from kb.cli.skills_report import show_review, show_waiting
-    from kb.home.curating import find, review, waiting
+    from kb.home.curating import review, waiting
 
     with open_kb() as kb:
         proposals = waiting(kb)
-        chosen = [find(kb, name)] if name else proposals if everything or as_json else proposals[:1]
+        chosen = [kb.skills.find(name)] if name else proposals if everything or as_json else proposals[:1]
         reviews = [review(kb, skill) for skill in chosen]
     if as_json:
         show_result(reviews, lambda _: None, as_json=True)
@@ -103,7 +103,9 @@ def retire(
     from kb.home import curating
 
     with open_kb() as kb:
-        done = curating.retire(kb, name, by=by or getpass.getuser(), reason=reason, successor=successor, dry_run=dry_run)
+        done = curating.retire(
+            kb, name, by=by or getpass.getuser(), reason=reason, successor=successor, dry_run=dry_run
+        )
     show_result(done, _show_decision, as_json=as_json)
 
 

@@ -65,10 +65,10 @@ def show_skill(
     from kb.cli.evidence_report import show_evidence
     from kb.cli.skills_report import show_whole
     from kb.errors import SkillError
-    from kb.home.curating import find, measured
+    from kb.home.curating import measured
 
     with open_kb() as kb:
-        skill = find(kb, name)
+        skill = kb.skills.find(name)
         about, all_measured = _summaries(kb, [skill])[0], measured(kb, skill)
     if code:
         if skill.candidate is None:
@@ -141,12 +141,11 @@ def lint_skills(
     Exit status: 0 when there is no error, 1 when there is one; warnings do not count.
     """
     from kb.cli.skills_report import show_findings
-    from kb.home.curating import find
-    from kb.skillbook.lint import lint
+        from kb.skillbook.lint import lint
 
     with open_kb() as kb:
         if names:
-            folders = [Path(n) if Path(n).is_dir() else find(kb, n).folder for n in names]
+            folders = [Path(n) if Path(n).is_dir() else kb.skills.find(n).folder for n in names]
         else:
             held = (*kb.skills.skills(), *kb.skills.proposals())
             folders = [*(skill.folder for skill in held), *(folder for folder, _ in kb.skills.problems())]

@@ -167,7 +167,9 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
         said = "measured here" if one.here else "claimed"
         outcome = one.outcome if one.detail == "" or one.speedup else f"{one.outcome}: {short(one.detail, 80)}"
         code = "" if one.of_this_code else "; of other code"
-        rows.append((_number(one.speedup), interval, f"{said}{code}", f"{what}; {where}; {one.created[:10]}; {outcome}"))
+        rows.append(
+            (_number(one.speedup), interval, f"{said}{code}", f"{what}; {where}; {one.created[:10]}; {outcome}")
+        )
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
 
 

@@ -4,14 +4,14 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from kb.errors import CitationError, SkillError, did_you_mean, nearest
+from kb.errors import CitationError, SkillError
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence, Outcome
 from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
 from kb.model.skill_record import SkillRecord
+from kb.skillbook.library import utc_now
 from kb.skillbook.lint import Finding, lint
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
 
 
 def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
-    """The differences of text, code and evidence between two skills or proposals. Errors as in `find`."""
-    a, b = find(kb, first), find(kb, second)
+    """The differences of text, code and evidence between two skills or proposals. Errors as in `Skillbook.find`."""
+    a, b = kb.skills.find(first), kb.skills.find(second)
     tasks: dict[str, list[Measured]] = {}
     for skill in (a, b):
         for one in measured(kb, skill):
@@ -150,22 +150,6 @@ def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
         code=_unified(a.name, _code(a), b.name, _code(b)),
         evidence={task: tuple(both) for task, both in sorted(tasks.items())},
     )
-
-
-def find(kb: "KnowledgeBase", name: str) -> Skill:
-    """The proposal, even if it was rejected, or else the skill with this name.
-
-    Raises:
-        SkillError: there is none, or it is malformed.
-    """
-    if kb.skills.is_proposal(name):
-        return kb.skills.proposal(name)
-    try:
-        return kb.skills.get(name)
-    except SkillError as error:
-        if similar := nearest(name, [skill.name for skill in kb.skills.proposals()]):
-            raise SkillError(error.message, hint=f"{did_you_mean(similar)}`kb skills queue` shows proposals") from error
-        raise
 
 
 def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
@@ -183,7 +167,7 @@ def accept(kb: "KnowledgeBase", name: str, *, by: str, reason: str, anyway: bool
     Raises:
         SkillError: there is no such skill, it is retired, or `lint` finds errors in it.
     """
-    skill = find(kb, name)
+    skill = kb.skills.find(name)
     before = kb.skills.standing(skill)
     if before is SkillStanding.RETIRED:
         raise SkillError(f"{name} was retired or rejected", hint=f"`kb skills restore {name}` comes first")
@@ -206,11 +190,9 @@ NOT_ACTIVE = "it becomes active when a win is measured here: `kb skills reverify
 
 def reject(kb: "KnowledgeBase", name: str, *, by: str, reason: str, dry_run: bool) -> Decision:
     """Keep a proposal out of use. Raises SkillError if there is no such proposal."""
-    if not kb.skills.is_proposal(name):
-        known = [skill.name for skill in kb.skills.proposals()]
-        hint = f"{did_you_mean(nearest(name, known))}`kb skills retire` takes back what was accepted or published"
-        raise SkillError(f"no proposal is called {name!r}", hint=hint)
-    return _decided(kb, _record(find(kb, name), "reject", by, reason), dry_run=dry_run)
+    if any(skill.name == name for skill in kb.skills.skills()):
+        raise SkillError(f"{name} is a skill, not a proposal", hint="`kb skills retire` takes a skill out of use")
+    return _decided(kb, _record(kb.skills.find(name), "reject", by, reason), dry_run=dry_run)
 
 
 def retire(
@@ -230,14 +212,14 @@ def retire(
 
 def restore(kb: "KnowledgeBase", name: str, *, by: str, reason: str, dry_run: bool) -> Decision:
     """Take back that a skill was retired, or a proposal rejected. Raises SkillError if neither was."""
-    skill = find(kb, name)
+    skill = kb.skills.find(name)
     if kb.skills.standing(skill) is not SkillStanding.RETIRED:
         raise SkillError(f"{name} is neither retired nor rejected", hint="`kb skills list --all` shows which are")
     return _decided(kb, _record(skill, "restore", by, reason), dry_run=dry_run)
 
 
 def _decided(kb: "KnowledgeBase", record: SkillRecord, *, dry_run: bool) -> Decision:
-    skill = find(kb, record.skill)
+    skill = kb.skills.find(record.skill)
     after = kb.skills.standing(_with(skill, record))
     if not dry_run:
         kb.skills.record(skill, record)
@@ -247,8 +229,7 @@ def _decided(kb: "KnowledgeBase", record: SkillRecord, *, dry_run: bool) -> Deci
 
 
 def _record(skill: Skill, verb: str, by: str, reason: str) -> SkillRecord:
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    fields = {"verb": verb, "skill": skill.name, "content_digest": skill.content_digest, "created": now, "by": by}
+    fields = {"verb": verb, "skill": skill.name, "content_digest": skill.content_digest, "created": utc_now(), "by": by}
     return SkillRecord.model_validate(fields | {"reason": reason})
 
 
@@ -321,9 +302,7 @@ def _cited(kb: "KnowledgeBase", id_: str) -> Cited:
     return Cited(id=id_, place=place.citation.place, text=text, stands=True)
 
 
-def _flags(
-    skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cited: Sequence[Cited]
-) -> Iterator[str]:
+def _flags(skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cited: Sequence[Cited]) -> Iterator[str]:
     """What a curator should look at before accepting."""
     if not evidence:
         yield "it has no evidence"

@@ -81,9 +81,15 @@ class OpenHome:
 
     @cached_property
     def skills(self) -> Skillbook:
+        from eval.machine import versions
         from kb.skillbook.library import Skillbook
 
-        return Skillbook(self.settings.home, name_of=lambda name: self.targets.name_of(name))
+        return Skillbook(
+            self.settings.home,
+            name_of=lambda name: self.targets.name_of(name),
+            versions=versions,
+            stands=lambda citation: self.documents.stands(citation),
+        )
 
     @cached_property
     def runs(self) -> Runs:

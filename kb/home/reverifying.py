@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.errors import KbError
-from kb.home.curating import find
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, Task
@@ -62,7 +61,7 @@ def reverify(
         SkillError, TargetError: a name is unknown.
         StoreError: the home cannot be written.
     """
-    chosen = [find(kb, name) for name in names] or [*kb.skills.skills(), *kb.skills.proposals()]
+    chosen = [kb.skills.find(name) for name in names] or [*kb.skills.skills(), *kb.skills.proposals()]
     standings = kb.skills.standings(*chosen)
     left_out = {SkillStanding.RETIRED, *(set(SkillStanding) - {SkillStanding.STALE} if stale else ())}
     chosen = [skill for skill in chosen if names and not stale or standings[skill.name] not in left_out]

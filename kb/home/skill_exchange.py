@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ingest.archives import ENDINGS, is_archive, unpacked
 from kb.catalog import storage_errors
 from kb.errors import SkillError
-from kb.home.curating import find, measured
+from kb.home.curating import measured
 from kb.home.skill_statistics import Arms, statistics_of
 from kb.model.base import Frozen
 from kb.model.skill import Skill, SkillStanding
@@ -92,16 +92,14 @@ def _imported(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> Imported:
         return Imported(name=folder.name, proposed=False, reason="; ".join(broken), findings=findings)
     skill = load_skill(folder).model_copy(update={"records": ()})  # what others decided and used does not count here
     try:
-        held = find(kb, skill.name)
+        held = kb.skills.find(skill.name)
     except SkillError:
         held = None
     same = held is not None and held.content_digest == skill.content_digest
     reason = "it is here already" if same else "another skill here has this name: give one of them another"
     if held is None and not dry_run:
         kb.skills.propose(skill)
-    return Imported(
-        name=skill.name, proposed=held is None, reason=reason if held else "", held=same, findings=findings
-    )
+    return Imported(name=skill.name, proposed=held is None, reason=reason if held else "", held=same, findings=findings)
 
 
 def export_skills(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> dict[Path, str]:
@@ -168,7 +166,11 @@ def card(kb: "KnowledgeBase", skill: Skill, standing: SkillStanding, runs: Seque
     lines += [f"- {what}: {said}" for what, said in about.items() if said]
     lines += ["", f"`kb skills show {skill.name}` prints the whole skill.", "", "## Measured here", ""]
     if here:
-        lines += ["| task | target | speed-up | 95 % interval | environment | date |", "|---|---|---|---|---|---|", *here]
+        lines += [
+            "| task | target | speed-up | 95 % interval | environment | date |",
+            "|---|---|---|---|---|---|",
+            *here,
+        ]
     else:
         lines.append("Nothing was timed here.")
     lines += ["", "## Best speed-up of runs", "", *_arm_lines(found.arms), ""]

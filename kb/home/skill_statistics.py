@@ -79,9 +79,7 @@ def statistics(kb: "KnowledgeBase", skills: Sequence[Skill], *, proposals: int) 
     )
 
 
-def statistics_of(
-    kb: "KnowledgeBase", skill: Skill, standing: SkillStanding, runs: Sequence[Run]
-) -> SkillStatistics:
+def statistics_of(kb: "KnowledgeBase", skill: Skill, standing: SkillStanding, runs: Sequence[Run]) -> SkillStatistics:
     """The statistics of one skill; of several uses by one run the last counts, as in its value."""
     content = skill.content_digest
     used = {r.by: r.outcome for r in skill.records if r.outcome and r.content_digest == content}

@@ -9,7 +9,7 @@ from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
-from kb.model.skill import Skill
+from kb.model.skill import Skill, SkillStanding
 
 
 class Attempt(Frozen):
@@ -19,6 +19,13 @@ class Attempt(Frozen):
     evidence: Evidence
     note: str = ""
     """The synthesizer's description of it."""
+
+
+class RecalledSkill(Frozen):
+    """A skill as a run gets it."""
+
+    skill: Skill
+    standing: SkillStanding
 
 
 class Request(Frozen):
@@ -31,7 +38,7 @@ class Request(Frozen):
     facts: tuple[Fact, ...] = ()
     passages: tuple[Passage, ...] = ()
     """Best first."""
-    skills: tuple[Skill, ...] = ()
+    skills: tuple[RecalledSkill, ...] = ()
     """Best first."""
     attempts: tuple[Attempt, ...] = ()
     """Attempts in the order in which they were made."""

@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
@@ -39,12 +42,16 @@ class SkillStanding(StrEnum):
     """A curator rejected or retired it."""
 
 
+Word = Annotated[str, Field(pattern=r"^\S+$")]
+
+
 class Preconditions(Frozen):
     """Where a skill applies, beside its target and language. What is empty allows everything."""
 
-    ops: tuple[str, ...] = ()
+    ops: tuple[Word, ...] = ()
     """Operations, each a word of a task's name, such as `softmax`."""
-    dtypes: tuple[str, ...] = ()
+    dtypes: tuple[Word, ...] = ()
+    """Names as in torch: `float16`."""
     shapes: str = ""
     """A condition on the sizes of the largest input, such as `cols <= 16384 and rows >= 500`; `rows` is the product of
     all sizes but the last, `cols` the last, `count` the product of all."""
@@ -69,9 +76,14 @@ class Skill(Frozen):
     """The kernel; other kinds may do without."""
     suffix: str
     """Suffix of the kernel's file."""
-    citations: tuple[str, ...] = ()
+    license: str = ""
+    compatibility: str = ""
+    """What it needs, in words."""
+    citations: tuple[Word, ...] = ()
     """Ids of the passages that it rests on."""
     evidence: tuple[Evidence, ...] = ()
+    signatures: dict[str, str] = Field(default_factory=dict)
+    """Signatures of evidence, by its id."""
     records: tuple[SkillRecord, ...] = ()
     folder: Path | None = None
     """Its directory; None before it is published."""
@@ -79,11 +91,16 @@ class Skill(Frozen):
     @property
     def content_digest(self) -> str:
         """Digest of all that is read as the skill, without its evidence and records."""
-        content = self.model_dump_json(exclude={"evidence", "records", "folder"})
+        content = self.model_dump_json(exclude={"evidence", "signatures", "records", "folder"}, exclude_defaults=True)
         return digest_of(content)
 
     @property
+    def own_evidence(self) -> tuple[Evidence, ...]:
+        """The evidence on its kernel, here or elsewhere; all of its evidence if it has no kernel."""
+        return tuple(e for e in self.evidence if not self.candidate or e.candidate_digest == self.candidate.digest)
+
+    @property
     def best(self) -> Evidence | None:
-        """The fastest win of its kernel, here or elsewhere; None if there is none."""
-        wins = [e for e in self.evidence if e.won and self.candidate and e.candidate_digest == self.candidate.digest]
+        """The fastest win among its own evidence; None if there is none."""
+        wins = [e for e in self.own_evidence if e.won]
         return max(wins, key=lambda e: e.speedup or 0.0, default=None)

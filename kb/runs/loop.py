@@ -10,10 +10,11 @@ from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
-from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
+from kb.model.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
 from kb.model.skill import Skill, SkillStanding
 from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
-from kb.skillbook.library import Skillbook, skill_of_win
+from kb.skillbook.library import Skillbook
+from kb.skillbook.win import skill_of_win
 from synth.prompts.diagnosis import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
 
@@ -162,28 +163,36 @@ class Loop:
         attempts, best = self.run.attempts, self.run.best
         if self.run.plan.control or best is None or not best.evidence.won:
             return
-        skill = skill_of_win(
-            self.run.plan.task,
-            best.candidate,
-            best.evidence,
-            suffix=self.language.suffix,
-            note=best.note,
-            failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
-            interface=interface,
-            parent=self._parent(best.candidate),
+        same = [skill for skill in self.skillbook.skills() if skill.candidate == best.candidate]
+        known = next((skill for skill in same if skill.target == best.evidence.target), None)
+        skill = (
+            known.model_copy(update={"evidence": (best.evidence,)})
+            if known
+            else skill_of_win(
+                self.run.plan.task,
+                best.candidate,
+                best.evidence,
+                suffix=self.language.suffix,
+                note=best.note,
+                failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
+                interface=interface,
+                parent=self._parent(best.candidate),
+            )
         )
         if skill.name not in self.run.published:
+            self.skillbook.attest(best.evidence)
             self.skillbook.publish(skill)
             self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
 
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""
         skills = self.skillbook.skills(scope=self.scope, language=candidate.language)
-        same = [skill for skill in skills if skill.candidate.template_digest == candidate.template_digest]
+        digest = candidate.template_digest
+        same = [skill for skill in skills if skill.candidate and skill.candidate.template_digest == digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
 
 
-def fitting_skills(skillbook: Skillbook, plan: Plan, scope: frozenset[str]) -> tuple[Skill, ...]:
+def fitting_skills(skillbook: Skillbook, plan: Plan, scope: frozenset[str]) -> tuple[RecalledSkill, ...]:
     """The skills for a run, best first.
 
     The search without a model takes any. A prompt takes those whose name shares a word with the task's: kernels of
@@ -193,9 +202,11 @@ def fitting_skills(skillbook: Skillbook, plan: Plan, scope: frozenset[str]) -> t
     if plan.synthesizer is not SynthesizerKind.TUNE:
         words = set(plan.task.name.split("-"))
         skills = [skill for skill in skills if words & set(skill.name.split("-"))]
+    standings = skillbook.standings()
+    recalled = [RecalledSkill(skill=skill, standing=standings[skill.name]) for skill in skills]
     if plan.control:
-        skills = [skill for skill in skills if skill.standing is SkillStanding.HYPOTHESIS]
-    return tuple(skills[:SKILLS_CONSIDERED])
+        recalled = [one for one in recalled if one.standing is SkillStanding.HYPOTHESIS]
+    return tuple(recalled[:SKILLS_CONSIDERED])
 
 
 def task_words(task: Task) -> str:

@@ -1,30 +1,34 @@
-"""The library of skills that ship with kb or belong to a home: search, publication, and the skill for a win."""
+"""The library of skills that ship with kb or belong to a home: reading, publication, proposals and search."""
 
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from itertools import takewhile
+from contextlib import closing, contextmanager
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from kb.catalog import storage_errors, write_lock
 from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.errors import SkillError, did_you_mean, nearest
-from kb.model.evidence import Evidence, Timing
-from kb.model.kernels import Candidate, Interface, Task, digest_of
-from kb.model.protocols import Attempt
+from kb.model.evidence import Evidence
 from kb.model.skill import Skill, SkillStanding
-from kb.skillbook.files import load_skill, one_line, parse_skill, skill_files
-from kb.storage import slug, sync_folders, write_synced
+from kb.model.skill_record import SkillRecord
+from kb.skillbook.files import MAIN, load_skill, parse_skill, read_files, skill_files
+from kb.skillbook.standing import StandingContext, last_decision, standings_of
+from kb.skillbook.value import value_of
+from kb.storage import sync_folders, write_synced, write_whole
 
 SHIPPED = Path(__file__).parents[1] / "skills"
 ANY = "any"
 """Target of skills that are for every target."""
 COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
 """BM25 weights of name, description, body, code and identifiers: what a skill is for outweighs what it mentions."""
-FAILURES_SHOWN = 12
-WHY = "Why it should be fast"
+MEASURED = "measured"
+"""File of a home with the ids of the evidence of its own judge, one in a line. It is outside `skills/`, so that no
+exchange of skills brings it."""
+ADDED = ("evidence/", "records/")
+"""What is added to a skill after it was published."""
 
 PUBLISH_WAIT_S = 120.0
 """How long to wait for the lock, e.g. during an ingest: losing a run's win would cost more."""
@@ -35,31 +39,45 @@ _STAGE = ".stage-"
 class Skillbook:
     """The shipped skills, which are never written, and a home's skills, which replace shipped ones of the same name.
 
+    What is learnt about a shipped skill is kept in the home, in a directory of the same name without SKILL.md.
+    Proposals are in `.proposals` and are found only by `proposals` and `proposal`.
+
     Args:
         name_of: Gives the present name of a target, which may have been renamed since a skill was written.
+        versions: Gives the versions of the software here, as `StandingContext` has them.
+        stands: Whether a cited passage is still in the documents.
     """
 
     def __init__(
-        self, home: Path, *, shipped: Path = SHIPPED, name_of: Callable[[str], str] = lambda name: name
+        self,
+        home: Path,
+        *,
+        shipped: Path = SHIPPED,
+        name_of: Callable[[str], str] = lambda name: name,
+        versions: Callable[[], Mapping[str, str]] = dict,
+        stands: Callable[[str], bool] = lambda citation: True,
+        today: Callable[[], date] = lambda: datetime.now(UTC).date(),
     ) -> None:
         self.home = home
         self.folder = home / "skills"
+        self.proposed = self.folder / ".proposals"
         self.shipped = shipped
-        self._name_of = name_of
+        self._name_of, self._versions, self._stands, self._today = name_of, versions, stands, today
 
     def skills(self, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The well-formed skills, sorted by name; with `scope`, only those for a target in it or for `any`."""
-        found = {skill.name: skill for _, skill in self._read() if isinstance(skill, Skill)}
         return [
             skill
-            for _, skill in sorted(found.items())
-            if (scope is None or self._name_of(skill.target) in scope | {ANY})
-            and language in (None, skill.candidate.language)
+            for _, skill in self._read()
+            if isinstance(skill, Skill)
+            and (scope is None or self._name_of(skill.target) in scope | {ANY})
+            and (language is None or skill.language in (None, language))
         ]
 
     def problems(self) -> list[tuple[Path, SkillError]]:
         """The malformed directories, and why they are."""
-        return [(folder, error) for folder, error in self._read() if isinstance(error, SkillError)]
+        found = (*self._read(), *self._read_proposals())
+        return [(folder, error) for folder, error in found if isinstance(error, SkillError)]
 
     def get(self, name: str) -> Skill:
         """The skill called `name`.
@@ -67,14 +85,40 @@ class Skillbook:
         Raises:
             SkillError: it is malformed or does not exist; the hint then suggests similar names.
         """
-        known = {skill.name: skill for skill in self.skills()}
-        if name in known:
-            return known[name]
-        for folder, error in self.problems():
-            if folder.name == name:
-                raise error
-        hint = f"{did_you_mean(nearest(name, list(known)))}`kb skills list` shows all skills"
-        raise SkillError(f"unknown skill {name!r}", hint=hint)
+        return _named(name, self._read())
+
+    def find(self, name: str) -> Skill:
+        """The skill or the proposal called `name`, even if it was rejected; errors as in `get`."""
+        return _named(name, (*self._read(), *self._read_proposals()))
+
+    def proposals(self) -> list[Skill]:
+        """The well-formed proposals that wait for a decision, sorted by name."""
+        found = [skill for _, skill in self._read_proposals() if isinstance(skill, Skill)]
+        return [skill for skill in found if not ((last := last_decision(skill)) and last.verb == "reject")]
+
+    def proposal(self, name: str) -> Skill:
+        """The proposal called `name`, even if it was rejected.
+
+        Raises:
+            SkillError: it is malformed or does not exist.
+        """
+        if not (self.proposed / name / MAIN).exists():
+            raise SkillError(f"there is no proposal {name!r}", hint="`kb skills queue` shows all proposals")
+        return load_skill(self.proposed / name)
+
+    def standing(self, skill: Skill) -> SkillStanding:
+        """How well a skill or a proposal is proven here, as of now."""
+        return self.standings(skill)[skill.name]
+
+    def standings(self, *more: Skill) -> dict[str, SkillStanding]:
+        """The standings of all skills by name; those in `more` take the place of those in the library."""
+        names = {skill.name for skill in more}
+        rest = [skill for skill in self.skills() if skill.name not in names]
+        return standings_of([*rest, *more], self.context())
+
+    def value(self, skill: Skill) -> float:
+        """The mean outcome of the runs that took it up; see `value_of`."""
+        return value_of(skill)
 
     def search(self, query: str, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The skills that pass the filters of `skills` and share a word with `query`, best first.
@@ -86,65 +130,174 @@ class Skillbook:
         skills = self.skills(scope=scope, language=language)
         scores = _scores(skills, query) or dict.fromkeys(range(len(skills)), 0.0)
         words = set(query_words(query))
+        standings, order = self.standings(), list(SkillStanding)
 
         def rank(place: int) -> tuple[float, ...]:
             skill = skills[place]
-            named, standing = len(words & set(skill.name.split("-"))), list(SkillStanding).index(skill.standing)
+            named, standing = len(words & set(skill.name.split("-"))), order.index(standings[skill.name])
             speedup = (skill.best.speedup if skill.best else None) or 0.0
             return -named, standing if named else 0, -round(scores[place], 2), standing, -speedup, place
 
         return [skills[place] for place in sorted(scores, key=rank)]
 
     def publish(self, skill: Skill) -> Skill:
-        """Add a skill, or add its evidence to an existing skill with the same code, atomically; return the result.
+        """Add a skill, or only its new evidence and records if it is known, atomically; return the result.
+
+        A proposal of the same content is removed.
 
         Raises:
-            SkillError: it would be malformed, or a skill of this name has other code.
+            SkillError: it would be malformed, or a skill of this name has other content.
             StoreError: the home cannot be written, the disk is full, or another process holds the lock.
         """
-        folder, files = self.folder / skill.name, skill_files(skill)
-        parse_skill(folder, files)
+        self._write(skill, self.folder)
+        return self.get(skill.name)
+
+    def propose(self, skill: Skill) -> Skill:
+        """Add a proposal, or only its new evidence if it is known as proposal or skill; return the result.
+
+        Records that come with it are left out: only what is decided and used here counts. Errors as in `publish`.
+        """
+        self._write(skill.model_copy(update={"records": ()}), self.proposed)
+        return self.get(skill.name) if (self._main(skill.name)).exists() else self.proposal(skill.name)
+
+    def accept(self, name: str, by: str, reason: str) -> Skill:
+        """Record that a curator accepts a skill or a proposal, which is then published.
+
+        Raises:
+            SkillError: there is no such skill or proposal, or it is malformed.
+        """
+        skill = self.proposal(name) if (self.proposed / name / MAIN).exists() else self.get(name)
+        record = SkillRecord(
+            verb="accept", skill=name, content_digest=skill.content_digest, created=utc_now(), by=by, reason=reason
+        )
+        return self.publish(skill.model_copy(update={"records": (*skill.records, record)}))
+
+    def record(self, skill: Skill, record: SkillRecord) -> None:
+        """Add a record about a skill or a proposal; errors as in `publish`."""
+        root = self.folder if self._main(skill.name).exists() else self.proposed
+        self._write(skill.model_copy(update={"records": (*skill.records, record)}), root)
+
+    def attest(self, *evidence: Evidence) -> None:
+        """Note that the judge of this home gave this evidence. Only then does it prove anything.
+
+        Raises:
+            StoreError: the home cannot be written.
+        """
+        with self._locked():
+            ids = dict.fromkeys([*self._measured(), *(e.id for e in evidence)])
+            write_whole(self.home / MEASURED, "".join(f"{known}\n" for known in ids))
+
+    def context(self) -> StandingContext:
+        """What standings depend on beside the library, as of now."""
+        known = set(self._measured())
+        return StandingContext(
+            measured=lambda skill, evidence: evidence.id in known,
+            versions=self._versions(),
+            stands=self._stands,
+            today=self._today(),
+        )
+
+    def _measured(self) -> list[str]:
+        """Ids of the evidence that was measured here."""
+        path = self.home / MEASURED
+        with storage_errors(self.home):
+            return path.read_text(encoding="utf-8").split() if path.exists() else []
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
         with write_lock(self.home, wait_s=PUBLISH_WAIT_S), storage_errors(self.home):
-            for held in (self.shipped / skill.name, folder):
-                if held.exists() and load_skill(held).candidate != skill.candidate:
+            yield
+
+    def _main(self, name: str) -> Path:
+        """Path of SKILL.md of a published or shipped skill; the home's takes precedence."""
+        own = self.folder / name / MAIN
+        return own if own.exists() or not (self.shipped / name / MAIN).exists() else self.shipped / name / MAIN
+
+    def _write(self, skill: Skill, root: Path) -> None:
+        """Write a skill into `root`; what is published already gets only its new evidence and records."""
+        files, proposal = skill_files(skill), self.proposed / skill.name
+        parse_skill(root / skill.name, files)
+        with self._locked():
+            for held in (self._main(skill.name), proposal / MAIN):
+                if held.exists() and load_skill(held.parent).content_digest != skill.content_digest:
                     raise SkillError(
-                        f"{held} holds other code",
-                        hint="the code of a skill never changes: publish other code under another name",
+                        f"{held.parent} holds other content",
+                        hint="the content of a skill never changes: publish other content under another name",
                     )
             self.folder.mkdir(parents=True, exist_ok=True)
             for remains in self.folder.glob(f"{_STAGE}*"):  # left by a process that died while it held the lock
                 shutil.rmtree(remains)
-            self._move_in(folder, files)
-        return load_skill(folder)
+            if self._main(skill.name).exists():
+                files = {path: content for path, content in files.items() if path.startswith(ADDED)}
+                root = self.folder
+            if root == self.folder:
+                self._move_in(root / skill.name, read_files(proposal) | files)
+                shutil.rmtree(proposal, ignore_errors=True)
+            else:
+                self.proposed.mkdir(exist_ok=True)
+                self._move_in(proposal, files)
 
     def _move_in(self, folder: Path, files: Mapping[str, bytes]) -> None:
-        """Write `files` to a staging folder, then rename it into place, or only new evidence if the skill exists."""
+        """Write `files` to a staging folder, then rename it to `folder`, or move in only what `folder` lacks."""
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=self.folder) as stage:
             staged = Path(stage) / folder.name
             for path, content in files.items():
                 (staged / path).parent.mkdir(parents=True, exist_ok=True)
                 write_synced(staged / path, content)
             if folder.exists():
-                (folder / "evidence").mkdir(exist_ok=True)
-                for path in files:
-                    if path.startswith("evidence/") and not (folder / path).exists():
+                for path in sorted(files, key=lambda path: path == MAIN):  # a folder with SKILL.md is complete
+                    (folder / path).parent.mkdir(exist_ok=True)
+                    if not (folder / path).exists():
                         (staged / path).rename(folder / path)
-                sync_folders(folder / "evidence", folder)
-            else:
+                sync_folders(*{(folder / path).parent for path in files})
+            elif files:
                 sync_folders(*{(staged / path).parent for path in files})
                 staged.rename(folder)
-        sync_folders(self.folder, self.home)
+        sync_folders(folder.parent, self.folder, self.home)
 
     def _read(self) -> Iterator[tuple[Path, Skill | SkillError]]:
-        for root in (self.shipped, self.folder):
-            with storage_errors(self.home):
-                folders = sorted(p for p in root.iterdir() if p.is_dir()) if root.is_dir() else []
-            for folder in folders:
-                if not folder.name.startswith("."):
-                    try:
-                        yield folder, load_skill(folder)
-                    except SkillError as error:
-                        yield folder, error
+        """Each published or shipped skill by its directory, in the order of their names."""
+        names = {folder.name for root in (self.shipped, self.folder) for folder in self._folders(root)}
+        for name in sorted(names):
+            folder = self._main(name).parent
+            try:
+                yield folder, parse_skill(folder, self._files(folder))
+            except SkillError as error:
+                yield folder, error
+
+    def _read_proposals(self) -> Iterator[tuple[Path, Skill | SkillError]]:
+        """Each proposal that is not published yet, by its directory."""
+        for folder in self._folders(self.proposed):
+            if not self._main(folder.name).exists():
+                try:
+                    yield folder, load_skill(folder)
+                except SkillError as error:
+                    yield folder, error
+
+    def _files(self, folder: Path) -> dict[str, bytes]:
+        """The files of a skill, with what the home has learnt about it."""
+        files = read_files(folder)
+        for other in (self.folder / folder.name, self.proposed / folder.name):
+            added = read_files(other)
+            if added.get(MAIN, files.get(MAIN)) == files.get(MAIN):
+                files = added | files
+        return files
+
+    def _folders(self, root: Path) -> list[Path]:
+        with storage_errors(self.home):
+            found = sorted(root.iterdir()) if root.is_dir() else []
+            return [path for path in found if path.is_dir() and not path.name.startswith(".")]
+
+
+def _named(name: str, among: Iterable[tuple[Path, Skill | SkillError]]) -> Skill:
+    """The skill with this name; errors as in `Skillbook.get`."""
+    found = {folder.name: skill for folder, skill in among}
+    if isinstance(skill := found.get(name), Skill):
+        return skill
+    if skill:
+        raise skill
+    hint = f"{did_you_mean(nearest(name, list(found)))}`kb skills list` shows all skills"
+    raise SkillError(f"unknown skill {name!r}", hint=hint)
 
 
 def _scores(skills: Sequence[Skill], query: str) -> dict[int, float]:
@@ -154,7 +307,7 @@ def _scores(skills: Sequence[Skill], query: str) -> dict[int, float]:
         columns = "name, description, body, code, identifiers"
         db.execute(f"CREATE VIRTUAL TABLE lexical USING fts5 ({columns}, tokenize = 'porter unicode61')")
         for place, skill in enumerate(skills):
-            texts = (skill.name, skill.description, skill.body, skill.candidate.source)
+            texts = (skill.name, skill.description, skill.body, skill.candidate.source if skill.candidate else "")
             row = (place, *texts, identifier_words("\n".join(texts)))
             db.execute(f"INSERT INTO lexical (rowid, {columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
         score = f"-bm25(lexical, {', '.join(map(str, COLUMN_WEIGHTS))})"
@@ -162,115 +315,5 @@ def _scores(skills: Sequence[Skill], query: str) -> dict[int, float]:
         return dict(db.execute(found, (match_expression(words),))) if words else {}
 
 
-def skill_of_win(
-    task: Task,
-    candidate: Candidate,
-    evidence: Evidence,
-    *,
-    suffix: str,
-    note: str = "",
-    failed: Sequence[Attempt] = (),
-    interface: Interface | None = None,
-    parent: Skill | None = None,
-) -> Skill:
-    """The skill to publish for a candidate that won. Every number in it comes from the judge.
-
-    Args:
-        suffix: Suffix of the candidate's file in its language.
-        note: The synthesizer's note on the candidate; quoted.
-        failed: Attempts on the same task that were refused or slower.
-        interface: Interface of the task.
-        parent: The skill with the same kernel, possibly with other parameter values; its description is passed on.
-
-    Raises:
-        SkillError: `evidence` is not a win, or not for this candidate and task.
-    """
-    timing, target = evidence.timing, evidence.target
-    own = (evidence.candidate_digest, evidence.task_digest) == (candidate.digest, task.digest)
-    if timing is None or not (evidence.won and own):
-        raise SkillError(
-            f"candidate {candidate.digest[:12]} has not won on task {task.name!r}",
-            hint="only a candidate that the judge measured as faster than the best baseline becomes a skill",
-        )
-    name = f"{slug(f'{task.name}-{target}')[:55].rstrip('-')}-{digest_of(task.digest + candidate.digest)[:8]}"
-    machine = evidence.environment.get("machine", target)
-    gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {machine}"
-    parameters = [(p.name, p.value, ", ".join(map(str, p.choices))) for p in candidate.parameters]
-    failures = dict.fromkeys(_failure(a, candidate) for a in failed if a.candidate.digest != candidate.digest)
-    sections = {
-        "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
-        "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
-        "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
-        f"{len(evidence.cases)} case(s), and timed on {target} at the sizes in the task's file.",
-        WHY: f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
-        "Parameters": _table(("parameter", "value", "choices"), *parameters) if parameters else "None are declared.",
-        "Evidence": _measured(evidence, timing),
-        "What failed": "\n".join(list(failures)[:FAILURES_SHOWN]) or "Nothing is recorded.",
-    }
-    about = f"Use it to write or tune a kernel for that task or a similar one on {target}."
-    if parent:
-        same = parent.candidate.digest == candidate.digest
-        about = f"It is {parent.name}{'' if same else ' with other parameters'}. {parent.description}"
-        for title in ("When to use", "When not to use", WHY):
-            if said := section(parent.body, title):
-                sections[title] += f"\n\nFrom {parent.name}:\n\n{said}"
-    return Skill(
-        name=name,
-        description=one_line(f"A {candidate.language} kernel for {task.name}, {gain}. {about}", 1024),
-        body="\n\n".join([f"# {name}", *(f"## {title}\n\n{text}" for title, text in sections.items())]),
-        target=target,
-        candidate=candidate,
-        suffix=suffix,
-        evidence=(evidence,),
-    )
-
-
-def _measured(evidence: Evidence, timing: Timing) -> str:
-    """The judge's measurements, as a table and two sentences."""
-    measured = {
-        "machine": evidence.environment.get("machine", evidence.target),
-        "kernel (us)": f"{timing.candidate_us:.2f}",
-        "baseline": timing.baseline,
-        "baseline (us)": f"{timing.baseline_us:.2f}",
-        "speed-up": f"{timing.speedup:.2f}",
-        "95 % interval": f"{timing.low:.2f} to {timing.high:.2f}",
-        "sessions": len(timing.sessions),
-    }
-    baselines = [f"{what} {us:.2f} us" for what, us in timing.baselines_us.items()]
-    versions = [f"{what} {which}" for what, which in sorted(evidence.environment.items()) if what != "machine"]
-    return (
-        f"{_table(measured, measured.values())}\n\nBaselines tried: {', '.join(baselines)}.\n\n"
-        f"Made with: {', '.join(versions) or 'not recorded'}."
-    )
-
-
-def section(body: str, title: str) -> str:
-    """The text below a heading of a skill's body; empty if there is no such heading."""
-    below = body.partition(f"## {title}\n")[2].splitlines()
-    return "\n".join(takewhile(lambda line: not line.startswith("## "), below)).strip()
-
-
-def _tensors(interface: Interface | None) -> str:
-    """Inputs, state and outputs of the task, as a list."""
-    if interface is None:
-        return ""
-    groups = {"inputs": interface.inputs, "state": interface.state, "outputs": interface.outputs}
-    return "\n" + "".join(f"\n- {name}: {', '.join(map(str, specs))}" for name, specs in groups.items() if specs)
-
-
-def _failure(attempt: Attempt, winner: Candidate) -> str:
-    """One list item that says what was tried and how it failed."""
-    candidate, evidence = attempt.candidate, attempt.evidence
-    what = one_line(attempt.note, 100) or "another kernel"
-    if candidate.template_digest == winner.template_digest:
-        changed = [f"{p.name} = {p.value}" for p in candidate.parameters if p not in winner.parameters]
-        what = ", ".join(changed) or what
-    if evidence.timing and not evidence.timing.busy:
-        return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"
-    came = "passed, not timed" if evidence.passed else one_line(f"{evidence.outcome} {evidence.detail}", 200)
-    return f"- {what}: {came}"
-
-
-def _table(header: Iterable[object], *rows: Iterable[object]) -> str:
-    lines = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
-    return "\n".join((lines[0], "|---" * len(list(header)) + "|", *lines[1:]))
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

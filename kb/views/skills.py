@@ -13,7 +13,9 @@ if TYPE_CHECKING:  # the caller has it open; loading it here would delay the sta
     from kb.home.knowledge_base import KnowledgeBase
     from kb.home.reverifying import Reverified as JudgedOnce
 
-NOT_PROVEN = "only `active` and `verified` skills were measured to win here; have the kernel judged before you rely on it"
+NOT_PROVEN = (
+    "only `active` and `verified` skills were measured to win here; have the kernel judged before you rely on it"
+)
 
 
 class FoundSkill(Frozen):
@@ -103,10 +105,10 @@ def skills(
 
 
 def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> SkillText:
-    """A skill or a proposal, from character `offset` of its text on. Errors as in `kb.home.curating.find`."""
-    from kb.home.curating import find, measured
+    """A skill or a proposal, from character `offset` of its text on. Errors as in `Skillbook.find`."""
+    from kb.home.curating import measured
 
-    held = find(kb, name)
+    held = kb.skills.find(name)
     source = held.candidate.source if held.candidate else ""
     text = f"{held.description}\n\n{held.body}" + (f"\n\n```{held.language}\n{source}```\n" if source else "")
     evidence = tuple(

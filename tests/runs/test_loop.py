@@ -10,7 +10,18 @@ from kb.model.skill import SkillStanding
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
-from tests.runs.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template
+from tests.runs.fakes import (
+    BEST,
+    INTERFACE,
+    TASK,
+    TEMPLATE,
+    FakeJudge,
+    PaidSynthesizer,
+    book_of,
+    candidate,
+    loop_of,
+    template,
+)
 
 
 @pytest.fixture
@@ -61,7 +72,7 @@ def test_a_win_becomes_a_verified_skill_from_which_the_next_run_starts(
     first = start(home, evaluations=9)
     loop_of(first, home, library).optimize(TuneSynthesizer(), judge)
     (name,) = first.published
-    assert Skillbook(home, shipped=library).get(name).standing is SkillStanding.VERIFIED
+    assert book_of(home, library).standings()[name] is SkillStanding.VERIFIED
 
     second = start(home, evaluations=3)
     loop_of(second, home, library).optimize(TuneSynthesizer(), judge)

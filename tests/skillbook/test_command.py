@@ -13,7 +13,7 @@ from kb.cli import skills
 from kb.errors import SkillError
 from kb.skillbook.library import Skillbook
 from kb.targets import Targets
-from tests.skillbook.conftest import write
+from tests.skillbook.conftest import measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 
 Run = Callable[..., Any]
@@ -39,9 +39,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], boo
 
 @pytest.fixture(autouse=True)
 def stored(book: Skillbook) -> None:
+    measured(book, skill("won", evidence=(evidence(speedup=1.5),)))
     write(
         book.folder,
-        skill("won", evidence=(evidence(speedup=1.5),)),
         skill("hopper-only", target="hopper"),
         skill("plain-c", target="any", candidate=kernel("// c", "cpp")),
     )
@@ -81,7 +81,7 @@ def test_a_note_with_the_list_names_a_malformed_skill(run: Run, book: Skillbook)
 def test_show_prints_the_standing_and_the_text(run: Run) -> None:
     _, out, _ = run("show", "won")
 
-    assert "standing:    verified\n" in out
+    assert "kind:        kernel\nstanding:    verified\n" in out
     assert "speedup:     1.50\n" in out
     assert f"evidence:    {evidence(speedup=1.5).id[:12]} mi300x passed 1.50\n" in out
     assert out.endswith("# Softmax\n\nOne program for each row.\n")

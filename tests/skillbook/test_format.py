@@ -18,7 +18,7 @@ from kb.model.skill import Skill
 from kb.skillbook.files import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
 from kb.skillbook.library import SHIPPED, Skillbook
 from tests.skillbook.conftest import write_files
-from tests.skillbook.evidence import KERNEL, evidence, skill
+from tests.skillbook.evidence import evidence, skill
 
 Files = dict[str, bytes]
 
@@ -77,12 +77,13 @@ MALFORMED = {
     "another kb-schema": (replaced(MD, "kb-schema: '1'", "kb-schema: '2'"), "metadata.kb-schema"),
     "no kb-target": (replaced(MD, "kb-target:", "target:"), "metadata.kb-target Field required"),
     "an alias as target": (replaced(MD, "kb-target: mi300x", "kb-target: MI-300X"), "metadata.kb-target"),
-    "no kb-language": (replaced(MD, "kb-language:", "language:"), "metadata.kb-language Field required"),
+    "no kb-language": (replaced(MD, "kb-language:", "language:"), "does not name its kb-language"),
+    "a kind that kb does not have": (replaced(MD, "kb-kind: kernel", "kb-kind: recipe"), "metadata.kb-kind"),
     "an unknown language": (
         replaced(MD, "kb-language: triton", "kb-language: Fortran 77"),
         "metadata.kb-language String should match",
     ),
-    "no kb-code-digest": (replaced(MD, "kb-code-digest:", "digest:"), "metadata.kb-code-digest Field required"),
+    "no kb-code-digest": (replaced(MD, "kb-code-digest:", "digest:"), "kb-code-digest is not the kernel's"),
     "no kernel": (without(CODE), "scripts/kernel.*: it is missing"),
     "two kernels": (holding("scripts/kernel.cpp", b"// c"), "it is not the only kernel"),
     "an altered kernel": (replaced(CODE, "1024", "2048"), "kb-code-digest is not the kernel's"),
@@ -226,14 +227,6 @@ def test_a_body_that_contains_rules_and_front_matter_is_kept() -> None:
     written = skill(body="\n---\nname: other\n---\n\n---\n\n")
 
     assert parse_skill(Path("softmax"), skill_files(written)).body == written.body
-
-
-def test_evidence_of_other_code_is_kept_but_does_not_change_the_standing() -> None:
-    other = KERNEL.with_parameters({"BLOCK": 256})
-
-    read = parse_skill(Path("softmax"), skill_files(skill(evidence=(evidence(other, speedup=2.0),))))
-
-    assert (len(read.evidence), read.standing) == (1, "hypothesis")
 
 
 def test_every_shipped_skill_is_complete_and_valid_for_the_reference_reader(home: Path) -> None:
