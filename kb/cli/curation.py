@@ -1,6 +1,5 @@
 """The commands `kb skills queue | accept | reject | retire | restore | reverify | export | import`."""
 
-import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,7 +71,7 @@ def accept(
     from kb.home import curating
 
     with open_kb() as kb:
-        done = curating.accept(kb, name, by=by or getpass.getuser(), reason=reason, anyway=anyway, dry_run=dry_run)
+        done = curating.accept(kb, name, by=by, reason=reason, anyway=anyway, dry_run=dry_run)
     show_result(done, _show_decision, as_json=as_json)
 
 
@@ -84,7 +83,7 @@ def reject(name: Proposal, reason: Reason, by: By = "", dry_run: DryRun = False,
     from kb.home import curating
 
     with open_kb() as kb:
-        done = curating.reject(kb, name, by=by or getpass.getuser(), reason=reason, dry_run=dry_run)
+        done = curating.reject(kb, name, by=by, reason=reason, dry_run=dry_run)
     show_result(done, _show_decision, as_json=as_json)
 
 
@@ -103,9 +102,7 @@ def retire(
     from kb.home import curating
 
     with open_kb() as kb:
-        done = curating.retire(
-            kb, name, by=by or getpass.getuser(), reason=reason, successor=successor, dry_run=dry_run
-        )
+        done = curating.retire(kb, name, by=by, reason=reason, successor=successor, dry_run=dry_run)
     show_result(done, _show_decision, as_json=as_json)
 
 
@@ -117,7 +114,7 @@ def restore(name: Name, reason: Reason = "", by: By = "", dry_run: DryRun = Fals
     from kb.home import curating
 
     with open_kb() as kb:
-        done = curating.restore(kb, name, by=by or getpass.getuser(), reason=reason, dry_run=dry_run)
+        done = curating.restore(kb, name, by=by, reason=reason, dry_run=dry_run)
     show_result(done, _show_decision, as_json=as_json)
 
 

@@ -128,7 +128,7 @@ def diff(
 @app.command("lint")
 def lint_skills(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME|FOLDER...]", help="Skills, proposals or folders (default: all).")
+        list[str] | None, typer.Argument(metavar="[NAME|FOLDER...]", help="Skills or folders (default: all).")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -141,7 +141,7 @@ def lint_skills(
     Exit status: 0 when there is no error, 1 when there is one; warnings do not count.
     """
     from kb.cli.skills_report import show_findings
-        from kb.skillbook.lint import lint
+    from kb.skillbook.lint import lint
 
     with open_kb() as kb:
         if names:

@@ -1,6 +1,7 @@
 """A curator's work on skills: reviews of proposals, differences between skills, decisions. Decisions are for people."""
 
 import difflib
+import getpass
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -180,7 +181,7 @@ def accept(kb: "KnowledgeBase", name: str, *, by: str, reason: str, anyway: bool
     record = _record(skill, "accept", by, reason)
     after = kb.skills.standing(_with(skill, record))
     if not dry_run:
-        after = kb.skills.standing(kb.skills.accept(name, by, reason))
+        after = kb.skills.standing(kb.skills.accept(name, record.by, reason))
     wanting = () if after is SkillStanding.ACTIVE else (NOT_ACTIVE.format(name=name),)
     return Decision(name=name, verb="accept", before=before, after=after, recorded=not dry_run, notes=wanting)
 
@@ -229,8 +230,10 @@ def _decided(kb: "KnowledgeBase", record: SkillRecord, *, dry_run: bool) -> Deci
 
 
 def _record(skill: Skill, verb: str, by: str, reason: str) -> SkillRecord:
-    fields = {"verb": verb, "skill": skill.name, "content_digest": skill.content_digest, "created": utc_now(), "by": by}
-    return SkillRecord.model_validate(fields | {"reason": reason})
+    """A decision of now, by the user of this account if nobody is named."""
+    who = {"by": by or getpass.getuser(), "created": utc_now()}
+    what = {"verb": verb, "skill": skill.name, "content_digest": skill.content_digest, "reason": reason}
+    return SkillRecord.model_validate(who | what)
 
 
 def _with(skill: Skill, record: SkillRecord) -> Skill:

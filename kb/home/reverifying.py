@@ -64,7 +64,7 @@ def reverify(
     chosen = [kb.skills.find(name) for name in names] or [*kb.skills.skills(), *kb.skills.proposals()]
     standings = kb.skills.standings(*chosen)
     left_out = {SkillStanding.RETIRED, *(set(SkillStanding) - {SkillStanding.STALE} if stale else ())}
-    chosen = [skill for skill in chosen if names and not stale or standings[skill.name] not in left_out]
+    chosen = [skill for skill in chosen if (names and not stale) or standings[skill.name] not in left_out]
     own = kb.targets.get(target).name if target else None
     trials, done = [], []
     known = {task.digest: task for task in (*(run.plan.task for run in kb.runs), *tasks)}

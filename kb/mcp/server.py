@@ -5,7 +5,7 @@ No tool runs code that an agent sends outside the sandbox, where the reference o
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any
