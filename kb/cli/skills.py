@@ -43,7 +43,7 @@ def list_skills(
     for _, error in problems:
         notify(error.message)
     if proposals and not as_json:
-        notify(f"{proposals} proposals; `kb skills queue` shows them")
+        notify(f"{proposals} waiting for a decision: `kb skills queue`")
     if not everything:
         summaries = [one for one in summaries if one["standing"] not in ("retired", "superseded")]
     _show_skills(summaries, as_json=as_json)

@@ -1,5 +1,6 @@
 """Shows skills, proposals and what is known of them in a terminal."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,16 +14,16 @@ from kb.model.base import short
 from kb.model.skill import Preconditions, Skill, SkillStanding
 from kb.skillbook.lint import Finding
 
-DIFF_LINES = 14
-"""Lines of a difference on the screen of a proposal."""
-EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 4, 3, 8
+LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 14, 4, 3, 8
+"""How much of each part the screen of a proposal shows."""
+COUNTED = (SkillStanding.ACTIVE, SkillStanding.VERIFIED, SkillStanding.STALE)
 _HEAD = 12
 
 
 def show_list(summaries: Sequence[Mapping[str, Any]]) -> None:
     keys = ("name", "kind", "standing", "target", "language")
     rows = [
-        (*(str(skill[key] or "any") for key in keys), f"{skill['value']:+.2f}", _number(skill["speedup"]))
+        (*(str(skill[key] or "any") for key in keys), _value(skill["value"]), _number(skill["speedup"]))
         for skill in summaries
     ]
     show_table((*keys, "value", "speed-up"), rows, wrap={0})
@@ -57,21 +58,23 @@ def show_review(found: Review) -> None:
     _show_rest(len(found.evidence) - EVIDENCE_SHOWN, f"kb skills show {found.name} --evidence")
     show()
     show("nearest skills" if found.nearest else "nearest     none")
-    rows = [(n.name, n.standing.value, f"{n.value:+.2f}", f"{n.likeness:.0%} of all words") for n in found.nearest]
-    show_table((), rows, wrap={0}, indent=2)
+    rows = [(n.name, n.standing.value, _value(n.value), f"{n.likeness:.0%}") for n in found.nearest]
+    show_table(("skill", "standing", "value", "same words"), rows, wrap={0}, indent=2)
+    show()
     if found.compared:
-        show()
         added = sum(line.startswith("+") for line in found.difference[2:])
         removed = sum(line.startswith("-") for line in found.difference[2:])
         show_wrapped(f"change from {found.compared}: +{added} -{removed} lines")
-        for line in found.difference[2 : 2 + DIFF_LINES]:
-            show(f"  {short(line, 78)}")
-        _show_rest(len(found.difference) - 2 - DIFF_LINES, f"kb skills diff {found.compared} {found.name}")
+        _show_lines(found.difference[2:], f"kb skills diff {found.compared} {found.name}")
+    else:
+        show("text")
+        _show_lines([line for line in found.text.splitlines() if line.strip()], f"kb skills show {found.name}")
     show()
-    flags = [*found.flags, *map(str, found.findings)]
+    errors = [str(finding) for finding in found.findings if finding.severity == "error"]
+    flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
     _show_part("flags", flags[:FLAGS_SHOWN] or ["none"])
     _show_rest(len(flags) - FLAGS_SHOWN, f"kb skills lint {found.name}")
-    cited = [f"[{one.id}] {one.place}: {short(one.text, 150)}" for one in found.cited if one.stands]
+    cited = [f"{one.place}: {short(one.text, 150)} [kb cite {one.id}]" for one in found.cited if one.stands]
     _show_part("cites", cited[:CITED_SHOWN] or ["nothing" if not found.cited else "nothing that stands"])
     _show_rest(len(cited) - CITED_SHOWN, f"kb skills show {found.name}")
     show()
@@ -93,7 +96,7 @@ def show_difference(found: Difference) -> None:
     for what, lines in (("text", found.text), ("code", found.code)):
         show(f"{what}: the same" if not lines else f"{what}:")
         for line in lines:
-            show(f"  {line}")
+            show_wrapped(line, "  ")
         show()
     for task, evidence in found.evidence.items():
         show_wrapped(task)
@@ -102,8 +105,10 @@ def show_difference(found: Difference) -> None:
 
 def show_findings(found: Mapping[str, Sequence[Finding]]) -> None:
     for folder, findings in found.items():
+        if findings:
+            show(folder)
         for finding in findings:
-            show_wrapped(f"{finding.severity}: {folder}/{finding.place}: {finding.message}")
+            show_wrapped(str(finding), "  ")
     errors = sum(finding.severity == "error" for findings in found.values() for finding in findings)
     warnings = sum(map(len, found.values())) - errors
     show(f"{len(found)} skills checked: {errors} errors, {warnings} warnings")
@@ -115,16 +120,16 @@ def show_statistics(found: Statistics) -> None:
         lifts = [f"{arms.lift:.2f}x on {arms.task}" for arms in skill.arms if arms.lift]
         harm = "-" if skill.harm is None else f"{skill.harm:.0%}"
         rows.append(
-            (skill.name, skill.standing.value, str(sum(skill.uses.values())), f"{skill.value:+.2f}", harm,
+            (skill.name, skill.standing.value, str(sum(skill.uses.values())), _value(skill.value), harm,
              _number(skill.speedup), ", ".join(lifts) or "-")
         )  # fmt: skip
     show_table(("name", "standing", "uses", "value", "harm", "best here", "lift"), rows, wrap={0, 6})
     show()
     cells = [
-        (cell.op, cell.target, *(str(cell.standings.get(standing, "-")) for standing in SkillStanding))
+        (cell.op, cell.target, *(str(cell.standings.get(s, "-")) for s in COUNTED), str(sum(cell.standings.values())))
         for cell in found.coverage
     ]
-    show_table(("operation", "target", *(short(standing, 10) for standing in SkillStanding)), cells, wrap={0, 1})
+    show_table(("operation", "target", *COUNTED, "all"), cells, wrap={0, 1})
     show()
     show(f"{found.proposals} proposals wait: kb skills queue" if found.proposals else "no proposal waits")
 
@@ -153,6 +158,11 @@ def _show_part(what: str, texts: Iterable[str]) -> None:
         show_wrapped(text, f"{head:<{_HEAD}}")
 
 
+def _show_lines(lines: Sequence[str], command: str) -> None:
+    show_table((), [(line,) for line in lines[:LINES_SHOWN]], cut={0}, indent=2)
+    _show_rest(len(lines) - LINES_SHOWN, command)
+
+
 def _show_rest(left: int, command: str) -> None:
     if left > 0:
         show(f"  {left} more: {command}")
@@ -162,19 +172,28 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
     rows = []
     for one in evidence:
         interval = f"{one.low:.2f} to {one.high:.2f}" if one.low and one.high else "-"
-        where = ", ".join(f"{what} {which}" for what, which in one.environment.items() if what != "machine")
+        where = ", ".join(f"{what} {_version(said)}" for what, said in one.environment.items() if what != "machine")
         what = f"{one.task} on {one.target}, {one.environment.get('machine', 'unknown machine')}"
         said = "measured here" if one.here else "claimed"
         outcome = one.outcome if one.detail == "" or one.speedup else f"{one.outcome}: {short(one.detail, 80)}"
         code = "" if one.of_this_code else "; of other code"
         rows.append(
-            (_number(one.speedup), interval, f"{said}{code}", f"{what}; {where}; {one.created[:10]}; {outcome}")
+            (_number(one.speedup), interval, f"{said}{code}", f"{what}; {outcome}; {where}; {one.created[:10]}")
         )
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
 
 
 def _applies(when: Preconditions) -> str:
     return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes), when.shapes, when.toolchain)))
+
+
+def _version(text: str) -> str:
+    """The last version number in the text; the text if there is none."""
+    return next(iter(re.findall(r"\d+(?:\.\d+)+[\w.+-]*", text)[::-1]), text)
+
+
+def _value(value: float) -> str:
+    return f"{value:+.2f}" if value else "-"
 
 
 def _number(value: float | None) -> str:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
 
 NEAREST_SHOWN = 3
-NEAR_TWIN = 0.9
-"""Share of words in common from which on two skills may be one."""
+ALIKE, NEAR_TWIN = 0.3, 0.9
+"""Shares of words in common from which on a difference is worth reading, and two skills may be one."""
 _HELD = (SkillStanding.RETIRED, SkillStanding.SUPERSEDED)
 """Standings of what is kept and not used."""
 
@@ -42,6 +42,7 @@ class Measured(Frozen):
     here: bool
     """Whether this home measured it, or a signer whom it trusts; all else is only claimed."""
     of_this_code: bool
+    """True also if the skill has no kernel."""
 
 
 class Near(Frozen):
@@ -76,9 +77,10 @@ class Review(Frozen):
     """The latest first."""
     nearest: tuple[Near, ...]
     compared: str
-    """Name of the skill that the difference is to; empty if there is none."""
+    """Name of the skill that the difference is to; empty if none is like it."""
     difference: tuple[str, ...]
     """From that skill's code to this one's, or of the texts if one has no code."""
+    text: str
     flags: tuple[str, ...]
     findings: tuple[Finding, ...]
     cited: tuple[Cited, ...]
@@ -118,7 +120,7 @@ def waiting(kb: "KnowledgeBase") -> list[Skill]:
 def review(kb: "KnowledgeBase", skill: Skill) -> Review:
     """What speaks for a skill and against it."""
     near = _nearest(kb, skill)
-    shown = kb.skills.get(near[0].name) if near else None
+    like = kb.skills.get(near[0].name) if near and near[0].likeness >= ALIKE else None
     evidence = measured(kb, skill)
     cited = tuple(_cited(kb, id_) for id_ in skill.citations)
     return Review(
@@ -131,8 +133,9 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
         preconditions=skill.preconditions,
         evidence=evidence,
         nearest=near,
-        compared=shown.name if shown else "",
-        difference=_difference(shown, skill),
+        compared=like.name if like else "",
+        difference=_difference(like, skill) if like else (),
+        text="\n".join([*_text(skill)[1:], "", *_code(skill)]).strip(),
         flags=tuple(_flags(skill, evidence, near, cited)),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
         cited=cited,
@@ -254,7 +257,7 @@ def _measured(skill: Skill, evidence: Evidence, *, here: bool) -> Measured:
         environment=evidence.environment,
         created=evidence.created,
         here=here,
-        of_this_code=skill.candidate is not None and evidence.candidate_digest == skill.candidate.digest,
+        of_this_code=evidence in skill.own_evidence,
     )
 
 
@@ -277,9 +280,7 @@ def _likeness(first: Skill, second: Skill) -> float:
     return (a & b).total() / max(1, (a | b).total())
 
 
-def _difference(old: Skill | None, new: Skill) -> tuple[str, ...]:
-    if old is None:
-        return ()
+def _difference(old: Skill, new: Skill) -> tuple[str, ...]:
     part = _code if old.candidate and new.candidate else _text
     return _unified(old.name, part(old), new.name, part(new))
 
@@ -313,9 +314,9 @@ def _flags(skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cit
         yield "all of its evidence is claimed: nothing of it was measured here"
     if skill.candidate and evidence and not any(one.of_this_code for one in evidence):
         yield "none of its evidence is about its present code"
-    outcomes = {one.outcome is Outcome.PASSED for one in evidence if one.of_this_code}
-    if len(outcomes) > 1:
-        yield "its evidence contradicts itself: the same code passed and was refused"
+    judged = {(e.candidate_digest, e.task_digest, e.target, e.passed) for e in skill.evidence}
+    if any((*what, False) in judged for *what, passed in judged if passed):
+        yield "its evidence contradicts itself: the same code passed and was refused on the same task"
     if skill.kind is SkillKind.PITFALL and {one.outcome is Outcome.PASSED for one in evidence} != {True, False}:
         yield "a pitfall needs evidence of a failure and of what mended it"
     for twin in near:

@@ -63,8 +63,10 @@ def reverify(
     """
     chosen = [kb.skills.find(name) for name in names] or [*kb.skills.skills(), *kb.skills.proposals()]
     standings = kb.skills.standings(*chosen)
-    left_out = {SkillStanding.RETIRED, *(set(SkillStanding) - {SkillStanding.STALE} if stale else ())}
-    chosen = [skill for skill in chosen if (names and not stale) or standings[skill.name] not in left_out]
+    if stale:
+        chosen = [skill for skill in chosen if standings[skill.name] is SkillStanding.STALE]
+    elif not names:
+        chosen = [skill for skill in chosen if standings[skill.name] is not SkillStanding.RETIRED]
     own = kb.targets.get(target).name if target else None
     trials, done = [], []
     known = {task.digest: task for task in (*(run.plan.task for run in kb.runs), *tasks)}

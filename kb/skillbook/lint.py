@@ -34,7 +34,8 @@ _SECRETS = {
 _STEERING = {
     "sets instructions aside": r"(?:ignor|disregard|forget|overrid)\w*\s+(?:\w+\s+){0,4}"
     r"(?:instructions?|rules|prompts?|guidelines)\b",
-    "gives the reader another role": r"you\s+are\s+now\b|pretend\s+(?:to\s+be|that\s+you)|(?:system|developer)\s+prompt",
+    "gives the reader another role": r"you\s+are\s+now\b|pretend\s+(?:to\s+be|that\s+you)|"
+    r"(?:system|developer)\s+prompt",
     "imitates the marks of a conversation": r"</?(?:system|assistant|user|human|instructions?|tool_result)>|"
     r"\[/?INST\]|<\|\w+\|>",
     "asks to keep something from people": r"(?:do\s+not|don't|never)\s+(?:tell|inform|show|mention|reveal)\s+"
@@ -124,7 +125,7 @@ def _text_findings(folder: Path, name: str, text: str) -> Iterator[Finding]:
 
 
 def _is_hidden(character: str) -> bool:
-    """Characters that show nothing or change the order of others: of format and control, private, variation selectors."""
+    """Whether it shows nothing or changes the order of others: format, control, private use, variation selector."""
     if character in "\n\t\r" or " " <= character <= "~":
         return False
     selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"

@@ -13,9 +13,7 @@ if TYPE_CHECKING:  # the caller has it open; loading it here would delay the sta
     from kb.home.knowledge_base import KnowledgeBase
     from kb.home.reverifying import Reverified as JudgedOnce
 
-NOT_PROVEN = (
-    "only `active` and `verified` skills were measured to win here; have the kernel judged before you rely on it"
-)
+NOT_PROVEN = "only `active` and `verified` skills were measured to win here; have a kernel judged before you use it"
 
 
 class FoundSkill(Frozen):
