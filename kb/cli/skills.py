@@ -88,6 +88,9 @@ def search_skills(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words that describe the kernel, or an identifier.")],
     target: Target = None,
     language: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="triton, cpp or torch.")] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="Show the reasons for each rank, and why others do not fit.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Find the skills that fit a kernel, best first.
@@ -97,13 +100,24 @@ def search_skills(
     Exit status: 0 when a skill was found, 1 when there is none for this target and language.
     """
     from eval.languages.registry import language_named
+    from kb.cli.skills_report import show_selection
+    from kb.skillbook.select import Need
 
     with open_kb() as kb:
-        scope = kb.targets.scope(target) if target else None
-        found = kb.skills.search(query, scope=scope, language=language_named(language).name if language else None)
-        summaries = _summaries(kb, found)
-    _show_skills(summaries, as_json=as_json)
-    if not found:
+        found = kb.skills.select(
+            Need(
+                words=query,
+                target=kb.targets.get(target).name if target else "",
+                scope=kb.targets.scope(target) if target else None,
+                language=language_named(language).name if language else None,
+            )
+        )
+        summaries = _summaries(kb, [recalled.skill for recalled in found.offered])
+    if why:
+        show_result(found, show_selection, as_json=as_json)
+    else:
+        _show_skills(summaries, as_json=as_json)
+    if not found.offered:
         raise typer.Exit(1)
 
 

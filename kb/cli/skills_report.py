@@ -13,6 +13,7 @@ from kb.home.skill_statistics import Statistics
 from kb.model.base import short
 from kb.model.skill import Preconditions, Skill, SkillStanding
 from kb.skillbook.lint import Finding
+from kb.skillbook.select import Selection
 
 LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 14, 4, 3, 8
 """How much of each part the screen of a proposal shows."""
@@ -27,6 +28,16 @@ def show_list(summaries: Sequence[Mapping[str, Any]]) -> None:
         for skill in summaries
     ]
     show_table((*keys, "value", "speed-up"), rows, wrap={0})
+
+
+def show_selection(found: Selection) -> None:
+    """Show the reasons for the rank of each skill, and why others do not fit."""
+    for recalled in found.offered:
+        show_wrapped(f"{recalled.skill.name}: {recalled.score:.2f}")
+        show_table((), [(f"{r.worth:+.2f}", r.text) for r in recalled.reasons], wrap={1}, indent=2)
+    if found.refused:
+        show("not offered")
+        show_table((), [(refusal.name, refusal.reason) for refusal in found.refused], wrap={1}, indent=2)
 
 
 def show_whole(skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measured]) -> None:

@@ -1,29 +1,24 @@
 """The library of skills that ship with kb or belong to a home: reading, publication, proposals and search."""
 
 import shutil
-import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from kb.catalog import storage_errors, write_lock
-from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.errors import SkillError, did_you_mean, nearest
 from kb.model.evidence import Evidence
 from kb.model.skill import Skill, SkillStanding
 from kb.model.skill_record import SkillRecord
 from kb.skillbook.files import MAIN, load_skill, parse_skill, read_files, skill_files
+from kb.skillbook.select import ANY, Need, Selection, select
 from kb.skillbook.standing import StandingContext, last_decision, standings_of
 from kb.skillbook.value import value_of
 from kb.storage import sync_folders, write_synced, write_whole
 
 SHIPPED = Path(__file__).parents[1] / "skills"
-ANY = "any"
-"""Target of skills that are for every target."""
-COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
-"""BM25 weights of name, description, body, code and identifiers: what a skill is for outweighs what it mentions."""
 MEASURED = "measured"
 """File of a home with the ids of the evidence of its own judge, one in a line. It is outside `skills/`, so that no
 exchange of skills brings it."""
@@ -121,24 +116,22 @@ class Skillbook:
         return value_of(skill)
 
     def search(self, query: str, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
-        """The skills that pass the filters of `skills` and share a word with `query`, best first.
+        """The skills that pass the filters of `skills` and share a word with `query`, best first; see `select`."""
+        found = self.select(Need(words=query, scope=scope, language=language))
+        return [recalled.skill for recalled in found.offered]
 
-        Words in the name count most, because the name says what a skill is for and words such as `row` are in most
-        bodies. Skills with equally good names are ranked by standing, then BM25, then speed-up. If no skill shares a
-        word with the query, all that pass the filters are ranked.
-        """
-        skills = self.skills(scope=scope, language=language)
-        scores = _scores(skills, query) or dict.fromkeys(range(len(skills)), 0.0)
-        words = set(query_words(query))
-        standings, order = self.standings(), list(SkillStanding)
-
-        def rank(place: int) -> tuple[float, ...]:
-            skill = skills[place]
-            named, standing = len(words & set(skill.name.split("-"))), order.index(standings[skill.name])
-            speedup = (skill.best.speedup if skill.best else None) or 0.0
-            return -named, standing if named else 0, -round(scores[place], 2), standing, -speedup, place
-
-        return [skills[place] for place in sorted(scores, key=rank)]
+    def select(self, need: Need) -> Selection:
+        """The skills for a need, with the reasons for their ranks, and the others with the reason why not."""
+        skills = self.skills()
+        standings = standings_of(skills, self._context())
+        return select(
+            need,
+            skills,
+            standing_of=lambda skill: standings[skill.name],
+            value_of=value_of,
+            versions=self._versions(),
+            name_of=self._name_of,
+        )
 
     def publish(self, skill: Skill) -> Skill:
         """Add a skill, or only its new evidence and records if it is known, atomically; return the result.
@@ -298,21 +291,6 @@ def _named(name: str, among: Iterable[tuple[Path, Skill | SkillError]]) -> Skill
         raise skill
     hint = f"{did_you_mean(nearest(name, list(found)))}`kb skills list` shows all skills"
     raise SkillError(f"unknown skill {name!r}", hint=hint)
-
-
-def _scores(skills: Sequence[Skill], query: str) -> dict[int, float]:
-    """BM25 score, by list index, of each skill that shares a word with `query`; higher is better."""
-    words = query_words(query)
-    with closing(sqlite3.connect(":memory:")) as db:
-        columns = "name, description, body, code, identifiers"
-        db.execute(f"CREATE VIRTUAL TABLE lexical USING fts5 ({columns}, tokenize = 'porter unicode61')")
-        for place, skill in enumerate(skills):
-            texts = (skill.name, skill.description, skill.body, skill.candidate.source if skill.candidate else "")
-            row = (place, *texts, identifier_words("\n".join(texts)))
-            db.execute(f"INSERT INTO lexical (rowid, {columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
-        score = f"-bm25(lexical, {', '.join(map(str, COLUMN_WEIGHTS))})"
-        found = f"SELECT rowid, {score} FROM lexical WHERE lexical MATCH ?"
-        return dict(db.execute(found, (match_expression(words),))) if words else {}
 
 
 def utc_now() -> str:

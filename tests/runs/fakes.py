@@ -123,6 +123,7 @@ def loop_of(run: Run, home: Path, shipped: Path, tell: Tell = say_nothing) -> Lo
         language=CPP,
         skillbook=book_of(home, shipped),
         scope=frozenset({"cpu-x86", "any"}),
+        siblings=frozenset({"cpu-arm"}),
         brief=lambda interface, diagnosis: ([], []),
         prompt_tokens=6000,
         tell=tell,
