@@ -89,7 +89,7 @@ def search_skills(
     target: Target = None,
     language: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="triton, cpp or torch.")] = None,
     why: Annotated[
-        bool, typer.Option("--why", help="Show the reasons for each rank, and why others do not fit.")
+        bool, typer.Option("--why", help="Show the reasons for each rank, and why others are left out.")
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -123,7 +123,7 @@ class Skillbook:
     def select(self, need: Need) -> Selection:
         """The skills for a need, with the reasons for their ranks, and the others with the reason why not."""
         skills = self.skills()
-        standings = standings_of(skills, self._context())
+        standings = standings_of(skills, self.context())
         return select(
             need,
             skills,
