@@ -1,6 +1,5 @@
 """Skills and proposals as plain data that fits into a number of tokens."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kb.errors import SkillError
@@ -83,14 +82,26 @@ class Reverified(Answer):
 
 
 def skills(
-    kb: "KnowledgeBase", query: str | None, target: str | None, language: str | None, *, max_tokens: int
+    kb: "KnowledgeBase", query: str, target: str | None, language: str | None, *, max_tokens: int
 ) -> FoundSkills:
-    """The skills that fit a query, best first, or all; never what is retired. Errors as in `Targets.scope`."""
+    """The skills that fit a query, best first, or all; never what is retired. Errors as in `Targets.get`."""
+    from kb.skillbook.select import Need
+
+    own = kb.targets.get(target).name if target else ""
     scope = kb.targets.scope(target) if target else None
-    find = partial(kb.skills.search, query) if query else kb.skills.skills
-    found, standings = find(scope=scope, language=language), kb.skills.standings()
-    shown = [_found(skill, standings[skill.name], kb.skills.value(skill)) for skill in found]
-    used = [one for one in shown if one.standing not in (SkillStanding.RETIRED, SkillStanding.SUPERSEDED)]
+    need = Need(words=query, target=own, scope=scope, language=language)
+    used = [
+        FoundSkill(
+            name=one.skill.name,
+            kind=one.skill.kind,
+            standing=one.standing,
+            value=kb.skills.value(one.skill),
+            target=one.skill.target,
+            language=one.skill.language,
+            description=one.skill.description,
+        )
+        for one in kb.skills.select(need).offered
+    ]
 
     def first(n: int) -> FoundSkills:
         rest = tuple(one.name for one in used[n:])
@@ -173,18 +184,6 @@ def reverify(kb: "KnowledgeBase", name: str, *, minutes: float) -> Reverified:
         for one in done
     )
     return Reverified(standing=done[-1].after, judged=judged, truncated=False, notes=(NOT_PROVEN,))
-
-
-def _found(skill: Skill, standing: SkillStanding, value: float) -> FoundSkill:
-    return FoundSkill(
-        name=skill.name,
-        kind=skill.kind,
-        standing=standing,
-        value=value,
-        target=skill.target,
-        language=skill.language,
-        description=skill.description,
-    )
 
 
 def _result(done: "JudgedOnce") -> str:
