@@ -107,7 +107,9 @@ def retire(
 
 
 def restore(name: Name, reason: Reason = "", by: By = "", dry_run: DryRun = False, as_json: Json = False) -> None:
-    """Take back that a skill was retired, or that a proposal was rejected.
+    """Take back that a skill was retired, or a proposal rejected.
+
+    A skill that was active before is active again when you accept it.
 
     Example: kb skills restore softmax-triton --reason "it wins again on the new driver"
     """

@@ -148,7 +148,7 @@ def show_statistics(found: Statistics) -> None:
 def show_reverified(done: Reverified) -> None:
     where = f" on {done.task} for {done.target}" if done.task else ""
     if done.evidence is None:
-        show_wrapped(f"not judged: {done.name}{where}: {done.reason}")
+        show_wrapped(f"{done.name}{where}: {done.reason}")
         return
     from kb.cli.evidence_report import headline
 

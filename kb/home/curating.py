@@ -14,6 +14,7 @@ from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
 from kb.model.skill_record import SkillRecord
 from kb.skillbook.library import utc_now
 from kb.skillbook.lint import Finding, lint
+from kb.skillbook.standing import last_decision
 
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
@@ -172,8 +173,7 @@ def accept(kb: "KnowledgeBase", name: str, *, by: str, reason: str, anyway: bool
         SkillError: there is no such skill, it is retired, or `lint` finds errors in it.
     """
     skill = kb.skills.find(name)
-    before = kb.skills.standing(skill)
-    if before is SkillStanding.RETIRED:
+    if _is_taken_back(skill):
         raise SkillError(f"{name} was retired or rejected", hint=f"`kb skills restore {name}` comes first")
     errors = [found for found in lint(skill.folder) if found.severity == "error"] if skill.folder else []
     if errors and not anyway:
@@ -181,15 +181,15 @@ def accept(kb: "KnowledgeBase", name: str, *, by: str, reason: str, anyway: bool
             f"{name} has {len(errors)} errors, the first: {errors[0].place}: {errors[0].message}",
             hint=f"read them with `kb skills lint {name}`; --anyway accepts it with them",
         )
-    record = _record(skill, "accept", by, reason)
+    record, before = _record(skill, "accept", by, reason), kb.skills.standing(skill)
     after = kb.skills.standing(_with(skill, record))
     if not dry_run:
         after = kb.skills.standing(kb.skills.accept(name, record.by, reason))
-    wanting = () if after is SkillStanding.ACTIVE else (NOT_ACTIVE.format(name=name),)
-    return Decision(name=name, verb="accept", before=before, after=after, recorded=not dry_run, notes=wanting)
-
-
-NOT_ACTIVE = "it becomes active when a win is measured here: `kb skills reverify {name}`"
+    note = "it is not active, because nothing measured here proves it"
+    if skill.candidate:
+        note += f": `kb skills reverify {name}` judges its kernel"
+    notes = () if after is SkillStanding.ACTIVE else (note,)
+    return Decision(name=name, verb="accept", before=before, after=after, recorded=not dry_run, notes=notes)
 
 
 def reject(kb: "KnowledgeBase", name: str, *, by: str, reason: str, dry_run: bool) -> Decision:
@@ -217,9 +217,14 @@ def retire(
 def restore(kb: "KnowledgeBase", name: str, *, by: str, reason: str, dry_run: bool) -> Decision:
     """Take back that a skill was retired, or a proposal rejected. Raises SkillError if neither was."""
     skill = kb.skills.find(name)
-    if kb.skills.standing(skill) is not SkillStanding.RETIRED:
+    if not _is_taken_back(skill):
         raise SkillError(f"{name} is neither retired nor rejected", hint="`kb skills list --all` shows which are")
     return _decided(kb, _record(skill, "restore", by, reason), dry_run=dry_run)
+
+
+def _is_taken_back(skill: Skill) -> bool:
+    last = last_decision(skill)
+    return last is not None and last.verb in ("reject", "retire")
 
 
 def _decided(kb: "KnowledgeBase", record: SkillRecord, *, dry_run: bool) -> Decision:

@@ -74,11 +74,12 @@ def reverify(
         found, reason = _trials(kb, skill, known, tasks if names else (), own)
         trials += found
         if reason and (names or stale):
-            done.append(_untried(kb, skill, reason))
+            done.append(_untried(kb, skill, f"cannot be judged: {reason}"))
+            tell(done[-1])
     deadline = time.monotonic() + minutes * 60 if minutes is not None else None
     for trial in trials:
         late = deadline is not None and time.monotonic() > deadline
-        reason = "it would be judged" if dry_run else "the time is up" if late else ""
+        reason = "would be judged" if dry_run else "not judged: the time is up" if late else ""
         done.append(_untried(kb, trial.skill, reason, trial) if reason else _tried(kb, trial))
         tell(done[-1])
     return done
@@ -110,7 +111,7 @@ def _tried(kb: "KnowledgeBase", trial: _Trial) -> Reverified:
     try:
         evidence = kb.verify(trial.task, trial.candidate, trial.target)
     except KbError as error:  # the judge, the task or the target: the next skill may do without them
-        return _untried(kb, trial.skill, error.message, trial)
+        return _untried(kb, trial.skill, f"not judged: {error.message}", trial)
     kb.skills.attest(evidence)
     skill = kb.skills.propose(trial.skill.model_copy(update={"evidence": (*trial.skill.evidence, evidence)}))
     return Reverified(

@@ -89,7 +89,7 @@ def _imported(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> Imported:
     findings = tuple(lint(folder))
     broken = [finding.message for finding in findings if (finding.rule, finding.severity) == ("form", "error")]
     if broken:
-        return Imported(name=folder.name, proposed=False, reason="; ".join(broken), findings=findings)
+        return Imported(name=folder.name, proposed=False, reason="; ".join(broken))
     skill = load_skill(folder).model_copy(update={"records": ()})  # what others decided and used does not count here
     try:
         held = kb.skills.find(skill.name)

@@ -86,7 +86,7 @@ def _form(folder: Path) -> Iterator[Finding]:
     try:
         skill = load_skill(folder)
     except SkillError as error:
-        yield _error("form", "SKILL.md", error.message)
+        yield _error("form", "SKILL.md", error.message.removeprefix(f"{folder} is not a skill: "))
         return
     if (tokens := tokens_of(skill.body)) > MOST_BODY_TOKENS:
         yield _warning("size", "SKILL.md", f"its text has {tokens} tokens; agents read at most {MOST_BODY_TOKENS} well")

@@ -189,6 +189,6 @@ def reverify(kb: "KnowledgeBase", name: str, *, minutes: float) -> Reverified:
 def _result(done: "JudgedOnce") -> str:
     evidence = done.evidence
     if evidence is None:
-        return f"not judged: {done.reason}"
+        return done.reason
     speed = f", {evidence.speedup:.2f} times as fast as the best baseline" if evidence.speedup else ""
     return f"{evidence.outcome}{speed}{'; a win' if evidence.won else ''} {evidence.detail}".rstrip()
