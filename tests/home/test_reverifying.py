@@ -9,7 +9,7 @@ from kb.home.knowledge_base import KnowledgeBase
 from kb.home.reverifying import Reverified, reverify
 from kb.model.evidence import Evidence, Outcome
 from kb.model.kernels import Candidate, Task
-from kb.model.skill import Skill, SkillStanding
+from kb.model.skill import Skill, SkillKind, SkillStanding
 from kb.model.skill_record import SkillRecord, UseOutcome
 from kb.runs.journal import Plan, SynthesizerKind
 from tests.home.skills import OTHER, active, proposed, today
@@ -129,7 +129,7 @@ def test_a_skill_without_evidence_is_judged_on_a_named_task(kb: KnowledgeBase, j
     [
         (lambda kb: proposed(kb), "no run of this home has the task row-softmax"),
         (lambda kb: proposed(kb, evidence=()), "name a task with --task"),
-        (lambda kb: proposed(kb, candidate=None), "it has no kernel"),
+        (lambda kb: proposed(kb, candidate=None, kind=SkillKind.PLAYBOOK), "it has no kernel"),
     ],
     ids=["task unknown", "no evidence", "no kernel"],
 )
