@@ -38,6 +38,8 @@ class Settings(BaseSettings):
     """Most tokens of a prompt for a kernel."""
     anthropic_model: str = ""
     """The model for phrasings, proposed facts and `kb optimize --synthesizer anthropic`."""
+    signing_key: Path | None = None
+    """An SSH key with which the evidence of this home is signed, for others who trust it."""
 
     @classmethod
     def load(cls, home: Path | None = None) -> Self:

@@ -30,6 +30,7 @@ from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.runs.loop import Loop, say_nothing
 from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
+from kb.skillbook.win import named
 from synth.tune import TuneSynthesizer
 
 
@@ -244,6 +245,7 @@ class SkillsBench:
                 language=self._language,
                 skillbook=book,
                 scope=self.kb.targets.scope(self.target),
+                siblings=frozenset({self._stranger}),
                 brief=lambda interface, diagnosis: ([], []),
                 tell=say_nothing,
                 prompt_tokens=self.kb.settings.prompt_tokens,
@@ -294,15 +296,17 @@ def with_random_values(skill: Skill, chance: random.Random) -> Skill:
         return skill
     values = {parameter.name: chance.choice(parameter.choices) for parameter in skill.candidate.parameters}
     candidate = skill.candidate.with_parameters(values)
-    return _as_if(skill.model_copy(update={"candidate": candidate}), candidate_digest=candidate.digest)
+    return _as_if(skill, {"candidate": candidate}, {"candidate_digest": candidate.digest})
 
 
 def on_target(skill: Skill, target: str) -> Skill:
     """The skill as if it had won on another target."""
-    return _as_if(skill.model_copy(update={"target": target}), target=target)
+    return _as_if(skill, {"target": target}, {"target": target})
 
 
-def _as_if(skill: Skill, **changes: str) -> Skill:
-    """The skill without records, with changed evidence on its kernel."""
-    evidence = tuple(e.model_copy(update=changes) for e in skill.evidence)
-    return skill.model_copy(update={"evidence": evidence, "signatures": {}, "records": ()})
+def _as_if(skill: Skill, changes: dict[str, object], evidence_changes: dict[str, str]) -> Skill:
+    """A skill of another name with changed fields and evidence, without signatures and records."""
+    evidence = tuple(e.model_copy(update=evidence_changes) for e in skill.evidence)
+    return named(
+        skill.model_copy(update=changes | {"evidence": evidence, "signatures": {}, "records": (), "folder": None})
+    )

@@ -29,8 +29,8 @@ def show_skills_report(report: SkillsReport) -> None:
     )
     show_wrapped(
         f"Until a kernel is near the best known one, of {report.evaluations} evaluations, with 95 % intervals over "
-        "tasks and seeds; near: share of runs that came near; first: speed-up of the first kernel as a share of the best; "
-        "fewer: how many times as many the cold run needed. The replay tests only the cache."
+        "tasks and seeds; near: share of runs that came near; first: speed-up of the first kernel as a share of the "
+        "best; fewer: how many times as many the cold run needed. The replay tests only the cache."
     )
     if report.nothing_to_win:
         show_wrapped(f"no kernel won, so not counted: {', '.join(report.nothing_to_win)}")

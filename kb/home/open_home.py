@@ -89,6 +89,7 @@ class OpenHome:
             name_of=lambda name: self.targets.name_of(name),
             versions=versions,
             stands=lambda citation: self.documents.stands(citation),
+            key=self.settings.signing_key,
         )
 
     @cached_property

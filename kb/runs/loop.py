@@ -15,6 +15,8 @@ from kb.model.skill import Skill, SkillStanding
 from kb.model.skill_record import SkillRecord
 from kb.runs.credit import outcome_of, uses_of
 from kb.runs.journal import JournalEntry, Plan, Run
+from kb.skillbook.duplicates import twin_of
+from kb.skillbook.lessons import lessons_of
 from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
 from kb.skillbook.select import Need
@@ -202,28 +204,33 @@ class Loop:
                 )
 
     def _write_back(self, interface: Interface) -> None:
-        """Publish the run's best candidate if it won and is not published yet."""
-        attempts, best = self.run.attempts, self.run.best
-        if self.run.plan.control or best is None or not best.evidence.won:
+        """Publish the run's best candidate if it won, and propose what else was learnt."""
+        if self.run.plan.control or not self.run.attempts:
             return
-        same = [skill for skill in self.skillbook.skills() if skill.candidate == best.candidate]
-        known = next((skill for skill in same if skill.target == best.evidence.target), None)
-        skill = (
-            known.model_copy(update={"evidence": (best.evidence,)})
-            if known
-            else skill_of_win(
-                self.run.plan.task,
-                best.candidate,
-                best.evidence,
-                suffix=self.language.suffix,
-                note=best.note,
-                failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
-                interface=interface,
-                parent=self._parent(best.candidate),
-            )
+        self.skillbook.attest(*(attempt.evidence for attempt in self.run.attempts))
+        self._publish(interface)
+        for lesson in lessons_of(self.run.plan.task, self.run.attempts, suffix=self.language.suffix):
+            self.skillbook.propose(lesson)
+
+    def _publish(self, interface: Interface) -> None:
+        """Publish the best candidate if it won and is not published yet."""
+        attempts, best = self.run.attempts, self.run.best
+        if best is None or not best.evidence.won:
+            return
+        skill = skill_of_win(
+            self.run.plan.task,
+            best.candidate,
+            best.evidence,
+            suffix=self.language.suffix,
+            note=best.note,
+            failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
+            interface=interface,
+            parent=self._parent(best.candidate),
         )
+        known = twin_of(skill, self.skillbook.skills())
+        if known and known.candidate == skill.candidate:
+            skill = known.model_copy(update={"evidence": skill.evidence})
         if skill.name not in self.run.published:
-            self.skillbook.attest(best.evidence)
             self.skillbook.publish(skill)
             self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
 

@@ -122,7 +122,7 @@ def select(
     if need.operations:
         refused |= _outdone([fit for fit in fits if fit.place not in refused])
     fits = [fit for fit in fits if fit.place not in refused]
-    words, diagnosis = _matches(skills, fits, [need.words, " ".join(need.diagnosis)])
+    words, diagnosis = _matches(fits, [need.words, " ".join(need.diagnosis)])
     if not need.operations and query_words(need.words):
         refused |= {fit.place: "it has none of the words" for fit in fits if fit.place not in words}
     offered = [
@@ -204,24 +204,26 @@ def _recalled(fit: _Fit, reasons: tuple[Reason, ...]) -> RecalledSkill:
     return RecalledSkill(skill=prose, standing=SkillStanding.HYPOTHESIS, reasons=reasons)
 
 
-def _matches(skills: Sequence[Skill], fits: Sequence[_Fit], queries: Sequence[str]) -> list[dict[int, float]]:
-    """For each query the BM25 scores of the skills in `fits`, by their places, as shares of the best of them.
+def _matches(fits: Sequence[_Fit], queries: Sequence[str]) -> list[dict[int, float]]:
+    """For each query the BM25 scores of the skills that match it, by their places, as shares of the best of them.
 
-    All skills count for how rare a word is; identifiers are split only in those that are scored.
+    A word counts the more, the fewer of these skills have it. BM25 as FTS5 computes it ignores a word that half of the
+    texts have, and would see no difference between two skills: as many empty texts again prevent that.
     """
     with closing(sqlite3.connect(":memory:")) as db:
         columns = "name, description, body, code, identifiers"
         db.execute(f"CREATE VIRTUAL TABLE lexical USING fts5 ({columns}, tokenize = 'porter unicode61')")
-        texts = [(s.name, s.description, s.body, s.candidate.source if s.candidate else "") for s in skills]
-        split = {fit.place: identifier_words("\n".join(texts[fit.place])) for fit in fits}
-        rows = ((place, *text, split.get(place, "")) for place, text in enumerate(texts))
-        db.executemany(f"INSERT INTO lexical (rowid, {columns}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+        for skill in (fit.skill for fit in fits):
+            texts = (skill.name, skill.description, skill.body, skill.candidate.source if skill.candidate else "")
+            row = (*texts, identifier_words("\n".join(texts)))
+            db.execute(f"INSERT INTO lexical ({columns}) VALUES (?, ?, ?, ?, ?)", row)
+        db.executemany("INSERT INTO lexical (name) VALUES (?)", [("",)] * len(fits))
         score = f"-bm25(lexical, {', '.join(map(str, COLUMN_WEIGHTS))})"
         found = []
         for words in map(query_words, queries):
             match = (match_expression(words),)
             rows = db.execute(f"SELECT rowid, {score} FROM lexical WHERE lexical MATCH ?", match) if words else ()
-            scores = {place: score for place, score in rows if place in split}
+            scores = {fits[number - 1].place: score for number, score in rows}
             best = max(scores.values(), default=0.0)
             found.append({place: score / best for place, score in scores.items()})
     return found

@@ -74,7 +74,7 @@ def skill_of_win(
         ),
         target=target,
         language=candidate.language,
-        preconditions=Preconditions(ops=_operations(task, parent)),
+        preconditions=Preconditions(ops=operations(task, parent)),
         candidate=candidate,
         suffix=suffix,
         evidence=(evidence,),
@@ -88,7 +88,7 @@ def named(skill: Skill) -> Skill:
     return skill.model_copy(update={"name": f"{stem}-{skill.content_digest[:8]}"})
 
 
-def _operations(task: Task, parent: Skill | None) -> tuple[str, ...]:
+def operations(task: Task, parent: Skill | None = None) -> tuple[str, ...]:
     """The words of the task's name, or those of them that `parent` is for."""
     words = tuple(word for word in task.name.split("-") if word.isalpha())
     return tuple(word for word in words if parent and word in parent.preconditions.ops) or words
