@@ -185,11 +185,10 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
         interval = f"{one.low:.2f} to {one.high:.2f}" if one.low and one.high else "-"
         where = ", ".join(f"{what} {_version(said)}" for what, said in one.environment.items() if what != "machine")
         what = f"{one.task} on {one.target}, {one.environment.get('machine', 'unknown machine')}"
-        said = "measured here" if one.here else "claimed"
         outcome = one.outcome if one.detail == "" or one.speedup else f"{one.outcome}: {short(one.detail, 80)}"
         code = "" if one.of_this_code else "; of other code"
         rows.append(
-            (_number(one.speedup), interval, f"{said}{code}", f"{what}; {outcome}; {where}; {one.created[:10]}")
+            (_number(one.speedup), interval, f"{one.trust}{code}", f"{what}; {outcome}; {where}; {one.created[:10]}")
         )
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
 

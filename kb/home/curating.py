@@ -40,10 +40,14 @@ class Measured(Frozen):
     """95 % interval of the speed-up."""
     environment: dict[str, str]
     created: str
-    here: bool
-    """Whether this home measured it, or a signer whom it trusts; all else is only claimed."""
+    by: str
+    """Who measured it: `here`, or the name of a signer whom this home trusts; empty if it is only claimed."""
     of_this_code: bool
     """True also if the skill has no kernel."""
+
+    @property
+    def trust(self) -> str:
+        return {"here": "measured here", "": "claimed"}.get(self.by, f"signed by {self.by}")
 
 
 class Near(Frozen):
@@ -112,7 +116,7 @@ def waiting(kb: "KnowledgeBase") -> list[Skill]:
     """The proposals on which nobody has decided, those with the strongest evidence first."""
 
     def rank(skill: Skill) -> tuple[bool, float, str]:
-        here = [m for m in measured(kb, skill) if m.here and m.of_this_code]
+        here = [m for m in measured(kb, skill) if m.by and m.of_this_code]
         return not here, -max((m.low or 0.0 for m in here), default=0.0), skill.name
 
     return sorted(kb.skills.proposals(), key=rank)
@@ -159,8 +163,8 @@ def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
 
 def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
     """The evidence of a skill, the latest first."""
-    context = kb.skills.context()
-    return tuple(_measured(skill, one, here=context.measured(skill, one)) for one in reversed(skill.evidence))
+    who = kb.skills.measurer()
+    return tuple(_measured(skill, one, by=who(skill, one)) for one in reversed(skill.evidence))
 
 
 def accept(kb: "KnowledgeBase", name: str, *, by: str, reason: str, anyway: bool, dry_run: bool) -> Decision:
@@ -248,7 +252,7 @@ def _with(skill: Skill, record: SkillRecord) -> Skill:
     return skill.model_copy(update={"records": (*skill.records, record)})
 
 
-def _measured(skill: Skill, evidence: Evidence, *, here: bool) -> Measured:
+def _measured(skill: Skill, evidence: Evidence, *, by: str) -> Measured:
     timing = evidence.timing if evidence.speedup is not None else None
     return Measured(
         id=evidence.id,
@@ -261,7 +265,7 @@ def _measured(skill: Skill, evidence: Evidence, *, here: bool) -> Measured:
         high=timing and timing.high,
         environment=evidence.environment,
         created=evidence.created,
-        here=here,
+        by=by,
         of_this_code=evidence in skill.own_evidence,
     )
 
@@ -315,8 +319,8 @@ def _flags(skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cit
     """What a curator should look at before accepting."""
     if not evidence:
         yield "it has no evidence"
-    elif not any(one.here for one in evidence):
-        yield "all of its evidence is claimed: nothing of it was measured here"
+    elif not any(one.by for one in evidence):
+        yield "all of its evidence is claimed: nobody measured it here or signed it"
     if skill.candidate and evidence and not any(one.of_this_code for one in evidence):
         yield "none of its evidence is about its present code"
     judged = {(e.candidate_digest, e.task_digest, e.target, e.passed) for e in skill.evidence}

@@ -13,6 +13,7 @@ from kb.home.skill_statistics import Arms, statistics_of
 from kb.model.base import Frozen
 from kb.model.skill import Skill, SkillStanding
 from kb.runs.journal import Run
+from kb.skillbook.duplicates import twin_of
 from kb.skillbook.files import load_skill
 from kb.skillbook.lint import Finding, lint
 from kb.storage import write_whole
@@ -55,7 +56,7 @@ class Imported(Frozen):
     reason: str = ""
     """Why it was not proposed."""
     held: bool = False
-    """Whether the same skill is here already."""
+    """Whether a skill that says the same is here; it gets the evidence."""
     findings: tuple[Finding, ...] = ()
 
 
@@ -91,15 +92,21 @@ def _imported(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> Imported:
     if broken:
         return Imported(name=folder.name, proposed=False, reason="; ".join(broken))
     skill = load_skill(folder).model_copy(update={"records": ()})  # what others decided and used does not count here
+    twin = twin_of(skill, [*kb.skills.skills(), *kb.skills.proposals()])
+    reason = f"{twin.name} says the same" if twin else _taken(kb, skill)
+    if (twin or not reason) and not dry_run:
+        kb.skills.propose(skill)  # a twin gets its evidence
+    return Imported(name=skill.name, proposed=not reason, reason=reason, held=twin is not None, findings=findings)
+
+
+def _taken(kb: "KnowledgeBase", skill: Skill) -> str:
+    """Why a skill cannot have its name here; empty if it can."""
     try:
         held = kb.skills.find(skill.name)
     except SkillError:
-        held = None
-    same = held is not None and held.content_digest == skill.content_digest
-    reason = "it is here already" if same else "another skill here has this name: give one of them another"
-    if held is None and not dry_run:
-        kb.skills.propose(skill)
-    return Imported(name=skill.name, proposed=held is None, reason=reason if held else "", held=same, findings=findings)
+        return ""
+    same = held.content_digest == skill.content_digest
+    return "it was rejected here" if same else "another skill here has this name: give one of them another"
 
 
 def export_skills(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> dict[Path, str]:
@@ -160,7 +167,7 @@ def card(kb: "KnowledgeBase", skill: Skill, standing: SkillStanding, runs: Seque
         f"| {m.task} | {m.target} | {m.speedup:.2f} | {m.low:.2f} to {m.high:.2f} | "
         f"{', '.join(f'{what} {which}' for what, which in sorted(m.environment.items()))} | {m.created[:10]} |"
         for m in measured(kb, skill)
-        if m.here and m.of_this_code and m.speedup and m.low and m.high
+        if m.by and m.of_this_code and m.speedup and m.low and m.high
     ]
     lines = [f"# {skill.name}", "", skill.description, ""]
     lines += [f"- {what}: {said}" for what, said in about.items() if said]

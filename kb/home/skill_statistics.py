@@ -41,7 +41,7 @@ class SkillStatistics(Frozen):
     value: float
     uses: dict[UseOutcome, int]
     speedup: float | None
-    """The best that was measured here."""
+    """The best that was measured here, or by someone who is trusted here."""
     arms: tuple[Arms, ...]
 
     @property
@@ -83,7 +83,7 @@ def statistics_of(kb: "KnowledgeBase", skill: Skill, standing: SkillStanding, ru
     """The statistics of one skill; of several uses by one run the last counts, as in its value."""
     content = skill.content_digest
     used = {r.by: r.outcome for r in skill.records if r.outcome and r.content_digest == content}
-    here = [m.speedup for m in measured(kb, skill) if m.here and m.of_this_code and m.speedup is not None]
+    here = [m.speedup for m in measured(kb, skill) if m.by and m.of_this_code and m.speedup is not None]
     return SkillStatistics(
         name=skill.name,
         standing=standing,

@@ -36,7 +36,7 @@ class SkillText(Answer):
     name: str
     standing: SkillStanding
     evidence: tuple[str, ...]
-    """What was measured, the latest first; `claimed` is what nobody measured here."""
+    """What was measured, the latest first; `claimed` is what nobody measured here or signed."""
     text: str
     """What it says, then its kernel."""
     next_offset: int | None
@@ -121,7 +121,7 @@ def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> Sk
     source = held.candidate.source if held.candidate else ""
     text = f"{held.description}\n\n{held.body}" + (f"\n\n```{held.language}\n{source}```\n" if source else "")
     evidence = tuple(
-        f"{one.outcome} {one.task} on {one.target}, {'measured here' if one.here else 'claimed'}, {one.created[:10]}"
+        f"{one.outcome} {one.task} on {one.target}, {one.trust}, {one.created[:10]}"
         + (f": {one.speedup:.2f}x ({one.low:.2f} to {one.high:.2f})" if one.speedup and one.low and one.high else "")
         for one in measured(kb, held)
     )

@@ -9,6 +9,7 @@ from skills_ref.validator import validate
 
 from kb.errors import DocumentError, SkillError
 from kb.home import skill_exchange
+from kb.home.curating import measured, reject
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.skill_exchange import ROUTER, export_skills, import_skills
 from kb.model.skill import SkillStanding
@@ -16,7 +17,7 @@ from kb.model.skill_record import SkillRecord, UseOutcome
 from kb.skillbook.files import skill_files
 from tests.home.skills import OTHER, active, proposed, today
 from tests.skillbook.conftest import write
-from tests.skillbook.evidence import skill
+from tests.skillbook.evidence import kernel, skill
 
 
 def taken(kb: KnowledgeBase, path: Path, *, dry_run: bool = False) -> dict[str, str]:
@@ -71,15 +72,28 @@ def test_a_dry_run_imports_nothing(kb: KnowledgeBase, team: Path) -> None:
 
 
 def test_nothing_is_overwritten(kb: KnowledgeBase, team: Path) -> None:
-    held = proposed(kb, "won", candidate=OTHER)
-    active(kb, "mine")
-    write(team, skill("mine", license="MIT"))
+    held = proposed(kb, "won", candidate=kernel("another"))
 
-    reasons = taken(kb, team)
-
-    assert "another skill here has this name" in reasons["won"]
-    assert reasons["mine"] == taken(kb, team)["plain"] == "it is here already"
+    assert "another skill here has this name" in taken(kb, team)["won"]
     assert kb.skills.find("won") == held
+
+
+def test_what_says_the_same_as_a_skill_of_here_only_adds_its_claims(kb: KnowledgeBase, team: Path) -> None:
+    active(kb, "mine")
+
+    assert taken(kb, team) == {"plain": "", "won": "mine says the same"}
+    assert taken(kb, team) == {"plain": "plain says the same", "won": "mine says the same"}
+
+    mine = kb.skills.get("mine")
+    assert sorted(one.trust for one in measured(kb, mine)) == ["claimed", "measured here"]
+    assert kb.skills.standing(mine) is SkillStanding.ACTIVE
+
+
+def test_what_was_rejected_does_not_come_back_by_an_import(kb: KnowledgeBase, team: Path) -> None:
+    taken(kb, team)
+    reject(kb, "won", by="ann", reason="no", dry_run=False)
+
+    assert taken(kb, team)["won"] == "it was rejected here"
 
 
 def test_a_skill_with_a_link_in_its_folder_is_refused(kb: KnowledgeBase, team: Path, tmp_path: Path) -> None:
@@ -133,7 +147,7 @@ def test_a_path_without_skills_is_an_error(kb: KnowledgeBase, tmp_path: Path, na
     (tmp_path / "file.txt").write_text("x")
     (tmp_path / "empty").mkdir()
 
-    with pytest.raises(SkillError, match="neither a folder nor an archive|holds no SKILL"):
+    with pytest.raises(SkillError, match=r"neither a folder nor an archive|holds no SKILL"):
         import_skills(kb, tmp_path / name if name else tmp_path / "empty", dry_run=False)
 
 
