@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from kb.errors import SkillError
 from kb.model.base import Frozen, short
 from kb.model.kernels import Candidate
-from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
+from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.views.answers import GO_ON, LABEL_CHARACTERS, NAMES_SHOWN, STATED_CHARACTERS, Answer, fitting
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
@@ -17,30 +17,27 @@ NOT_PROVEN = "only `active` and `verified` skills were measured to win here; hav
 
 class FoundSkill(Frozen):
     name: str
-    kind: SkillKind
-    standing: SkillStanding
+    standing: str
     value: float
-    """Mean outcome of its uses, from -1 to 1."""
-    target: str
-    language: str | None
+    """Mean outcome of its uses, -1 to 1."""
+    applies: str
+    """Kind, target and language."""
     description: str
 
 
 class FoundSkills(Answer):
     skills: tuple[FoundSkill, ...]
     left_out: tuple[str, ...]
-    """Names of skills that did not fit."""
 
 
 class SkillText(Answer):
     name: str
-    standing: SkillStanding
+    standing: str
     evidence: tuple[str, ...]
-    """What was measured, the latest first; `claimed` is what nobody measured here or signed."""
+    """The latest first; `claimed` is what nobody measured here or signed."""
     text: str
     """What it says, then its kernel."""
     next_offset: int | None
-    """The offset of the next part; None if this is the last."""
 
 
 class DraftSkill(Frozen):
@@ -51,10 +48,10 @@ class DraftSkill(Frozen):
     description: str
     """What it is and when to use it."""
     body: str
-    """Markdown, at most 900 tokens: when, how, why, when not, what failed."""
+    """Markdown, 900 tokens: when, how, why, when not, what failed."""
     target: str = "any"
     language: str | None = None
-    """Of the kernel; left out if it holds for every language."""
+    """Default: it holds for every language."""
     code: str = ""
     """The kernel; required for the kind `kernel`."""
     preconditions: Preconditions = Preconditions()
@@ -64,21 +61,14 @@ class DraftSkill(Frozen):
 
 class ProposedSkill(Answer):
     name: str
-    flags: tuple[str, ...]
-    """What the curator will see as doubtful."""
+    doubts: tuple[str, ...]
     nearest: tuple[str, ...]
-    """Skills that say something like it."""
-
-
-class JudgedAgain(Frozen):
-    task: str
-    target: str
-    result: str
 
 
 class Reverified(Answer):
-    standing: SkillStanding
-    judged: tuple[JudgedAgain, ...]
+    standing: str
+    judged: tuple[str, ...]
+    """What came of it on each task."""
 
 
 def skills(
@@ -93,11 +83,9 @@ def skills(
     used = [
         FoundSkill(
             name=one.skill.name,
-            kind=one.skill.kind,
             standing=one.standing,
             value=kb.skills.value(one.skill),
-            target=one.skill.target,
-            language=one.skill.language,
+            applies=f"{one.skill.kind} for {one.skill.target} in {one.skill.language or 'any language'}",
             description=one.skill.description,
         )
         for one in kb.skills.select(need).offered
@@ -163,7 +151,7 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
     note = f"it is kept and not used: the user decides with `kb skills queue {seen.name}`"
     return ProposedSkill(
         name=seen.name,
-        flags=tuple(short(flag, LABEL_CHARACTERS) for flag in flags[:NAMES_SHOWN]),
+        doubts=tuple(short(flag, LABEL_CHARACTERS) for flag in flags[:NAMES_SHOWN]),
         nearest=tuple(f"{near.name} ({near.likeness:.0%})" for near in seen.nearest),
         truncated=False,
         notes=(note,),
@@ -175,14 +163,7 @@ def reverify(kb: "KnowledgeBase", name: str, *, minutes: float) -> Reverified:
     from kb.home import reverifying
 
     done = reverifying.reverify(kb, [name], minutes=minutes)
-    judged = tuple(
-        JudgedAgain(
-            task=one.task,
-            target=one.target,
-            result=short(_result(one), STATED_CHARACTERS),
-        )
-        for one in done
-    )
+    judged = tuple(f"{one.task} on {one.target}: {short(_result(one), STATED_CHARACTERS)}" for one in done)
     return Reverified(standing=done[-1].after, judged=judged, truncated=False, notes=(NOT_PROVEN,))
 
 

@@ -41,7 +41,7 @@ def test_skills_are_found_best_first_with_standing_and_value(kb: KnowledgeBase, 
     first = found["skills"][0]
     assert (first["name"], first["standing"], first["value"]) == ("softmax-mine", "active", 0.0)
     assert "softmax-triton" in [one["name"] for one in found["skills"]]
-    assert not any(one["language"] == "cpp" for one in found["skills"])
+    assert not any(" in cpp" in one["applies"] for one in found["skills"])
 
 
 def test_a_skill_is_read_whole_in_parts(ask: Ask) -> None:
@@ -67,7 +67,7 @@ def test_a_proposed_skill_waits_and_the_agent_learns_what_is_doubtful(kb: Knowle
     answer = ask("kb_propose_skill", skill=DRAFT).answer
 
     assert (answer["name"], len(answer["nearest"])) == ("unroll-rows", 3)
-    assert "it has no evidence" in answer["flags"]
+    assert "it has no evidence" in answer["doubts"]
     held = kb.skills.find("unroll-rows")
     assert kb.skills.proposals() == [held]
     assert (held.language, held.candidate, held.preconditions.ops) == (None, None, ("softmax",))
@@ -107,14 +107,14 @@ def test_a_kernel_is_judged_again_on_the_tasks_of_runs(
     monkeypatch.setattr(KnowledgeBase, "verify", lambda kb, task, candidate, target: today(candidate, speedup=2.0))
     proposed(kb, "softmax-mine")
 
-    assert "no run of this home has the task" in ask("kb_reverify", name="softmax-mine").answer["judged"][0]["result"]
+    assert "no run of this home has the task" in ask("kb_reverify", name="softmax-mine").answer["judged"][0]
 
     plan = {"task": TASK, "target": "mi300x", "language": "triton", "synthesizer": SynthesizerKind.TUNE}
     kb.runs.start(Plan(evaluations=1, **plan))
     answer = ask("kb_reverify", name="softmax-mine").answer
 
     assert answer["standing"] == SkillStanding.VERIFIED
-    assert answer["judged"][0]["result"] == "passed, 2.00 times as fast as the best baseline; a win"
+    assert answer["judged"] == ["row-softmax on mi300x: passed, 2.00 times as fast as the best baseline; a win"]
 
 
 def test_an_unknown_skill_is_an_error_that_says_where_to_look(ask: Ask) -> None:
