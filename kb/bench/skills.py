@@ -91,7 +91,7 @@ class Verdicts:
     """The verdicts so far. With a file they outlive the process, and a repeated benchmark goes on where it stopped."""
 
     def __init__(self, file: Path | None) -> None:
-        """Read the file. A line that was not written whole is dropped.
+        """Read the file. A line that was not written whole is dropped, and so is a verdict that other work disturbed.
 
         Raises:
             SourceError: it cannot be read, or a line is not a verdict.
@@ -102,8 +102,9 @@ class Verdicts:
         try:
             whole = file.read_bytes() if file and file.exists() else b""
             whole = whole[: whole.rfind(b"\n") + 1]
-            for line in whole.splitlines():
-                self._keep(_LINE.validate_json(line))
+            for line in map(_LINE.validate_json, whole.splitlines()):
+                if isinstance(line, Described) or not (line.evidence.timing and line.evidence.timing.busy):
+                    self._keep(line)
             if file and whole:
                 os.truncate(file, len(whole))
         except (OSError, ValidationError) as error:

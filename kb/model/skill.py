@@ -97,7 +97,8 @@ class Skill(Frozen):
     @property
     def own_evidence(self) -> tuple[Evidence, ...]:
         """The evidence on its kernel, here or elsewhere; all of its evidence if it has no kernel."""
-        return tuple(e for e in self.evidence if not self.candidate or e.candidate_digest == self.candidate.digest)
+        own = self.candidate and self.candidate.digest
+        return tuple(e for e in self.evidence if own in (None, e.candidate_digest))
 
     @property
     def best(self) -> Evidence | None:

@@ -11,26 +11,33 @@ _COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 
 def twin_of(skill: Skill, known: Iterable[Skill]) -> Skill | None:
     """The skill in `known` with the same content, else one with the same key; None if there is none."""
-    alike = [other for other in known if key_of(other) == key_of(skill)]
-    own = skill.content_digest
+    own, key = skill.content_digest, key_of(skill)
+    alike = [s for s in known if (s.kind, s.target, s.language) == key[:3] and key_of(s) == key]
     return min(alike, key=lambda s: (s.content_digest != own, s.candidate != skill.candidate, s.name), default=None)
 
 
 def key_of(skill: Skill) -> tuple[str | None, ...]:
-    """What makes two skills the same: where they hold, and the kernel's code or the title of the text.
+    """What makes two skills the same: where they hold, and the code of a kernel or the title of a pitfall.
 
-    A technique is its title and its code, since parameters of one name mean other things in other kernels.
+    A technique is its title and its kernel with any values of the parameters: in another kernel they mean other things.
+    A playbook is its whole text.
     """
-    title = "" if skill.kind is SkillKind.KERNEL else skill.body.strip().partition("\n")[0]
-    return skill.kind, skill.target, skill.language, title, normalised_code(skill)
+    match skill.kind:
+        case SkillKind.KERNEL:
+            text = ""
+        case SkillKind.PLAYBOOK:
+            text = skill.body.strip()
+        case _:
+            text = skill.body.strip().partition("\n")[0]
+    kernel = skill.candidate
+    if kernel and skill.kind is SkillKind.TECHNIQUE:
+        kernel = kernel.with_parameters(dict.fromkeys((p.name for p in kernel.parameters), 0))
+    return skill.kind, skill.target, skill.language, text, normalised(kernel.source, skill.suffix) if kernel else ""
 
 
-def normalised_code(skill: Skill) -> str:
-    """The kernel's code without comments and layout; empty if there is no kernel."""
-    if skill.candidate is None:
-        return ""
-    source = skill.candidate.source
-    if skill.suffix == ".py":
+def normalised(source: str, suffix: str) -> str:
+    """Code without comments and layout. C code in strings that looks like a comment is lost as well."""
+    if suffix == ".py":
         try:
             return ast.unparse(ast.parse(source))
         except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -16,6 +17,7 @@ from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, LanguageName
 from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.model.skill_record import SkillRecord
+from kb.skillbook.preconditions import check
 from kb.storage import slug
 
 MAX_FILE_BYTES = 2**22
@@ -97,6 +99,7 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
         front, body = _split(_text(files, MAIN))
         if front.name != folder.name:
             raise ValueError(f"name {front.name!r} is not the name of the directory")
+        check(front.metadata.preconditions)
     kernels = [path for path in files if path.startswith("scripts/kernel.")]
     script = next(iter(kernels), "scripts/kernel.*")
     if front and (kernels or front.metadata.kb_code_digest or front.metadata.kb_kind is SkillKind.KERNEL):
@@ -161,6 +164,7 @@ def _in_order(found: Mapping[str, _Added]) -> tuple[_Added, ...]:
     return tuple(sorted(found.values(), key=lambda record: (record.created, record.id)))
 
 
+@lru_cache(maxsize=1024)  # a run reads the library at every step, and YAML takes most of that time
 def _split(text: str) -> tuple[FrontMatter, str]:
     """Split SKILL.md into front matter and body."""
     parts = _SKILL_MD.fullmatch(text)

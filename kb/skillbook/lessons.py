@@ -11,8 +11,9 @@ from kb.model.kernels import Candidate, Task
 from kb.model.protocols import Attempt
 from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.skillbook.files import one_line
+from kb.skillbook.operations import stated_for
 from kb.skillbook.standing import is_faster, place_of
-from kb.skillbook.win import named, operations
+from kb.skillbook.win import named
 
 MOST_CHANGED = 2000
 """Most characters of a change that counts as mending a kernel; a larger change makes another kernel."""
@@ -74,7 +75,7 @@ def _technique(task: Task, attempts: Sequence[Attempt], suffix: str) -> Skill | 
         (slow, fast),
         kind=SkillKind.TECHNIQUE,
         name=f"{parameter}-{new}-{task.name}",
-        title=f"Set {parameter} to {new}, not {old}",
+        title=f"Set {parameter} to {new}",
         description=f"{kernel} became {faster} with {parameter} = {new} instead of {old}. Use it to "
         "choose the first values for a similar kernel.",
         sections={
@@ -121,7 +122,7 @@ def _lesson(
         body=f"{text}\n\n## Evidence\n\nBefore: `{before.id[:12]}`. After: `{after.id[:12]}`.",
         target=after.target,
         language=after.language,
-        preconditions=Preconditions(ops=operations(task)),
+        preconditions=Preconditions(ops=stated_for(task)),
         candidate=candidate,
         suffix=suffix,
         evidence=(before, after),

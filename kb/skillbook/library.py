@@ -109,12 +109,18 @@ class Skillbook:
         return [recalled.skill for recalled in found.offered]
 
     def select(self, need: Need) -> Selection:
-        """The skills for a need, with the reasons for their ranks, and the others with the reason why not."""
-        skills = self.skills()
-        standings = standings_of(skills, self.context())
+        """The skills for a need, with the reasons for their ranks, and the others with the reason why not.
+
+        The skills come without evidence that is only claimed.
+        """
+        skills, context = self.skills(), self.context()
+        standings = standings_of(skills, context)
         return select(
             need,
-            skills,
+            [
+                skill.model_copy(update={"evidence": tuple(e for e in skill.evidence if context.measured(skill, e))})
+                for skill in skills
+            ],
             standing_of=lambda skill: standings[skill.name],
             value_of=value_of,
             versions=self._versions(),

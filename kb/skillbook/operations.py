@@ -48,6 +48,16 @@ def operations_of(task: Task) -> Operations:
     return Operations(named=words_of(task.name), called=frozenset(map(plain, filter(None, map(_called, calls)))))
 
 
+def stated_for(task: Task) -> tuple[str, ...]:
+    """The operations that a skill learnt from a task states: the task's name, and what its source calls if that is one.
+
+    Single words of the name would be too general: a skill for `row-softmax` is not one for every task with rows.
+    """
+    name = "-".join(word for word in task.name.split("-") if not word.isdigit()) or task.name
+    called = operations_of(task).called
+    return tuple(dict.fromkeys((name, *(called if len(called) == 1 else ()))))
+
+
 def words_of(name: str) -> frozenset[str]:
     """Every run of up to LONGEST words of a name, without words that are only numbers, in plain form."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word and not word.isdigit()]

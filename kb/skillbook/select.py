@@ -177,7 +177,7 @@ def _refusal(fit: _Fit, need: Need, versions: Mapping[str, str]) -> str:
 
 def _outdone(fits: Sequence[_Fit]) -> dict[int, str]:
     """The kernels for a part of the task, if there are kernels for the operation that it is named after."""
-    kernels = [fit for fit in fits if _is_kernel(fit.skill)]
+    kernels = [fit for fit in fits if _is_kernel(fit.skill) and fit.near is not Near.SIBLING]
     if not (whole := [fit.skill.name for fit in kernels if fit.closeness is Closeness.NAMED]):
         return {}
     why = f"it is for a part of the task, and {whole[0]} is for the whole"
@@ -189,7 +189,7 @@ def _reasons(fit: _Fit, words: float, diagnosis: float, value: float) -> tuple[R
         CLOSENESS[fit.closeness],
         Reason(text=f"{words:.0%} of the best match with the words", worth=words),
         Reason(text=f"{diagnosis:.0%} of the best match with the diagnosis", worth=DIAGNOSIS * diagnosis),
-        Reason(text=f"it is {fit.standing}", worth=PROOF[fit.standing]),
+        Reason(text=f"it is {fit.standing}{' there' if fit.near is Near.SIBLING else ''}", worth=PROOF[fit.standing]),
         Reason(text=f"it is for {fit.near}", worth=NEARNESS[fit.near]),
         Reason(text="what came of its uses", worth=value),
     )

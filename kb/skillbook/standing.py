@@ -57,7 +57,7 @@ def _alone(skill: Skill, proofs: Sequence[Evidence], context: StandingContext) -
         if not fresh or not all(map(context.stands, skill.citations)):
             return SkillStanding.STALE
         return SkillStanding.ACTIVE if last and last.verb == "accept" else SkillStanding.VERIFIED
-    passed = any(e.passed and context.measured(skill, e) for e in skill.own_evidence)
+    passed = any(e.passed and e in skill.own_evidence for e in _counted(skill, context))
     return SkillStanding.SCREENED if passed else SkillStanding.HYPOTHESIS
 
 
@@ -69,20 +69,24 @@ def last_decision(skill: Skill) -> SkillRecord | None:
 
 
 def proofs_of(skill: Skill, context: StandingContext) -> list[Evidence]:
-    """The evidence, measured here, that proves what the skill says; at most one piece for each place and kernel.
+    """The evidence that proves what the skill says, at most one piece for each place and kernel.
 
     A kernel or a playbook is proven by a win, a technique by a kernel that is faster with it than without, a pitfall by
-    a kernel that passes where another was refused. In each place only the newest conclusive evidence on a kernel
-    counts.
+    a kernel that passes where another was refused.
     """
+    counted = _counted(skill, context)
+    return [e for e in counted if e in skill.own_evidence and _proves(skill.kind, e, counted)]
+
+
+def _counted(skill: Skill, context: StandingContext) -> list[Evidence]:
+    """Of what was measured here, the newest for each place and kernel; a pass without a time hides no earlier time."""
     newest: dict[tuple[Place, str], Evidence] = {}
     for evidence in sorted(skill.evidence, key=lambda e: (e.created, e.id)):
         key = (place_of(evidence), evidence.candidate_digest)
         conclusive = evidence.speedup is not None or not evidence.passed
         if (conclusive or key not in newest) and context.measured(skill, evidence):
             newest[key] = evidence
-    own = skill.candidate and skill.candidate.digest
-    return [e for e in newest.values() if own in (None, e.candidate_digest) and _proves(skill.kind, e, newest.values())]
+    return list(newest.values())
 
 
 def _proves(kind: SkillKind, evidence: Evidence, others: Iterable[Evidence]) -> bool:

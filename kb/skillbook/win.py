@@ -9,6 +9,7 @@ from kb.model.kernels import Candidate, Interface, Task
 from kb.model.protocols import Attempt
 from kb.model.skill import Preconditions, Skill
 from kb.skillbook.files import one_line
+from kb.skillbook.operations import stated_for
 from kb.storage import slug
 
 FAILURES_SHOWN = 12
@@ -74,7 +75,7 @@ def skill_of_win(
         ),
         target=target,
         language=candidate.language,
-        preconditions=Preconditions(ops=operations(task, parent)),
+        preconditions=Preconditions(ops=(parent and parent.preconditions.ops) or stated_for(task)),
         candidate=candidate,
         suffix=suffix,
         evidence=(evidence,),
@@ -86,12 +87,6 @@ def named(skill: Skill) -> Skill:
     """The skill with its digest added to its name, so that two homes never give one name to two skills."""
     stem = slug(skill.name)[:55].rstrip("-")
     return skill.model_copy(update={"name": f"{stem}-{skill.content_digest[:8]}"})
-
-
-def operations(task: Task, parent: Skill | None = None) -> tuple[str, ...]:
-    """The words of the task's name, or those of them that `parent` is for."""
-    words = tuple(word for word in task.name.split("-") if word.isalpha())
-    return tuple(word for word in words if parent and word in parent.preconditions.ops) or words
 
 
 def _measured(evidence: Evidence, timing: Timing) -> str:

@@ -1,14 +1,18 @@
 """Conditions on sizes, data types and tools are checked exactly; what cannot be read is refused."""
 
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kb.errors import SkillError
 from kb.model.kernels import Interface, TensorSpec
 from kb.model.skill import Preconditions
+from kb.skillbook.files import parse_skill, skill_files
 from kb.skillbook.preconditions import check, sizes_hold, sizes_of, unmet
+from tests.skillbook.evidence import skill
 
 SIZES = {"rows": 64, "cols": 1000, "count": 64000}
 
@@ -59,6 +63,13 @@ def test_any_text_is_read_or_refused(condition: str) -> None:
 def test_a_toolchain_that_cannot_be_read_is_refused(toolchain: str) -> None:
     with pytest.raises(ValueError, match="not a tool with versions"):
         check(Preconditions(toolchain=toolchain))
+
+
+def test_a_skill_whose_preconditions_cannot_be_read_is_malformed(tmp_path: Path) -> None:
+    files = skill_files(skill(preconditions=Preconditions(shapes="depth > 1")))
+
+    with pytest.raises(SkillError, match="'depth' is neither rows, cols, count nor a whole number"):
+        parse_skill(tmp_path / "softmax", files)
 
 
 def test_sizes_are_those_of_the_largest_input() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kb.model.kernels import Interface, Task, TensorSpec
 from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
-from kb.skillbook.operations import Operations, operations_of
+from kb.skillbook.operations import Operations, operations_of, stated_for
 from kb.skillbook.select import PROOF, Need, Selection, select
 from tests.skillbook.evidence import evidence, kernel, skill
 from tests.skillbook.neighbourhood import neighbourhood, selected
@@ -180,3 +180,18 @@ def test_operations_are_the_words_of_the_name_and_the_calls_in_the_source(
     found = operations_of(Task(name=name, source=f"class Model:\n    y = {source}\n\ndef get_inputs(): rand()\n"))
 
     assert (found.named, found.called) == (named, called)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "stated"),
+    [
+        ("row-softmax-2", "torch.softmax(x, -1)", ("row-softmax", "softmax")),
+        ("softmax", "torch.softmax(x, -1)", ("softmax",)),
+        ("exclusive-cumsum", "torch.cat((x, x.cumsum(-1)))", ("exclusive-cumsum",)),
+        ("47", "x + 1", ("47",)),
+    ],
+)
+def test_a_skill_states_the_operations_of_the_task_that_it_was_learnt_from(
+    name: str, source: str, stated: tuple[str, ...]
+) -> None:
+    assert stated_for(Task(name=name, source=f"class Model:\n    y = {source}\n")) == stated
