@@ -30,6 +30,14 @@ def test_proposals_that_were_measured_here_come_first_the_surest_before_others(k
     assert [skill.name for skill in curating.waiting(kb)] == ["large", "small", "claimed"]
 
 
+def test_measurements_of_a_probe_do_not_stand_in_the_way_of_skills(kb: KnowledgeBase) -> None:
+    (kb.settings.home / "measured" / "h200").mkdir(parents=True)
+
+    proposed(kb, here=True)
+
+    assert kb.skills.standing(kb.skills.find("softmax")) is SkillStanding.VERIFIED
+
+
 def test_evidence_is_shown_with_interval_and_environment_the_latest_first(kb: KnowledgeBase) -> None:
     early = today(created="2025-01-01T00:00:00+00:00", speedup=1.2)
     proposed(kb, evidence=(early, today()))
