@@ -69,7 +69,8 @@ class SkillStore:
     def write(self, skill: Skill, root: Path) -> None:
         """Write a skill into `root`, one of `folder` and `proposed`; if it is known, only its new evidence and records.
 
-        A proposal becomes a published skill in one step.
+        A proposal that is published stays where it is: if one home deleted it and another added to it, git would not
+        merge them. What it holds counts for the published skill.
 
         Raises:
             SkillError: it would be malformed, or the skill of this name has other content.
@@ -87,15 +88,13 @@ class SkillStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             for remains in self.folder.glob(f"{_STAGE}*"):  # left by a process that died while it held the lock
                 shutil.rmtree(remains)
-            if held is None:
-                root.mkdir(exist_ok=True)
-                self._move_in(root / name, files)
-                return
-            added = {path: content for path, content in files.items() if path.startswith(ADDED)}
-            self._move_in(proposal if held == proposal else self.folder / name, added)
             if held == proposal and root == self.folder:
-                proposal.rename(self.folder / name)
-                sync_folders(self.proposed, self.folder)
+                files = read_files(proposal) | files
+            elif held:
+                files = {path: content for path, content in files.items() if path.startswith(ADDED)}
+                root = self.proposed if held == proposal else self.folder
+            root.mkdir(exist_ok=True)
+            self._move_in(root / name, files)
 
     def _move_in(self, folder: Path, files: Mapping[str, bytes]) -> None:
         """Write `files` to a staging folder, then rename it to `folder`, or move in only what `folder` lacks."""

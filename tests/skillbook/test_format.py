@@ -14,7 +14,8 @@ from eval.languages.registry import LANGUAGES
 from kb.errors import SkillError
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Candidate
-from kb.model.skill import Skill
+from kb.model.skill import Preconditions, Skill, SkillKind
+from kb.model.skill_record import SkillRecord, UseOutcome
 from kb.skillbook.files import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
 from kb.skillbook.library import SHIPPED, Skillbook
 from tests.skillbook.conftest import write_files
@@ -22,10 +23,14 @@ from tests.skillbook.evidence import evidence, skill
 
 Files = dict[str, bytes]
 
-WHOLE = skill(evidence=(evidence(), evidence(speedup=1.5)))
+ACCEPTED = SkillRecord(
+    verb="accept", skill="softmax", content_digest=skill().content_digest, created="2025-11-21", by="ann"
+)
+WHOLE = skill(evidence=(evidence(), evidence(speedup=1.5)), records=(ACCEPTED,))
 MD = "SKILL.md"
 CODE = "scripts/kernel.py"
 RECORD = next(path for path in skill_files(WHOLE) if path.startswith("evidence/"))
+DECISION = next(path for path in skill_files(WHOLE) if path.startswith("records/"))
 
 
 def without(path: str) -> Callable[[Files], Files]:
@@ -97,6 +102,13 @@ MALFORMED = {
         replaced(RECORD, '"grade": "compiled"', '"grade": null'),
         "does not fit",
     ),
+    "an altered decision": (replaced(DECISION, "ann", "bob"), f"{DECISION}: altered"),
+    "a decision that does not exist": (replaced(DECISION, '"accept"', '"adore"'), f"{DECISION}: verb"),
+    "a kernel of no kind": (replaced(MD, "kb-kind: kernel", "kb-kind: ''"), "metadata.kb-kind"),
+    "a code digest without code": (
+        lambda files: without(CODE)(replaced(MD, "kb-kind: kernel", "kb-kind: pitfall")(files)),
+        "scripts/kernel.*: it is missing",
+    ),
     "evidence with half a sandbox level": (
         replaced(RECORD, '"sandbox_level": 2', '"sandbox_level": 2.5'),
         "sandbox_level",
@@ -153,6 +165,26 @@ FLOATS = st.floats(allow_nan=False)
 CANDIDATES = st.builds(Candidate, language=st.sampled_from([language.name for language in LANGUAGES]), source=TEXTS)
 
 
+WORDS = st.lists(st.from_regex(r"\S+", fullmatch=True).filter(lambda word: len(word.split()) == 1), max_size=3).map(
+    tuple
+)
+PRECONDITIONS = st.builds(Preconditions, ops=WORDS, dtypes=WORDS, shapes=TEXTS, toolchain=TEXTS)
+RECORDS = st.lists(
+    st.builds(
+        SkillRecord,
+        verb=st.sampled_from(["accept", "reject", "retire", "restore", "use"]),
+        skill=NAMES,
+        content_digest=TEXTS,
+        created=TEXTS,
+        by=TEXTS,
+        reason=TEXTS,
+        outcome=st.none() | st.sampled_from(UseOutcome),
+    ),
+    max_size=2,
+    unique_by=lambda record: record.id,
+)
+
+
 @st.composite
 def skills(draw: st.DrawFn) -> Skill:
     candidate = draw(CANDIDATES)
@@ -172,13 +204,24 @@ def skills(draw: st.DrawFn) -> Skill:
         environment=st.dictionaries(TEXTS, TEXTS, max_size=3),
     )
     found = draw(st.lists(records, max_size=2, unique_by=lambda e: e.id))
+    kind = draw(st.sampled_from(SkillKind))
+    held = candidate if kind is SkillKind.KERNEL or draw(st.booleans()) else None
+    language = {} if held else {"language": draw(st.none() | st.just(candidate.language))}
     return skill(
         draw(NAMES),
+        kind=kind,
         description=draw(TEXTS.filter(str.strip)),
         body=draw(TEXTS),
         target=draw(st.from_regex(r"[a-z0-9][a-z0-9._-]*", fullmatch=True)),
-        candidate=candidate,
+        preconditions=draw(PRECONDITIONS),
+        candidate=held,
+        license=draw(TEXTS),
+        compatibility=draw(TEXTS.filter(str.strip) | st.just("")),
+        citations=draw(WORDS),
         evidence=tuple(sorted(found, key=lambda e: (e.created, e.id))),
+        signatures={one.id: draw(TEXTS.filter(bool)) for one in found if draw(st.booleans())},
+        records=tuple(sorted(draw(RECORDS), key=lambda r: (r.created, r.id))),
+        **language,
     )
 
 
@@ -196,7 +239,8 @@ def test_a_written_skill_is_read_back_unchanged_and_valid_for_the_reference_read
         assert skills_ref.validate(folder) == []
 
 
-PIECES = r"""name description metadata kb-schema kb-target : - ? [ ] { } , & * ! !!int !!timestamp !!python/name:os
+PIECES = r"""name description metadata kb-schema kb-target kb-kind kb-ops kb-shapes pitfall kernel
+: - ? [ ] { } , & * ! !!int !!timestamp !!python/name:os
 << = | > ' " % %YAML # @ ` ~ null 1 1e9 0x 2001-99-99 \ \U --- ... é"""
 YAML = st.sampled_from([*PIECES.split(), " ", "\n", ": ", "\n  ", "&a ", "*a", "\t", "\0", "\x85", "\ufeff"])
 FRONT = st.lists(YAML, max_size=30).map("".join)
@@ -206,6 +250,18 @@ FRONT = st.lists(YAML, max_size=30).map("".join)
 @given(front=FRONT, at=st.integers(0, 300))
 @example(front='"\\U99999999"', at=10)
 def test_any_front_matter_gives_a_skill_or_a_skill_error(front: str, at: int) -> None:
+    parse_damaged(front, at)
+
+
+@pytest.mark.slow
+@settings(max_examples=5000, deadline=None)
+@given(front=FRONT, at=st.integers(0, 300))
+def test_ten_thousand_front_matters_give_a_skill_or_a_skill_error(front: str, at: int) -> None:
+    parse_damaged(front, at)
+
+
+def parse_damaged(front: str, at: int) -> None:
+    """Parse a skill with this front matter, and one with it inside its own."""
     files = skill_files(WHOLE)
     text = files[MD].decode()
     for damaged in (f"---\n{front}\n---\n", text[:at] + front + text[at:]):
@@ -213,7 +269,9 @@ def test_any_front_matter_gives_a_skill_or_a_skill_error(front: str, at: int) ->
             parsed = parse_skill(Path("softmax"), files | {MD: damaged.encode()})
         except SkillError:
             continue
-        assert parsed.name == "softmax"
+        assert parse_skill(Path("softmax"), skill_files(parsed)) == parsed.model_copy(
+            update={"folder": Path("softmax")}
+        )
 
 
 @settings(max_examples=80, deadline=None)
