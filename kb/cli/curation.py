@@ -30,10 +30,10 @@ def queue(
     everything: Annotated[bool, typer.Option("--all", help="Show the screens of all proposals.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the proposals that wait for a decision, one screen for each.
+    """Show the proposals that wait for a decision.
 
-    A screen shows the claim, the evidence with intervals and environment, the three nearest active skills, the
-    difference to the nearest one's code, what looks wrong, and the cited passages. JSON holds all proposals.
+    Each fits one screen: the claim, the evidence with intervals and environment, the three nearest active skills, the
+    change from the nearest one's code, what looks wrong, and the cited passages. JSON holds all proposals.
 
     Example: kb skills queue --all
     """
@@ -62,11 +62,11 @@ def accept(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Let a proposal become a skill, or a verified skill an active one.
+    """Accept a proposal, or a verified skill.
 
-    An accepted skill is active when a win of it was measured here.
+    An accepted skill is active when what it says was measured here, or by someone whom this home trusts.
 
-    Example: kb skills accept softmax-wide-rows --reason "read it; the guard is right"
+    Example: kb skills accept softmax-wide-rows --reason "the guard is right"
     """
     from kb.home import curating
 
@@ -78,7 +78,7 @@ def accept(
 def reject(name: Proposal, reason: Reason, by: By = "", dry_run: DryRun = False, as_json: Json = False) -> None:
     """Keep a proposal out of use; it is kept, with the reason.
 
-    Example: kb skills reject softmax-wide-rows --reason "the guard misses odd widths"
+    Example: kb skills reject softmax-wide-rows --reason "the guard is wrong"
     """
     from kb.home import curating
 
@@ -95,9 +95,11 @@ def retire(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Take a skill out of use; nothing is deleted, and `restore` takes it back.
+    """Take a skill out of use.
 
-    Example: kb skills retire softmax-triton --reason "slower since Triton 4" --successor softmax-wide-rows
+    Nothing is deleted, `restore` takes it back, and skills that were made from it stay.
+
+    Example: kb skills retire softmax-triton --reason slow --successor softmax-wide
     """
     from kb.home import curating
 
@@ -107,11 +109,11 @@ def retire(
 
 
 def restore(name: Name, reason: Reason = "", by: By = "", dry_run: DryRun = False, as_json: Json = False) -> None:
-    """Take back that a skill was retired, or a proposal rejected.
+    """Take back a retirement or a rejection.
 
     A skill that was active before is active again when you accept it.
 
-    Example: kb skills restore softmax-triton --reason "it wins again on the new driver"
+    Example: kb skills restore softmax-triton --reason "it wins again"
     """
     from kb.home import curating
 
@@ -135,10 +137,10 @@ def reverify(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Judge the kernels of skills again, and add what is measured to their evidence.
+    """Judge the kernels of skills again.
 
-    The tasks are those of their evidence, if a run of this home had them, and those of --task. What is used most comes
-    first.
+    What is measured is added to their evidence. The tasks are those of their evidence, if a run of this home had them,
+    and those of --task. What is used most comes first.
 
     Example: kb skills reverify --stale --target cpu-x86 --minutes 30
 
@@ -167,7 +169,7 @@ def export(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Write a skill for agent hosts that tells an agent how to ask kb.
+    """Write a skill that tells agents how to ask kb.
 
     It has a card for each skill that is active or verified: what was measured of it, and what runs reached with it,
     without it and with other skills. An earlier export is replaced.
@@ -179,7 +181,8 @@ def export(
     with open_kb() as kb:
         written = export_skills(kb, folder, dry_run=dry_run)
     head = "would write" if dry_run else "written"
-    show_result([*map(str, written)], lambda paths: [show(f"{head}: {path}") for path in paths], as_json=as_json)
+    paths = [str(path) for path in written]
+    show_result(paths, lambda _: show("\n".join(f"{head}: {path}" for path in paths)), as_json=as_json)
 
 
 def import_(

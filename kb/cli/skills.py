@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kb.model.skill import Skill
 
 app = typer.Typer(
-    help="Kernels, techniques and pitfalls with their measurements, and a curator's commands.",
+    help="Kernels, techniques and pitfalls, with their evidence.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
