@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, open_kb, show, show_result
+from kb.cli.output import Json, Target, open_kb, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
     from kb.home.curating import Decision
@@ -68,10 +68,10 @@ def accept(
 
     Example: kb skills accept softmax-wide-rows --reason "the guard is right"
     """
-    from kb.home import curating
+    from kb.home.curating import decide
 
     with open_kb() as kb:
-        done = curating.accept(kb, name, by=by, reason=reason, anyway=anyway, dry_run=dry_run)
+        done = decide(kb, "accept", name, by=by, reason=reason, anyway=anyway, dry_run=dry_run)
     show_result(done, _show_decision, as_json=as_json)
 
 
@@ -80,10 +80,10 @@ def reject(name: Proposal, reason: Reason, by: By = "", dry_run: DryRun = False,
 
     Example: kb skills reject softmax-wide-rows --reason "the guard is wrong"
     """
-    from kb.home import curating
+    from kb.home.curating import decide
 
     with open_kb() as kb:
-        done = curating.reject(kb, name, by=by, reason=reason, dry_run=dry_run)
+        done = decide(kb, "reject", name, by=by, reason=reason, dry_run=dry_run)
     show_result(done, _show_decision, as_json=as_json)
 
 
@@ -101,10 +101,10 @@ def retire(
 
     Example: kb skills retire softmax-triton --reason slow --successor softmax-wide
     """
-    from kb.home import curating
+    from kb.home.curating import decide
 
     with open_kb() as kb:
-        done = curating.retire(kb, name, by=by, reason=reason, successor=successor, dry_run=dry_run)
+        done = decide(kb, "retire", name, by=by, reason=reason, successor=successor, dry_run=dry_run)
     show_result(done, _show_decision, as_json=as_json)
 
 
@@ -115,10 +115,10 @@ def restore(name: Name, reason: Reason = "", by: By = "", dry_run: DryRun = Fals
 
     Example: kb skills restore softmax-triton --reason "it wins again"
     """
-    from kb.home import curating
+    from kb.home.curating import decide
 
     with open_kb() as kb:
-        done = curating.restore(kb, name, by=by, reason=reason, dry_run=dry_run)
+        done = decide(kb, "restore", name, by=by, reason=reason, dry_run=dry_run)
     show_result(done, _show_decision, as_json=as_json)
 
 
@@ -215,5 +215,5 @@ def _show_decision(done: "Decision") -> None:
     verb = {"accept": "accepted", "reject": "rejected", "retire": "retired", "restore": "restored"}[done.verb]
     said = verb if done.recorded else f"would be {verb}"
     show(f"{said}: {done.name} ({done.before} -> {done.after})")
-    for note in done.notes:
-        show(f"  {note}")
+    if done.note:
+        show_wrapped(done.note, "  ")

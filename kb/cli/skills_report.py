@@ -58,15 +58,16 @@ def show_whole(skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measur
 
 def show_review(found: Review) -> None:
     """The screen of one proposal."""
-    language = found.language or "any language"
-    show_wrapped(f"{found.name}: a {found.kind} in {language} for {found.target}; {found.standing}")
-    _show_part("claim", [found.claim])
-    if applies := _applies(found.preconditions):
+    skill = found.skill
+    language = skill.language or "any language"
+    show_wrapped(f"{skill.name}: a {skill.kind} in {language} for {skill.target}; {found.standing}")
+    _show_part("claim", [skill.description])
+    if applies := _applies(skill.preconditions):
         _show_part("applies to", [applies])
     show()
     show("evidence" if found.evidence else "evidence    none")
     _show_evidence(found.evidence[:EVIDENCE_SHOWN])
-    _show_rest(len(found.evidence) - EVIDENCE_SHOWN, f"kb skills show {found.name} --evidence")
+    _show_rest(len(found.evidence) - EVIDENCE_SHOWN, f"kb skills show {skill.name} --evidence")
     show()
     show("nearest skills" if found.nearest else "nearest     none")
     rows = [(n.name, n.standing.value, _value(n.value), f"{n.likeness:.0%}") for n in found.nearest]
@@ -76,21 +77,21 @@ def show_review(found: Review) -> None:
         added = sum(line.startswith("+") for line in found.difference[2:])
         removed = sum(line.startswith("-") for line in found.difference[2:])
         show_wrapped(f"change from {found.compared}: +{added} -{removed} lines")
-        _show_lines(found.difference[2:], f"kb skills diff {found.compared} {found.name}")
+        _show_lines(found.difference[2:], f"kb skills diff {found.compared} {skill.name}")
     else:
         show("text")
-        _show_lines([line for line in found.text.splitlines() if line.strip()], f"kb skills show {found.name}")
+        _show_lines([line for line in _text(skill) if line.strip()], f"kb skills show {skill.name}")
     show()
     errors = [str(finding) for finding in found.findings if finding.severity == "error"]
     flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
     _show_part("flags", flags[:FLAGS_SHOWN] or ["none"])
-    _show_rest(len(flags) - FLAGS_SHOWN, f"kb skills lint {found.name}")
+    _show_rest(len(flags) - FLAGS_SHOWN, f"kb skills lint {skill.name}")
     cited = [f"{one.place}: {short(one.text, 150)} [kb cite {one.id}]" for one in found.cited if one.stands]
     _show_part("cites", cited[:CITED_SHOWN] or ["nothing" if not found.cited else "nothing that stands"])
-    _show_rest(len(cited) - CITED_SHOWN, f"kb skills show {found.name}")
+    _show_rest(len(cited) - CITED_SHOWN, f"kb skills show {skill.name}")
     show()
-    show(f"kb skills accept {found.name}")
-    show(f'kb skills reject {found.name} --reason "..."')
+    show(f"kb skills accept {skill.name}")
+    show(f'kb skills reject {skill.name} --reason "..."')
 
 
 def show_waiting(names: Sequence[str], *, shown: int) -> None:
@@ -182,19 +183,21 @@ def _show_rest(left: int, command: str) -> None:
 def _show_evidence(evidence: Sequence[Measured]) -> None:
     rows = []
     for one in evidence:
-        interval = f"{one.low:.2f} to {one.high:.2f}" if one.low and one.high else "-"
-        where = ", ".join(f"{what} {_version(said)}" for what, said in one.environment.items() if what != "machine")
-        what = f"{one.task} on {one.target}, {one.environment.get('machine', 'unknown machine')}"
-        outcome = one.outcome if one.detail == "" or one.speedup else f"{one.outcome}: {short(one.detail, 80)}"
-        code = "" if one.of_this_code else "; of other code"
-        rows.append(
-            (_number(one.speedup), interval, f"{one.trust}{code}", f"{what}; {outcome}; {where}; {one.created[:10]}")
-        )
+        found, trust = one.evidence, one.trust if one.own else f"{one.trust}; of other code"
+        about = f"{found.task} on {found.target}, {found.environment.get('machine', 'unknown machine')}"
+        came = found.outcome if found.passed else f"{found.outcome}: {short(found.detail, 80)}"
+        tools = ", ".join(f"{name} {_version(said)}" for name, said in found.environment.items() if name != "machine")
+        said = "; ".join(filter(None, (about, came, tools, found.created[:10])))
+        rows.append((_number(found.speedup), one.interval or "-", trust, said))
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
 
 
 def _applies(when: Preconditions) -> str:
     return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes), when.shapes, when.toolchain)))
+
+
+def _text(skill: Skill) -> list[str]:
+    return [*skill.body.splitlines(), *(skill.candidate.source.splitlines() if skill.candidate else ())]
 
 
 def _version(text: str) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from kb.errors import CitationError, SkillError
 from kb.model.base import Frozen
-from kb.model.evidence import Evidence, Outcome
-from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
+from kb.model.evidence import Evidence
+from kb.model.skill import Skill, SkillKind, SkillStanding
 from kb.model.skill_record import SkillRecord
 from kb.skillbook.library import utc_now
 from kb.skillbook.lint import Finding, lint
@@ -19,6 +19,9 @@ from kb.skillbook.standing import last_decision
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
 
+Verb = Literal["accept", "reject", "retire", "restore"]
+
+NOT_ACTIVE = "it is not active, because nothing that counts here proves it: `kb skills reverify` judges its kernel"
 NEAREST_SHOWN = 3
 ALIKE, NEAR_TWIN = 0.3, 0.9
 """Shares of words in common from which on a difference is worth reading, and two skills may be one."""
@@ -29,25 +32,21 @@ _HELD = (SkillStanding.RETIRED, SkillStanding.SUPERSEDED)
 class Measured(Frozen):
     """One piece of evidence, as a curator weighs it."""
 
-    id: str
-    task: str
-    target: str
-    outcome: Outcome
-    detail: str
-    speedup: float | None
-    low: float | None
-    high: float | None
-    """95 % interval of the speed-up."""
-    environment: dict[str, str]
-    created: str
+    evidence: Evidence
     by: str
     """Who measured it: `here`, or the name of a signer whom this home trusts; empty if it is only claimed."""
-    of_this_code: bool
-    """True also if the skill has no kernel."""
+    own: bool
+    """Whether it is about the skill's present code, or the skill has none."""
 
     @property
     def trust(self) -> str:
         return {"here": "measured here", "": "claimed"}.get(self.by, f"signed by {self.by}")
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval of the speed-up; empty if it was not timed, or other work disturbed the times."""
+        timing = self.evidence.timing
+        return f"{timing.low:.2f} to {timing.high:.2f}" if timing and not timing.busy else ""
 
 
 class Near(Frozen):
@@ -71,13 +70,9 @@ class Cited(Frozen):
 class Review(Frozen):
     """All that a curator needs to decide on one skill."""
 
-    name: str
-    kind: SkillKind
+    skill: Skill
+    """Without its evidence."""
     standing: SkillStanding
-    target: str
-    language: str | None
-    claim: str
-    preconditions: Preconditions
     evidence: tuple[Measured, ...]
     """The latest first."""
     nearest: tuple[Near, ...]
@@ -85,7 +80,6 @@ class Review(Frozen):
     """Name of the skill that the difference is to; empty if none is like it."""
     difference: tuple[str, ...]
     """From that skill's code to this one's, or of the texts if one has no code."""
-    text: str
     flags: tuple[str, ...]
     findings: tuple[Finding, ...]
     cited: tuple[Cited, ...]
@@ -104,20 +98,20 @@ class Decision(Frozen):
     """What a decision changes."""
 
     name: str
-    verb: Literal["accept", "reject", "retire", "restore"]
+    verb: Verb
     before: SkillStanding
     after: SkillStanding
     recorded: bool
     """False if it was only tried."""
-    notes: tuple[str, ...] = ()
+    note: str = ""
 
 
 def waiting(kb: "KnowledgeBase") -> list[Skill]:
     """The proposals on which nobody has decided, those with the strongest evidence first."""
 
-    def rank(skill: Skill) -> tuple[bool, float, str]:
-        here = [m for m in measured(kb, skill) if m.by and m.of_this_code]
-        return not here, -max((m.low or 0.0 for m in here), default=0.0), skill.name
+    def rank(skill: Skill) -> tuple[float, str]:
+        timings = [m.evidence.timing for m in measured(kb, skill) if m.by and m.own]
+        return -max((timing.low for timing in timings if timing), default=0.0), skill.name
 
     return sorted(kb.skills.proposals(), key=rank)
 
@@ -129,18 +123,12 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
     evidence = measured(kb, skill)
     cited = tuple(_cited(kb, id_) for id_ in skill.citations)
     return Review(
-        name=skill.name,
-        kind=skill.kind,
+        skill=skill.model_copy(update={"evidence": ()}),
         standing=kb.skills.standing(skill),
-        target=skill.target,
-        language=skill.language,
-        claim=skill.description,
-        preconditions=skill.preconditions,
         evidence=evidence,
         nearest=near,
         compared=like.name if like else "",
         difference=_difference(like, skill) if like else (),
-        text="\n".join([*_text(skill)[1:], "", *_code(skill)]).strip(),
         flags=tuple(_flags(skill, evidence, near, cited)),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
         cited=cited,
@@ -153,7 +141,7 @@ def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
     tasks: dict[str, list[Measured]] = {}
     for skill in (a, b):
         for one in measured(kb, skill):
-            tasks.setdefault(f"{one.task} on {one.target}", []).append(one)
+            tasks.setdefault(f"{one.evidence.task} on {one.evidence.target}", []).append(one)
     return Difference(
         text=_unified(a.name, _text(a), b.name, _text(b)),
         code=_unified(a.name, _code(a), b.name, _code(b)),
@@ -163,111 +151,76 @@ def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
 
 def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
     """The evidence of a skill, the latest first."""
-    who = kb.skills.measurer()
-    return tuple(_measured(skill, one, by=who(skill, one)) for one in reversed(skill.evidence))
+    who, own = kb.skills.measurer(), skill.own_evidence
+    return tuple(Measured(evidence=e, by=who(skill, e), own=e in own) for e in reversed(skill.evidence))
 
 
-def accept(kb: "KnowledgeBase", name: str, *, by: str, reason: str, anyway: bool, dry_run: bool) -> Decision:
-    """Let a proposal, or a verified skill, be used as one that a person has read.
+def decide(
+    kb: "KnowledgeBase",
+    verb: Verb,
+    name: str,
+    *,
+    by: str = "",
+    reason: str = "",
+    successor: str = "",
+    anyway: bool = False,
+    dry_run: bool = False,
+) -> Decision:
+    """Accept or reject a proposal, retire a skill, or take that back.
 
     Args:
+        by: Who decides (default: the user of this account).
+        successor: Name of the skill that takes the place of a retired one.
         anyway: Accept it although `lint` finds errors.
+        dry_run: Only tell what would change.
 
     Raises:
-        SkillError: there is no such skill, it is retired, or `lint` finds errors in it.
+        SkillError: there is no such skill or successor, or the decision does not fit it.
     """
     skill = kb.skills.find(name)
-    if _is_taken_back(skill):
+    _must_fit(kb, verb, skill, successor, anyway=anyway)
+    record = SkillRecord(
+        verb=verb,
+        skill=name,
+        content_digest=skill.content_digest,
+        created=utc_now(),
+        by=by or getpass.getuser(),
+        reason=reason,
+        successor=successor,
+    )
+    before = kb.skills.standing(skill)
+    after = kb.skills.standing(skill.model_copy(update={"records": (*skill.records, record)}))
+    if not dry_run and verb == "accept":
+        kb.skills.accept(name, record.by, reason)
+    elif not dry_run:
+        kb.skills.record(skill, record)
+    waits = verb == "accept" and after is not SkillStanding.ACTIVE
+    return Decision(
+        name=name, verb=verb, before=before, after=after, recorded=not dry_run, note=NOT_ACTIVE if waits else ""
+    )
+
+
+def _must_fit(kb: "KnowledgeBase", verb: Verb, skill: Skill, successor: str, *, anyway: bool) -> None:
+    """Raises SkillError if a decision makes no sense for a skill."""
+    name, last = skill.name, last_decision(skill)
+    taken_back = last is not None and last.verb in ("reject", "retire")
+    published = any(known.name == name for known in kb.skills.skills())
+    errors = [f for f in lint(skill.folder) if f.severity == "error"] if skill.folder and verb == "accept" else []
+    if verb == "accept" and taken_back:
         raise SkillError(f"{name} was retired or rejected", hint=f"`kb skills restore {name}` comes first")
-    errors = [found for found in lint(skill.folder) if found.severity == "error"] if skill.folder else []
     if errors and not anyway:
         raise SkillError(
             f"{name} has {len(errors)} errors, the first: {errors[0].place}: {errors[0].message}",
             hint=f"read them with `kb skills lint {name}`; --anyway accepts it with them",
         )
-    record, before = _record(skill, "accept", by, reason), kb.skills.standing(skill)
-    after = kb.skills.standing(_with(skill, record))
-    if not dry_run:
-        after = kb.skills.standing(kb.skills.accept(name, record.by, reason))
-    note = "it is not active, because nothing measured here proves it"
-    if skill.candidate:
-        note += f": `kb skills reverify {name}` judges its kernel"
-    notes = () if after is SkillStanding.ACTIVE else (note,)
-    return Decision(name=name, verb="accept", before=before, after=after, recorded=not dry_run, notes=notes)
-
-
-def reject(kb: "KnowledgeBase", name: str, *, by: str, reason: str, dry_run: bool) -> Decision:
-    """Keep a proposal out of use. Raises SkillError if there is no such proposal."""
-    if any(skill.name == name for skill in kb.skills.skills()):
+    if verb == "reject" and published:
         raise SkillError(f"{name} is a skill, not a proposal", hint="`kb skills retire` takes a skill out of use")
-    return _decided(kb, _record(kb.skills.find(name), "reject", by, reason), dry_run=dry_run)
-
-
-def retire(
-    kb: "KnowledgeBase", name: str, *, by: str, reason: str, successor: str = "", dry_run: bool = False
-) -> Decision:
-    """Take a skill out of use; it is kept, and so is what was made from it.
-
-    Raises:
-        SkillError: there is no such skill or successor.
-    """
-    skill = kb.skills.get(name)
+    if verb == "retire" and not published:
+        raise SkillError(f"{name} is a proposal", hint="`kb skills reject` keeps a proposal out of use")
     if successor and kb.skills.get(successor).name == name:
         raise SkillError(f"{name} cannot take its own place", hint="name another skill as --successor")
-    record = _record(skill, "retire", by, reason).model_copy(update={"successor": successor})
-    return _decided(kb, record, dry_run=dry_run)
-
-
-def restore(kb: "KnowledgeBase", name: str, *, by: str, reason: str, dry_run: bool) -> Decision:
-    """Take back that a skill was retired, or a proposal rejected. Raises SkillError if neither was."""
-    skill = kb.skills.find(name)
-    if not _is_taken_back(skill):
+    if verb == "restore" and not taken_back:
         raise SkillError(f"{name} is neither retired nor rejected", hint="`kb skills list --all` shows which are")
-    return _decided(kb, _record(skill, "restore", by, reason), dry_run=dry_run)
-
-
-def _is_taken_back(skill: Skill) -> bool:
-    last = last_decision(skill)
-    return last is not None and last.verb in ("reject", "retire")
-
-
-def _decided(kb: "KnowledgeBase", record: SkillRecord, *, dry_run: bool) -> Decision:
-    skill = kb.skills.find(record.skill)
-    after = kb.skills.standing(_with(skill, record))
-    if not dry_run:
-        kb.skills.record(skill, record)
-    return Decision(
-        name=skill.name, verb=record.verb, before=kb.skills.standing(skill), after=after, recorded=not dry_run
-    )
-
-
-def _record(skill: Skill, verb: str, by: str, reason: str) -> SkillRecord:
-    """A decision of now, by the user of this account if nobody is named."""
-    who = {"by": by or getpass.getuser(), "created": utc_now()}
-    what = {"verb": verb, "skill": skill.name, "content_digest": skill.content_digest, "reason": reason}
-    return SkillRecord.model_validate(who | what)
-
-
-def _with(skill: Skill, record: SkillRecord) -> Skill:
-    return skill.model_copy(update={"records": (*skill.records, record)})
-
-
-def _measured(skill: Skill, evidence: Evidence, *, by: str) -> Measured:
-    timing = evidence.timing if evidence.speedup is not None else None
-    return Measured(
-        id=evidence.id,
-        task=evidence.task,
-        target=evidence.target,
-        outcome=evidence.outcome,
-        detail=evidence.detail,
-        speedup=timing and timing.speedup,
-        low=timing and timing.low,
-        high=timing and timing.high,
-        environment=evidence.environment,
-        created=evidence.created,
-        by=by,
-        of_this_code=evidence in skill.own_evidence,
-    )
 
 
 def _nearest(kb: "KnowledgeBase", skill: Skill) -> tuple[Near, ...]:
@@ -321,12 +274,12 @@ def _flags(skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cit
         yield "it has no evidence"
     elif not any(one.by for one in evidence):
         yield "all of its evidence is claimed: nobody measured it here or signed it"
-    if skill.candidate and evidence and not any(one.of_this_code for one in evidence):
+    if skill.candidate and evidence and not any(one.own for one in evidence):
         yield "none of its evidence is about its present code"
     judged = {(e.candidate_digest, e.task_digest, e.target, e.passed) for e in skill.evidence}
     if any((*what, False) in judged for *what, passed in judged if passed):
         yield "its evidence contradicts itself: the same code passed and was refused on the same task"
-    if skill.kind is SkillKind.PITFALL and {one.outcome is Outcome.PASSED for one in evidence} != {True, False}:
+    if skill.kind is SkillKind.PITFALL and {one.evidence.passed for one in evidence} != {True, False}:
         yield "a pitfall needs evidence of a failure and of what mended it"
     for twin in near:
         if twin.likeness >= NEAR_TWIN:

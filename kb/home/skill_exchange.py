@@ -164,10 +164,10 @@ def card(kb: "KnowledgeBase", skill: Skill, standing: SkillStanding, runs: Seque
         "value": f"{found.value:+.2f} after {sum(found.uses.values())} uses",
     }
     here = [
-        f"| {m.task} | {m.target} | {m.speedup:.2f} | {m.low:.2f} to {m.high:.2f} | "
-        f"{', '.join(f'{what} {which}' for what, which in sorted(m.environment.items()))} | {m.created[:10]} |"
+        f"| {e.task} | {e.target} | {e.speedup:.2f} | {m.interval} | "
+        f"{', '.join(f'{what} {which}' for what, which in sorted(e.environment.items()))} | {e.created[:10]} |"
         for m in measured(kb, skill)
-        if m.by and m.of_this_code and m.speedup and m.low and m.high
+        if m.by and m.own and (e := m.evidence).speedup is not None
     ]
     lines = [f"# {skill.name}", "", skill.description, ""]
     lines += [f"- {what}: {said}" for what, said in about.items() if said]

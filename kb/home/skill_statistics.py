@@ -83,13 +83,13 @@ def statistics_of(kb: "KnowledgeBase", skill: Skill, standing: SkillStanding, ru
     """The statistics of one skill; of several uses by one run the last counts, as in its value."""
     content = skill.content_digest
     used = {r.by: r.outcome for r in skill.records if r.outcome and r.content_digest == content}
-    here = [m.speedup for m in measured(kb, skill) if m.by and m.of_this_code and m.speedup is not None]
+    here = [m.evidence.speedup for m in measured(kb, skill) if m.by and m.own]
     return SkillStatistics(
         name=skill.name,
         standing=standing,
         value=kb.skills.value(skill),
         uses=dict(Counter(used.values())),
-        speedup=max(here, default=None),
+        speedup=max((speedup for speedup in here if speedup is not None), default=None),
         arms=_arms(skill.name, runs),
     )
 

@@ -109,9 +109,10 @@ def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> Sk
     source = held.candidate.source if held.candidate else ""
     text = f"{held.description}\n\n{held.body}" + (f"\n\n```{held.language}\n{source}```\n" if source else "")
     evidence = tuple(
-        f"{one.outcome} {one.task} on {one.target}, {one.trust}, {one.created[:10]}"
-        + (f": {one.speedup:.2f}x ({one.low:.2f} to {one.high:.2f})" if one.speedup and one.low and one.high else "")
-        for one in measured(kb, held)
+        f"{one.outcome} {one.task} on {one.target}, {m.trust}, {one.created[:10]}"
+        + (f": {one.speedup:.2f}x ({m.interval})" if one.speedup else "")
+        for m in measured(kb, held)
+        for one in [m.evidence]
     )
 
     def part(n: int) -> SkillText:
@@ -148,9 +149,9 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
     )
     seen = review(kb, kb.skills.propose(skill))
     flags = (*seen.flags, *map(str, seen.findings))
-    note = f"it is kept and not used: the user decides with `kb skills queue {seen.name}`"
+    note = f"it is kept and not used: the user decides with `kb skills queue {seen.skill.name}`"
     return ProposedSkill(
-        name=seen.name,
+        name=seen.skill.name,
         doubts=tuple(short(flag, LABEL_CHARACTERS) for flag in flags[:NAMES_SHOWN]),
         nearest=tuple(f"{near.name} ({near.likeness:.0%})" for near in seen.nearest),
         truncated=False,

@@ -48,9 +48,9 @@ def test_a_proposal_of_any_kind_fits_one_screen(on_screen: Run, library: Knowled
 
 
 def test_the_queue_as_json_has_all_of_every_proposal(run: Run, library: KnowledgeBase) -> None:
-    reviews = {one["name"]: one for one in run("skills", "queue", "--json").json}
+    reviews = {one["skill"]["name"]: one for one in run("skills", "queue", "--json").json}
 
-    assert {one["kind"] for one in reviews.values()} == {"kernel", "pitfall", "technique", "playbook"}
+    assert {one["skill"]["kind"] for one in reviews.values()} == {"kernel", "pitfall", "technique", "playbook"}
     assert [finding["rule"] for finding in reviews["a-technique"]["findings"]].count("hidden") == 9
     assert reviews["a-kernel"]["evidence"][0]["by"] == "here"
 

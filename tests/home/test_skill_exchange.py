@@ -9,7 +9,7 @@ from skills_ref.validator import validate
 
 from kb.errors import DocumentError, SkillError
 from kb.home import skill_exchange
-from kb.home.curating import measured, reject
+from kb.home.curating import decide, measured
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.skill_exchange import ROUTER, export_skills, import_skills
 from kb.model.skill import SkillStanding
@@ -91,7 +91,7 @@ def test_what_says_the_same_as_a_skill_of_here_only_adds_its_claims(kb: Knowledg
 
 def test_what_was_rejected_does_not_come_back_by_an_import(kb: KnowledgeBase, team: Path) -> None:
     taken(kb, team)
-    reject(kb, "won", by="ann", reason="no", dry_run=False)
+    decide(kb, "reject", "won", reason="no")
 
     assert taken(kb, team)["won"] == "it was rejected here"
 
