@@ -32,7 +32,7 @@ class ModelNew(Model):
 """,
 }
 """What makes a candidate of a reference, by the name of the baseline."""
-GUARDS = ALL_GUARDS - {Guard.ALIASING, Guard.MUTATION}
+GUARDS = ALL_GUARDS - {Guard.ALIASING}
 """A reference is not suspected; it may return a part of its input."""
 SETTINGS, CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR"
 """How the environment names settings of torch.compile, and the folder of what it has compiled."""

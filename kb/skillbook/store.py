@@ -89,7 +89,7 @@ class SkillStore:
             for remains in self.folder.glob(f"{_STAGE}*"):  # left by a process that died while it held the lock
                 shutil.rmtree(remains)
             if held == proposal and root == self.folder:
-                files = read_files(proposal) | files
+                files |= read_files(proposal)
             elif held:
                 files = {path: content for path, content in files.items() if path.startswith(ADDED)}
                 root = self.proposed if held == proposal else self.folder
