@@ -10,6 +10,8 @@ from kb.model.base import Frozen
 
 NEAR = 0.95
 """A kernel is near the best known one if its speed-up is at least this share of it."""
+LEAST = 1e-3
+"""The shortest time in seconds that a ratio of times takes for what it is."""
 RESAMPLES = 2000
 
 
@@ -192,6 +194,7 @@ def interval(values: Group) -> Interval:
 
 
 def _ratio(cold: Group, other: Group) -> Interval:
-    """Geometric mean of the ratios of the paired values."""
-    found = interval({task: [log(a / b) for a, b in zip(cold[task], other[task], strict=True)] for task in cold})
+    """Geometric mean of the ratios of the paired values, none of them taken as less than LEAST."""
+    logs = {task: [[log(max(value, LEAST)) for value in group[task]] for group in (cold, other)] for task in cold}
+    found = interval({task: [a - b for a, b in zip(*pair, strict=True)] for task, pair in logs.items()})
     return Interval(mean=exp(found.mean), low=exp(found.low), high=exp(found.high))

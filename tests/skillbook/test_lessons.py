@@ -42,7 +42,7 @@ def test_a_change_that_mended_a_refused_kernel_becomes_a_pitfall(book: Skillbook
     book.attest(*found.evidence)
     proposed = book.propose(found)
     assert (proposed.kind, proposed.target, proposed.language) == ("pitfall", "mi300x", "triton")
-    assert proposed.preconditions.ops == ("row", "softmax")
+    assert proposed.preconditions.ops == ("row-softmax",)
     assert [e.passed for e in found.evidence] == [False, True]
     assert "> shared memory: 70000 > 65536" in proposed.body
     assert "\n-BLOCK = 8192\n+BLOCK = 1024\n" in proposed.body
