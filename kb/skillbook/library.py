@@ -19,7 +19,7 @@ from kb.skillbook.value import value_of
 from kb.storage import write_whole
 
 SHIPPED = Path(__file__).parents[1] / "skills"
-ATTESTED = "attested"
+MEASURED = "attested"
 """File of a home with the ids of the evidence of its own judge, one in a line. It is outside `skills/`, so that no
 exchange of skills brings it."""
 ALLOWED_SIGNERS = "allowed_signers"
@@ -176,7 +176,7 @@ class Skillbook:
         with self._store.locked():
             known = self._measured()
             if new := {e.id for e in evidence} - set(known):
-                write_whole(self.home / ATTESTED, "".join(f"{one}\n" for one in (*known, *sorted(new))))
+                write_whole(self.home / MEASURED, "".join(f"{one}\n" for one in (*known, *sorted(new))))
 
     def measurer(self) -> Callable[[Skill, Evidence], str]:
         """A function that says who measured evidence: `here`, the name of someone who is trusted here, or no one."""
@@ -225,7 +225,7 @@ class Skillbook:
 
     def _measured(self) -> list[str]:
         """Ids of the evidence that was measured here."""
-        path = self.home / ATTESTED
+        path = self.home / MEASURED
         with storage_errors(self.home):
             return path.read_text(encoding="utf-8").split() if path.exists() else []
 
