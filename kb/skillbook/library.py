@@ -99,6 +99,10 @@ class Skillbook:
         rest = [skill for skill in self.skills() if skill.name not in names]
         return standings_of([*rest, *more], self.context())
 
+    def measured(self, skill: Skill) -> Skill:
+        """The skill without evidence that is only claimed."""
+        return _measured(skill, self.context())
+
     def value(self, skill: Skill) -> float:
         """The mean outcome of the runs that took it up; see `value_of`."""
         return value_of(skill)
@@ -117,10 +121,7 @@ class Skillbook:
         standings = standings_of(skills, context)
         return select(
             need,
-            [
-                skill.model_copy(update={"evidence": tuple(e for e in skill.evidence if context.measured(skill, e))})
-                for skill in skills
-            ],
+            [_measured(skill, context) for skill in skills],
             standing_of=lambda skill: standings[skill.name],
             value_of=value_of,
             versions=self._versions(),
@@ -245,6 +246,10 @@ def _named(name: str, among: Iterable[tuple[Path, Skill | SkillError]]) -> Skill
         raise skill
     hint = f"{did_you_mean(nearest(name, list(found)))}`kb skills list` shows all skills"
     raise SkillError(f"unknown skill {name!r}", hint=hint)
+
+
+def _measured(skill: Skill, context: StandingContext) -> Skill:
+    return skill.model_copy(update={"evidence": tuple(e for e in skill.evidence if context.measured(skill, e))})
 
 
 def utc_now() -> str:

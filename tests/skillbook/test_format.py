@@ -168,7 +168,13 @@ CANDIDATES = st.builds(Candidate, language=st.sampled_from([language.name for la
 WORDS = st.lists(st.from_regex(r"\S+", fullmatch=True).filter(lambda word: len(word.split()) == 1), max_size=3).map(
     tuple
 )
-PRECONDITIONS = st.builds(Preconditions, ops=WORDS, dtypes=WORDS, shapes=TEXTS, toolchain=TEXTS)
+PRECONDITIONS = st.builds(
+    Preconditions,
+    ops=WORDS,
+    dtypes=WORDS,
+    shapes=st.sampled_from(["", "cols <= 16384 and not rows < 500", "count % 8 == 0"]),
+    toolchain=st.sampled_from(["", "triton>=3.2,<4 torch>=2.6", "compiler"]),
+)
 RECORDS = st.lists(
     st.builds(
         SkillRecord,

@@ -69,6 +69,7 @@ def test_a_signature_by_another_key_or_of_other_evidence_does_not_count(
     book.publish(skill(evidence=(forged,), signatures={forged.id: book.get("softmax").signatures[WIN.id]}))
 
     assert book.get("softmax").best == forged
+    assert book.measured(book.get("softmax")).best == WIN
     assert book.search("softmax")[0].best == WIN
 
 
