@@ -80,7 +80,7 @@ def show_review(found: Review) -> None:
         _show_lines(found.difference[2:], f"kb skills diff {found.compared} {skill.name}")
     else:
         show("text")
-        _show_lines([line for line in _text(skill) if line.strip()], f"kb skills show {skill.name}")
+        _show_lines(_text(skill), f"kb skills show {skill.name}")
     show()
     errors = [str(finding) for finding in found.findings if finding.severity == "error"]
     flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
@@ -171,8 +171,9 @@ def _show_part(what: str, texts: Iterable[str]) -> None:
 
 
 def _show_lines(lines: Sequence[str], command: str) -> None:
-    show_table((), [(line,) for line in lines[:LINES_SHOWN]], cut={0}, indent=2)
-    _show_rest(len(lines) - LINES_SHOWN, command)
+    texts = [line for line in lines if line.strip()]
+    show_table((), [(line,) for line in texts[:LINES_SHOWN]], cut={0}, indent=2)
+    _show_rest(len(texts) - LINES_SHOWN, command)
 
 
 def _show_rest(left: int, command: str) -> None:
