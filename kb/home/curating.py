@@ -111,7 +111,7 @@ def waiting(kb: "KnowledgeBase") -> list[Skill]:
 
     def rank(skill: Skill) -> tuple[float, str]:
         timings = [m.evidence.timing for m in measured(kb, skill) if m.by and m.own]
-        return -max((timing.low for timing in timings if timing), default=0.0), skill.name
+        return -max((t.low for t in timings if t and not t.busy), default=0.0), skill.name
 
     return sorted(kb.skills.proposals(), key=rank)
 
