@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, open_kb, show, show_result, show_wrapped
+from kb.cli.output import Json, Target, open_kb, print_json, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
     from kb.home.curating import Decision
@@ -45,7 +45,7 @@ def queue(
         chosen = [kb.skills.find(name)] if name else proposals if everything or as_json else proposals[:1]
         reviews = [review(kb, skill) for skill in chosen]
     if as_json:
-        show_result(reviews, lambda _: None, as_json=True)
+        print_json(reviews)
         return
     for one in reviews:
         show_review(one)
