@@ -18,6 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from eval.judge.driver import LocalJudge
 from eval.reference import integer_constants, resized
 from eval.task import load_task
+from kb.bench.kernelbench import reference_as_candidate
 from kb.bench.skill_scores import Arm, SkillsReport, Step, Trial, report
 from kb.errors import SourceError
 from kb.home.knowledge_base import KnowledgeBase
@@ -136,7 +137,7 @@ class Verdicts:
 
 
 class SharedJudge:
-    """Judges each candidate for a task once. The real judge starts when it is first needed."""
+    """Judges each candidate for a task once. The real judge starts when it is first needed, which no run pays for."""
 
     def __init__(
         self, task: Task, target: str, verdicts: Verdicts, start: Callable[[], LocalJudge], deadline: float | None
@@ -171,7 +172,9 @@ class SharedJudge:
     def _started(self) -> LocalJudge:
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise _OutOfTimeError
-        self._judge = self._judge or self._start()
+        if self._judge is None:
+            self._judge = self._start()
+            self._judge.verify(reference_as_candidate(self.task))  # the first verdict also times the baselines
         return self._judge
 
 

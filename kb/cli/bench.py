@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def bench() -> None:
-    """Measure search, kernels on a benchmark, the judge, and what skills are worth."""
+    """Measure search, kernels on a benchmark, the judge and skills."""
 
 
 @app.command()
@@ -153,7 +153,7 @@ def skills(
     The tasks should be of few operations at several sizes, because each learns from the others. Other work disturbs
     times: run it on a machine without any.
 
-    Example: kb bench skills softmax.py softmax.py@ROWS=64,COLS=65536 --target cpu-x86 --minutes 60 --verdicts v.jsonl
+    Example: kb bench skills softmax.py softmax.py@ROWS=64 --target cpu-x86
     """
     from kb.bench.skills import SkillsBench, Verdicts, sized_task
     from kb.cli.skills_bench_report import show_skills_report, show_trial

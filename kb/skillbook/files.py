@@ -99,7 +99,6 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
         front, body = _split(_text(files, MAIN))
         if front.name != folder.name:
             raise ValueError(f"name {front.name!r} is not the name of the directory")
-        check(front.metadata.preconditions)
     kernels = [path for path in files if path.startswith("scripts/kernel.")]
     script = next(iter(kernels), "scripts/kernel.*")
     if front and (kernels or front.metadata.kb_code_digest or front.metadata.kb_kind is SkillKind.KERNEL):
@@ -174,7 +173,9 @@ def _split(text: str) -> tuple[FrontMatter, str]:
         raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
     # BaseLoader reads only text, lists and mappings. With SafeLoader a few lines of merge keys could fill the memory.
     fields = yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
-    return FrontMatter.model_validate(fields), parts["body"].removeprefix("\n").removesuffix("\n")
+    front = FrontMatter.model_validate(fields)
+    check(front.metadata.preconditions)
+    return front, parts["body"].removeprefix("\n").removesuffix("\n")
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str:

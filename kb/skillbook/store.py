@@ -122,7 +122,8 @@ class SkillStore:
     def _files(self, folder: Path) -> dict[str, bytes]:
         """The files of a skill, with what the home has learnt about it."""
         files = read_files(folder)
-        for other in (self.folder / folder.name, self.proposed / folder.name):
+        others = (self.folder / folder.name, self.proposed / folder.name)
+        for other in (other for other in others if other != folder and other.is_dir()):
             added = read_files(other)
             if added.get(MAIN, files.get(MAIN)) == files.get(MAIN):
                 files = added | files
