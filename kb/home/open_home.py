@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from kb.catalog import Catalog
@@ -89,7 +90,7 @@ class OpenHome:
             name_of=lambda name: self.targets.name_of(name),
             versions=versions,
             stands=lambda citation: self.documents.stands(citation),
-            key=self.settings.signing_key,
+            key=Path(key).expanduser() if (key := self.settings.signing_key) else None,
         )
 
     @cached_property

@@ -94,11 +94,14 @@ class Skill(Frozen):
         content = self.model_dump_json(exclude={"evidence", "signatures", "records", "folder"}, exclude_defaults=True)
         return digest_of(content)
 
+    def is_about(self, evidence: Evidence) -> bool:
+        """Whether evidence is on its kernel; for a skill without a kernel, all is."""
+        return self.candidate is None or evidence.candidate_digest == self.candidate.digest
+
     @property
     def own_evidence(self) -> tuple[Evidence, ...]:
         """The evidence on its kernel, here or elsewhere; all of its evidence if it has no kernel."""
-        own = self.candidate and self.candidate.digest
-        return tuple(e for e in self.evidence if own in (None, e.candidate_digest))
+        return tuple(e for e in self.evidence if self.is_about(e))
 
     @property
     def best(self) -> Evidence | None:

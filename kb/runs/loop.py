@@ -11,7 +11,7 @@ from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
 from kb.model.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
-from kb.model.skill import Skill, SkillStanding
+from kb.model.skill import Skill, SkillKind, SkillStanding
 from kb.model.skill_record import SkillRecord
 from kb.runs.credit import outcome_of, uses_of
 from kb.runs.journal import JournalEntry, Plan, Run
@@ -237,8 +237,8 @@ class Loop:
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""
         skills = self.skillbook.skills(scope=self.scope, language=candidate.language)
-        digest = candidate.template_digest
-        same = [skill for skill in skills if skill.candidate and skill.candidate.template_digest == digest]
+        kernels = [(skill, skill.candidate) for skill in skills if skill.kind is SkillKind.KERNEL]
+        same = [skill for skill, own in kernels if own and own.template_digest == candidate.template_digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
 
 

@@ -142,7 +142,7 @@ def _speed(attempt: Attempt) -> str:
 
 def _change(before: Attempt, after: Attempt) -> str:
     """The changed lines, as a fenced block; empty if nothing changed."""
-    sources = (attempt.candidate.source.splitlines() for attempt in (before, after))
-    lines = list(unified_diff(*sources, lineterm="", n=1))[2:]
+    old, new = (attempt.candidate.source.splitlines() for attempt in (before, after))
+    lines = list(unified_diff(old, new, lineterm="", n=1))[2:]
     fence = "`" * max(3, *(1 + len(run) for run in re.findall("`+", "".join(lines))), 0)
     return "\n".join((f"{fence}diff", *lines, fence)) if lines else ""

@@ -19,9 +19,9 @@ from kb.skillbook.value import value_of
 from kb.storage import write_whole
 
 SHIPPED = Path(__file__).parents[1] / "skills"
-MEASURED = "attested"
-"""File of a home with the ids of the evidence of its own judge, one in a line. It is outside `skills/`, so that no
-exchange of skills brings it."""
+JUDGED = "judged"
+"""File of a home with the ids of the evidence that its own judge gave, one in a line. It is outside `skills/`, so that
+no exchange of skills brings it."""
 ALLOWED_SIGNERS = "allowed_signers"
 """File of a home with the public keys of those whose evidence counts here, as ssh-keygen(1) describes it."""
 MOST_ACTIVE = 3
@@ -175,13 +175,13 @@ class Skillbook:
             StoreError: the home cannot be written.
         """
         with self._store.locked():
-            known = self._measured()
+            known = self._judged()
             if new := {e.id for e in evidence} - set(known):
-                write_whole(self.home / MEASURED, "".join(f"{one}\n" for one in (*known, *sorted(new))))
+                write_whole(self.home / JUDGED, "".join(f"{one}\n" for one in (*known, *sorted(new))))
 
     def measurer(self) -> Callable[[Skill, Evidence], str]:
         """A function that says who measured evidence: `here`, the name of someone who is trusted here, or no one."""
-        known, path = set(self._measured()), self.home / ALLOWED_SIGNERS
+        known, path = set(self._judged()), self.home / ALLOWED_SIGNERS
         with storage_errors(self.home):
             allowed = path.read_text(encoding="utf-8") if path.exists() else ""
 
@@ -219,21 +219,23 @@ class Skillbook:
         who = self.measurer()
         return StandingContext(
             measured=lambda skill, evidence: bool(who(skill, evidence)),
-            versions=self._versions(),
+            versions=self._versions,
             stands=self._stands,
             today=self._today(),
         )
 
-    def _measured(self) -> list[str]:
-        """Ids of the evidence that was measured here."""
-        path = self.home / MEASURED
+    def _judged(self) -> list[str]:
+        """Ids of the evidence that the judge of this home gave."""
+        path = self.home / JUDGED
         with storage_errors(self.home):
             return path.read_text(encoding="utf-8").split() if path.exists() else []
 
     def _signed(self, skill: Skill) -> Skill:
         """The skill with signatures of what was measured here, if the home has a key."""
-        known = set(self._measured()) - set(skill.signatures) if self._key else set()
-        new = {e.id: sign(evidence_text(e), self._key) for e in skill.evidence if self._key and e.id in known}
+        if self._key is None:
+            return skill
+        known = set(self._judged()) - set(skill.signatures)
+        new = {e.id: sign(evidence_text(e), self._key) for e in skill.evidence if e.id in known}
         return skill.model_copy(update={"signatures": {**skill.signatures, **new}})
 
 

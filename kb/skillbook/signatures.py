@@ -18,7 +18,7 @@ def sign(text: str, key: Path) -> str:
         SkillError: the key cannot sign.
     """
     try:
-        return _ssh_keygen("sign", "-f", str(key.expanduser()), "-n", NAMESPACE, text=text)
+        return _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, text=text)
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", "") or error
         hint = "set KB_SIGNING_KEY to a key without a passphrase, or to the public part of a key that ssh-agent holds"

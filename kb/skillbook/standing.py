@@ -22,8 +22,8 @@ class StandingContext:
 
     measured: Callable[[Skill, Evidence], bool]
     """Whether evidence was measured here, or by someone who is trusted here."""
-    versions: Mapping[str, str]
-    """Versions of the software here, under the names in the environment of evidence."""
+    versions: Callable[[], Mapping[str, str]]
+    """Gives the versions of the software here, under the names in the environment of evidence."""
     stands: Callable[[str], bool]
     """Whether a cited passage is still in the documents."""
     today: date
@@ -32,8 +32,9 @@ class StandingContext:
 def standings_of(skills: Iterable[Skill], context: StandingContext) -> dict[str, SkillStanding]:
     """The standing of each skill of a library, by name."""
     known = {skill.name: skill for skill in skills}
-    proofs = {name: proofs_of(skill, context) for name, skill in known.items()}
-    alone = {name: _alone(skill, proofs[name], context) for name, skill in known.items()}
+    counted = {name: _counted(skill, context) for name, skill in known.items()}
+    proofs = {name: _proofs(skill, counted[name]) for name, skill in known.items()}
+    alone = {name: _alone(skill, counted[name], proofs[name], context) for name, skill in known.items()}
     active = [name for name, standing in alone.items() if standing is SkillStanding.ACTIVE]
 
     def standing(skill: Skill) -> SkillStanding:
@@ -47,7 +48,9 @@ def standings_of(skills: Iterable[Skill], context: StandingContext) -> dict[str,
     return {name: standing(skill) for name, skill in known.items()}
 
 
-def _alone(skill: Skill, proofs: Sequence[Evidence], context: StandingContext) -> SkillStanding:
+def _alone(
+    skill: Skill, counted: Sequence[Evidence], proofs: Sequence[Evidence], context: StandingContext
+) -> SkillStanding:
     """The standing as if there were no other skill."""
     last = last_decision(skill)
     if last and last.verb in ("retire", "reject"):
@@ -57,7 +60,7 @@ def _alone(skill: Skill, proofs: Sequence[Evidence], context: StandingContext) -
         if not fresh or not all(map(context.stands, skill.citations)):
             return SkillStanding.STALE
         return SkillStanding.ACTIVE if last and last.verb == "accept" else SkillStanding.VERIFIED
-    passed = any(e.passed and e in skill.own_evidence for e in _counted(skill, context))
+    passed = any(e.passed and skill.is_about(e) for e in counted)
     return SkillStanding.SCREENED if passed else SkillStanding.HYPOTHESIS
 
 
@@ -74,14 +77,17 @@ def proofs_of(skill: Skill, context: StandingContext) -> list[Evidence]:
     A kernel or a playbook is proven by a win, a technique by a kernel that is faster with it than without, a pitfall by
     a kernel that passes where another was refused.
     """
-    counted = _counted(skill, context)
-    return [e for e in counted if e in skill.own_evidence and _proves(skill.kind, e, counted)]
+    return _proofs(skill, _counted(skill, context))
+
+
+def _proofs(skill: Skill, counted: Sequence[Evidence]) -> list[Evidence]:
+    return [e for e in counted if skill.is_about(e) and _proves(skill.kind, e, counted)]
 
 
 def _counted(skill: Skill, context: StandingContext) -> list[Evidence]:
     """Of what was measured here, the newest for each place and kernel; a pass without a time hides no earlier time."""
     newest: dict[tuple[Place, str], Evidence] = {}
-    for evidence in sorted(skill.evidence, key=lambda e: (e.created, e.id)):
+    for evidence in sorted(skill.evidence, key=lambda e: e.created):
         key = (place_of(evidence), evidence.candidate_digest)
         conclusive = evidence.speedup is not None or not evidence.passed
         if (conclusive or key not in newest) and context.measured(skill, evidence):
@@ -89,16 +95,14 @@ def _counted(skill: Skill, context: StandingContext) -> list[Evidence]:
     return list(newest.values())
 
 
-def _proves(kind: SkillKind, evidence: Evidence, others: Iterable[Evidence]) -> bool:
-    beside = [
-        e for e in others if place_of(e) == place_of(evidence) and e.candidate_digest != evidence.candidate_digest
-    ]
-    match kind:
-        case SkillKind.TECHNIQUE:
-            return any(is_faster(evidence, other) for other in beside)
-        case SkillKind.PITFALL:
-            return evidence.passed and any(not other.passed for other in beside)
-    return evidence.won
+def _proves(kind: SkillKind, evidence: Evidence, counted: Iterable[Evidence]) -> bool:
+    if kind not in (SkillKind.TECHNIQUE, SkillKind.PITFALL):
+        return evidence.won
+    place, kernel = place_of(evidence), evidence.candidate_digest
+    others = [e for e in counted if e.candidate_digest != kernel and place_of(e) == place]
+    if kind is SkillKind.TECHNIQUE:
+        return any(is_faster(evidence, other) for other in others)
+    return evidence.passed and any(not other.passed for other in others)
 
 
 def is_faster(evidence: Evidence, other: Evidence) -> bool:
@@ -122,7 +126,7 @@ def place_of(evidence: Evidence) -> Place:
 
 def _outdated(proof: Evidence, context: StandingContext) -> bool:
     """Whether it is from long ago, or from software of other major versions."""
-    pairs = ((v, proof.environment[name]) for name, v in context.versions.items() if name in proof.environment)
+    pairs = ((v, proof.environment[name]) for name, v in context.versions().items() if name in proof.environment)
     return any(major(now) != major(then) for now, then in pairs) or _age(proof, context.today) > STALE_DAYS
 
 

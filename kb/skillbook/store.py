@@ -3,10 +3,11 @@
 What is learnt about a shipped skill is kept in the home, in a directory of the same name without SKILL.md.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kb.catalog import storage_errors, write_lock
@@ -20,8 +21,13 @@ ADDED = ("evidence/", "records/")
 PUBLISH_WAIT_S = 120.0
 """How long to wait for the lock, e.g. during an ingest: losing a run's win would cost more."""
 
+FOLDERS = ("scripts", "evidence", "records")
+"""The folders in the directory of a skill."""
+
 _STAGE = ".stage-"
 
+Stamp = tuple[tuple[str, int, int], ...]
+"""Path, size and time of change of each file; what has another stamp than before is read again."""
 Read = Iterator[tuple[Path, Skill | SkillError]]
 """Each skill by its directory, or why it is malformed."""
 
@@ -34,6 +40,7 @@ class SkillStore:
         self.folder = home / "skills"
         self.proposed = self.folder / ".proposals"
         self.shipped = shipped
+        self._read: dict[Path, tuple[Stamp, Skill | SkillError]] = {}
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -50,10 +57,16 @@ class SkillStore:
         names = {folder.name for root in (self.shipped, self.folder) for folder in self._folders(root)}
         for name in sorted(names):
             folder = self._main(name).parent
-            try:
-                yield folder, parse_skill(folder, self._files(folder))
-            except SkillError as error:
-                yield folder, error
+            stamp = sum(map(_stamp, dict.fromkeys((folder, self.folder / name, self.proposed / name))), ())
+            if folder not in self._read or self._read[folder][0] != stamp:
+                self._read[folder] = stamp, self._parsed(folder)
+            yield folder, self._read[folder][1]
+
+    def _parsed(self, folder: Path) -> Skill | SkillError:
+        try:
+            return parse_skill(folder, self._files(folder))
+        except SkillError as error:
+            return error
 
     def proposals(self) -> Read:
         """The proposals that are not published yet."""
@@ -133,3 +146,14 @@ class SkillStore:
         with storage_errors(self.home):
             found = sorted(root.iterdir()) if root.is_dir() else []
             return [path for path in found if path.is_dir() and not path.name.startswith(".")]
+
+
+def _stamp(folder: Path) -> Stamp:
+    """The stamps of the files in the directory of a skill, and of its folders."""
+    found: list[tuple[str, int, int]] = []
+    for path in (folder, *(folder / name for name in FOLDERS)):
+        with suppress(OSError), os.scandir(path) as entries:
+            for entry in entries:
+                stat = entry.stat()
+                found.append((entry.path, stat.st_size, stat.st_mtime_ns))
+    return tuple(found)

@@ -6,7 +6,7 @@ import pytest
 
 from kb.errors import RunError
 from kb.model.protocols import Attempt
-from kb.model.skill import SkillStanding
+from kb.model.skill import SkillKind, SkillStanding
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
@@ -113,6 +113,17 @@ def test_the_same_kernel_is_one_skill_however_often_it_wins(home: Path, library:
         loop_of(run, home, library).submit(candidate(**BEST), judge, note=run.id)
 
     assert len([one for one in book_of(home, library).skills() if one.target == "cpu-x86"]) == 1
+
+
+def test_tune_searches_only_skills_that_are_kernels(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
+    Skillbook(tmp_path / "library", shipped=tmp_path / "none").publish(
+        template().model_copy(update={"kind": SkillKind.TECHNIQUE})
+    )
+    run = start(home)
+
+    loop_of(run, home, tmp_path / "library" / "skills").optimize(TuneSynthesizer(), judge)
+
+    assert (run.attempts, run.ended) == ((), "tune has nothing left to try")
 
 
 def test_a_control_run_leaves_nothing(home: Path, library: Path, judge: FakeJudge) -> None:

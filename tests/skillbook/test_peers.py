@@ -8,7 +8,7 @@ from kb.errors import SkillError
 from kb.model.evidence import Evidence
 from kb.model.skill import Skill
 from kb.model.skill_record import SkillRecord
-from kb.skillbook.library import MEASURED, Skillbook, utc_now
+from kb.skillbook.library import JUDGED, Skillbook, utc_now
 from tests.skillbook.conftest import TODAY, measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 
@@ -74,7 +74,7 @@ def test_versions_are_compared_whenever_a_standing_is_asked_for(home: Path) -> N
     assert book.standing(book.get("softmax")) == "stale"
 
 
-@pytest.mark.parametrize("where", ["skills/measured", "skills/softmax/measured", "skills/softmax/evidence/measured"])
+@pytest.mark.parametrize("where", ["skills/judged", "skills/softmax/judged", "skills/softmax/evidence/judged"])
 def test_skills_do_not_bring_the_claim_that_they_were_measured_here(book: Skillbook, where: str) -> None:
     book.publish(skill(evidence=(WIN,)))
     book.accept("softmax", "ann", "")
@@ -86,7 +86,7 @@ def test_skills_do_not_bring_the_claim_that_they_were_measured_here(book: Skillb
 def test_a_measurement_is_of_this_evidence_and_no_other(book: Skillbook) -> None:
     measured(book, skill(evidence=(WIN,)))
     better = evidence(speedup=9.0)
-    (book.home / MEASURED).write_text(f"{WIN.id}\n{better.id[:12]}\n")
+    (book.home / JUDGED).write_text(f"{WIN.id}\n{better.id[:12]}\n")
     book.publish(skill(evidence=(better,)))
 
     shown = book.measured(book.get("softmax"))

@@ -36,7 +36,7 @@ def standing(one: Skill, *others: Skill, **context: Any) -> SkillStanding:
 
 def in_context(**fields: Any) -> StandingContext:
     """All evidence was measured here, by the software that is here, on documents that are still here."""
-    usual = {"measured": lambda skill, found: True, "versions": {}, "stands": lambda citation: True, "today": TODAY}
+    usual = {"measured": lambda skill, found: True, "versions": dict, "stands": lambda citation: True, "today": TODAY}
     return StandingContext(**usual | fields)
 
 
@@ -100,8 +100,8 @@ def test_a_standing_follows_from_evidence_and_decisions(one: Skill, expected: st
 
 
 STALE: dict[str, tuple[dict[str, Any], str]] = {
-    "the same versions": ({"versions": {"torch": "2.12.1", "triton": "3.2"}}, "verified"),
-    "another major version": ({"versions": {"torch": "3.0"}}, "stale"),
+    "the same versions": ({"versions": lambda: {"torch": "2.12.1", "triton": "3.2"}}, "verified"),
+    "another major version": ({"versions": lambda: {"torch": "3.0"}}, "stale"),
     "a passage that changed": ({"stands": lambda citation: citation != "abc"}, "stale"),
     "the last day": ({"today": date(2025, 11, 20) + timedelta(STALE_DAYS)}, "verified"),
     "the day after": ({"today": date(2025, 11, 21) + timedelta(STALE_DAYS)}, "stale"),
@@ -123,7 +123,7 @@ def test_evidence_that_was_not_measured_here_proves_nothing() -> None:
 def test_a_repeated_win_is_fresh_again_in_its_own_environment() -> None:
     repeated = evidence(speedup=1.4, created=LATER, environment={"machine": "Test Machine", "torch": "3.0"})
 
-    assert standing(skill(evidence=(WIN, repeated)), versions={"torch": "3.1"}) == "verified"
+    assert standing(skill(evidence=(WIN, repeated)), versions=lambda: {"torch": "3.1"}) == "verified"
 
 
 def accepted(name: str, *found: Evidence, **fields: Any) -> Skill:
