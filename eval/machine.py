@@ -33,6 +33,16 @@ def compilers() -> dict[str, str]:
     return {name: next(iter(answer_of(name, "--version")), "") for name in COMPILERS if shutil.which(name)}
 
 
+@cache
+def versions() -> dict[str, str]:
+    """Versions of the software here that evidence depends on, under the names that its environment has."""
+    found = {"compiler" if name == "c++" else name: line for name, line in compilers().items()}
+    for package in ("torch", "triton"):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found
+
+
 def accelerators() -> list[str]:
     """Names of the GPUs as their vendors' tools report them; empty without tools or GPUs."""
     cards = (line for line in answer_of("rocm-smi", "--showproductname") if "Card Series" in line)

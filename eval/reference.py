@@ -141,6 +141,11 @@ def integer_constants(task: Task) -> dict[str, int]:
     return found
 
 
+def resized(task: Task, sizes: Mapping[str, int]) -> Task:
+    """The task with other sizes, by the names of `integer_constants`; its comments are lost."""
+    return Task(name=task.name, source=f"{ast.unparse(_resized(task, sizes))}\n")
+
+
 def _resized(task: Task, sizes: Mapping[str, int]) -> ast.Module:
     tree = ast.parse(task.source)
     for node in _assignments(tree):

@@ -38,6 +38,8 @@ class Settings(BaseSettings):
     """Most tokens of a prompt for a kernel."""
     anthropic_model: str = ""
     """The model for phrasings, proposed facts and `kb optimize --synthesizer anthropic`."""
+    signing_key: str = ""
+    """File of the SSH key that signs the evidence of this home, for others who trust its owner."""
 
     @classmethod
     def load(cls, home: Path | None = None) -> Self:

@@ -5,39 +5,48 @@ It writes no kernels, so its results are limited to the library. Its reports say
 
 from kb.model.evidence import Evidence, Grade
 from kb.model.kernels import Candidate
-from kb.model.protocols import Attempt, Proposal, Request
-from kb.model.skill import Skill
+from kb.model.protocols import Proposal, RecalledSkill, Request
+from kb.model.skill import SkillKind, SkillStanding
 from synth.search.greedy import next_point
 
 NOTICE = "tune searches the parameters of kernels that skills hold; it writes no kernels"
 
 
 class TuneSynthesizer:
-    """Takes the first skill whose kernel passes unchanged, then searches its parameters greedily."""
+    """Takes the first kernel that passes with values that a skill holds, then searches its parameters greedily.
+
+    A kernel may stand in several skills with different values. All values that won are tried before others are.
+    """
 
     name = "tune"
 
     def propose(self, request: Request) -> Proposal | None:
-        """The next point; None if all skills were refused, every point was tried, or candidates cannot be timed."""
-        for skill in _templates(request):
-            own = [a for a in request.attempts if a.candidate.template_digest == skill.candidate.template_digest]
-            if _refused_as_it_is(skill, own):
-                continue
+        """The next point; None if all kernels were refused, every point was tried, or candidates cannot be timed."""
+        for starts in _starts(request):
+            recalled, kernel = starts[0]
+            own = [a for a in request.attempts if a.candidate.template_digest == kernel.template_digest]
             if any(a.evidence.grade is Grade.COMPILED for a in own):
                 return None
-            space, start = skill.candidate.parameters, _values(skill.candidate)
+            judged = {a.candidate.digest for a in own}
+            if fresh := [start for start in starts if start[1].digest not in judged]:
+                recalled, kernel = fresh[0]
+                return _proposal(recalled, kernel, _values(kernel))
+            if not any(a.evidence.passed for a in own):
+                continue
             tried = [(_values(a.candidate), score_of(a.evidence)) for a in own]
-            point = next_point(space, start, tried, seed=request.seed)
-            if point is None:
-                return None
-            note = f"{skill.name} ({skill.standing})"
-            changes = ", ".join(f"{name}={value}" for name, value in point.items())
-            return Proposal(
-                candidate=skill.candidate.with_parameters(point),
-                note=f"{note}: {changes}" if changes else note,
-                skills_used=(skill.name,),
-            )
+            point = next_point(kernel.parameters, _values(kernel), tried, seed=request.seed)
+            return None if point is None else _proposal(recalled, kernel, point)
         return None
+
+
+def _proposal(recalled: RecalledSkill, kernel: Candidate, point: dict[str, int]) -> Proposal:
+    note = f"{recalled.skill.name} ({recalled.standing})"
+    changes = ", ".join(f"{name}={value}" for name, value in point.items())
+    return Proposal(
+        candidate=kernel.with_parameters(point),
+        note=f"{note}: {changes}" if changes else note,
+        skills_used=(recalled.skill.name,),
+    )
 
 
 def score_of(evidence: Evidence) -> float | None:
@@ -45,17 +54,16 @@ def score_of(evidence: Evidence) -> float | None:
     return (evidence.speedup or 0.0) if evidence.passed else None
 
 
-def _templates(request: Request) -> list[Skill]:
-    """The skills to try, best first; of skills that differ only in parameter values, only the first."""
-    by_template: dict[str, Skill] = {}
-    for skill in request.skills:
-        if skill.candidate.language == request.language.name:
-            by_template.setdefault(skill.candidate.template_digest, skill)
+def _starts(request: Request) -> list[list[tuple[RecalledSkill, Candidate]]]:
+    """The kernels to try, best first: for each the best skill that holds it, then the others with values that won."""
+    by_template: dict[str, list[tuple[RecalledSkill, Candidate]]] = {}
+    for recalled in request.skills:
+        kernel = recalled.skill.candidate
+        if kernel and recalled.skill.kind is SkillKind.KERNEL and kernel.language == request.language.name:
+            starts = by_template.setdefault(kernel.template_digest, [])
+            if not starts or recalled.standing in (SkillStanding.ACTIVE, SkillStanding.VERIFIED):
+                starts.append((recalled, kernel))
     return list(by_template.values())
-
-
-def _refused_as_it_is(skill: Skill, own: list[Attempt]) -> bool:
-    return any(a.candidate.digest == skill.candidate.digest and not a.evidence.passed for a in own)
 
 
 def _values(candidate: Candidate) -> dict[str, int]:

@@ -1,6 +1,7 @@
-"""The commands `kb bench retrieval | kernelbench | judge`."""
+"""The commands `kb bench retrieval | kernelbench | judge | skills`."""
 
 import re
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def bench() -> None:
-    """Measure search, kernels on a benchmark, and the judge."""
+    """Measure search, kernels on a benchmark, the judge and skills."""
 
 
 @app.command()
@@ -128,6 +129,43 @@ def judge(
     show_result(found, show_self_test, as_json=as_json)
     if found.failed:
         raise typer.Exit(1)
+
+
+@app.command()
+def skills(
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="FILE, or FILE@NAME=SIZE,... for other sizes.")],
+    target: Annotated[str, typer.Option("--target", "-t", metavar="TARGET", help="The chip, by name or alias.")],
+    evaluations: Annotated[int, typer.Option(metavar="N", min=1, help="Candidates that a run may judge.")] = 12,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each arm on each task.")] = 3,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="Judge nothing new after so long.")] = None,
+    verdicts: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Add verdicts to this file; what it has is not repeated.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure what skills are worth to `tune`: how soon runs with and without them come near the best known kernel.
+
+    Each run on a task has the same templates, budget and seed, and one of these libraries: nothing else (cold), the
+    wins of the cold runs on the other tasks (warm), these with random parameter values (random), or these as wins on
+    another target (wrong target). A run that gets the task's own win (replay) is reported apart.
+
+    The tasks should be of few operations at several sizes, because each learns from the others. Other work disturbs
+    times: run it on a machine without any.
+
+    Example: kb bench skills softmax.py softmax.py@ROWS=64 --target cpu-x86
+    """
+    from kb.bench.skills import SkillsBench, Verdicts, sized_task
+    from kb.cli.skills_bench_report import show_skills_report, show_trial
+
+    deadline = None if minutes is None else time.monotonic() + 60 * minutes
+    chosen, known = [sized_task(text) for text in tasks], Verdicts(verdicts)
+    with open_kb() as kb:
+        bench = SkillsBench(kb, chosen, known, target=target, evaluations=evaluations, deadline=deadline)
+        found = bench.measure(seeds, tell=(lambda trial: None) if as_json else show_trial)
+    if out:
+        out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    show_result(found, show_skills_report, as_json=as_json)
 
 
 def _numbers(text: str) -> frozenset[int] | None:

@@ -123,6 +123,7 @@ def submit(
     from eval.task import read_source
     from kb.cli.evidence_report import show_evidence
     from kb.errors import CandidateError
+    from kb.runs.credit import credit_of
 
     with open_kb() as kb:
         going = kb.runs.get(run)
@@ -134,7 +135,15 @@ def submit(
         notify(f"skill written: {name}")
     if as_json:
         following = done.prompt and done.prompt.text
-        print_json({"evidence": done.evidence, "published": going.published, "prompt": following, "ended": done.ended})
+        print_json(
+            {
+                "evidence": done.evidence,
+                "published": going.published,
+                "credit": credit_of(going),
+                "prompt": following,
+                "ended": done.ended,
+            }
+        )
     else:
         show()
         show(done.prompt.text if done.prompt else f"The run is over: {done.ended}.")

@@ -16,8 +16,8 @@ from kb.errors import KbError
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Characters that control a terminal or cannot be printed; documents and candidates may contain them."""
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that control a terminal, turn the order of a line or cannot be printed; what kb shows may contain them."""
 
 LEAST_WIDTH = 20
 """Fewest columns for wrapped text, however narrow the terminal is."""

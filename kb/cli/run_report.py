@@ -11,6 +11,7 @@ from kb.cli.output import notify, show, show_result, show_wrapped
 from kb.cli.table import show_table
 from kb.errors import RunError
 from kb.model.protocols import Attempt
+from kb.runs.credit import Credit, credit_of
 from kb.runs.journal import Run, SynthesizerKind
 from kb.runs.loop import Tell, say_nothing
 from synth.tune import NOTICE
@@ -74,6 +75,7 @@ def _show_attempt(step: int, attempt: Attempt) -> None:
 def _show_outcome(run: Run) -> None:
     if run.best:
         show_wrapped(f"best: {run.attempts.index(run.best) + 1}, {headline(run.best.evidence)}")
+    _show_credit(credit_of(run))
     for name in run.published:
         show(f"skill written: {name}  (`kb skills show {name}`)")
     if run.usage:
@@ -81,6 +83,16 @@ def _show_outcome(run: Run) -> None:
     by_hand = run.plan.synthesizer is SynthesizerKind.EXTERNAL
     next_step = f"kb submit {run.id} FILE" if by_hand else f"kb runs resume {run.id}"
     show(f"ended: {run.ended}" if run.ended else f"open; continue with `{next_step}`")
+
+
+def _show_credit(credit: Credit) -> None:
+    """Show which part of the result skills gave, and which part the run found."""
+    recalled, found = credit.recalled, credit.found
+    if recalled:
+        show_wrapped(f"from skills: {recalled.speedup:.2f}x, candidate {recalled.attempt}, {recalled.skill} as it is")
+    if found:
+        more = f", {credit.gain:.2f} times the best from skills" if credit.gain else ""
+        show_wrapped(f"found by the run: {found.speedup:.2f}x, candidate {found.attempt}{more}")
 
 
 def show_curves(runs: Sequence[Run]) -> None:
@@ -104,7 +116,11 @@ def summary(run: Run) -> dict[str, object]:
         "published": run.published,
         "usage": run.usage,
         "best": run.attempts.index(run.best) + 1 if run.best else None,
-        "attempts": [{"note": a.note, "evidence": a.evidence} for a in run.attempts],
+        "credit": credit_of(run),
+        "attempts": [
+            {"note": a.note, "skills_used": a.skills_used, "recalled": a.recalled, "evidence": a.evidence}
+            for a in run.attempts
+        ],
     }
 
 

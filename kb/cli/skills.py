@@ -1,57 +1,86 @@
-"""The commands `kb skills list | show | search`."""
+"""The commands `kb skills list | show | search | diff | lint | stats`, and those of kb.cli.curation."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_result, show_wrapped
+from kb.cli import curation
+from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_result
 
 if TYPE_CHECKING:
+    from kb.home.knowledge_base import KnowledgeBase
     from kb.model.skill import Skill
 
-app = typer.Typer(help="Kernels that worked, with their measurements.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Kernels, techniques and pitfalls, with their evidence.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+curation.add_to(app)
 
 
 @app.command("list")
-def list_skills(target: Target = None, as_json: Json = False) -> None:
+def list_skills(
+    target: Target = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Limit to a kind: kernel, technique, pitfall or playbook.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also list those that are retired or superseded.")] = False,
+    as_json: Json = False,
+) -> None:
     """List the skills.
+
+    A skill's standing follows from its evidence and from decisions; its value from what came of using it, -1 to 1.
 
     Example: kb skills list --target mi300x
     """
     with open_kb() as kb:
         skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
-        problems = kb.skills.problems()
+        summaries = _summaries(kb, [skill for skill in skills if kind in (None, skill.kind)])
+        problems, proposals = kb.skills.problems(), len(kb.skills.proposals())
     for _, error in problems:
         notify(error.message)
-    _show_skills(skills, as_json=as_json)
+    if proposals and not as_json:
+        notify(f"{proposals} waiting for a decision: `kb skills queue`")
+    if not everything:
+        summaries = [one for one in summaries if one["standing"] not in ("retired", "superseded")]
+    _show_skills(summaries, as_json=as_json)
 
 
 @app.command("show")
 def show_skill(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the skill in `kb skills list`.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a skill or a proposal.")],
     code: Annotated[bool, typer.Option("--code", help="Print only the kernel.")] = False,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Show each measurement whole.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show one skill.
 
-    Example: kb skills show softmax-online --code
+    Example: kb skills show softmax-triton --code
 
-    Exit status: 0 when it is shown, 1 when it is unknown or malformed.
+    Exit status: 0 when it is shown, 1 when it is unknown or malformed, or has no kernel.
     """
+    from kb.cli.evidence_report import show_evidence
+    from kb.cli.skills_report import show_whole
+    from kb.errors import SkillError
+    from kb.home.curating import measured
+
     with open_kb() as kb:
-        skill = kb.skills.get(name)
-    if as_json:
-        print_json(skill.model_dump(mode="json") | _summary(skill))
-    elif code:
+        skill = kb.skills.find(name)
+        about, all_measured = _summaries(kb, [skill])[0], measured(kb, skill)
+    if code:
+        if skill.candidate is None:
+            raise SkillError(f"{name} has no kernel", hint=f"`kb skills show {name}` shows its text")
         print(skill.candidate.source, end="")
+    elif as_json:
+        print_json(skill.model_dump(mode="json") | about)
     else:
-        for key, value in _summary(skill).items():
-            show_wrapped(_figure(value) if key == "speedup" else str(value), f"{key + ':':<13}")
-        for record in skill.evidence:
-            show(f"{'evidence:':<13}{record.id[:12]} {record.target} {record.outcome} {_figure(record.speedup)}")
-        show()
-        show(skill.body)
+        show_whole(skill, about, all_measured)
+        for one in skill.evidence if evidence else ():
+            show()
+            show_evidence(one)
 
 
 @app.command("search")
@@ -59,6 +88,9 @@ def search_skills(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words that describe the kernel, or an identifier.")],
     target: Target = None,
     language: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="triton, cpp or torch.")] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="Show the reasons for each rank, and why others are left out.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Find the skills that fit a kernel, best first.
@@ -68,39 +100,118 @@ def search_skills(
     Exit status: 0 when a skill was found, 1 when there is none for this target and language.
     """
     from eval.languages.registry import language_named
+    from kb.cli.skills_report import show_selection
+    from kb.skillbook.select import Need
 
     with open_kb() as kb:
-        scope = kb.targets.scope(target) if target else None
-        found = kb.skills.search(query, scope=scope, language=language_named(language).name if language else None)
-    _show_skills(found, as_json=as_json)
-    if not found:
+        found = kb.skills.select(
+            Need(
+                words=query,
+                target=kb.targets.get(target).name if target else "",
+                scope=kb.targets.scope(target) if target else None,
+                language=language_named(language).name if language else None,
+            )
+        )
+        summaries = _summaries(kb, [recalled.skill for recalled in found.offered])
+    if why:
+        show_result(found, show_selection, as_json=as_json)
+    else:
+        _show_skills(summaries, as_json=as_json)
+    if not found.offered:
         raise typer.Exit(1)
 
 
-def _summary(skill: "Skill") -> dict[str, Any]:
-    return {
-        "name": skill.name,
-        "standing": skill.standing.value,
-        "target": skill.target,
-        "language": skill.candidate.language,
-        "speedup": skill.best.speedup if skill.best else None,
-        "description": skill.description,
-        "digest": skill.candidate.digest,
-        "folder": str(skill.folder),
-    }
+@app.command("diff")
+def diff(
+    first: Annotated[str, typer.Argument(metavar="A", help="The name of a skill or a proposal.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The name of another.")],
+    as_json: Json = False,
+) -> None:
+    """Show how two skills differ in text, code and evidence.
+
+    Example: kb skills diff softmax-triton softmax-cpp
+    """
+    from kb.cli.skills_report import show_difference
+    from kb.home.curating import compare
+
+    with open_kb() as kb:
+        found = compare(kb, first, second)
+    show_result(found, show_difference, as_json=as_json)
 
 
-def _show_skills(skills: Sequence["Skill"], *, as_json: bool) -> None:
-    from kb.cli.table import show_table
+@app.command("lint")
+def lint_skills(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME|FOLDER...]", help="Skills or folders (default: all).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check skills before people and agents read them.
 
-    summaries = [_summary(skill) for skill in skills]
-    keys = ("name", "standing", "target", "language")
-    rows = [(*(skill[key] for key in keys), _figure(skill["speedup"])) for skill in summaries]
-    if rows or as_json:
-        show_result(summaries, lambda _: show_table((*keys, "speed-up"), rows, wrap={0}), as_json=as_json)
+    Looks at form and size, secrets, characters that cannot be seen, phrases that steer agents, licence and links.
+
+    Example: kb skills lint softmax-triton
+
+    Exit status: 0 when there is no error, 1 when there is one; warnings do not count.
+    """
+    from kb.cli.skills_report import show_findings
+    from kb.skillbook.lint import lint
+
+    with open_kb() as kb:
+        if names:
+            folders = [Path(n) if Path(n).is_dir() else kb.skills.find(n).folder for n in names]
+        else:
+            held = (*kb.skills.skills(), *kb.skills.proposals())
+            folders = [*(skill.folder for skill in held), *(folder for folder, _ in kb.skills.problems())]
+    found = {str(folder): lint(folder) for folder in folders if folder}
+    show_result(found, show_findings, as_json=as_json)
+    if any(finding.severity == "error" for findings in found.values() for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command("stats")
+def stats(target: Target = None, as_json: Json = False) -> None:
+    """Show what skills are worth, and what they cover.
+
+    `lift` compares the best speed-ups of runs that used a skill with those of runs on the same task without any
+    (`kb optimize --control`). `harm` is the share of uses in which it failed or could not be applied.
+
+    Example: kb skills stats --target cpu-x86
+    """
+    from kb.cli.skills_report import show_statistics
+    from kb.home.curating import waiting
+    from kb.home.skill_statistics import statistics
+
+    with open_kb() as kb:
+        skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
+        found = statistics(kb, skills, proposals=len(waiting(kb)))
+    show_result(found, show_statistics, as_json=as_json)
+
+
+def _summaries(kb: "KnowledgeBase", skills: Sequence["Skill"]) -> list[dict[str, Any]]:
+    """What each skill is, in JSON."""
+    standings = kb.skills.standings(*skills)
+    return [
+        {
+            "name": skill.name,
+            "kind": skill.kind.value,
+            "standing": standings[skill.name].value,
+            "value": kb.skills.value(skill),
+            "target": skill.target,
+            "language": skill.language,
+            "speedup": best.speedup if (best := kb.skills.measured(skill).best) else None,
+            "description": skill.description,
+            "digest": skill.candidate.digest if skill.candidate else None,
+            "folder": str(skill.folder),
+        }
+        for skill in skills
+    ]
+
+
+def _show_skills(summaries: list[dict[str, Any]], *, as_json: bool) -> None:
+    from kb.cli.skills_report import show_list
+
+    if summaries or as_json:
+        show_result(summaries, show_list, as_json=as_json)
     else:
         show("no skills")
-
-
-def _figure(speedup: float | None) -> str:
-    return "-" if speedup is None else f"{speedup:.2f}"

@@ -152,6 +152,14 @@ class Documents:
             file_same=digest == stated.citation.sha256,
         )
 
+    def stands(self, citation_id: str) -> bool:
+        """Whether what the id cites is still in the documents, unchanged."""
+        try:
+            self.cite(citation_id)
+        except CitationError:
+            return False
+        return True
+
     def removable(self, names: Sequence[str], *, target: str | None = None) -> list[Document]:
         """The documents of `below`, if none of them ships with kb: kb would ingest it again by itself.
 

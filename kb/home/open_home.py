@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from kb.catalog import Catalog
@@ -81,9 +82,16 @@ class OpenHome:
 
     @cached_property
     def skills(self) -> Skillbook:
+        from eval.machine import versions
         from kb.skillbook.library import Skillbook
 
-        return Skillbook(self.settings.home, name_of=lambda name: self.targets.name_of(name))
+        return Skillbook(
+            self.settings.home,
+            name_of=lambda name: self.targets.name_of(name),
+            versions=versions,
+            stands=lambda citation: self.documents.stands(citation),
+            key=Path(key).expanduser() if (key := self.settings.signing_key) else None,
+        )
 
     @cached_property
     def runs(self) -> Runs:

@@ -15,7 +15,7 @@ from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.protocols import Request, Synthesizer
 from kb.model.target import CPU, Isa
 from kb.runs.journal import Plan, Run, SynthesizerKind
-from kb.runs.loop import Loop, Tell, Teller, fitting_skills, say_nothing
+from kb.runs.loop import Loop, Tell, Teller, fitting_skills, need_of, say_nothing
 from kb.settings import cache_dir
 from kb.targets import ROOT
 from synth.anthropic import AnthropicModel
@@ -78,7 +78,7 @@ def draft_prompt(kb: "KnowledgeBase", plan: Plan, interface: Interface, *, budge
             language=language,
             facts=tuple(facts),
             passages=tuple(passages),
-            skills=fitting_skills(kb.skills, plan, kb.targets.scope(plan.target)),
+            skills=fitting_skills(kb.skills, plan, need_of(plan, interface, *_reach(kb, plan.target))),
             budget_tokens=budget_tokens,
         )
     )
@@ -120,15 +120,23 @@ def _judge(kb: "KnowledgeBase", task: Task, target: str) -> LocalJudge:
 
 def _loop(kb: "KnowledgeBase", run: Run, tell: Tell | None = None) -> Loop:
     target, language = run.plan.target, written_in(kb, run.plan.target, run.plan.language)
+    scope, siblings = _reach(kb, target)
     return Loop(
         run=run,
         language=language,
         skillbook=kb.skills,
-        scope=kb.targets.scope(target),
+        scope=scope,
+        siblings=siblings,
         brief=lambda interface, diagnosis: brief(kb, run.plan.task, interface, language, target, diagnosis),
         tell=tell or say_nothing,
         prompt_tokens=kb.settings.prompt_tokens,
     )
+
+
+def _reach(kb: "KnowledgeBase", target: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The targets whose skills apply to `target`, and its siblings."""
+    scope = kb.targets.scope(target)
+    return scope, kb.targets.family(target) - scope
 
 
 def _checked(kb: "KnowledgeBase", plan: Plan) -> Plan:

@@ -1,11 +1,11 @@
 """Offers the answers of `kb.views` as tools of the Model Context Protocol.
 
 A refusal by kb is an error that says what to do next. A question that the documents do not answer is not an error.
-No tool runs code that an agent sends: the reference of a task runs outside the sandbox.
+No tool runs code that an agent sends outside the sandbox, where the reference of a task runs.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, TextContent
 from pydantic import BeforeValidator, Field, ValidationError
 
 from kb import __version__
@@ -24,10 +24,13 @@ from kb.errors import (
     FactError,
     KbError,
     QueryError,
+    SkillError,
     StoreError,
     SynthesisError,
     TargetError,
 )
+from kb.mcp.skills import SkillTools
+from kb.mcp.tool import DEFAULT_TOKENS, MAX_TOKENS, WRITES, Ask, TargetName, Tokens, tool
 from kb.model.fact import FactAnswer
 from kb.model.kernels import Interface
 from kb.model.passages import Only
@@ -37,13 +40,7 @@ from kb.views import answers, facts, prompts, symbols
 if TYPE_CHECKING:
     from kb.home.knowledge_base import KnowledgeBase
 
-MAX_TOKENS = 8000
-MIN_TOKENS = 500
-"""Enough for an answer with nothing but labels and notes."""
-DEFAULT_TOKENS = 3000
 PROBLEMS_SHOWN = 3
-
-Tool = Callable[..., Awaitable[CallToolResult]]
 
 INSTRUCTIONS = """\
 kb holds the manuals of chips that you may not know, and answers with passages and facts that can be cited. Use it
@@ -60,6 +57,8 @@ knows nothing of the user's own code.
 5. kb_read: the lines around an id, and what `[+3 rows]` stands for.
 6. kb_document: the headings of a document, or one of its sections whole.
 7. kb_prompt: all that matters for one kernel.
+8. kb_skills: kernels and pitfalls with their evidence; kb_skill reads one. kb_propose_skill keeps what you learnt, for
+   the user to accept; kb_reverify judges again.
 
 - Cite the id behind each number or rule that you take from here, such as [bdd9fa138681].
 - Status "insufficient" means that the documents do not say. Tell the user so; do not fill the gap from memory. Search
@@ -79,17 +78,11 @@ NEXT = {
     CitationError: "kb_read needs an id from kb_search or kb_facts; search again if documents have changed since",
     DocumentError: "paths stand in `place` of what kb_search finds",
     QueryError: "call kb_search again with words that a manual would contain",
+    SkillError: "kb_skills lists the skills",
     StoreError: "tell the user to run `kb doctor`",
 }
 """Next steps for a model after an error; kb's own hints are for a person at the command line."""
 
-READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-WRITES = READS.model_copy(update={"read_only_hint": False})
-
-Tokens = Annotated[
-    int, Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="Most tokens to return (4 characters each), 500 to 8000.")
-]
-TargetName = Annotated[str, Field(max_length=100, description="A chip or family, by name or alias, such as mi300x.")]
 CitationId = Annotated[str, Field(max_length=40)]
 Phrasings = Annotated[
     list[Annotated[str, Field(max_length=400)]],
@@ -151,21 +144,11 @@ class Home:
         self._thread.shutdown()
 
 
-def tool(title: str, annotations: ToolAnnotations = READS) -> Callable[[Tool], Tool]:
-    """Marks a method of `Tools` as a tool; its docstring is the tool's description."""
-
-    def marked(call: Tool) -> Tool:
-        call.offered = {"title": title, "annotations": annotations}  # type: ignore[attr-defined]
-        return call
-
-    return marked
-
-
 class Tools:
     """The tools over a home."""
 
-    def __init__(self, home: Home) -> None:
-        self._ask = home.ask
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
 
     @tool("Search hardware manuals")
     async def kb_search(
@@ -349,10 +332,10 @@ class Tools:
 def server(home: Home) -> MCPServer[Any]:
     """Offers the tools over `home`."""
     served = Server("kb", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
-    tools = Tools(home)
-    for name, call in vars(Tools).items():
-        if offered := getattr(call, "offered", None):
-            served.tool(description=cleandoc(call.__doc__ or ""), **offered)(getattr(tools, name))
+    for tools in (Tools(home.ask), SkillTools(home.ask)):
+        for name, call in vars(type(tools)).items():
+            if offered := getattr(call, "offered", None):
+                served.tool(description=cleandoc(call.__doc__ or ""), **offered)(getattr(tools, name))
     return served
 
 

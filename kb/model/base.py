@@ -1,5 +1,7 @@
 """The base class of all data types, and the length of texts."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 TOKEN_CHARACTERS = 4
@@ -17,5 +19,11 @@ def short(text: str, characters: int) -> str:
     return text if len(text) <= characters else f"{text[: characters - 4]} ..."
 
 
+def _untitled(schema: dict[str, Any]) -> None:
+    """Leave out titles that only repeat names: agents pay for each token of a tool's schema."""
+    for part in (schema, *schema.get("properties", {}).values()):
+        part.pop("title", None)
+
+
 class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, json_schema_extra=_untitled)

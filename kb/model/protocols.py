@@ -9,7 +9,7 @@ from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
-from kb.model.skill import Skill
+from kb.model.skill import Skill, SkillStanding
 
 
 class Attempt(Frozen):
@@ -19,6 +19,31 @@ class Attempt(Frozen):
     evidence: Evidence
     note: str = ""
     """The synthesizer's description of it."""
+    skills_used: tuple[str, ...] = ()
+    recalled: str = ""
+    """As in its `Proposal`."""
+
+
+class Reason(Frozen):
+    """One reason for the rank of a skill."""
+
+    text: str
+    worth: float
+
+
+class RecalledSkill(Frozen):
+    """A skill as a run gets it."""
+
+    skill: Skill
+    """Without its kernel if that is for a sibling of the target."""
+    standing: SkillStanding
+    reasons: tuple[Reason, ...] = ()
+    """Why it has its rank."""
+
+    @property
+    def score(self) -> float:
+        """The sum of what its reasons are worth; higher is better."""
+        return sum(reason.worth for reason in self.reasons)
 
 
 class Request(Frozen):
@@ -31,7 +56,7 @@ class Request(Frozen):
     facts: tuple[Fact, ...] = ()
     passages: tuple[Passage, ...] = ()
     """Best first."""
-    skills: tuple[Skill, ...] = ()
+    skills: tuple[RecalledSkill, ...] = ()
     """Best first."""
     attempts: tuple[Attempt, ...] = ()
     """Attempts in the order in which they were made."""
@@ -47,6 +72,9 @@ class Proposal(Frozen):
     note: str = ""
     """One line that says what the candidate is or what it changes."""
     skills_used: tuple[str, ...] = ()
+    """Names of the skills that it was made from."""
+    recalled: str = ""
+    """Name of the skill whose kernel it is, unchanged; the run sets it."""
     usage: dict[str, int] = Field(default_factory=dict)
     """Tokens used, by kind."""
 
@@ -67,8 +95,9 @@ class Synthesizer(Protocol):
 class Judge(Protocol):
     """Decides on candidates for one task and target."""
 
-    interface: Interface
-    """Interface of the task."""
+    @property
+    def interface(self) -> Interface:
+        """Interface of the task."""
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError when the judge, not the candidate, is at fault."""

@@ -1,49 +1,110 @@
-"""A skill: a kernel that worked or may work, with its description and evidence."""
+"""A skill: something that worked, or failed, in a kernel: when it applies, and the evidence for it."""
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate
+from kb.model.kernels import Candidate, LanguageName, digest_of
+from kb.model.skill_record import SkillRecord
+
+
+class SkillKind(StrEnum):
+    KERNEL = "kernel"
+    """A kernel, which may have parameters."""
+    TECHNIQUE = "technique"
+    """A change to a kernel: when it helps, how it is made, and what it gained."""
+    PITFALL = "pitfall"
+    """A condition under which kernels fail or are slow, why, and what mended it."""
+    PLAYBOOK = "playbook"
+    """A procedure."""
 
 
 class SkillStanding(StrEnum):
-    """How well a skill is proven, computed from its evidence and never written by hand."""
+    """How well a skill is proven, computed from its evidence and records and never written by hand; the best first."""
 
+    ACTIVE = "active"
+    """Verified, and accepted by a curator."""
     VERIFIED = "verified"
-    """The judge measured a win of exactly this code."""
+    """The judge of this home measured a win of exactly this code."""
     SCREENED = "screened"
-    """It passed, but was not timed or did not win."""
+    """It passed, but was not timed, or did not win."""
     HYPOTHESIS = "hypothesis"
-    """There is no evidence that this code passes."""
+    """There is no evidence from here that it passes."""
+    STALE = "stale"
+    """It was verified, but in an environment of other major versions, long ago, or from a passage that has changed."""
+    SUPERSEDED = "superseded"
+    """A better skill has taken its place."""
+    RETIRED = "retired"
+    """A curator rejected or retired it."""
+
+
+Word = Annotated[str, Field(pattern=r"^\S+$")]
+
+
+class Preconditions(Frozen):
+    """Where a skill applies, beside its target and language. What is empty allows everything."""
+
+    ops: tuple[Word, ...] = ()
+    """Operations, each a word of a task's name, such as `softmax`."""
+    dtypes: tuple[Word, ...] = ()
+    """Names as in torch: `float16`."""
+    shapes: str = ""
+    """A condition on the sizes of the largest input, such as `cols <= 16384 and rows >= 500`; `rows` is the product of
+    all sizes but the last, `cols` the last, `count` the product of all."""
+    toolchain: str = ""
+    """Versions as in a requirements file, such as `triton>=3.2,<4 torch>=2.6`."""
 
 
 class Skill(Frozen):
     """One directory in the Agent Skills form."""
 
     name: str
+    kind: SkillKind = SkillKind.KERNEL
     description: str
     body: str
     """Markdown below the front matter: what it is, when to use it, when not, why it is fast, what failed."""
     target: str
     """The target it was written for; `any` for a template."""
-    candidate: Candidate
+    language: LanguageName | None = None
+    """None if it holds for every language."""
+    preconditions: Preconditions = Preconditions()
+    candidate: Candidate | None
+    """The kernel; other kinds may do without."""
     suffix: str
     """Suffix of the kernel's file."""
+    license: str = ""
+    compatibility: str = ""
+    """What it needs, in words."""
+    citations: tuple[Word, ...] = ()
+    """Ids of the passages that it rests on."""
     evidence: tuple[Evidence, ...] = ()
+    signatures: dict[str, str] = Field(default_factory=dict)
+    """Signatures of evidence, by its id."""
+    records: tuple[SkillRecord, ...] = ()
     folder: Path | None = None
     """Its directory; None before it is published."""
 
     @property
-    def standing(self) -> SkillStanding:
-        own = [e for e in self.evidence if e.candidate_digest == self.candidate.digest and e.passed]
-        if any(e.won for e in own):
-            return SkillStanding.VERIFIED
-        return SkillStanding.SCREENED if own else SkillStanding.HYPOTHESIS
+    def content_digest(self) -> str:
+        """Digest of all that is read as the skill, without its evidence and records."""
+        content = self.model_dump_json(exclude={"evidence", "signatures", "records", "folder"}, exclude_defaults=True)
+        return digest_of(content)
+
+    def is_about(self, evidence: Evidence) -> bool:
+        """Whether evidence is on its kernel; for a skill without a kernel, all is."""
+        return self.candidate is None or evidence.candidate_digest == self.candidate.digest
+
+    @property
+    def own_evidence(self) -> tuple[Evidence, ...]:
+        """The evidence on its kernel, here or elsewhere; all of its evidence if it has no kernel."""
+        return tuple(e for e in self.evidence if self.is_about(e))
 
     @property
     def best(self) -> Evidence | None:
-        """Its fastest measured win; None if there is none."""
-        wins = [e for e in self.evidence if e.won and e.candidate_digest == self.candidate.digest]
+        """The fastest win among its own evidence; None if there is none."""
+        wins = [e for e in self.own_evidence if e.won]
         return max(wins, key=lambda e: e.speedup or 0.0, default=None)

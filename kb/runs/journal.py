@@ -111,7 +111,13 @@ class Run:
         """Judged candidates, in order."""
         proposals = {e.step: e.proposal for e in self.entries if e.kind == "proposed"}
         return tuple(
-            Attempt(candidate=proposal.candidate, evidence=entry.evidence, note=proposal.note)
+            Attempt(
+                candidate=proposal.candidate,
+                evidence=entry.evidence,
+                note=proposal.note,
+                skills_used=proposal.skills_used,
+                recalled=proposal.recalled,
+            )
             for entry in self.entries
             if entry.kind == "judged" and entry.evidence and (proposal := proposals.get(entry.step))
         )

@@ -10,10 +10,17 @@ from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task
 from kb.model.passages import Passage
-from kb.model.protocols import Attempt, Judge, Proposal, Request, Synthesizer
-from kb.model.skill import Skill, SkillStanding
-from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
-from kb.skillbook.library import Skillbook, skill_of_win
+from kb.model.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
+from kb.model.skill import Skill, SkillKind, SkillStanding
+from kb.model.skill_record import SkillRecord
+from kb.runs.credit import outcome_of, uses_of
+from kb.runs.journal import JournalEntry, Plan, Run
+from kb.skillbook.duplicates import twin_of
+from kb.skillbook.lessons import lessons_of
+from kb.skillbook.library import Skillbook
+from kb.skillbook.operations import operations_of
+from kb.skillbook.select import Need
+from kb.skillbook.win import skill_of_win
 from synth.prompts.diagnosis import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
 
@@ -43,6 +50,8 @@ class Loop:
     skillbook: Skillbook
     scope: frozenset[str]
     """Targets whose skills may be used."""
+    siblings: frozenset[str]
+    """Targets whose skills are shown without their kernels."""
     brief: Brief
     tell: Tell
     prompt_tokens: int
@@ -112,7 +121,8 @@ class Loop:
                         f"this candidate was already judged, as number {step}: {attempt.evidence.outcome}",
                         hint="change it and submit it again",
                     )
-            evidence = self._judge(Proposal(candidate=candidate, note=note), judge)
+            shown = tuple(recalled.skill.name for recalled in self._skills(judge.interface))
+            evidence = self._judge(Proposal(candidate=candidate, note=note, skills_used=shown), judge)
             self._write_back(judge.interface)
             if self.run.step > self.run.plan.evaluations:
                 self._end(SPENT)
@@ -121,8 +131,7 @@ class Loop:
     def request(self, interface: Interface) -> Request:
         """The synthesizer's request for the next candidate."""
         plan, attempts = self.run.plan, self.run.attempts
-        diagnosis = search_phrases(attempts[-1].evidence) if attempts else ()
-        facts, passages = self.brief(interface, diagnosis)
+        facts, passages = self.brief(interface, self._diagnosis)
         return Request(
             task=plan.task,
             interface=interface,
@@ -130,11 +139,21 @@ class Loop:
             language=self.language,
             facts=tuple(facts),
             passages=tuple(passages),
-            skills=fitting_skills(self.skillbook, plan, self.scope),
+            skills=self._skills(interface),
             attempts=attempts,
             budget_tokens=self.prompt_tokens,
             seed=plan.seed,
         )
+
+    @property
+    def _diagnosis(self) -> tuple[str, ...]:
+        """Phrasings for what the last candidate lacked."""
+        attempts = self.run.attempts
+        return search_phrases(attempts[-1].evidence) if attempts else ()
+
+    def _skills(self, interface: Interface) -> tuple[RecalledSkill, ...]:
+        need = need_of(self.run.plan, interface, self.scope, self.siblings, self._diagnosis)
+        return fitting_skills(self.skillbook, self.run.plan, need)
 
     def _must_want_an_answer(self) -> None:
         self.run.must_be_by_hand()
@@ -145,22 +164,58 @@ class Loop:
     def _judge(self, proposal: Proposal, judge: Judge) -> Evidence:
         """Judge a proposal and record the verdict; an identical earlier candidate's verdict is reused."""
         step, candidate = self.run.step, proposal.candidate
+        proposal = proposal.model_copy(update={"recalled": self._recalled(proposal)})
         if self.run.pending != proposal:
             self.run.write(f"candidates/{step:03d}{self.language.suffix}", candidate.source)
             self.run.append(JournalEntry(kind="proposed", step=step, proposal=proposal))
         same = (a.evidence for a in self.run.attempts if a.candidate.digest == candidate.digest)
         evidence = next(same, None) or judge.verify(candidate)
         self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
-        self.tell(step, Attempt(candidate=candidate, evidence=evidence, note=proposal.note))
+        self.tell(step, self.run.attempts[-1])
         return evidence
 
+    def _recalled(self, proposal: Proposal) -> str:
+        """Name of the skill that a proposal was made from and whose kernel it is; empty if it is none."""
+        used = (skill for skill in self.skillbook.skills() if skill.name in proposal.skills_used)
+        return next((skill.name for skill in used if skill.candidate == proposal.candidate), "")
+
     def _end(self, reason: str) -> None:
+        self._record_uses()
         self.run.append(JournalEntry(kind="ended", step=self.run.step, text=reason))
 
+    def _record_uses(self) -> None:
+        """Note what came of each skill that candidates were made from. A repeated note is the same record."""
+        if self.run.plan.control:
+            return
+        known = {skill.name: skill for skill in self.skillbook.skills()}
+        for name, verdicts in uses_of(self.run).items():
+            if skill := known.get(name):
+                self.skillbook.record(
+                    skill,
+                    SkillRecord(
+                        verb="use",
+                        skill=name,
+                        content_digest=skill.content_digest,
+                        created=verdicts[-1].created,
+                        by=self.run.id,
+                        task=self.run.plan.task.digest,
+                        outcome=outcome_of(verdicts),
+                    ),
+                )
+
     def _write_back(self, interface: Interface) -> None:
-        """Publish the run's best candidate if it won and is not published yet."""
+        """Publish the run's best candidate if it won, and propose what else was learnt."""
+        if self.run.plan.control or not self.run.attempts:
+            return
+        self.skillbook.attest(*(attempt.evidence for attempt in self.run.attempts))
+        self._publish(interface)
+        for lesson in lessons_of(self.run.plan.task, self.run.attempts, suffix=self.language.suffix):
+            self.skillbook.propose(lesson)
+
+    def _publish(self, interface: Interface) -> None:
+        """Publish the best candidate if it won and is not published yet."""
         attempts, best = self.run.attempts, self.run.best
-        if self.run.plan.control or best is None or not best.evidence.won:
+        if best is None or not best.evidence.won:
             return
         skill = skill_of_win(
             self.run.plan.task,
@@ -172,6 +227,9 @@ class Loop:
             interface=interface,
             parent=self._parent(best.candidate),
         )
+        known = twin_of(skill, self.skillbook.skills())
+        if known and known.candidate == skill.candidate:
+            skill = known.model_copy(update={"evidence": skill.evidence})
         if skill.name not in self.run.published:
             self.skillbook.publish(skill)
             self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
@@ -179,23 +237,37 @@ class Loop:
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""
         skills = self.skillbook.skills(scope=self.scope, language=candidate.language)
-        same = [skill for skill in skills if skill.candidate.template_digest == candidate.template_digest]
+        kernels = [(skill, skill.candidate) for skill in skills if skill.kind is SkillKind.KERNEL]
+        same = [skill for skill, own in kernels if own and own.template_digest == candidate.template_digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
 
 
-def fitting_skills(skillbook: Skillbook, plan: Plan, scope: frozenset[str]) -> tuple[Skill, ...]:
-    """The skills for a run, best first.
+def need_of(
+    plan: Plan,
+    interface: Interface,
+    scope: frozenset[str],
+    siblings: frozenset[str],
+    diagnosis: Sequence[str] = (),
+) -> Need:
+    """What a run wants skills for."""
+    return Need(
+        words=task_words(plan.task),
+        operations=operations_of(plan.task),
+        target=plan.target,
+        scope=scope,
+        siblings=siblings,
+        language=plan.language,
+        interface=interface,
+        diagnosis=diagnosis,
+    )
 
-    The search without a model takes any. A prompt takes those whose name shares a word with the task's: kernels of
-    other operations lead astray.
-    """
-    skills = skillbook.search(task_words(plan.task), scope=scope, language=plan.language)
-    if plan.synthesizer is not SynthesizerKind.TUNE:
-        words = set(plan.task.name.split("-"))
-        skills = [skill for skill in skills if words & set(skill.name.split("-"))]
+
+def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
+    """The skills for a run, best first; for a control run only those without evidence."""
+    offered = skillbook.select(need).offered
     if plan.control:
-        skills = [skill for skill in skills if skill.standing is SkillStanding.HYPOTHESIS]
-    return tuple(skills[:SKILLS_CONSIDERED])
+        offered = tuple(one for one in offered if one.standing is SkillStanding.HYPOTHESIS and not one.skill.best)
+    return offered[:SKILLS_CONSIDERED]
 
 
 def task_words(task: Task) -> str:

@@ -4,8 +4,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import yaml
 from pydantic import Field, ValidationError
@@ -14,11 +15,17 @@ from kb.errors import SkillError
 from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, LanguageName
-from kb.model.skill import Skill
+from kb.model.skill import Preconditions, Skill, SkillKind
+from kb.model.skill_record import SkillRecord
+from kb.skillbook.preconditions import check
 from kb.storage import slug
 
 MAX_FILE_BYTES = 2**22
+MAIN = "SKILL.md"
+PATTERNS = (MAIN, "scripts/kernel.*", "evidence/*.json", "evidence/*.json.sig", "records/*.json")
+"""The files of a skill; others in its directory are left alone."""
 
+_Added = TypeVar("_Added", Evidence, SkillRecord)
 _SKILL_MD = re.compile(r"---[ \t]*\r?\n(?P<front>.{0,20000}?)^---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.M | re.S)
 
 
@@ -27,13 +34,28 @@ def _hyphens(field: str) -> str:
 
 
 class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
-    """kb's entries in `metadata`, the one field that the specification leaves open."""
+    """kb's entries in `metadata`, the one field that the specification leaves open. Lists are words between spaces."""
 
     __pydantic_extra__: dict[str, str]
     kb_schema: Literal["1"]
+    kb_kind: SkillKind = SkillKind.KERNEL
     kb_target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
-    kb_language: LanguageName
-    kb_code_digest: str
+    kb_language: LanguageName | None = None
+    kb_code_digest: str = ""
+    kb_ops: str = ""
+    kb_dtypes: str = ""
+    kb_shapes: str = ""
+    kb_toolchain: str = ""
+    kb_citations: str = ""
+
+    @property
+    def preconditions(self) -> Preconditions:
+        return Preconditions(
+            ops=tuple(self.kb_ops.split()),
+            dtypes=tuple(self.kb_dtypes.split()),
+            shapes=self.kb_shapes,
+            toolchain=self.kb_toolchain,
+        )
 
 
 class FrontMatter(Frozen, alias_generator=_hyphens):
@@ -48,62 +70,100 @@ class FrontMatter(Frozen, alias_generator=_hyphens):
 
 
 def load_skill(folder: Path) -> Skill:
-    """The skill in a directory, with its evidence in order of creation.
+    """The skill in a directory, with its evidence and records in order of creation.
 
     Raises:
         SkillError: it is malformed; the message lists every problem.
     """
+    return parse_skill(folder, read_files(folder))
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """The files in a skill's directory by path. Raises SkillError if one cannot be read."""
     files = {}
     try:
-        for path in (p for name in ("SKILL.md", "scripts/kernel.*", "evidence/*.json") for p in folder.glob(name)):
+        for path in (path for pattern in PATTERNS for path in folder.glob(pattern)):
             if path.is_file():
                 with path.open("rb") as file:
                     files[path.relative_to(folder).as_posix()] = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise SkillError(f"{folder} cannot be read: {error}", hint="correct its permissions") from error
-    return parse_skill(folder, files)
+    return files
 
 
 def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
     """The skill made of `files`, which maps paths in `folder` to contents; errors as in `load_skill`."""
     problems: list[str] = []
-    front, candidate, evidence = None, None, []
-    with _noting(problems, "SKILL.md"):
-        front, body = _split(_text(files, "SKILL.md"))
+    front, candidate, signatures = None, None, {}
+    with _noting(problems, MAIN):
+        front, body = _split(_text(files, MAIN))
         if front.name != folder.name:
             raise ValueError(f"name {front.name!r} is not the name of the directory")
-    if front:
-        kernels = [path for path in files if path.startswith("scripts/kernel.")] or ["scripts/kernel.*"]
-        script = kernels[0]
+    kernels = [path for path in files if path.startswith("scripts/kernel.")]
+    script = next(iter(kernels), "scripts/kernel.*")
+    if front and (kernels or front.metadata.kb_code_digest or front.metadata.kb_kind is SkillKind.KERNEL):
         with _noting(problems, script):
             if len(kernels) > 1:
                 raise ValueError(f"it is not the only kernel: there is also {kernels[1]}")
-            candidate = Candidate(language=front.metadata.kb_language, source=_text(files, script))
-            if front.metadata.kb_code_digest != f"sha256:{candidate.digest}":
-                raise ValueError(f"kb-code-digest is not the kernel's digest, sha256:{candidate.digest}")
-    for path in sorted(path for path in files if path.startswith("evidence/")):
-        with _noting(problems, path):
-            record = Evidence.model_validate_json(_text(files, path))
-            if not path.endswith(f"-{record.id[:12]}.json"):
-                raise ValueError(f"altered or renamed: its id begins with {record.id[:12]}")
-            evidence.append(record)
-    if problems or not (front and candidate):
+            candidate = _candidate(front.metadata, _text(files, script))
+    evidence = _addressed(Evidence, "evidence", files, problems)
+    records = _addressed(SkillRecord, "records", files, problems)
+    for path, record in evidence.items():
+        if f"{path}.sig" in files:
+            with _noting(problems, f"{path}.sig"):
+                signatures[record.id] = _text(files, f"{path}.sig")
+    if problems or not front:
         raise SkillError(
             f"{folder} is not a skill: {one_line('; '.join(problems), 2000)}",
             hint="correct these problems, or remove the directory",
         )
+    metadata = front.metadata
     return Skill(
         name=front.name,
+        kind=metadata.kb_kind,
         description=front.description,
         body=body,
-        target=front.metadata.kb_target,
+        target=metadata.kb_target,
+        language=metadata.kb_language,
+        preconditions=metadata.preconditions,
         candidate=candidate,
-        suffix=Path(script).suffix,
-        evidence=tuple(sorted(evidence, key=lambda e: (e.created, e.id))),
+        suffix=Path(script).suffix if candidate else "",
+        license=front.license,
+        compatibility=front.compatibility,
+        citations=tuple(metadata.kb_citations.split()),
+        evidence=_in_order(evidence),
+        signatures=signatures,
+        records=_in_order(records),
         folder=folder,
     )
 
 
+def _candidate(metadata: Metadata, source: str) -> Candidate:
+    if metadata.kb_language is None:
+        raise ValueError("SKILL.md does not name its kb-language")
+    candidate = Candidate(language=metadata.kb_language, source=source)
+    if metadata.kb_code_digest != f"sha256:{candidate.digest}":
+        raise ValueError(f"kb-code-digest is not the kernel's digest, sha256:{candidate.digest}")
+    return candidate
+
+
+def _addressed(kind: type[_Added], folder: str, files: Mapping[str, bytes], problems: list[str]) -> dict[str, _Added]:
+    """The records in `folder` by path. The name of each file ends with the first digits of the record's id."""
+    found = {}
+    for path in sorted(path for path in files if path.startswith(f"{folder}/") and path.endswith(".json")):
+        with _noting(problems, path):
+            record = kind.model_validate_json(_text(files, path))
+            if not path.endswith(f"-{record.id[:12]}.json"):
+                raise ValueError(f"altered or renamed: its id begins with {record.id[:12]}")
+            found[path] = record
+    return found
+
+
+def _in_order(found: Mapping[str, _Added]) -> tuple[_Added, ...]:
+    return tuple(sorted(found.values(), key=lambda record: (record.created, record.id)))
+
+
+@lru_cache(maxsize=1024)  # a run reads the library at every step, and YAML takes most of that time
 def _split(text: str) -> tuple[FrontMatter, str]:
     """Split SKILL.md into front matter and body."""
     parts = _SKILL_MD.fullmatch(text)
@@ -113,7 +173,9 @@ def _split(text: str) -> tuple[FrontMatter, str]:
         raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
     # BaseLoader reads only text, lists and mappings. With SafeLoader a few lines of merge keys could fill the memory.
     fields = yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
-    return FrontMatter.model_validate(fields), parts["body"].removeprefix("\n").removesuffix("\n")
+    front = FrontMatter.model_validate(fields)
+    check(front.metadata.preconditions)
+    return front, parts["body"].removeprefix("\n").removesuffix("\n")
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str:
@@ -137,24 +199,51 @@ def _noting(problems: list[str], path: str) -> Iterator[None]:
 
 def skill_files(skill: Skill) -> dict[str, bytes]:
     """The files of a skill by path, as `parse_skill` reads them."""
+    texts = {MAIN: f"---\n{_front(skill)}---\n\n{skill.body}\n"}
+    if skill.candidate:
+        texts[f"scripts/kernel{skill.suffix}"] = skill.candidate.source
+    for evidence in skill.evidence:
+        path = _path("evidence", evidence, evidence.target)
+        texts[path] = evidence_text(evidence)
+        if signature := skill.signatures.get(evidence.id):
+            texts[f"{path}.sig"] = signature
+    for record in skill.records:
+        texts[_path("records", record, record.verb)] = json.dumps(record.model_dump(mode="json"), indent=1)
+    return {path: text.encode(errors="replace") for path, text in texts.items()}
+
+
+def evidence_text(evidence: Evidence) -> str:
+    """The content of its file, which is what a signature signs."""
+    return json.dumps(evidence.model_dump(mode="json"), indent=1, sort_keys=True)
+
+
+def _front(skill: Skill) -> str:
+    """The front matter."""
+    needs = skill.preconditions
     metadata = {
         "kb-schema": "1",
+        "kb-kind": skill.kind.value,
         "kb-target": skill.target,
-        "kb-language": skill.candidate.language,
-        "kb-code-digest": f"sha256:{skill.candidate.digest}",
+        "kb-language": skill.language,
+        "kb-code-digest": skill.candidate and f"sha256:{skill.candidate.digest}",
+        "kb-ops": " ".join(needs.ops),
+        "kb-dtypes": " ".join(needs.dtypes),
+        "kb-shapes": needs.shapes,
+        "kb-toolchain": needs.toolchain,
+        "kb-citations": " ".join(skill.citations),
     }
-    if win := skill.best:
-        metadata |= {"kb-task": win.task, "kb-task-digest": f"sha256:{win.task_digest}"}
-    fields = {"name": skill.name, "description": skill.description, "metadata": metadata}
-    front = yaml.safe_dump(fields, sort_keys=False, width=100)
-    texts = {
-        "SKILL.md": f"---\n{front}---\n\n{skill.body}\n",
-        f"scripts/kernel{skill.suffix}": skill.candidate.source,
+    fields = {
+        "name": skill.name,
+        "description": skill.description,
+        "license": skill.license,
+        "compatibility": skill.compatibility,
+        "metadata": {name: value for name, value in metadata.items() if value},
     }
-    for record in skill.evidence:
-        name = f"{slug(f'{record.created[:10]}-{record.target}')}-{record.id[:12]}"
-        texts[f"evidence/{name}.json"] = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
-    return {path: text.encode(errors="replace") for path, text in texts.items()}
+    return yaml.safe_dump({name: value for name, value in fields.items() if value}, sort_keys=False, width=100)
+
+
+def _path(folder: str, record: Evidence | SkillRecord, what: str) -> str:
+    return f"{folder}/{slug(f'{record.created[:10]}-{what}')}-{record.id[:12]}.json"
 
 
 def one_line(text: str, limit: int) -> str:

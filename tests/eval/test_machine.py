@@ -53,6 +53,17 @@ def test_each_compiler_on_the_path_is_listed_with_its_first_line(install: Instal
     assert machine.compilers() == {"c++": "c++ (Debian) 12.2.0", "nvcc": "nvcc: NVIDIA (R) Cuda compiler driver"}
 
 
+def test_the_versions_that_evidence_names_are_those_of_this_machine(install: Install) -> None:
+    install("c++", "echo 'c++ (Debian) 12.2.0'")
+    machine.versions.cache_clear()
+    found = machine.versions()
+    machine.versions.cache_clear()
+
+    assert found["compiler"] == "c++ (Debian) 12.2.0"
+    assert found["torch"]
+    assert "c++" not in found
+
+
 def test_every_gpu_of_both_vendors_is_named(install: Install) -> None:
     install("nvidia-smi", "echo 'NVIDIA H200'; echo 'NVIDIA H200'")
     install("rocm-smi", r"printf '====\nGPU[0]\t\t: Card Series: \t\tAMD Instinct MI300X\nGPU[0]\t\t: GUID: 1\n====\n'")

@@ -337,3 +337,13 @@ def test_coverage_is_of_a_scope_and_counts_what_the_outline_counts(read: Knowled
     assert tree.file_bytes == len(TREE)
     holds = read.documents.outline("tree.md").holds
     assert tree.model_dump().items() >= holds.model_dump().items()
+
+
+def test_a_citation_stands_as_long_as_its_document_says_so(base: KnowledgeBase) -> None:
+    cited = base.search("64 KiB", target="mi210").hits[0].passage.citation.id
+    assert base.documents.stands(cited)
+    assert not base.documents.stands("000000000000")
+
+    base.documents.remove([document.path for document in base.documents.stored("mi210")])
+
+    assert not base.documents.stands(cited)

@@ -37,7 +37,7 @@ def base(kb: KnowledgeBase, tmp_path: Path) -> KnowledgeBase:
     kb.factbook.decide(wrong.fact.citation.id, Verdict.REJECTED)
     skill = Skill(
         name="a-skill", description="It is for tests.", body="## When to use it\n\nNever.\n", target="chip9",
-        candidate=Candidate(language="torch", source="x = 1\n"), suffix=".py",
+        language="torch", candidate=Candidate(language="torch", source="x = 1\n"), suffix=".py",
     )  # fmt: skip
     write_files(kb.settings.home / "skills" / skill.name, skill_files(skill))
     plan = Plan(

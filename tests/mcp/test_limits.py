@@ -19,6 +19,7 @@ LARGE = [
     ("kb_worksheet", {"target": "wormhole"}),
     ("kb_worksheet", {"target": "wormhole", "topic": "memory"}),
     ("kb_targets", {"everything": True}),
+    ("kb_skills", {}),
 ]
 
 
@@ -27,13 +28,20 @@ def tools(served: Home, request: pytest.FixtureRequest) -> ListToolsResult:
     return talk(served, lambda client: client.list_tools(), request.param)
 
 
-def test_every_tool_but_the_one_that_proposes_only_reads(tools: ListToolsResult) -> None:
+def test_every_tool_only_reads_but_those_that_propose_or_measure(tools: ListToolsResult) -> None:
     hints = {tool.name: tool.annotations.model_dump(exclude={"title"}) for tool in tools.tools}
 
     reading = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
-    names = ["search", "symbol", "read", "document", "facts", "worksheet", "propose_facts", "prompt", "targets"]
-    writing = {"kb_propose_facts": reading | {"read_only_hint": False}}
-    assert hints == dict.fromkeys([f"kb_{name}" for name in names], reading) | writing
+    names = ["search", "symbol", "read", "document", "facts", "worksheet", "prompt", "targets", "skills", "skill"]
+    proposing = dict.fromkeys(["kb_propose_facts", "kb_propose_skill"], reading | {"read_only_hint": False})
+    measuring = {"kb_reverify": proposing["kb_propose_skill"] | {"idempotent_hint": False}}
+    assert hints == dict.fromkeys([f"kb_{name}" for name in names], reading) | proposing | measuring
+
+
+def test_no_tool_decides_on_a_skill(tools: ListToolsResult) -> None:
+    words = ("accept", "reject", "retire", "restore")
+
+    assert [tool.name for tool in tools.tools if any(word in tool.name for word in words)] == []
 
 
 def test_descriptions_fit_and_every_argument_but_an_obvious_one_has_its_own(tools: ListToolsResult) -> None:
@@ -66,7 +74,7 @@ def test_a_result_stays_within_the_tokens_allowed_and_says_what_it_lacks(
 
     assert tokens_of(reply.text) <= max_tokens
     answer = reply.answer
-    assert any(answer.get(name) for name in ("passages", "facts", "targets", "places", "lines"))
+    assert any(answer.get(name) for name in ("passages", "facts", "targets", "places", "lines", "skills"))
     assert answer["truncated"] == any("max_tokens" in note for note in answer["notes"])
     assert answer["truncated"] or not answer.get("left_out")
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from datetime import date
 from pathlib import Path
 
 from eval.languages.registry import CPP
@@ -39,6 +40,7 @@ def template(source: str = TEMPLATE, name: str = "row-sum-template") -> Skill:
         description="Row sum of a matrix",
         body="# A guess\n",
         target="any",
+        language="cpp",
         candidate=Candidate(language="cpp", source=source),
         suffix=".cpp",
     )
@@ -110,12 +112,18 @@ def note(log: Path, line: str) -> None:
     os.close(handle)
 
 
+def book_of(home: Path, shipped: Path) -> Skillbook:
+    """The library on the day of the judge's evidence."""
+    return Skillbook(home, shipped=shipped, today=lambda: date(2026, 11, 21))
+
+
 def loop_of(run: Run, home: Path, shipped: Path, tell: Tell = say_nothing) -> Loop:
     return Loop(
         run=run,
         language=CPP,
-        skillbook=Skillbook(home, shipped=shipped),
+        skillbook=book_of(home, shipped),
         scope=frozenset({"cpu-x86", "any"}),
+        siblings=frozenset({"cpu-arm"}),
         brief=lambda interface, diagnosis: ([], []),
         prompt_tokens=6000,
         tell=tell,

@@ -6,11 +6,22 @@ import pytest
 
 from kb.errors import RunError
 from kb.model.protocols import Attempt
-from kb.model.skill import SkillStanding
+from kb.model.skill import SkillKind, SkillStanding
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
-from tests.runs.fakes import BEST, INTERFACE, TASK, TEMPLATE, FakeJudge, PaidSynthesizer, candidate, loop_of, template
+from tests.runs.fakes import (
+    BEST,
+    INTERFACE,
+    TASK,
+    TEMPLATE,
+    FakeJudge,
+    PaidSynthesizer,
+    book_of,
+    candidate,
+    loop_of,
+    template,
+)
 
 
 @pytest.fixture
@@ -61,13 +72,66 @@ def test_a_win_becomes_a_verified_skill_from_which_the_next_run_starts(
     first = start(home, evaluations=9)
     loop_of(first, home, library).optimize(TuneSynthesizer(), judge)
     (name,) = first.published
-    assert Skillbook(home, shipped=library).get(name).standing is SkillStanding.VERIFIED
+    assert book_of(home, library).standings()[name] is SkillStanding.VERIFIED
 
     second = start(home, evaluations=3)
     loop_of(second, home, library).optimize(TuneSynthesizer(), judge)
 
     assert speedups(second)[0] == max(speedups(first))
     assert speedups(first)[0] < max(speedups(first)), "the first run had something to gain"
+
+
+def test_a_run_proposes_what_it_learnt_beside_its_win(home: Path, library: Path, judge: FakeJudge) -> None:
+    run = start(home, evaluations=9)
+
+    loop_of(run, home, library).optimize(TuneSynthesizer(), judge)
+
+    book = book_of(home, library)
+    (technique,) = book.proposals()
+    assert technique.kind == "technique"
+    assert book.standing(technique) == "verified"
+    assert technique.name not in book.standings(), "a curator decides on it"
+    again = start(home, evaluations=9)
+    loop_of(again, home, library).optimize(TuneSynthesizer(), judge)
+    assert [one.name for one in book.proposals()] == [technique.name]
+
+
+def test_a_mended_candidate_becomes_a_pitfall(home: Path, library: Path, judge: FakeJudge) -> None:
+    loop = loop_of(start(home, kind=SynthesizerKind.EXTERNAL), home, library)
+    refused = candidate(**BEST).model_copy(update={"source": f"// wrong\n{candidate(**BEST).source}"})
+
+    loop.submit(refused, judge)
+    loop.submit(candidate(**BEST), judge)
+
+    (pitfall,) = book_of(home, library).proposals()
+    assert (pitfall.kind, "-// wrong" in pitfall.body) == ("pitfall", True)
+
+
+def test_the_same_kernel_is_one_skill_however_often_it_wins(home: Path, library: Path, judge: FakeJudge) -> None:
+    for _ in range(2):
+        run = start(home, kind=SynthesizerKind.EXTERNAL)
+        loop_of(run, home, library).submit(candidate(**BEST), judge, note=run.id)
+
+    assert len([one for one in book_of(home, library).skills() if one.target == "cpu-x86"]) == 1
+
+
+def test_tune_searches_only_skills_that_are_kernels(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
+    Skillbook(tmp_path / "library", shipped=tmp_path / "none").publish(
+        template().model_copy(update={"kind": SkillKind.TECHNIQUE})
+    )
+    run = start(home)
+
+    loop_of(run, home, tmp_path / "library" / "skills").optimize(TuneSynthesizer(), judge)
+
+    assert (run.attempts, run.ended) == ((), "tune has nothing left to try")
+
+
+def test_a_control_run_leaves_nothing(home: Path, library: Path, judge: FakeJudge) -> None:
+    plan = start(home).plan.model_copy(update={"control": True})
+
+    loop_of(Runs(home).start(plan), home, library).optimize(TuneSynthesizer(), judge)
+
+    assert not (home / "skills").exists()
 
 
 def test_if_a_skill_is_refused_unchanged_the_next_one_is_tried(home: Path, tmp_path: Path, judge: FakeJudge) -> None:

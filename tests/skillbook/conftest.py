@@ -1,5 +1,6 @@
 """A skill library for tests, in which each test decides what ships."""
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from kb.model.skill import Skill
 from kb.skillbook.files import skill_files
 from kb.skillbook.library import Skillbook
+
+TODAY = date(2025, 12, 1)
+"""Shortly after the evidence of these tests was made."""
 
 
 @pytest.fixture
@@ -16,7 +20,13 @@ def shipped(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def book(home: Path, shipped: Path) -> Skillbook:
-    return Skillbook(home, shipped=shipped)
+    return Skillbook(home, shipped=shipped, today=lambda: TODAY)
+
+
+def measured(book: Skillbook, skill: Skill) -> Skill:
+    """Publish a skill whose evidence the home's judge gave."""
+    book.attest(*skill.evidence)
+    return book.publish(skill)
 
 
 def write(root: Path, *skills: Skill) -> None:

@@ -58,8 +58,9 @@ def skill(name: str = "softmax", **fields: Any) -> Skill:
         "target": "mi300x",
         "candidate": KERNEL,
     }
-    suffix = language_named(fields.get("candidate", KERNEL).language).suffix
-    return Skill(suffix=suffix, **defaults | fields)
+    if candidate := fields.get("candidate", KERNEL):
+        defaults |= {"language": candidate.language, "suffix": language_named(candidate.language).suffix}
+    return Skill(**{"suffix": "", **defaults, **fields})
 
 
 def kernel(text: str, language: str = "triton") -> Candidate:

@@ -1,6 +1,7 @@
 """`kb skills` lists, shows and finds skills; it reports malformed skills without stopping."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from kb.cli import skills
 from kb.errors import SkillError
 from kb.skillbook.library import Skillbook
 from kb.targets import Targets
-from tests.skillbook.conftest import write
+from tests.skillbook.conftest import measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 
 Run = Callable[..., Any]
@@ -39,9 +40,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], boo
 
 @pytest.fixture(autouse=True)
 def stored(book: Skillbook) -> None:
+    measured(book, skill("won", evidence=(evidence(speedup=1.5),)))
     write(
         book.folder,
-        skill("won", evidence=(evidence(speedup=1.5),)),
         skill("hopper-only", target="hopper"),
         skill("plain-c", target="any", candidate=kernel("// c", "cpp")),
     )
@@ -52,10 +53,10 @@ def test_the_list_shows_standing_target_language_and_speedup(run: Run) -> None:
 
     assert (status, notes) == (0, "")
     assert [line.split() for line in out.splitlines()] == [
-        ["name", "standing", "target", "language", "speed-up"],
-        ["hopper-only", "hypothesis", "hopper", "triton", "-"],
-        ["plain-c", "hypothesis", "any", "cpp", "-"],
-        ["won", "verified", "mi300x", "triton", "1.50"],
+        ["name", "kind", "standing", "target", "language", "value", "speed-up"],
+        ["hopper-only", "kernel", "hypothesis", "hopper", "triton", "-", "-"],
+        ["plain-c", "kernel", "hypothesis", "any", "cpp", "-", "-"],
+        ["won", "kernel", "verified", "mi300x", "triton", "-", "1.50"],
     ]
 
 
@@ -81,9 +82,11 @@ def test_a_note_with_the_list_names_a_malformed_skill(run: Run, book: Skillbook)
 def test_show_prints_the_standing_and_the_text(run: Run) -> None:
     _, out, _ = run("show", "won")
 
-    assert "standing:    verified\n" in out
+    assert "kind:        kernel\nstanding:    verified\n" in out
     assert "speedup:     1.50\n" in out
-    assert f"evidence:    {evidence(speedup=1.5).id[:12]} mi300x passed 1.50\n" in out
+    assert re.search(
+        r"1\.50 +1\.49 to 1\.51 +measured here +row-softmax on mi300x, Test Machine; passed; torch 2\.11", out
+    )
     assert out.endswith("# Softmax\n\nOne program for each row.\n")
 
 

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from kb.errors import SkillError
 from kb.model.evidence import Evidence, Outcome
-from kb.model.kernels import Candidate, Interface, Task, TensorSpec, digest_of
+from kb.model.kernels import Candidate, Interface, Task, TensorSpec
 from kb.model.protocols import Attempt
 from kb.model.skill import Skill
-from kb.skillbook.library import FAILURES_SHOWN, Skillbook, skill_of_win
+from kb.skillbook.library import Skillbook
+from kb.skillbook.win import FAILURES_SHOWN, skill_of_win
+from tests.skillbook.conftest import TODAY, measured
 from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused, timing
 
 WIN = evidence(speedup=1.5)
@@ -32,14 +34,13 @@ def attempt(candidate: Candidate, seen: Evidence, note: str = "") -> Attempt:
 
 
 def test_a_win_becomes_a_verified_skill_that_is_valid_for_the_reference_reader(book: Skillbook) -> None:
-    published = book.publish(win(TASK, KERNEL, WIN, note="One pass."))
+    published = measured(book, win(TASK, KERNEL, WIN, note="One pass."))
 
-    assert published.name == f"row-softmax-mi300x-{digest_of(TASK.digest + KERNEL.digest)[:8]}"
-    assert (published.standing, published.target, published.candidate) == ("verified", "mi300x", KERNEL)
+    assert re.fullmatch("row-softmax-mi300x-[0-9a-f]{8}", published.name)
+    assert (published.target, published.language, published.candidate) == ("mi300x", "triton", KERNEL)
+    assert published.preconditions.ops == ("row-softmax",)
+    assert book.standing(published) == "verified"
     assert skills_ref.validate(published.folder) == []
-    front = (published.folder / "SKILL.md").read_text(encoding="utf-8")
-    assert "kb-task: row-softmax\n" in front
-    assert f"kb-task-digest: sha256:{TASK.digest}\n" in front
 
 
 @pytest.mark.parametrize(
@@ -136,9 +137,10 @@ def test_every_win_makes_a_skill_that_can_be_published(
     )
     home = tmp_path_factory.mktemp("home")
 
-    published = Skillbook(home, shipped=home / "none").publish(win(won, KERNEL, seen, note=note))
+    book = Skillbook(home, shipped=home / "none", today=lambda: TODAY)
+    published = measured(book, win(won, KERNEL, seen, note=note))
 
-    assert published.standing == "verified"
+    assert book.standing(published) == "verified"
     assert published.evidence == (seen,)
 
 

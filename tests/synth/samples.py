@@ -5,8 +5,8 @@ from kb.model.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
 from kb.model.passages import Citation, Passage
-from kb.model.protocols import Attempt, Request
-from kb.model.skill import Skill
+from kb.model.protocols import Attempt, RecalledSkill, Request
+from kb.model.skill import Skill, SkillStanding
 from synth.prompts.prompt import build_prompt
 
 TASK = Task(
@@ -170,18 +170,22 @@ def attempt(language: Language, outcome: Outcome = Outcome.PASSED, mark: str = "
     return Attempt(candidate=of, evidence=evidence(of, outcome, **account), note=f"tries {mark or outcome}")
 
 
-def skill(name: str, language: Language, *speedups: float | None) -> Skill:
+def skill(name: str, language: Language, *speedups: float | None) -> RecalledSkill:
     """A skill with one evidence record per speed-up; None stands for one that was only compiled."""
     of = candidate(language, name)
-    return Skill(
+    won = any(speedup and speedup > 1 for speedup in speedups)
+    standing = SkillStanding.VERIFIED if won else SkillStanding.SCREENED if speedups else SkillStanding.HYPOTHESIS
+    found = Skill(
         name=name,
         description=f"What {name} does and when to use it.",
         body="## Why it works\n\nRows are read once.\n",
         target="cpu-x86",
+        language=language.name,
         candidate=of,
         suffix=language.suffix,
         evidence=tuple(evidence(of, speedup=speedup) for speedup in speedups),
     )
+    return RecalledSkill(skill=found, standing=standing)
 
 
 def request(language: Language, target: str = "cpu-x86", **parts: object) -> Request:

@@ -1,0 +1,200 @@
+"""Scores of `kb bench skills`: how soon the runs of each arm came near the best known kernel, with intervals."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from math import exp, log
+from statistics import fmean, quantiles
+
+from kb.model.base import Frozen
+
+NEAR = 0.95
+"""A kernel is near the best known one if its speed-up is at least this share of it."""
+LEAST = 1e-3
+"""The shortest time in seconds that a ratio of times takes for what it is."""
+RESAMPLES = 2000
+
+
+class Arm(StrEnum):
+    """What the library of a run holds beside the templates that ship with kb."""
+
+    COLD = "cold"
+    """Nothing."""
+    WARM = "warm"
+    """The wins of the cold runs on the other tasks."""
+    RANDOM = "random"
+    """The same skills, but with values of their parameters drawn at random."""
+    WRONG_TARGET = "wrong target"
+    """The skills of the warm arm, but as wins on another target."""
+    REPLAY = "replay"
+    """The win of the cold run on the task itself: a test of the cache, not of what is learnt."""
+
+
+class Step(Frozen):
+    """One judged candidate of a run."""
+
+    speedup: float | None
+    """None if it was refused, or other work disturbed the times."""
+    seconds: float
+    """Time that its verdict took."""
+
+
+class Trial(Frozen):
+    """One run of an arm."""
+
+    task: str
+    seed: int
+    arm: Arm
+    skills: int
+    """Number of skills with evidence that the library held."""
+    steps: tuple[Step, ...]
+
+
+class Reached(Frozen):
+    """When a run came near the best known kernel; if it did not, after one evaluation more than it had."""
+
+    evaluations: int
+    seconds: float
+    near: bool
+
+
+class Interval(Frozen):
+    """A mean with its 95 % bootstrap interval over tasks, and over seeds within each task."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class ArmScore(Frozen):
+    """The scores of one arm."""
+
+    arm: Arm
+    evaluations: Interval
+    """Evaluations until a kernel is near the best known one."""
+    seconds: Interval
+    """Time of the judge until then."""
+    near: float
+    """Share of the runs that came near it."""
+    first: Interval
+    """Speed-up of the first kernel as a share of the best known one."""
+    fewer_evaluations: Interval
+    """Geometric mean of how many times as many evaluations the cold run with the same task and seed needed."""
+    fewer_seconds: Interval
+
+
+class TaskScore(Frozen):
+    """One task on which something can be won."""
+
+    task: str
+    best: float
+    """The largest speed-up that any run saw."""
+    room: float
+    """How many times as fast as the first kernel of the cold runs it is."""
+    evaluations: dict[Arm, float]
+    """Mean evaluations until a run was near it, by arm."""
+
+
+class SkillsReport(Frozen):
+    """What skills are worth to `tune`."""
+
+    target: str
+    evaluations: int
+    """Evaluations of each run."""
+    tasks: tuple[TaskScore, ...]
+    nothing_to_win: tuple[str, ...]
+    """Tasks on which no kernel won; they do not count."""
+    arms: tuple[ArmScore, ...]
+    """Without the replay."""
+    replay: ArmScore | None
+    unfinished: int
+    """Runs for which the time did not suffice; a task and seed count only with the runs of all arms."""
+
+
+Group = Mapping[str, Sequence[float]]
+"""Values by task, one for each seed."""
+
+
+def report(
+    trials: Sequence[Trial], *, target: str, evaluations: int, won: Mapping[str, bool], unfinished: int
+) -> SkillsReport:
+    """The scores of the trials.
+
+    Args:
+        evaluations: Evaluations of each run.
+        won: Whether a kernel won, for each task.
+    """
+    by_key = {(trial.task, trial.seed, trial.arm): trial for trial in trials}
+    whole = [key[:2] for key in by_key if key[2] is Arm.COLD and all((*key[:2], arm) in by_key for arm in Arm)]
+    tasks = [task for task in dict.fromkeys(task for task, _ in whole) if won[task]]
+    best = {task: max(s.speedup or 0.0 for t in trials if t.task == task for s in t.steps) for task in tasks}
+
+    def values(measure: Callable[[Trial], float], arm: Arm) -> Group:
+        return {task: [measure(by_key[task, seed, arm]) for other, seed in whole if other == task] for task in tasks}
+
+    def reached(trial: Trial) -> Reached:
+        return reached_by(trial.steps, best[trial.task], evaluations)
+
+    def first(trial: Trial) -> float:
+        return (trial.steps[0].speedup or 0.0) / best[trial.task] if trial.steps else 0.0
+
+    def score(arm: Arm) -> ArmScore:
+        counts, seconds = (
+            {arm: values(measure, arm) for arm in (arm, Arm.COLD)}
+            for measure in (lambda trial: reached(trial).evaluations, lambda trial: reached(trial).seconds)
+        )
+        return ArmScore(
+            arm=arm,
+            evaluations=interval(counts[arm]),
+            seconds=interval(seconds[arm]),
+            near=fmean(value for group in values(lambda trial: reached(trial).near, arm).values() for value in group),
+            first=interval(values(first, arm)),
+            fewer_evaluations=_ratio(counts[Arm.COLD], counts[arm]),
+            fewer_seconds=_ratio(seconds[Arm.COLD], seconds[arm]),
+        )
+
+    counts = {arm: values(lambda trial: reached(trial).evaluations, arm) for arm in Arm}
+    return SkillsReport(
+        target=target,
+        evaluations=evaluations,
+        tasks=tuple(
+            TaskScore(
+                task=task,
+                best=best[task],
+                room=1 / max(1e-9, fmean(values(first, Arm.COLD)[task])),
+                evaluations={arm: fmean(counts[arm][task]) for arm in Arm},
+            )
+            for task in tasks
+        ),
+        nothing_to_win=tuple(dict.fromkeys(task for task, _ in whole if not won[task])),
+        arms=tuple(score(arm) for arm in Arm if arm is not Arm.REPLAY) if tasks else (),
+        replay=score(Arm.REPLAY) if tasks else None,
+        unfinished=unfinished,
+    )
+
+
+def reached_by(steps: Sequence[Step], best: float, evaluations: int) -> Reached:
+    """When the steps of a run came near `best`, a speed-up, of the `evaluations` that it had."""
+    for number, step in enumerate(steps, start=1):
+        if (step.speedup or 0.0) >= NEAR * best:
+            return Reached(evaluations=number, seconds=sum(s.seconds for s in steps[:number]), near=True)
+    return Reached(evaluations=evaluations + 1, seconds=sum(step.seconds for step in steps), near=False)
+
+
+def interval(values: Group) -> Interval:
+    """Mean over tasks of the means over seeds, with its interval: tasks are drawn first, then seeds of each."""
+    chance = random.Random(0)  # noqa: S311 - the same interval every time
+    groups = list(values.values())
+    draws = [
+        fmean(fmean(chance.choices(group, k=len(group))) for group in chance.choices(groups, k=len(groups)))
+        for _ in range(RESAMPLES)
+    ]
+    cuts = quantiles(draws, n=40)
+    return Interval(mean=fmean(map(fmean, groups)), low=cuts[0], high=cuts[-1])
+
+
+def _ratio(cold: Group, other: Group) -> Interval:
+    """Geometric mean of the ratios of the paired values, none of them taken as less than LEAST."""
+    logs = {task: [[log(max(value, LEAST)) for value in group[task]] for group in (cold, other)] for task in cold}
+    found = interval({task: [a - b for a, b in zip(*pair, strict=True)] for task, pair in logs.items()})
+    return Interval(mean=exp(found.mean), low=exp(found.low), high=exp(found.high))

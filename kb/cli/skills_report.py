@@ -1,0 +1,214 @@
+"""Shows skills, proposals and what is known of them in a terminal."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kb.cli.output import show, show_wrapped
+from kb.cli.table import show_table
+from kb.home.curating import Difference, Measured, Review
+from kb.home.reverifying import Reverified
+from kb.home.skill_exchange import Imported
+from kb.home.skill_statistics import Statistics
+from kb.model.base import short
+from kb.model.skill import Preconditions, Skill, SkillStanding
+from kb.skillbook.lint import Finding
+from kb.skillbook.select import Selection
+
+LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 14, 4, 3, 8
+"""How much of each part the screen of a proposal shows."""
+COUNTED = (SkillStanding.ACTIVE, SkillStanding.VERIFIED, SkillStanding.STALE)
+_HEAD = 12
+
+
+def show_list(summaries: Sequence[Mapping[str, Any]]) -> None:
+    keys = ("name", "kind", "standing", "target", "language")
+    rows = [
+        (*(str(skill[key] or "any") for key in keys), _value(skill["value"]), _number(skill["speedup"]))
+        for skill in summaries
+    ]
+    show_table((*keys, "value", "speed-up"), rows, wrap={0})
+
+
+def show_selection(found: Selection) -> None:
+    """Show the reasons for the rank of each skill, and why others do not fit."""
+    for recalled in found.offered:
+        show_wrapped(f"{recalled.skill.name}: {recalled.score:.2f}")
+        show_table((), [(f"{r.worth:+.2f}", r.text) for r in recalled.reasons], wrap={1}, indent=2)
+    if found.refused:
+        show("not offered")
+        show_table((), [(refusal.name, refusal.reason) for refusal in found.refused], wrap={1}, indent=2)
+
+
+def show_whole(skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measured]) -> None:
+    for key, value in about.items():
+        said = _number(value) if isinstance(value, float) or value is None else str(value)
+        show_wrapped(said, f"{key + ':':<13}")
+    if applies := _applies(skill.preconditions):
+        show_wrapped(applies, f"{'applies to:':<13}")
+    if evidence:
+        show()
+        _show_evidence(evidence)
+    for record in skill.records:
+        what = f"{record.outcome} on task {record.task[:12]}" if record.outcome else record.reason
+        show_wrapped(f"{record.verb} by {record.by}, {record.created[:10]}: {what}", f"{'record:':<13}")
+    show()
+    show(skill.body)
+
+
+def show_review(found: Review) -> None:
+    """The screen of one proposal."""
+    skill = found.skill
+    language = skill.language or "any language"
+    show_wrapped(f"{skill.name}: a {skill.kind} in {language} for {skill.target}; {found.standing}")
+    _show_part("claim", [skill.description])
+    if applies := _applies(skill.preconditions):
+        _show_part("applies to", [applies])
+    show()
+    show("evidence" if found.evidence else "evidence    none")
+    _show_evidence(found.evidence[:EVIDENCE_SHOWN])
+    _show_rest(len(found.evidence) - EVIDENCE_SHOWN, f"kb skills show {skill.name} --evidence")
+    show()
+    show("nearest skills" if found.nearest else "nearest     none")
+    rows = [(n.name, n.standing.value, _value(n.value), f"{n.likeness:.0%}") for n in found.nearest]
+    show_table(("skill", "standing", "value", "same words"), rows, wrap={0}, indent=2)
+    show()
+    if found.compared:
+        added = sum(line.startswith("+") for line in found.difference[2:])
+        removed = sum(line.startswith("-") for line in found.difference[2:])
+        show_wrapped(f"change from {found.compared}: +{added} -{removed} lines")
+        _show_lines(found.difference[2:], f"kb skills diff {found.compared} {skill.name}")
+    else:
+        show("text")
+        _show_lines(_text(skill), f"kb skills show {skill.name}")
+    show()
+    errors = [str(finding) for finding in found.findings if finding.severity == "error"]
+    flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
+    _show_part("flags", flags[:FLAGS_SHOWN] or ["none"])
+    _show_rest(len(flags) - FLAGS_SHOWN, f"kb skills lint {skill.name}")
+    cited = [f"{one.place}: {short(one.text, 150)} [kb cite {one.id}]" for one in found.cited if one.stands]
+    _show_part("cites", cited[:CITED_SHOWN] or ["nothing" if not found.cited else "nothing that stands"])
+    _show_rest(len(cited) - CITED_SHOWN, f"kb skills show {skill.name}")
+    show()
+    show(f"kb skills accept {skill.name}")
+    show(f'kb skills reject {skill.name} --reason "..."')
+
+
+def show_waiting(names: Sequence[str], *, shown: int) -> None:
+    """Say how many proposals wait, and name those that were not shown."""
+    if not names:
+        show("no proposal waits")
+        return
+    show(f"{len(names)} proposals wait" if len(names) > 1 else "1 proposal waits")
+    for name in names[shown:]:
+        show(f"  kb skills queue {name}")
+
+
+def show_difference(found: Difference) -> None:
+    for what, lines in (("text", found.text), ("code", found.code)):
+        show(f"{what}: the same" if not lines else f"{what}:")
+        for line in lines:
+            show_wrapped(line, "  ")
+        show()
+    for task, evidence in found.evidence.items():
+        show_wrapped(task)
+        _show_evidence(evidence)
+
+
+def show_findings(found: Mapping[str, Sequence[Finding]]) -> None:
+    for folder, findings in found.items():
+        if findings:
+            show(folder)
+        for finding in findings:
+            show_wrapped(str(finding), "  ")
+    errors = sum(finding.severity == "error" for findings in found.values() for finding in findings)
+    warnings = sum(map(len, found.values())) - errors
+    show(f"{len(found)} skills checked: {errors} errors, {warnings} warnings")
+
+
+def show_statistics(found: Statistics) -> None:
+    rows = []
+    for skill in found.skills:
+        lifts = [f"{arms.lift:.2f}x on {arms.task}" for arms in skill.arms if arms.lift]
+        harm = "-" if skill.harm is None else f"{skill.harm:.0%}"
+        rows.append(
+            (skill.name, skill.standing.value, str(sum(skill.uses.values())), _value(skill.value), harm,
+             _number(skill.speedup), ", ".join(lifts) or "-")
+        )  # fmt: skip
+    show_table(("name", "standing", "uses", "value", "harm", "best here", "lift"), rows, wrap={0, 6})
+    show()
+    cells = [
+        (cell.op, cell.target, *(str(cell.standings.get(s, "-")) for s in COUNTED), str(sum(cell.standings.values())))
+        for cell in found.coverage
+    ]
+    show_table(("operation", "target", *COUNTED, "all"), cells, wrap={0, 1})
+    show()
+    show(f"{found.proposals} proposals wait: kb skills queue" if found.proposals else "no proposal waits")
+
+
+def show_reverified(done: Reverified) -> None:
+    where = f" on {done.task} for {done.target}" if done.task else ""
+    if done.evidence is None:
+        show_wrapped(f"{done.name}{where}: {done.reason}")
+        return
+    from kb.cli.evidence_report import headline
+
+    show_wrapped(f"{done.name} ({done.before} -> {done.after}): {headline(done.evidence)}")
+
+
+def show_imported(done: Sequence[Imported], *, dry_run: bool) -> None:
+    for one in done:
+        taken = "would be proposed" if dry_run else "proposed"
+        show_wrapped(f"{one.name}: {taken if one.proposed else one.reason}")
+        for finding in one.findings:
+            show_wrapped(str(finding), "  ")
+    show(f"{sum(one.proposed for one in done)} proposals; `kb skills queue` shows what waits")
+
+
+def _show_part(what: str, texts: Iterable[str]) -> None:
+    for head, text in zip((what, *[""] * 1000), texts, strict=False):
+        show_wrapped(text, f"{head:<{_HEAD}}")
+
+
+def _show_lines(lines: Sequence[str], command: str) -> None:
+    texts = [line for line in lines if line.strip()]
+    show_table((), [(line,) for line in texts[:LINES_SHOWN]], cut={0}, indent=2)
+    _show_rest(len(texts) - LINES_SHOWN, command)
+
+
+def _show_rest(left: int, command: str) -> None:
+    if left > 0:
+        show(f"  {left} more: {command}")
+
+
+def _show_evidence(evidence: Sequence[Measured]) -> None:
+    rows = []
+    for one in evidence:
+        found, trust = one.evidence, one.trust if one.own else f"{one.trust}; of other code"
+        about = f"{found.task} on {found.target}, {found.environment.get('machine', 'unknown machine')}"
+        came = found.outcome if found.passed else f"{found.outcome}: {short(found.detail, 80)}"
+        tools = ", ".join(f"{name} {_version(said)}" for name, said in found.environment.items() if name != "machine")
+        said = "; ".join(filter(None, (about, came, tools, found.created[:10])))
+        rows.append((_number(found.speedup), one.interval or "-", trust, said))
+    show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
+
+
+def _applies(when: Preconditions) -> str:
+    return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes), when.shapes, when.toolchain)))
+
+
+def _text(skill: Skill) -> list[str]:
+    return [*skill.body.splitlines(), *(skill.candidate.source.splitlines() if skill.candidate else ())]
+
+
+def _version(text: str) -> str:
+    """The last version number in the text; the text if there is none."""
+    return next(iter(re.findall(r"\d+(?:\.\d+)+[\w.+-]*", text)[::-1]), text)
+
+
+def _value(value: float) -> str:
+    return f"{value:+.2f}" if value else "-"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -1,0 +1,45 @@
+"""Recognises skills that say the same, whatever their words."""
+
+import ast
+import re
+from collections.abc import Iterable
+
+from kb.model.skill import Skill, SkillKind
+
+_COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+
+
+def twin_of(skill: Skill, known: Iterable[Skill]) -> Skill | None:
+    """The skill in `known` with the same content, else one with the same key; None if there is none."""
+    own, key = skill.content_digest, key_of(skill)
+    alike = [s for s in known if (s.kind, s.target, s.language) == key[:3] and key_of(s) == key]
+    return min(alike, key=lambda s: (s.content_digest != own, s.candidate != skill.candidate, s.name), default=None)
+
+
+def key_of(skill: Skill) -> tuple[str | None, ...]:
+    """What makes two skills the same: where they hold, and the code of a kernel or the title of a pitfall.
+
+    A technique is its title and its kernel with any values of the parameters: in another kernel they mean other things.
+    A playbook is its whole text.
+    """
+    match skill.kind:
+        case SkillKind.KERNEL:
+            text = ""
+        case SkillKind.PLAYBOOK:
+            text = skill.body.strip()
+        case _:
+            text = skill.body.strip().partition("\n")[0]
+    kernel = skill.candidate
+    if kernel and skill.kind is SkillKind.TECHNIQUE:
+        kernel = kernel.with_parameters(dict.fromkeys((p.name for p in kernel.parameters), 0))
+    return skill.kind, skill.target, skill.language, text, normalised(kernel.source, skill.suffix) if kernel else ""
+
+
+def normalised(source: str, suffix: str) -> str:
+    """Code without comments and layout. C code in strings that looks like a comment is lost as well."""
+    if suffix == ".py":
+        try:
+            return ast.unparse(ast.parse(source))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return source
+    return " ".join(_COMMENTS.sub(" ", source).split())

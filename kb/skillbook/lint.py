@@ -1,0 +1,154 @@
+"""Check the files of a skill: form, size, secrets, hidden characters, phrases that steer agents, licence, links."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from kb.errors import SkillError
+from kb.model.base import Frozen, tokens_of
+from kb.skillbook.files import MAX_FILE_BYTES, PATTERNS, load_skill
+
+MOST_BODY_TOKENS = 900
+MOST_FINDINGS = 20
+"""Most findings of one rule in one file."""
+_LICENCE = re.compile(r"[A-Za-z0-9.+-]+(?: (?:AND|OR|WITH) [A-Za-z0-9.+-]+)*")
+"""An SPDX expression without brackets."""
+_CODE_LICENCE = re.compile(r"SPDX-License-Identifier: *([^\s*]+)")
+_LINK = re.compile(r"\]\(\s*<?([^)>\s]+)|(?<=<)(https?://[^>\s]+)|^ {0,3}\[[^\]]+\]:\s*(\S+)", re.M)
+_SECRETS = {
+    "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY",
+    "a key of AWS": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "a token of GitHub": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{22,})",
+    "a token of Slack": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    "a key of a model's API": r"\bsk-[A-Za-z0-9_-]{20,}",
+    "a token of Hugging Face": r"\bhf_[A-Za-z0-9]{30,}",
+    "a web token": r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",
+    "a password": r"(?i)\b(?:api_?key|secret|token|passw(?:or)?d)\b[\"']?\s*[:=]\s*[\"'][^\"'\s]{8,}[\"']",
+    "a password in a link": r"\bhttps?://[^\s/:@]+:[^\s/@]+@",
+}
+"""Credentials in the forms in which their issuers print them."""
+_STEERING = {
+    "sets instructions aside": r"(?:ignor|disregard|forget|overrid)\w*\s+(?:\w+\s+){0,4}"
+    r"(?:instructions?|rules|prompts?|guidelines)\b",
+    "gives the reader another role": r"you\s+are\s+now\b|pretend\s+(?:to\s+be|that\s+you)|"
+    r"(?:system|developer)\s+prompt",
+    "imitates the marks of a conversation": r"</?(?:system|assistant|user|human|instructions?|tool_result)>|"
+    r"\[/?INST\]|<\|\w+\|>",
+    "asks to keep something from people": r"(?:do\s+not|don't|never)\s+(?:tell|inform|show|mention|reveal)\s+"
+    r"(?:\w+\s+){0,5}(?:users?|humans?|persons?|people|curators?|reviewers?)\b",
+    "asks for credentials": r"(?:read|print|cat|open|collect|reveal|send|post|upload|forward)\s+(?:\S+\s+){0,5}"
+    r"(?:api[\s_-]?keys?|passwords?|credentials|tokens?\s+to|\S*\.ssh\b|\S*\.env\b|id_rsa)",
+    "runs what it downloads": r"(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b|base64\s+(?:-d|--decode)\b",
+    "decides in a curator's place": r"\bkb\s+skills\s+(?:accept|reject|retire|restore)\b",
+    "avoids the judge": r"(?:skip|disable|bypass|evade|turn\s+off|switch\s+off)\w*\s+(?:\w+\s+){0,2}"
+    r"(?:judge|sandbox|verification|curator)\b",
+    "is not shown where Markdown is rendered": r"<!--(?!\s*kb:)",
+}
+"""What a text says that is meant for agents more than for authors of kernels."""
+
+
+class Finding(Frozen):
+    rule: Literal["form", "size", "secret", "hidden", "steering", "licence", "link"]
+    severity: Literal["error", "warning"]
+    """A skill with an error is not accepted unless the curator insists."""
+    place: str
+    """File and line."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.place}: {self.message}"
+
+
+def lint(folder: Path) -> list[Finding]:
+    """What is wrong with the skill in a directory, errors first; empty if nothing is."""
+    found = [*_form(folder)]
+    for path in sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()):
+        name = path.relative_to(folder).as_posix()
+        if not any(path.relative_to(folder).match(pattern) for pattern in PATTERNS):
+            found.append(_warning("form", name, "kb neither reads this file nor takes it over in an import"))
+        if path.is_symlink() or not path.is_file():
+            found.append(_error("form", name, "it is a link or a special file, not a file"))
+        elif path.stat().st_size > MAX_FILE_BYTES:
+            found.append(_error("form", name, f"it has more than {MAX_FILE_BYTES:,} bytes"))
+        else:
+            try:
+                found += _text_findings(folder, name, path.read_bytes().decode())
+            except UnicodeDecodeError:
+                found.append(_error("form", name, "it is not text in UTF-8"))
+    return sorted(found, key=lambda finding: finding.severity)
+
+
+def _form(folder: Path) -> Iterator[Finding]:
+    try:
+        skill = load_skill(folder)
+    except SkillError as error:
+        yield _error("form", "SKILL.md", error.message.removeprefix(f"{folder} is not a skill: "))
+        return
+    if (tokens := tokens_of(skill.body)) > MOST_BODY_TOKENS:
+        yield _warning("size", "SKILL.md", f"its text has {tokens} tokens; agents read at most {MOST_BODY_TOKENS} well")
+    if not skill.license:
+        yield _warning("licence", "SKILL.md", "it states no licence, so nobody else may use it")
+    elif not _LICENCE.fullmatch(skill.license):
+        yield _warning("licence", "SKILL.md", f"{skill.license!r} is not the name of a licence at spdx.org/licenses")
+    stated = _CODE_LICENCE.search(skill.candidate.source) if skill.candidate else None
+    if stated and stated[1] not in skill.license.split():
+        said = skill.license or "none"
+        yield _error("licence", "SKILL.md", f"its kernel is under {stated[1]}, the skill states {said}")
+
+
+def _text_findings(folder: Path, name: str, text: str) -> Iterator[Finding]:
+    """What stands in the text of one file."""
+    if name.endswith(".json"):  # its escapes would hide characters
+        try:
+            text = json.dumps(json.loads(text), ensure_ascii=False, indent=1)
+        except (ValueError, RecursionError):
+            yield _error("form", name, "it is not JSON")
+    for what, pattern in _SECRETS.items():
+        for match in islice(re.finditer(pattern, text), MOST_FINDINGS):
+            yield _error("secret", _place(name, text, match.start()), f"it looks like {what}: {match[0][:6]}...")
+    for at, character in islice(((i, c) for i, c in enumerate(text) if _is_hidden(c)), MOST_FINDINGS):
+        called = unicodedata.name(character, "a control character")
+        yield _error("hidden", _place(name, text, at), f"U+{ord(character):04X} cannot be seen: {called}")
+    for what, pattern in _STEERING.items():
+        for match in islice(re.finditer(pattern, text, re.I), MOST_FINDINGS):
+            said = " ".join(match[0].split())[:60]
+            yield _error("steering", _place(name, text, match.start()), f"it {what}: {said!r}")
+    if name.endswith(".md"):
+        for match in islice(_LINK.finditer(text), MOST_FINDINGS):
+            link = next(filter(None, match.groups()))
+            if problem := _link_problem(folder, folder / name, link):
+                yield problem.model_copy(update={"place": _place(name, text, match.start())})
+
+
+def _is_hidden(character: str) -> bool:
+    """Whether it shows nothing or changes the order of others: format, control, private use, variation selector."""
+    if character in "\n\t\r" or " " <= character <= "~":
+        return False
+    selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+    return selector or unicodedata.category(character) in ("Cf", "Cc", "Co", "Cn", "Cs")
+
+
+def _link_problem(folder: Path, file: Path, link: str) -> Finding | None:
+    if re.match(r"[a-z][a-z0-9+.-]*:", link, re.I):
+        return _warning("link", "", f"it leads out of the skill, to what may change: {link[:80]}")
+    path = link.partition("#")[0]
+    meant = (file.parent / path).resolve()
+    if not meant.is_relative_to(folder.resolve()):
+        return _error("link", "", f"it leads out of the skill: {link[:80]}")
+    return None if meant.exists() else _error("link", "", f"there is no such file: {link[:80]}")
+
+
+def _place(name: str, text: str, at: int) -> str:
+    return f"{name}:{text.count(chr(10), 0, at) + 1}"
+
+
+def _error(rule: str, place: str, message: str) -> Finding:
+    return Finding.model_validate({"rule": rule, "severity": "error", "place": place, "message": message})
+
+
+def _warning(rule: str, place: str, message: str) -> Finding:
+    return Finding.model_validate({"rule": rule, "severity": "warning", "place": place, "message": message})

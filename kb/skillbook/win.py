@@ -1,0 +1,142 @@
+"""The skill for a kernel that won. Every number in it comes from the judge."""
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+from kb.errors import SkillError
+from kb.model.evidence import Evidence, Timing
+from kb.model.kernels import Candidate, Interface, Task
+from kb.model.protocols import Attempt
+from kb.model.skill import Preconditions, Skill
+from kb.skillbook.files import one_line
+from kb.skillbook.operations import stated_for
+from kb.storage import slug
+
+FAILURES_SHOWN = 12
+WHY = "Why it should be fast"
+
+
+def skill_of_win(
+    task: Task,
+    candidate: Candidate,
+    evidence: Evidence,
+    *,
+    suffix: str,
+    note: str = "",
+    failed: Sequence[Attempt] = (),
+    interface: Interface | None = None,
+    parent: Skill | None = None,
+) -> Skill:
+    """The skill to publish for a candidate that won. Every number in it comes from the judge.
+
+    Args:
+        suffix: Suffix of the candidate's file in its language.
+        note: The synthesizer's note on the candidate; quoted.
+        failed: Attempts on the same task that were refused or slower.
+        interface: Interface of the task.
+        parent: The skill with the same kernel, possibly with other parameter values; its description is passed on.
+
+    Raises:
+        SkillError: `evidence` is not a win, or not for this candidate and task.
+    """
+    timing, target = evidence.timing, evidence.target
+    own = (evidence.candidate_digest, evidence.task_digest) == (candidate.digest, task.digest)
+    if timing is None or not (evidence.won and own):
+        raise SkillError(
+            f"candidate {candidate.digest[:12]} has not won on task {task.name!r}",
+            hint="only a candidate that the judge measured as faster than the best baseline becomes a skill",
+        )
+    machine = evidence.environment.get("machine", target)
+    gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {machine}"
+    parameters = [(p.name, p.value, ", ".join(map(str, p.choices))) for p in candidate.parameters]
+    failures = dict.fromkeys(_failure(a, candidate) for a in failed if a.candidate.digest != candidate.digest)
+    sections = {
+        "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
+        "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
+        "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
+        f"{len(evidence.cases)} case(s), and timed on {target} at the sizes in the task's file.",
+        WHY: f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
+        "Parameters": _table(("parameter", "value", "choices"), *parameters) if parameters else "None are declared.",
+        "Evidence": _measured(evidence, timing),
+        "What failed": "\n".join(list(failures)[:FAILURES_SHOWN]) or "Nothing is recorded.",
+    }
+    about = f"Use it to write or tune a kernel for that task or a similar one on {target}."
+    if parent:
+        same = parent.candidate == candidate
+        about = f"It is {parent.name}{'' if same else ' with other parameters'}. {parent.description}"
+        for title in ("When to use", "When not to use", WHY):
+            if said := section(parent.body, title):
+                sections[title] += f"\n\nFrom {parent.name}:\n\n{said}"
+    skill = Skill(
+        name=f"{task.name}-{target}",
+        description=one_line(f"A {candidate.language} kernel for {task.name}, {gain}. {about}", 1024),
+        body="\n\n".join(
+            [f"# {task.name} on {target}", *(f"## {title}\n\n{text}" for title, text in sections.items())]
+        ),
+        target=target,
+        language=candidate.language,
+        preconditions=Preconditions(
+            ops=parent.preconditions.ops if parent and parent.preconditions.ops else stated_for(task)
+        ),
+        candidate=candidate,
+        suffix=suffix,
+        evidence=(evidence,),
+    )
+    return named(skill)
+
+
+def named(skill: Skill) -> Skill:
+    """The skill with its digest added to its name, so that two homes never give one name to two skills."""
+    stem = slug(skill.name)[:55].rstrip("-")
+    return skill.model_copy(update={"name": f"{stem}-{skill.content_digest[:8]}"})
+
+
+def _measured(evidence: Evidence, timing: Timing) -> str:
+    """The judge's measurements, as a table and two sentences."""
+    measured = {
+        "machine": evidence.environment.get("machine", evidence.target),
+        "kernel (us)": f"{timing.candidate_us:.2f}",
+        "baseline": timing.baseline,
+        "baseline (us)": f"{timing.baseline_us:.2f}",
+        "speed-up": f"{timing.speedup:.2f}",
+        "95 % interval": f"{timing.low:.2f} to {timing.high:.2f}",
+        "sessions": len(timing.sessions),
+    }
+    baselines = [f"{what} {us:.2f} us" for what, us in timing.baselines_us.items()]
+    versions = [f"{what} {which}" for what, which in sorted(evidence.environment.items()) if what != "machine"]
+    return (
+        f"{_table(measured, measured.values())}\n\nBaselines tried: {', '.join(baselines)}.\n\n"
+        f"Made with: {', '.join(versions) or 'not recorded'}."
+    )
+
+
+def section(body: str, title: str) -> str:
+    """The text below a heading of a skill's body; empty if there is no such heading."""
+    below = body.partition(f"## {title}\n")[2].splitlines()
+    return "\n".join(takewhile(lambda line: not line.startswith("## "), below)).strip()
+
+
+def _tensors(interface: Interface | None) -> str:
+    """Inputs, state and outputs of the task, as a list."""
+    if interface is None:
+        return ""
+    groups = {"inputs": interface.inputs, "state": interface.state, "outputs": interface.outputs}
+    return "\n" + "".join(f"\n- {name}: {', '.join(map(str, specs))}" for name, specs in groups.items() if specs)
+
+
+def _failure(attempt: Attempt, winner: Candidate) -> str:
+    """One list item that says what was tried and how it failed."""
+    candidate, evidence = attempt.candidate, attempt.evidence
+    what = one_line(attempt.note, 100) or "another kernel"
+    if candidate.template_digest == winner.template_digest:
+        changed = [f"{p.name} = {p.value}" for p in candidate.parameters if p not in winner.parameters]
+        what = ", ".join(changed) or what
+    if evidence.timing and not evidence.timing.busy:
+        return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"
+    came = "passed, not timed" if evidence.passed else one_line(f"{evidence.outcome} {evidence.detail}", 200)
+    return f"- {what}: {came}"
+
+
+def _table(header: Iterable[object], *rows: Iterable[object]) -> str:
+    lines = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
+    return "\n".join((lines[0], "|---" * len(list(header)) + "|", *lines[1:]))

@@ -1,0 +1,176 @@
+"""Skills and proposals as plain data that fits into a number of tokens."""
+
+from typing import TYPE_CHECKING
+
+from kb.errors import SkillError
+from kb.model.base import Frozen, short
+from kb.model.kernels import Candidate
+from kb.model.skill import Preconditions, Skill, SkillKind
+from kb.views.answers import GO_ON, LABEL_CHARACTERS, NAMES_SHOWN, STATED_CHARACTERS, Answer, fitting
+
+if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
+    from kb.home.knowledge_base import KnowledgeBase
+    from kb.home.reverifying import Reverified as JudgedOnce
+
+NOT_PROVEN = "only `active` and `verified` skills were measured to win here; have a kernel judged before you use it"
+
+
+class FoundSkill(Frozen):
+    name: str
+    standing: str
+    value: float
+    """Mean outcome of its uses, -1 to 1."""
+    applies: str
+    """Kind, target and language."""
+    description: str
+
+
+class FoundSkills(Answer):
+    skills: tuple[FoundSkill, ...]
+    left_out: tuple[str, ...]
+
+
+class SkillText(Answer):
+    name: str
+    standing: str
+    evidence: tuple[str, ...]
+    """The latest first; `claimed` is what nobody measured here or signed."""
+    text: str
+    """What it says, then its kernel."""
+    next_offset: int | None
+
+
+class DraftSkill(Frozen):
+    """A skill as an agent states it."""
+
+    name: str
+    kind: SkillKind
+    description: str
+    """What it is and when to use it."""
+    body: str
+    """Markdown, 900 tokens: when, how, why, when not, what failed."""
+    target: str = "any"
+    language: str | None = None
+    """Default: it holds for every language."""
+    code: str = ""
+    """The kernel; required for the kind `kernel`."""
+    preconditions: Preconditions = Preconditions()
+    citations: tuple[str, ...] = ()
+    """Ids of the passages that it rests on."""
+
+
+class ProposedSkill(Answer):
+    name: str
+    doubts: tuple[str, ...]
+    nearest: tuple[str, ...]
+
+
+class Reverified(Answer):
+    standing: str
+    judged: tuple[str, ...]
+    """What came of it on each task."""
+
+
+def skills(
+    kb: "KnowledgeBase", query: str, target: str | None, language: str | None, *, max_tokens: int
+) -> FoundSkills:
+    """The skills that fit a query, best first, or all; never what is retired. Errors as in `Targets.get`."""
+    from kb.skillbook.select import Need
+
+    own = kb.targets.get(target).name if target else ""
+    scope = kb.targets.scope(target) if target else None
+    need = Need(words=query, target=own, scope=scope, language=language)
+    used = [
+        FoundSkill(
+            name=one.skill.name,
+            standing=one.standing,
+            value=kb.skills.value(one.skill),
+            applies=f"{one.skill.kind} for {one.skill.target} in {one.skill.language or 'any language'}",
+            description=one.skill.description,
+        )
+        for one in kb.skills.select(need).offered
+    ]
+
+    def first(n: int) -> FoundSkills:
+        rest = tuple(one.name for one in used[n:])
+        more = ("name a target and a language, or use a larger max_tokens",) if rest else ()
+        return FoundSkills(
+            skills=tuple(used[:n]), left_out=rest[:NAMES_SHOWN], truncated=bool(rest), notes=(NOT_PROVEN, *more)
+        )
+
+    return fitting(first, len(used), max_tokens)
+
+
+def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> SkillText:
+    """A skill or a proposal, from character `offset` of its text on. Errors as in `Skillbook.find`."""
+    from kb.home.curating import measured
+
+    held = kb.skills.find(name)
+    source = held.candidate.source if held.candidate else ""
+    text = f"{held.description}\n\n{held.body}" + (f"\n\n```{held.language}\n{source}```\n" if source else "")
+    evidence = tuple(
+        f"{one.outcome} {one.task} on {one.target}, {m.trust}, {one.created[:10]}"
+        + (f": {one.speedup:.2f}x ({m.interval})" if one.speedup else "")
+        for m in measured(kb, held)
+        for one in [m.evidence]
+    )
+
+    def part(n: int) -> SkillText:
+        more = offset + n < len(text)
+        return SkillText(
+            name=held.name, standing=kb.skills.standing(held), evidence=evidence[:NAMES_SHOWN],
+            text=text[offset : offset + n], next_offset=offset + n if more else None, truncated=more,
+            notes=(NOT_PROVEN, GO_ON) if more else (NOT_PROVEN,),
+        )  # fmt: skip
+
+    return fitting(part, max(0, len(text) - offset), max_tokens)
+
+
+def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
+    """Keep an agent's skill for a curator. Errors as in `Skillbook.propose`, and:
+
+    Raises:
+        CandidateError: its language is unknown.
+        SkillError: it has code and no language.
+    """
+    from eval.languages.registry import described_language
+    from kb.home.curating import review
+
+    if draft.code and not draft.language:
+        raise SkillError("a kernel has a language", hint="name the `language` of the code")
+    language = described_language(draft.language) if draft.language else None
+    candidate = Candidate(language=language.name, source=draft.code) if language and draft.code else None
+    stated = draft.model_dump(exclude={"code", "language"})
+    skill = Skill(
+        **stated,
+        language=language and language.name,
+        candidate=candidate,
+        suffix=language.suffix if language and candidate else "",
+    )
+    seen = review(kb, kb.skills.propose(skill))
+    flags = (*seen.flags, *map(str, seen.findings))
+    note = f"it is kept and not used: the user decides with `kb skills queue {seen.skill.name}`"
+    return ProposedSkill(
+        name=seen.skill.name,
+        doubts=tuple(short(flag, LABEL_CHARACTERS) for flag in flags[:NAMES_SHOWN]),
+        nearest=tuple(f"{near.name} ({near.likeness:.0%})" for near in seen.nearest),
+        truncated=False,
+        notes=(note,),
+    )
+
+
+def reverify(kb: "KnowledgeBase", name: str, *, minutes: float) -> Reverified:
+    """Judge a skill's kernel again. Errors as in `kb.home.reverifying.reverify`."""
+    from kb.home import reverifying
+
+    done = reverifying.reverify(kb, [name], minutes=minutes)
+    judged = tuple(f"{one.task} on {one.target}: {short(_result(one), STATED_CHARACTERS)}" for one in done)
+    return Reverified(standing=done[-1].after, judged=judged, truncated=False, notes=(NOT_PROVEN,))
+
+
+def _result(done: "JudgedOnce") -> str:
+    evidence = done.evidence
+    if evidence is None:
+        return done.reason
+    speed = f", {evidence.speedup:.2f} times as fast as the best baseline" if evidence.speedup else ""
+    return f"{evidence.outcome}{speed}{'; a win' if evidence.won else ''} {evidence.detail}".rstrip()

@@ -1,0 +1,125 @@
+"""What agents may do with skills: find, read, propose, and have kernels judged again."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from kb.home.knowledge_base import KnowledgeBase
+from kb.mcp.server import Home
+from kb.model.skill import SkillStanding
+from kb.runs.journal import Plan, SynthesizerKind
+from tests.home.skills import active, proposed, today
+from tests.mcp.conftest import Ask, Reply, talk
+from tests.skillbook.evidence import KERNEL, TASK
+
+DRAFT = {
+    "name": "unroll-rows",
+    "kind": "technique",
+    "description": "Unroll the reduction of a row by 4.",
+    "body": "# Unroll rows\n\nUse it where additions wait for each other.",
+    "target": "mi300x",
+    "preconditions": {"ops": ["softmax"]},
+}
+
+
+@pytest.fixture
+def ask(kb: KnowledgeBase) -> Iterator[Ask]:
+    """One call of a tool on a home of this test's own."""
+    home = Home(lambda: KnowledgeBase(kb.settings, embedder=kb.models.embedder))
+    yield lambda tool, **given: Reply.of(talk(home, partial(Client.call_tool, name=tool, arguments=given)))
+    home.close()
+
+
+def test_skills_are_found_best_first_with_standing_and_value(kb: KnowledgeBase, ask: Ask) -> None:
+    active(kb, "softmax-mine")
+
+    found = ask("kb_skills", query="softmax", target="mi300x", language="triton").answer
+
+    first = found["skills"][0]
+    assert (first["name"], first["standing"], first["value"]) == ("softmax-mine", "active", 0.0)
+    assert "softmax-triton" in [one["name"] for one in found["skills"]]
+    assert not any(" in cpp" in one["applies"] for one in found["skills"])
+
+
+def test_a_skill_is_read_whole_in_parts(ask: Ask) -> None:
+    text, offset = "", 0
+    while offset is not None:
+        part = ask("kb_skill", name="softmax-cpp", offset=offset, max_tokens=500).answer
+        text, offset = text + part["text"], part["next_offset"]
+
+    assert text == ask("kb_skill", name="softmax-cpp", max_tokens=8000).answer["text"]
+    assert "```cpp\n" in text
+
+
+def test_evidence_is_shown_with_its_interval_and_trust(kb: KnowledgeBase, ask: Ask) -> None:
+    active(kb, "softmax-mine")
+
+    (evidence,) = ask("kb_skill", name="softmax-mine").answer["evidence"]
+
+    assert evidence.startswith("passed row-softmax on mi300x, measured here, 20")
+    assert evidence.endswith(": 1.50x (1.49 to 1.51)")
+
+
+def test_a_proposed_skill_waits_and_the_agent_learns_what_is_doubtful(kb: KnowledgeBase, ask: Ask) -> None:
+    answer = ask("kb_propose_skill", skill=DRAFT).answer
+
+    assert (answer["name"], len(answer["nearest"])) == ("unroll-rows", 3)
+    assert "it has no evidence" in answer["doubts"]
+    held = kb.skills.find("unroll-rows")
+    assert kb.skills.proposals() == [held]
+    assert (held.language, held.candidate, held.preconditions.ops) == (None, None, ("softmax",))
+    assert "unroll-rows" not in str(ask("kb_skills").answer["skills"])
+
+
+def test_a_proposed_kernel_is_stored_with_its_language(kb: KnowledgeBase, ask: Ask) -> None:
+    ask("kb_propose_skill", skill=DRAFT | {"kind": "kernel", "language": "triton", "code": KERNEL.source})
+
+    held = kb.skills.find("unroll-rows")
+    assert (held.candidate, held.suffix) == (KERNEL, ".py")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"kind": "kernel", "code": "x"}, {"kind": "kernel"}, {"name": "Not A Name"}, {"name": "../up"}, {"kind": "guess"},
+     {"language": "C P P", "code": "x"}],
+    ids=str,
+)  # fmt: skip
+def test_a_malformed_proposal_is_refused_with_what_to_do(kb: KnowledgeBase, ask: Ask, wrong: dict[str, Any]) -> None:
+    reply = ask("kb_propose_skill", skill=DRAFT | wrong)
+
+    assert reply.refused
+    assert kb.skills.proposals() == []
+
+
+def test_nothing_that_an_agent_proposes_overwrites_a_skill(kb: KnowledgeBase, ask: Ask) -> None:
+    held = active(kb, "unroll-rows")
+
+    assert ask("kb_propose_skill", skill=DRAFT).refused
+    assert kb.skills.get("unroll-rows") == held
+
+
+def test_a_kernel_is_judged_again_on_the_tasks_of_runs(
+    kb: KnowledgeBase, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KnowledgeBase, "verify", lambda kb, task, candidate, target: today(candidate, speedup=2.0))
+    proposed(kb, "softmax-mine")
+
+    assert "no run of this home has the task" in ask("kb_reverify", name="softmax-mine").answer["judged"][0]
+
+    plan = {"task": TASK, "target": "mi300x", "language": "triton", "synthesizer": SynthesizerKind.TUNE}
+    kb.runs.start(Plan(evaluations=1, **plan))
+    answer = ask("kb_reverify", name="softmax-mine").answer
+
+    assert answer["standing"] == SkillStanding.VERIFIED
+    assert answer["judged"] == ["row-softmax on mi300x: passed, 2.00 times as fast as the best baseline; a win"]
+
+
+def test_an_unknown_skill_is_an_error_that_says_where_to_look(ask: Ask) -> None:
+    reply = ask("kb_skill", name="softmax-cp")
+
+    assert reply.refused
+    assert "softmax-cpp" in reply.text
+    assert "kb_skills lists" in reply.text

@@ -1,0 +1,197 @@
+"""Skills are selected by what they apply to, and ranked for reasons that can be read."""
+
+from typing import Any
+
+import pytest
+
+from kb.model.kernels import Interface, Task, TensorSpec
+from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
+from kb.skillbook.operations import Operations, operations_of, stated_for
+from kb.skillbook.select import PROOF, Need, Selection, select
+from tests.skillbook.evidence import evidence, kernel, skill
+from tests.skillbook.neighbourhood import neighbourhood, selected
+
+X = TensorSpec(name="x", shape=(64, 1024), dtype="float32")
+INTERFACE = Interface(inputs=(X,), state=(), outputs=(X,), init=())
+SOFTMAX = Operations(named=frozenset({"softmax"}), called=frozenset({"softmax", "exp"}))
+NEED = Need(
+    words="softmax",
+    operations=SOFTMAX,
+    target="mi300x",
+    scope=frozenset({"mi300x", "cdna3", "any"}),
+    siblings=frozenset({"mi250x"}),
+    language="triton",
+    interface=INTERFACE,
+)
+
+
+def chosen(
+    *skills: Skill, need: Need = NEED, standings: dict[str, str] | None = None, values: dict[str, float] | None = None
+) -> Selection:
+    return select(
+        need,
+        skills,
+        standing_of=lambda skill: SkillStanding((standings or {}).get(skill.name, "hypothesis")),
+        value_of=lambda skill: (values or {}).get(skill.name, 0.0),
+        versions=lambda: {"triton": "3.6.0"},
+    )
+
+
+def names(selection: Selection) -> list[str]:
+    return [recalled.skill.name for recalled in selection.offered]
+
+
+def wanting(**preconditions: Any) -> Preconditions:
+    return Preconditions(**{"ops": ("softmax",)} | preconditions)
+
+
+REFUSED = {
+    "it is retired": {"standings": {"softmax": "retired"}},
+    "it is superseded": {"standings": {"softmax": "superseded"}},
+    "it is for hopper": {"target": "hopper"},
+    "it is in cpp": {"candidate": kernel("x", "cpp")},
+    "it is for other operations: matmul, mm": {"preconditions": wanting(ops=("matmul", "mm"))},
+    "it is for float16; the task has float32": {"preconditions": wanting(dtypes=("float16",))},
+    "its condition on sizes is cols > 4096; the task has rows = 64, cols = 1024, count = 65536": {
+        "preconditions": wanting(shapes="cols > 4096")
+    },
+    "it needs triton<3; here is 3.6.0": {"preconditions": wanting(toolchain="triton<3")},
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_a_skill_that_does_not_apply_is_refused_with_the_reason(reason: str) -> None:
+    fields = dict(REFUSED[reason])
+    standings = fields.pop("standings", None)
+
+    selection = chosen(skill(**fields), standings=standings)
+
+    assert (names(selection), [refusal.reason for refusal in selection.refused]) == ([], [reason])
+
+
+def test_every_skill_is_either_offered_or_refused() -> None:
+    skills = [skill(f"{target}-softmax", target=target) for target in ("mi300x", "any", "hopper", "mi250x", "cdna3")]
+
+    selection = chosen(*skills)
+
+    assert {*names(selection), *(refusal.name for refusal in selection.refused)} == {s.name for s in skills}
+
+
+def test_the_target_itself_comes_before_its_family_and_that_before_any() -> None:
+    skills = [skill(f"softmax-{target}", target=target) for target in ("any", "cdna3", "mi300x")]
+
+    assert names(chosen(*skills)) == ["softmax-mi300x", "softmax-cdna3", "softmax-any"]
+
+
+def test_a_win_on_a_sibling_is_offered_last_as_a_hypothesis_without_its_kernel() -> None:
+    skills = skill("softmax-sibling", target="mi250x", evidence=(evidence(speedup=2.0),)), skill("softmax")
+
+    offered = chosen(*skills, standings={"softmax-sibling": "active"}).offered
+
+    assert [one.skill.name for one in offered] == ["softmax", "softmax-sibling"]
+    assert (offered[1].standing, offered[1].skill.candidate) == (SkillStanding.HYPOTHESIS, None)
+
+
+def test_kernels_for_a_part_of_the_task_are_offered_only_if_there_is_none_for_the_whole() -> None:
+    part = skill("exponential", preconditions=wanting(ops=("exp",)))
+
+    assert names(chosen(part)) == ["exponential"]
+    assert names(chosen(part, skill("softmax"))) == ["softmax"]
+
+
+def test_a_technique_for_any_operation_is_offered_after_the_kernel() -> None:
+    technique = skill("wide-loads", kind=SkillKind.TECHNIQUE, language=None, candidate=None)
+
+    assert names(chosen(technique, skill("softmax"))) == ["softmax", "wide-loads"]
+
+
+def test_of_equal_skills_the_better_proven_comes_first() -> None:
+    best_first = sorted(PROOF, key=PROOF.__getitem__, reverse=True)
+    skills = [skill(f"softmax-{standing}") for standing in reversed(best_first)]
+
+    selection = chosen(*skills, standings={f"softmax-{standing}": standing for standing in best_first})
+
+    assert names(selection) == [f"softmax-{standing}" for standing in best_first]
+
+
+def test_a_skill_that_failed_when_it_was_used_falls_behind_one_that_was_never_used() -> None:
+    skills = skill("softmax-a"), skill("softmax-b"), skill("softmax-c")
+
+    assert names(chosen(*skills, values={"softmax-a": -0.4, "softmax-c": 0.4})) == [
+        "softmax-c", "softmax-b", "softmax-a",
+    ]  # fmt: skip
+
+
+def test_a_pitfall_that_matches_the_diagnosis_comes_before_one_that_does_not() -> None:
+    pitfalls = [
+        skill(name, kind=SkillKind.PITFALL, language=None, candidate=None, description=text, body=text)
+        for name, text in (("a", "Rows overlap."), ("b", "Registers spill to memory."))
+    ]
+    need = Need(operations=SOFTMAX, diagnosis=("register pressure and spills",))
+
+    assert names(chosen(*pitfalls, need=need)) == ["b", "a"]
+
+
+def test_the_score_is_the_sum_of_the_reasons() -> None:
+    (recalled,) = chosen(skill(), standings={"softmax": "verified"}, values={"softmax": 0.25}).offered
+
+    assert {reason.text: reason.worth for reason in recalled.reasons} == {
+        "its operation is the one that is asked for": 2.0,
+        "100% of the best match with the words": 1.0,
+        "it is verified": 0.9,
+        "it is for the target itself": 0.4,
+        "what came of its uses": 0.25,
+    }
+    assert recalled.score == pytest.approx(4.55)
+
+
+def test_a_proven_skill_that_only_mentions_the_words_of_a_search_comes_after_one_for_them() -> None:
+    mentions = skill("matmul", description="Matmul.", body="Unlike a softmax it reads each row often.")
+    need = Need(words="softmax")
+
+    assert names(chosen(mentions, skill(), need=need, standings={"matmul": "active"})) == ["softmax", "matmul"]
+
+
+@pytest.mark.parametrize("count", [20, 50, 200])
+def test_the_right_one_of_many_near_twins_comes_first(count: int) -> None:
+    """They differ in operation, data type, condition on sizes, target or wording alone."""
+    neighbours = neighbourhood(count)
+    assert len(neighbours) == count
+
+    right = [names(selected(neighbours, need))[:1] == [skill.name] for skill, need in neighbours]
+
+    assert sum(right) >= 0.95 * count
+
+
+# Operations
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "named", "called"),
+    [
+        ("row-softmax-2", "torch.softmax(x, -1)", {"row", "softmax", "rowsoftmax"}, {"softmax"}),
+        ("cross-entropy", "a @ b", {"cross", "entropy", "crossentropy"}, {"matmul"}),
+        ("norm", "nn.functional.layer_norm(x).clamp(0)", {"norm"}, {"layernorm", "clamp"}),
+    ],
+)
+def test_operations_are_the_words_of_the_name_and_the_calls_in_the_source(
+    name: str, source: str, named: set[str], called: set[str]
+) -> None:
+    found = operations_of(Task(name=name, source=f"class Model:\n    y = {source}\n\ndef get_inputs(): rand()\n"))
+
+    assert (found.named, found.called) == (named, called)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "stated"),
+    [
+        ("row-softmax-2", "torch.softmax(x, -1)", ("row-softmax", "softmax")),
+        ("softmax", "torch.softmax(x, -1)", ("softmax",)),
+        ("exclusive-cumsum", "torch.cat((x, x.cumsum(-1)))", ("exclusive-cumsum",)),
+        ("47", "x + 1", ("47",)),
+    ],
+)
+def test_a_skill_states_the_operations_of_the_task_that_it_was_learnt_from(
+    name: str, source: str, stated: tuple[str, ...]
+) -> None:
+    assert stated_for(Task(name=name, source=f"class Model:\n    y = {source}\n")) == stated

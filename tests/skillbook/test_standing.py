@@ -1,0 +1,193 @@
+"""A standing follows from evidence measured here and from a curator's decisions; nothing else can raise it."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from kb.model.evidence import Evidence, Outcome
+from kb.model.skill import Skill, SkillKind, SkillStanding
+from kb.model.skill_record import SkillRecord, UseOutcome
+from kb.skillbook.standing import STALE_DAYS, StandingContext, major, standings_of
+from kb.skillbook.value import value_of
+from tests.skillbook.conftest import TODAY
+from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
+
+WIN = evidence(speedup=1.5)
+OTHER = KERNEL.with_parameters({"BLOCK": 256})
+LATER = "2025-11-21T10:00:00+00:00"
+
+
+def decided(one: Skill, *verbs: str, content: str = "", successor: str = "") -> Skill:
+    """The skill with decisions, one a day."""
+    records = tuple(
+        SkillRecord(
+            verb=verb, skill=one.name, content_digest=content or one.content_digest, created=f"2025-11-2{day}",
+            by="a curator", successor=successor,
+        )
+        for day, verb in enumerate(verbs)
+    )  # fmt: skip
+    return one.model_copy(update={"records": records})
+
+
+def standing(one: Skill, *others: Skill, **context: Any) -> SkillStanding:
+    return standings_of([one, *others], in_context(**context))[one.name]
+
+
+def in_context(**fields: Any) -> StandingContext:
+    """All evidence was measured here, by the software that is here, on documents that are still here."""
+    usual = {"measured": lambda skill, found: True, "versions": dict, "stands": lambda citation: True, "today": TODAY}
+    return StandingContext(**usual | fields)
+
+
+def technique(slow: float, fast: float, **fields: Any) -> Skill:
+    found = (evidence(OTHER, speedup=slow), evidence(KERNEL, speedup=fast))
+    return skill(kind=SkillKind.TECHNIQUE, evidence=found, **fields)
+
+
+def pitfall(*found: Evidence) -> Skill:
+    return skill(kind=SkillKind.PITFALL, candidate=None, language="triton", evidence=found)
+
+
+CASES: dict[str, tuple[Skill, str]] = {
+    "no evidence": (skill(), "hypothesis"),
+    "a refusal": (skill(evidence=(refused(KERNEL),)), "hypothesis"),
+    "a pass": (skill(evidence=(evidence(),)), "screened"),
+    "a pass that is slower": (skill(evidence=(evidence(speedup=0.9),)), "screened"),
+    "a win": (skill(evidence=(WIN,)), "verified"),
+    "a win of other code": (skill(evidence=(evidence(OTHER, speedup=2.0),)), "hypothesis"),
+    "a win, and later none in the same environment": (
+        skill(evidence=(WIN, evidence(speedup=0.9, created=LATER))),
+        "screened",
+    ),
+    "a win, and later a refusal": (
+        skill(evidence=(WIN, evidence(outcome=Outcome.INCORRECT, grade=None, created=LATER))),
+        "hypothesis",
+    ),
+    "a win, and later a pass without a time": (skill(evidence=(WIN, evidence(created=LATER))), "verified"),
+    "a win, and a loss on another machine": (
+        skill(evidence=(WIN, evidence(speedup=0.9, created=LATER, environment={"machine": "B", "torch": "2.11"}))),
+        "verified",
+    ),
+    "a win that was accepted": (decided(skill(evidence=(WIN,)), "accept"), "active"),
+    "accepted without a win": (decided(skill(evidence=(evidence(),)), "accept"), "screened"),
+    "accepted without evidence": (decided(skill(), "accept"), "hypothesis"),
+    "other content was accepted": (decided(skill(evidence=(WIN,)), "accept", content="0" * 64), "verified"),
+    "rejected": (decided(skill(evidence=(WIN,)), "reject"), "retired"),
+    "accepted, then retired": (decided(skill(evidence=(WIN,)), "accept", "retire"), "retired"),
+    "retired, then restored": (decided(skill(evidence=(WIN,)), "accept", "retire", "restore"), "verified"),
+    "retired, then accepted": (decided(skill(evidence=(WIN,)), "retire", "accept"), "active"),
+    "a technique that is faster": (technique(1.0, 2.0), "verified"),
+    "a technique within the noise": (technique(1.0, 1.015), "screened"),
+    "a technique that is slower": (technique(2.0, 1.0), "screened"),
+    "a technique without what it is compared with": (
+        skill(kind=SkillKind.TECHNIQUE, evidence=(WIN,)),
+        "screened",
+    ),
+    "a pitfall with failure and mended kernel": (pitfall(refused(OTHER), WIN), "verified"),
+    "a pitfall without a failure": (pitfall(WIN), "screened"),
+    "a pitfall that was not mended": (pitfall(refused(OTHER)), "hypothesis"),
+    "a playbook that led to a win": (
+        skill(kind=SkillKind.PLAYBOOK, candidate=None, evidence=(evidence(kernel("any"), speedup=2.0),)),
+        "verified",
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "expected"), CASES.values(), ids=CASES)
+def test_a_standing_follows_from_evidence_and_decisions(one: Skill, expected: str) -> None:
+    assert standing(one) == expected
+
+
+STALE: dict[str, tuple[dict[str, Any], str]] = {
+    "the same versions": ({"versions": lambda: {"torch": "2.12.1", "triton": "3.2"}}, "verified"),
+    "another major version": ({"versions": lambda: {"torch": "3.0"}}, "stale"),
+    "a passage that changed": ({"stands": lambda citation: citation != "abc"}, "stale"),
+    "the last day": ({"today": date(2025, 11, 20) + timedelta(STALE_DAYS)}, "verified"),
+    "the day after": ({"today": date(2025, 11, 21) + timedelta(STALE_DAYS)}, "stale"),
+}
+
+
+@pytest.mark.parametrize(("context", "expected"), STALE.values(), ids=STALE)
+def test_a_win_goes_stale_with_versions_passages_and_time(context: dict[str, Any], expected: str) -> None:
+    assert standing(skill(evidence=(WIN,), citations=("abc",)), **context) == expected
+    assert standing(skill(citations=("abc",)), **context) == "hypothesis", "what never won is not stale"
+
+
+def test_evidence_that_was_not_measured_here_proves_nothing() -> None:
+    claimed = decided(skill(evidence=(WIN, evidence(speedup=9.0))), "accept")
+
+    assert standing(claimed, measured=lambda skill, found: False) == "hypothesis"
+
+
+def test_a_repeated_win_is_fresh_again_in_its_own_environment() -> None:
+    repeated = evidence(speedup=1.4, created=LATER, environment={"machine": "Test Machine", "torch": "3.0"})
+
+    assert standing(skill(evidence=(WIN, repeated)), versions=lambda: {"torch": "3.1"}) == "verified"
+
+
+def accepted(name: str, *found: Evidence, **fields: Any) -> Skill:
+    return decided(skill(name, evidence=found, **fields), "accept")
+
+
+def test_a_skill_is_superseded_by_an_active_one_that_is_faster_wherever_it_won() -> None:
+    slow, other = accepted("slow", WIN), kernel("other")
+    fast = evidence(other, speedup=2.0)
+
+    assert standing(slow, accepted("fast", fast, candidate=other)) == "superseded"
+    assert standing(slow, skill("fast", candidate=other, evidence=(fast,))) == "active", "nobody accepted the other"
+    elsewhere = evidence(other, speedup=2.0, environment={"machine": "B"})
+    assert standing(slow, accepted("fast", elsewhere, candidate=other)) == "active", "they were not compared"
+    within = evidence(other, speedup=1.505)
+    assert standing(slow, accepted("fast", within, candidate=other)) == "active", "the intervals overlap"
+
+
+def test_a_retired_skill_is_superseded_while_its_successor_is_active() -> None:
+    old = decided(skill("old", evidence=(WIN,)), "retire", successor="new")
+    new = accepted("new", WIN, target="hopper")
+
+    assert standing(old, new) == "superseded"
+    assert standing(old, decided(new, "retire")) == "retired"
+    assert standing(new, old) == "active"
+
+
+def used(one: Skill, *outcomes: UseOutcome, run: str = "run-{}") -> Skill:
+    records = tuple(
+        SkillRecord(
+            verb="use", skill=one.name, content_digest=one.content_digest, created=f"2025-11-{day:02}",
+            by=run.format(day), outcome=outcome,
+        )
+        for day, outcome in enumerate(outcomes, start=1)
+    )  # fmt: skip
+    return one.model_copy(update={"records": records})
+
+
+WON, LOST, FAILED = UseOutcome.REPRODUCED, UseOutcome.NO_WIN, UseOutcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "value"),
+    [((), 0), ((WON,), 1 / 5), ((WON,) * 4, 1 / 2), ((WON, FAILED), 0), ((LOST,) * 9, 0), ((FAILED,) * 4, -1 / 2)],
+)
+def test_the_value_is_the_shrunken_mean_of_outcomes(outcomes: tuple[UseOutcome, ...], value: float) -> None:
+    assert value_of(used(skill(), *outcomes)) == pytest.approx(value)
+
+
+def test_the_last_outcome_of_a_run_counts_and_only_for_this_content() -> None:
+    assert value_of(used(skill(), FAILED, WON, run="the same")) == pytest.approx(1 / 5)
+    assert value_of(used(skill(), WON).model_copy(update={"body": "Other words."})) == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("2.11.0+cu128", "2"),
+        ("0.4.1", "0.4"),
+        ("c++ (Debian 12.2.0-14+deb12u1) 12.2.0", "12"),
+        ("Linux 6.8.0-generic", "6"),
+        ("unknown", "unknown"),
+        ("", ""),
+    ],
+)
+def test_the_major_version_is_the_first_number(version: str, expected: str) -> None:
+    assert major(version) == expected
