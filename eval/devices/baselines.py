@@ -32,7 +32,7 @@ class ModelNew(Model):
 """,
 }
 """What makes a candidate of a reference, by the name of the baseline."""
-GUARDS = ALL_GUARDS - {Guard.ALIASING, Guard.MUTATION}
+GUARDS = ALL_GUARDS - {Guard.ALIASING}
 """A reference is not suspected; it may return a part of its input."""
 SETTINGS, CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR"
 """How the environment names settings of torch.compile, and the folder of what it has compiled."""
@@ -121,18 +121,17 @@ class Baselines:
         except Fault as fault:
             raise _broken(fault) from fault
 
-    def yardstick(self, trial: Trial) -> Yardstick:
-        """A running yardstick in the language of a trial."""
+    def yardstick(self, trial: Trial) -> Yardstick | None:
+        """A running yardstick in the language of a trial; None if the language has none."""
         language = trial.language
-        if language.name not in self._yardsticks:
-            idle = Candidate(language=language.name, source=language.idle(self._task.source))
+        source = language.idle(self._task.source)
+        if source and language.name not in self._yardsticks:
+            idle = replace(trial, candidate=Candidate(language=language.name, source=source), guards=GUARDS)
             try:
-                self._yardsticks[language.name] = Yardstick(
-                    replace(trial, candidate=idle, guards=GUARDS), self.reference, self.case
-                ).__enter__()
+                self._yardsticks[language.name] = Yardstick(idle, self.reference, self.case).__enter__()
             except Fault as fault:
                 raise _broken(fault) from fault
-        return self._yardsticks[language.name]
+        return self._yardsticks.get(language.name)
 
     def close(self) -> None:
         """End all workers."""

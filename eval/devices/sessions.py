@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
+from typing import Any
 
 import torch
 
 from eval.cases import Case
 from eval.devices.baselines import Baselines
-from eval.devices.side import SHORT_US, Side, Yardstick
+from eval.devices.side import SHORT_US, Answer, Side, Yardstick
 from eval.fault import Fault
 from eval.machine import CpuUse
 from eval.timing import Call, clocks_disagree, hidden_us, session_of
@@ -114,7 +115,7 @@ def _rounds(
 ) -> tuple[list[Call], dict[str, list[Call]], list[Call]]:
     """Times of the candidate, of each baseline and of the yardstick; a round calls all of them on the same new inputs.
 
-    Between the rounds, calls that are not counted try the cases: otherwise a candidate that finds out that it is timed
+    Between the rounds, some that are not counted try the cases: otherwise a candidate that finds out that it is timed
     could do without what the task's own inputs do not need.
     """
     reference, case, guards = baselines.reference, baselines.case, trial.guards
@@ -125,26 +126,35 @@ def _rounds(
     tries = _tries(cases)
     deadline = time.monotonic() + SESSION_S
     while len(mine) < LEAST_ROUNDS or (len(mine) < MOST_ROUNDS and time.monotonic() < deadline):
+        turn = len(mine) % 2
         if Guard.FRESH_INPUTS in guards:
             arguments = reference.inputs(secrets.randbits(62))
             for tried in next(tries):
-                _try(candidate, tried, guards)
-        if len(mine) % 2:
-            given = baselines.timed(arguments)
-            answer = candidate.timed(arguments)
-        else:
-            answer = candidate.timed(arguments)
-            given = baselines.timed(arguments)
+                answer, _ = _round(candidate, baselines, tried.inputs, turn)
+                found = tried.compare(answer.outputs)
+                if Guard.COMPARISON in guards and found.outcome is not Outcome.PASSED:
+                    raise Fault(Outcome.INCORRECT, f"{found.detail} ({tried.name}, while it was timed)")
+        answer, given = _round(candidate, baselines, arguments, turn)
         expected = next(iter(given.values())).outputs
         if Guard.COMPARISON in guards and not case.near(answer.outputs, expected):
             raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call does not match its inputs")
         use.look()
         mine.append(answer.call)
-        for name, found in given.items():
-            theirs[name].append(found.call)
+        for name, other in given.items():
+            theirs[name].append(other.call)
         if yardstick:
             waits.append(yardstick.wait(answer.call))
     return mine, theirs, waits
+
+
+def _round(
+    candidate: Side, baselines: Baselines, arguments: Sequence[Any], turn: int
+) -> tuple[Answer, dict[str, Answer]]:
+    """Call all sides on the same inputs, and the baselines first in turn 1."""
+    if turn:
+        given = baselines.timed(arguments)
+        return candidate.timed(arguments), given
+    return candidate.timed(arguments), baselines.timed(arguments)
 
 
 def _tries(cases: Sequence[Case]) -> Iterator[list[Case]]:
@@ -155,13 +165,6 @@ def _tries(cases: Sequence[Case]) -> Iterator[list[Case]]:
     yield from first
     while True:
         yield [secrets.choice(cases)] if cases and not secrets.randbelow(TRIED_EVERY) else []
-
-
-def _try(candidate: Side, case: Case, guards: frozenset[Guard]) -> None:
-    """Raises Fault if the candidate is wrong in a case."""
-    found = case.compare(candidate.timed(case.inputs).outputs)
-    if Guard.COMPARISON in guards and found.outcome is not Outcome.PASSED:
-        raise Fault(Outcome.INCORRECT, f"{found.detail} ({case.name}, while it was timed)")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 
 from eval.fault import Fault
 from eval.worker.channel import Message
+from eval.worker.mapping import shared_pages
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 LIBRARY = "candidate.so"
@@ -105,7 +106,7 @@ def _mapped(memory: int, specs: list[Message]) -> list[Tensor]:
     """Tensors in the memory of a handle; each spec has its `offset` there."""
     if not (end := max((spec["offset"] + _size_bytes(spec) for spec in specs), default=0)):
         return [tensor_at(0, spec["shape"]) for spec in specs]
-    pages = mmap.mmap(memory, end)
+    pages = shared_pages(memory, end)
     _KEPT.append(pages)
     start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     return [tensor_at(start + spec["offset"], spec["shape"]) for spec in specs]

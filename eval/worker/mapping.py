@@ -21,8 +21,13 @@ def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
         places.append((slice(spec["offset"], spec["offset"] + size), dtype, spec["shape"]))
     if not (end := max((place.stop for place, _, _ in places), default=0)):
         return [torch.empty(shape, dtype=dtype) for _, dtype, shape in places]
-    pages = torch.frombuffer(mmap.mmap(memory, end), dtype=torch.uint8)
+    pages = torch.frombuffer(shared_pages(memory, end), dtype=torch.uint8)
     return [pages[place].view(dtype).view(shape) for place, dtype, shape in places]
+
+
+def shared_pages(memory: int, size: int) -> mmap.mmap:
+    """The first `size` bytes of a handle's memory, all in place: otherwise the first calls on it would be slower."""
+    return mmap.mmap(memory, size, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
 
 
 def new_memory() -> int:

@@ -20,6 +20,11 @@ from kb.model.kernels import Candidate
 
 SETTLE_S = 0.05
 """Time during which an output must not change after the call has returned."""
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables that say how many threads OpenMP and Intel's MKL start."""
+THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
+"""MKL starts no fewer threads than it is told, although it counts a single core in the sandbox. OpenMP's idle threads
+sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
 POISON = {"MALLOC_PERTURB_": "1"}
 """Makes glibc fill allocated memory with garbage."""
 
@@ -51,10 +56,13 @@ class Trial:
     """Device files that it may use."""
     memory: Memory = field(default_factory=HostMemory)
     """How tensors are transferred between judge and worker."""
+    threads: int = field(default_factory=torch.get_num_threads)
+    """How many threads OpenMP and torch may use in a worker: as many as torch did here when the trial was made."""
 
     def worker(self, *, poisoned: bool = False) -> WorkerProcess:
         """A worker. If it is poisoned, new memory holds garbage, so that no candidate can rely on zeros."""
-        environment = {"OMP_NUM_THREADS": str(torch.get_num_threads()), **REUSED_MEMORY, **(POISON if poisoned else {})}
+        environment = {**REUSED_MEMORY, **(POISON if poisoned else {}), **THREADING}
+        environment |= dict.fromkeys(THREADS, str(self.threads))
         return WorkerProcess(
             self.candidate,
             self.language,

@@ -84,6 +84,28 @@ def test_an_honest_kernel_passes(kernel: Known) -> None:
     assert verdict.outcome is Outcome.PASSED, verdict
 
 
+COUNTS_THREADS = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if (count := torch.get_num_threads()) != {threads}:
+            raise RuntimeError(f"{{count}} threads")
+        return 2 * x + 1
+"""
+
+
+@pytest.mark.alone
+def test_a_candidate_may_use_all_threads_while_it_is_timed(tmp_path: Path) -> None:
+    import torch
+
+    (tmp_path / "counts.py").write_text(COUNTS_THREADS.format(threads=torch.get_num_threads()))
+
+    verdict = judge(tmp_path / "counts.py", "scale", timed=True)
+
+    assert verdict.outcome is Outcome.PASSED, verdict
+
+
 @pytest.mark.alone
 @needs_compiler
 def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_time() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.devices import sessions
+from eval.devices import baselines, sessions
+from eval.devices.baselines import EAGER
 from eval.judge.task_judge import TaskJudge
 from eval.reference import Reference, interface_of
 from eval.roofline import IMPLAUSIBLE, bottleneck, implausible, roofline, task_roofline
@@ -178,7 +179,7 @@ def test_a_roofline_of_softmax_cites_every_input() -> None:
 @needs_compiler
 @pytest.mark.alone
 def test_the_judge_refuses_what_beats_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions.torch, "compile", lambda model, **_: model)
+    monkeypatch.setattr(baselines, "SOURCES", {EAGER: baselines.SOURCES[EAGER]})
     monkeypatch.setattr(sessions, "MOST_ROUNDS", sessions.LEAST_ROUNDS)
     facts, isa = [SLOW, rate("l3_size", 1, "byte")], Isa("cpu", os.uname().machine)
 
