@@ -23,7 +23,7 @@ MOST_ELEMENTS, MOST_OPERATIONS = 1 << 27, 1 << 35
 """Elements of all tensors, and operations of matrix products, up to which the reference takes a few seconds."""
 LEAST_PROGRAMS, MOST_PROGRAMS = 16, 256
 """Programs that must be tried to know that most do nothing, and that are tried."""
-SECONDS = 3.0
+SECONDS = 2.0
 """Time for the programs of a launch, and for one program."""
 SHARE = 16
 """All programs must write at least one in this many of the elements that need it, as estimated from those tried."""
@@ -62,9 +62,8 @@ def _tried(trial: KernelTrial, own: PlannedCall, case: Case, step: int, writes: 
     if launch is None:
         raise Fault(Outcome.UNTRIED, "forward fills an output after its kernels have run")
     programs, total = _drawn(launch), math.prod(launch.grid)
-    before, after, tried = _run(
-        replace(trial, calls=(own,), drawn={"step": step, "programs": programs}), case, len(programs)
-    )
+    sample = replace(trial, calls=(own,), drawn={"step": step, "programs": programs})
+    before, after, tried = _run(sample, case, len(programs))
     name = f"{tried} of {total} programs of {launch.kernel} at the task's own sizes"
     alone = not any(
         own.plan.launched_before(step, output) for output, mine in zip(own.plan.outputs, writes, strict=True) if mine

@@ -1,4 +1,4 @@
-"""A grid of the next power of two in each dimension, and more: most programs find nothing to do."""
+"""A grid of twice the next power of two: most programs find nothing to do."""
 
 import triton
 import triton.language as tl
@@ -17,5 +17,5 @@ class ModelNew(nn.Module):
     def forward(self, x):
         rows, cols = x.shape
         y = x.new_empty(rows)
-        sum_row[(triton.next_power_of_2(rows), 8)](x, y, rows, cols, block=triton.next_power_of_2(cols))
+        sum_row[(triton.next_power_of_2(rows), 2)](x, y, rows, cols, block=triton.next_power_of_2(cols))
         return y
