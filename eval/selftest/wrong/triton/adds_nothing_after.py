@@ -7,14 +7,14 @@ from torch import nn
 
 @triton.jit
 def sum_row(x, y, cols, block: tl.constexpr):
-    if cols <= 1024:
+    if cols <= 1500:
         i = tl.arange(0, block)
         tl.store(y + tl.program_id(0), tl.sum(tl.load(x + tl.program_id(0) * cols + i, mask=i < cols, other=0), 0))
 
 
 @triton.jit
 def clear(y, cols):
-    tl.store(y + tl.program_id(0), 0.0, mask=cols > 1024)
+    tl.store(y + tl.program_id(0), 0.0, mask=cols > 1500)
 
 
 class ModelNew(nn.Module):
