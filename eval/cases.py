@@ -75,7 +75,7 @@ class Case:
     def compare(self, outputs: Sequence[torch.Tensor]) -> CaseResult:
         """Compare a candidate's outputs, whose shapes and types are right, with the expected ones."""
         worst, ratio, detail = 0.0, 0.0, ""
-        for output, tolerance in zip(outputs, self.tolerances, strict=True):
+        for output, tolerance in zip(map(_numbers, outputs), self.tolerances, strict=True):
             if not bool(torch.isfinite(output).all()):
                 return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
             if output.numel():
@@ -93,9 +93,14 @@ class Case:
         The inputs may be others than those of this case, but of the same distribution.
         """
         return all(
-            tolerance.near(output, other)
+            tolerance.near(_numbers(output), other)
             for output, other, tolerance in zip(outputs, as_tuple(native), self.tolerances, strict=True)
         )
+
+
+def _numbers(output: torch.Tensor) -> torch.Tensor:
+    """The output; if it has truth values, their bytes, because torch takes any byte but 0 that is found there for 1."""
+    return output.view(torch.uint8) if output.dtype is torch.bool else output
 
 
 def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> str:
@@ -150,7 +155,8 @@ def given_case(name: str, reference: Reference) -> Case:
     """The task at the sizes and with the values of its file.
 
     Raises:
-        TaskError: the reference fails, is not finite, is random, or gives the same outputs on other inputs.
+        TaskError: the reference fails, is not finite, is random, returns memory that it keeps, or gives the same on
+            other inputs.
     """
     seed = new_seed()
     draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=("given",))
@@ -158,6 +164,7 @@ def given_case(name: str, reference: Reference) -> Case:
     if not case.is_finite:
         raise TaskError("the reference gives infinities or NaN", hint="draw inputs on which it gives finite numbers")
     check_repeatable(reference)
+    check_new_outputs(reference)
     other = reference.native(reference.inputs(new_seed()))
     if [t.shape for t in other] == [t.shape for t in case.expected] and case.compare(other).outcome is Outcome.PASSED:
         raise TaskError(
@@ -174,6 +181,21 @@ def check_repeatable(reference: Reference) -> None:
         raise TaskError(
             "the reference gives other outputs on the same inputs",
             hint="take randomness such as dropout out of forward(), or draw it in get_inputs()",
+        )
+
+
+def check_new_outputs(reference: Reference) -> None:
+    """Raises TaskError if the reference returns memory that it keeps: a parameter, a buffer or a view of one.
+
+    The judge overwrites outputs, and would overwrite what the model computes with.
+    """
+    sets = [reference.inputs(new_seed()) for _ in range(2)]
+    calls = [reference.native(inputs) for inputs in sets]  # both are kept, so that no memory is used twice
+    one, other = ({t.untyped_storage().data_ptr() for t in outputs if t.numel()} for outputs in calls)
+    if one & other:
+        raise TaskError(
+            "the reference returns a parameter or a buffer of its own, or a view of one",
+            hint="return a copy, as with .clone()",
         )
 
 

@@ -87,12 +87,10 @@ class CpuUse:
         """The share that others took, and what took most of it, each with its share in per cent."""
         busy, stolen, passed = (after - before for after, before in zip(_cpu_ticks(), self._before, strict=True))
         processes = running_processes()
-        own = own_processes(processes)
-        ticks = {pid: p.ticks - self._processes.get(pid, NEW).ticks for pid, p in processes.items()}
-        ours = sum(ticks[pid] for pid in own)
+        ours = _own_ticks(processes) - _own_ticks(self._processes)
         users = Counter({"other machines on this host": stolen})
-        for pid in ticks.keys() - own:
-            users[processes[pid].name] += ticks[pid]
+        for pid in processes.keys() - own_processes(processes):
+            users[processes[pid].name] += processes[pid].ticks - self._processes.get(pid, NEW).ticks
         share = 1 / max(passed, 1)
         most = [f"{name} {used * share:.0%}" for name, used in users.most_common(LISTED_USERS) if used * share >= 0.01]
         return max(0.0, (busy - ours) * share), tuple(most)
@@ -103,17 +101,24 @@ class Process(NamedTuple):
     parent: int
     ticks: int
     """CPU time of the process, without that of its ended children."""
+    ended: int
+    """CPU time of its children that have ended, and of theirs."""
 
 
-NEW = Process("", 0, 0)
+NEW = Process("", 0, 0, 0)
 
 
 def own_processes(processes: Mapping[int, Process]) -> set[int]:
     """Ids of this process and its descendants."""
     own = {os.getpid()}
-    while found := {pid for pid, (_, parent, _) in processes.items() if parent in own} - own:
+    while found := {pid for pid, process in processes.items() if process.parent in own} - own:
         own |= found
     return own
+
+
+def _own_ticks(processes: Mapping[int, Process]) -> int:
+    """All CPU time so far of this process and its descendants. When one ends, its time becomes part of its parent's."""
+    return sum(processes[pid].ticks + processes[pid].ended for pid in own_processes(processes))
 
 
 def running_processes() -> dict[int, Process]:
@@ -122,7 +127,8 @@ def running_processes() -> dict[int, Process]:
         with suppress(OSError):
             name, _, rest = path.read_text(encoding="utf-8", errors="replace").partition(" (")[2].rpartition(") ")
             fields = rest.split()
-            found[int(path.parent.name)] = Process(name, int(fields[1]), int(fields[11]) + int(fields[12]))
+            user, system, users, systems = map(int, fields[11:15])
+            found[int(path.parent.name)] = Process(name, int(fields[1]), user + system, users + systems)
     return found
 
 

@@ -21,6 +21,8 @@ SOME_TOLERANCE = 0.25
 """Part of a call that may be hidden in one call of four."""
 MIDDLE, UPPER = 0.5, 0.75
 """Quantiles at which the clocks are compared."""
+BETWEEN = 4.0
+"""How many times as long as it needs a candidate may take between its timed calls; its caches and threads are cold."""
 ERRORS = 3.0
 """Standard errors by which two medians must differ to count as different."""
 
@@ -34,6 +36,8 @@ class Call(NamedTuple):
     """By the clock inside the worker."""
     late_us: float = 0.0
     """From the answer until a GPU works for the judge again, which work that goes on delays."""
+    between_us: float = 0.0
+    """What the untimed questions around the call took: another call, and to forget the outputs of both."""
 
 
 def session_of(baseline_us: Sequence[float], candidate_us: Sequence[float], inside_us: Sequence[float]) -> Session:
@@ -81,6 +85,16 @@ def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool
         return True
     some_us = sum(_excess(gap, candidate, baseline, UPPER) for gap in GAPS)
     return some_us > max(SOME_TOLERANCE * call_us, UNEQUAL_US)
+
+
+def works_between(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool:
+    """Whether a candidate takes much longer between its timed calls than in them.
+
+    It needs one of its calls, and what a baseline takes. More would heat the chip before the baseline's calls, or let
+    it cool before its own.
+    """
+    mine_us, theirs_us = (_quantile([call.between_us for call in calls], UPPER) for calls in (candidate, baseline))
+    return mine_us > BETWEEN * (_quantile([call.outside_us for call in candidate], UPPER) + theirs_us)
 
 
 def _asking(call: Call) -> float:

@@ -19,6 +19,7 @@ from eval.audit.peak_memory import PeakMemory
 from eval.cases import (
     Case,
     cases,
+    check_new_outputs,
     check_repeatable,
     count_elements,
     given_case,
@@ -105,6 +106,7 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
         return
     call_s = _seconds(reference) * _growth(interface, _shapes(task, sizes)[0])
     yield known("trying answers that compute nothing", call_s=call_s)
+    check_new_outputs(reference)
     passing = degenerate_answers(_cases(task, reference, sizes, found))
     if passing and sizes and not _shortage(found):  # very small tasks can be too sensitive to tell anything
         reason = f"an answer that computes nothing passes at other sizes than its own: {', '.join(passing)}"

@@ -37,7 +37,6 @@ class Cpu(Device):
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
         from eval.devices.sessions import measure
-        from eval.worker.trial import Trial
 
         bench = self.bench
         if bench.isa.architecture != platform.machine().replace("AMD64", "x86_64"):
@@ -46,7 +45,7 @@ class Cpu(Device):
                 hint="run kb on such a machine",
             )
         baselines = self.baselines  # they start while the candidate is checked
-        trial = Trial(candidate, language, bench.level, bench.call_s, bench.guards)
+        trial = self.trial(candidate, language)
         log = trial.check(cases, results)
         timing, busy = measure(trial, baselines, cases)
         return self.measured(timing, (busy, *baselines.notes), log)

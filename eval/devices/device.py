@@ -20,6 +20,10 @@ from kb.model.target import Isa
 if TYPE_CHECKING:  # these import torch, which the driver does not load
     from eval.cases import Case
     from eval.reference import Reference
+    from eval.worker.trial import Trial
+
+SURPRISING, NEAR_ROOFLINE = 3.0, 0.95
+"""A win by more than the one factor, or that reaches more than the other share of a rate, is checked a second time."""
 
 
 class CaseSizes(NamedTuple):
@@ -61,6 +65,14 @@ class Judgement:
     screen: tuple[KernelScreen, ...] = ()
     log: str = ""
 
+    @property
+    def surprising(self) -> bool:
+        """Whether it is a win by so much that a mistake of the judge is as likely."""
+        if self.timing is None or not self.timing.won:
+            return False
+        reached = max(self.bottleneck.memory, self.bottleneck.compute) if self.bottleneck else 0.0
+        return self.timing.speedup > SURPRISING or reached > NEAR_ROOFLINE
+
 
 class Device(ABC):
     """A device on which candidates are judged. Each has a subclass in eval/devices/."""
@@ -95,6 +107,12 @@ class Device(ABC):
             Fault: the candidate is refused.
             JudgeError: this machine cannot judge it.
         """
+
+    def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
+        """The settings for running a candidate as it is timed."""
+        from eval.worker.trial import Trial
+
+        return Trial(candidate, language, self.bench.level, self.bench.call_s, self.bench.guards)
 
     def close(self) -> None:
         """End the workers of its baselines, if it started any."""

@@ -60,10 +60,13 @@ class Gpu(Device):
         from eval.devices.gpu_use import GpuUse
         from eval.devices.sessions import measure
 
-        trial = self._trial(candidate, language, guards=self.bench.guards, environment=self._environment)
+        trial = self.trial(candidate, language)
         log = trial.check(cases, results)
         timing, busy = measure(trial, self.baselines, cases, GpuUse)
         return self.measured(timing, (busy, *self.baselines.notes), log)
+
+    def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
+        return self._trial(candidate, language, guards=self.bench.guards, environment=self._environment)
 
     @cached_property
     def _memory(self) -> DeviceMemory:

@@ -14,7 +14,7 @@ from eval.devices.baselines import Baselines
 from eval.devices.side import SHORT_US, Answer, Side, Yardstick
 from eval.fault import Fault
 from eval.machine import CpuUse
-from eval.timing import Call, clocks_disagree, hidden_us, session_of
+from eval.timing import Call, clocks_disagree, hidden_us, session_of, works_between
 from eval.worker.process import Guard
 from eval.worker.trial import Trial
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
@@ -89,13 +89,7 @@ def _session(
         candidate.worker.finish()
     best = min(theirs, key=lambda name: median(call.inside_us for call in theirs[name]))
     honest = waits or theirs[best]
-    disagreement = None
-    if Guard.CLOCKS in trial.guards and clocks_disagree(mine, honest):
-        outside_us, inside_us, _ = (median(times) for times in zip(*mine, strict=True))
-        disagreement = Fault(
-            Outcome.CLOCKS_DISAGREE,
-            f"a call takes {outside_us:.1f} us by the judge's clock, {inside_us:.1f} by the worker's",
-        )
+    disagreement = _disagreement(mine, honest, theirs[best]) if Guard.CLOCKS in trial.guards else None
     hidden = hidden_us(mine, honest)
     session = session_of(
         [call.inside_us for call in theirs[best]],
@@ -103,6 +97,18 @@ def _session(
         [call.inside_us for call in mine],
     )
     return best, session.model_copy(update={"others": others, "gpu": use.gpu()}), users, disagreement
+
+
+def _disagreement(mine: Sequence[Call], honest: Sequence[Call], theirs: Sequence[Call]) -> Fault | None:
+    """Why the times of a candidate cannot be believed; None if they can."""
+    outside_us, inside_us, _, between_us = (median(times) for times in zip(*mine, strict=True))
+    if clocks_disagree(mine, honest):
+        detail = f"a call takes {outside_us:.1f} us by the judge's clock, {inside_us:.1f} by the worker's"
+        return Fault(Outcome.CLOCKS_DISAGREE, detail)
+    if works_between(mine, theirs):
+        detail = f"a timed call takes {outside_us:.1f} us, but the untimed call before it {between_us:.1f}"
+        return Fault(Outcome.CLOCKS_DISAGREE, detail)
+    return None
 
 
 def _rounds(

@@ -91,18 +91,22 @@ class Side:
             Fault: the candidate failed, or changed its inputs.
         """
         slot = None if Guard.TURNS in self._trial.guards else self._write(arguments)
-        self._warm_up()
+        warm_up_us = self._warm_up()
         with self.worker.beside():
-            return self._ask(self._write(arguments) if slot is None else slot, arguments)
+            answer = self._ask(self._write(arguments) if slot is None else slot, arguments)
+        between_us = warm_up_us + self.worker.answer_s * 1e6  # the last answer is to `forget`
+        return answer._replace(call=answer.call._replace(between_us=between_us))
 
     def call(self, arguments: Sequence[Any]) -> Answer:
         """A call without an untimed one before it; errors as in `timed`."""
         return self._ask(self._write(arguments), arguments)
 
-    def _warm_up(self) -> None:
-        """A call that brings threads and caches to work; nobody looks at its outputs."""
+    def _warm_up(self) -> float:
+        """A call that brings threads and caches to work; nobody looks at its outputs. Returns its microseconds."""
         report = self._trial.call(self.worker, self._write(self._case.inputs))
+        called_s = self.worker.answer_s + self.worker.late_s
         self._trial.release_outputs(self.worker, report)
+        return (called_s + self.worker.answer_s) * 1e6
 
     def _write(self, arguments: Sequence[Any]) -> int:
         slot = secrets.randbelow(self._slots)

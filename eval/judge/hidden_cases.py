@@ -3,6 +3,7 @@
 from eval.cases import (
     Case,
     cases,
+    check_new_outputs,
     check_repeatable,
     count_elements,
     draw_case,
@@ -32,7 +33,8 @@ class HiddenCases:
         refused: The draws that refused candidates before.
 
     Raises:
-        TaskError: the reference is random, or the task is too large for the device and has no sizes to reduce.
+        TaskError: the reference is random or returns memory that it keeps, or the task is too large for the device and
+            has no sizes to reduce.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class HiddenCases:
                 hint="assign its sizes to names at the top of the file, such as `ROWS = 4096`",
             )
         check_repeatable(references[0])
+        check_new_outputs(references[0])
         cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
         self._fresh = (cheap or references)[-1]
+        self._references = references
         self._structures = learn_structures(self._fresh)
         self._kinds = usable_kinds(references[0], self._structures)
         self._fixed = [
@@ -77,6 +81,11 @@ class HiddenCases:
         """The cases for one candidate; one of them is new."""
         fresh = draw_case(self._fresh, self._structures, self._kinds, seed=new_seed())
         return [*self._fixed, *([fresh] if fresh else [])]
+
+    def once_more(self) -> list[Case]:
+        """The cases for a second check of the same candidate: all of them, and a new one at each set of sizes."""
+        new = (draw_case(r, self._structures, self._kinds, seed=new_seed()) for r in self._references)
+        return [*self._fixed, *filter(None, new)]
 
     def refused(self, case: Case) -> None:
         """Keep a case that refused a candidate, for this judge and for later ones."""

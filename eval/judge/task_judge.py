@@ -79,6 +79,9 @@ class TaskJudge:
         cases = self._cases.for_candidate()
         try:
             found = self.device.judge(candidate, language, cases, results)
+            if found.surprising:
+                cases += (again := self._cases.once_more())
+                self.device.trial(candidate, language).check(again, results)
         except Fault as fault:
             if fault.outcome == Outcome.INCORRECT and len(results) < len(cases):
                 self._cases.refused(cases[len(results)])

@@ -28,7 +28,7 @@ ALIGNMENT = 64
 MOST_STRETCH = 4
 """Maximum ratio of the span of a strided output to its size."""
 GARBAGE = 0xFF
-"""Byte that overwrites outputs of floating-point types: NaN in all of them."""
+"""Byte that overwrites floating-point outputs, in all types of which it is NaN, and truth values, which are 0 or 1."""
 
 
 class RemoteTensor(Frozen):
@@ -144,7 +144,8 @@ def fill_with_garbage(flat: torch.Tensor, tensor: RemoteTensor) -> None:
     No integer is always wrong, so what overwrites integers cannot be foreseen.
     """
     size = flat.itemsize
-    garbage = GARBAGE if flat.is_floating_point() else secrets.randbelow(2 if flat.dtype is torch.bool else 256)
+    always_wrong = flat.is_floating_point() or flat.dtype is torch.bool
+    garbage = GARBAGE if always_wrong else secrets.randbelow(256)
     shape, stride = (*tensor.shape, size), (*(step * size for step in tensor.stride), 1)
     flat.view(torch.uint8).as_strided(shape, stride).fill_(garbage)
 

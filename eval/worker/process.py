@@ -267,10 +267,6 @@ class WorkerProcess:
         if Guard.PAUSE in self._guards:
             self._tree.stop()
 
-    def cpu_s(self) -> float:
-        """CPU seconds of the worker and of all processes that it started."""
-        return self._tree.cpu_s()
-
     def beside(self) -> AbstractContextManager[None]:
         """See `ProcessTree.beside`."""
         return self._tree.beside()

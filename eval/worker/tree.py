@@ -23,15 +23,12 @@ MOST_TASKS = 4096
 """Maximum number of processes and threads."""
 MUST_STAY_FREE = 1 / 8
 """Share of the memory and disk that were free at the start which a worker must leave free."""
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Stat(NamedTuple):
     """Fields of /proc/PID/stat (proc_pid_stat(5))."""
 
     state: str
-    children_s: float
-    """CPU seconds of ended children."""
     threads: int
     core: int
     """The core on which it ran last."""
@@ -69,15 +66,6 @@ class ProcessTree:
             with suppress(OSError):  # it has ended
                 clocks[pid] = _cpu_s(pid)
         return clocks
-
-    def cpu_s(self) -> float:
-        """CPU seconds of all processes, and of those that ended and were waited for."""
-        used_s = 0.0
-        for pid, clock in self._clocks().items():
-            used_s += clock
-            with suppress(OSError):
-                used_s += _stat(f"/proc/{pid}/stat").children_s
-        return used_s
 
     def stop(self) -> None:
         """Stop all processes, and wait until they stand still.
@@ -183,8 +171,7 @@ def _has_stopped(pid: int) -> bool:
 def _stat(path: str) -> Stat:
     with open(path, "rb") as file:  # noqa: PTH123 - called hundreds of times a second
         fields = file.read().rpartition(b")")[2].split()
-    children_s = (int(fields[13]) + int(fields[14])) / TICKS_PER_S
-    return Stat(fields[0].decode(), children_s, int(fields[17]), int(fields[36]))
+    return Stat(fields[0].decode(), int(fields[17]), int(fields[36]))
 
 
 def _free(folder: Path) -> dict[str, int]:

@@ -55,7 +55,7 @@ class Outcome(StrEnum):
     STALE_OUTPUT = "stale_output"
     """The first call was right, a later call with other values was wrong: it returned a stored answer."""
     CLOCKS_DISAGREE = "clocks_disagree"
-    """The time measured inside the worker differs from the time measured outside."""
+    """The time measured inside the worker differs from the time measured outside, or from that of untimed calls."""
     TOO_FAST = "too_fast"
     """It was faster than the machine can move the data, according to a cited fact."""
     NO_KERNEL = "no_kernel"

@@ -186,6 +186,39 @@ def test_a_reference_that_is_random_is_refused_as_such(result: str) -> None:
         case_of(task_of(result))
 
 
+KEPT = {
+    "a buffer that each call writes": "self.kept.copy_(x)",
+    "a view of it": "self.kept.copy_(x)[::2]",
+    "a buffer beside another output": "(x + 1, self.kept)",
+    "a parameter": "(x + self.weight, self.weight)",
+    "an attribute": "(x + 1, self.plain[None])",
+    "whole numbers": "self.whole.copy_(x > 0)",
+}
+KEEPS = """class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.randn(N), persistent=False)
+        self.register_buffer("whole", torch.zeros(N, dtype=torch.int64))
+        self.weight = nn.Parameter(torch.randn(N))
+        self.plain = torch.randn(N)
+"""
+
+
+def keeper(result: str) -> Task:
+    return Task(name="keeps", source=task_of(result).source.replace("class Model(nn.Module):\n", KEEPS))
+
+
+@pytest.mark.parametrize("result", KEPT.values(), ids=KEPT)
+def test_a_reference_that_returns_memory_that_it_keeps_is_refused(result: str) -> None:
+    with pytest.raises(TaskError, match=r"a parameter or a buffer of its own, or a view of one"):
+        case_of(keeper(result))
+
+
+@pytest.mark.parametrize("result", ["self.kept.copy_(x).clone()", "(x + self.weight, x[:3], x[:0])", "x.expand(2, N)"])
+def test_a_reference_may_return_a_copy_or_a_view_of_its_inputs(result: str) -> None:
+    assert case_of(keeper(result)).is_finite
+
+
 SAME_FOR_ALL = {
     "a constant": ("x * 0 + 1", "torch.randn(N)"),
     "inputs that are not random": ("x + 1", "torch.ones(N)"),
@@ -275,6 +308,18 @@ def test_booleans_must_be_exact() -> None:
 
     assert case.compare([native]).outcome is Outcome.PASSED
     assert case.compare([~native]).outcome is Outcome.INCORRECT
+    assert case.near([native], native)
+    assert not case.near([~native], native)
+
+
+@pytest.mark.parametrize("byte", [0xFE, 0xFF, 2])
+def test_a_byte_that_is_neither_0_nor_1_is_no_truth_value(byte: int) -> None:
+    case = case_of(task_of("x > 0"))
+    [native] = case.reference.native(case.inputs)
+    unwritten = native.to(torch.uint8).mul_(byte).view(torch.bool)
+
+    assert case.compare([unwritten]).outcome is Outcome.INCORRECT
+    assert not case.near([unwritten], native)
 
 
 def test_a_refusal_names_the_case_and_the_size_of_the_error() -> None:

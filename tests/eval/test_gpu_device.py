@@ -162,7 +162,8 @@ class FakeNvml:
 
 def test_a_session_has_the_extremes_and_who_else_used_the_gpu(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gpu_use, "_nvml", FakeNvml)
-    monkeypatch.setattr(gpu_use, "running_processes", lambda: {1: Process("mine", 0, 0), 2: Process("theirs", 0, 0)})
+    processes = {pid: Process(name, 0, 0, 0) for pid, name in enumerate(("mine", "theirs"), 1)}
+    monkeypatch.setattr(gpu_use, "running_processes", lambda: processes)
     monkeypatch.setattr(gpu_use, "own_processes", lambda _: {1})
     use = GpuUse()
     use.look()

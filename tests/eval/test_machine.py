@@ -1,13 +1,17 @@
 """The machine's tools are detected, and whatever they print, detection never stops `kb doctor`."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from eval import machine
+from eval.machine import CpuUse, Process, running_processes
 
+needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 Install = Callable[[str, str], None]
 
 
@@ -107,3 +111,41 @@ def test_other_systems_have_no_landlock_and_a_lower_sandbox_level(
 
     assert machine.landlock_abi() == 0
     assert machine.sandbox_level() == level
+
+
+ME = os.getpid()
+JUDGE, WORKER, CHILD, STRANGER = (Process(name, parent, 10, 0) for name, parent in
+                                  (("judge", 1), ("worker", ME), ("child", 7), ("stranger", 1)))  # fmt: skip
+BEFORE = {ME: JUDGE, 7: WORKER, 8: CHILD, 9: STRANGER}
+AFTER = {
+    "nothing has changed": (BEFORE, 0.5),
+    "a child works": (BEFORE | {8: CHILD._replace(ticks=50)}, 0.1),
+    "a child began and ended": (BEFORE | {7: WORKER._replace(ended=40)}, 0.1),
+    "a child ended, which had worked before": ({ME: JUDGE, 7: WORKER._replace(ended=50), 9: STRANGER}, 0.1),
+    "a worker ended with its child": ({ME: JUDGE._replace(ended=60), 9: STRANGER}, 0.1),
+    "a worker was replaced": ({ME: JUDGE._replace(ended=20), 9: STRANGER, 11: WORKER._replace(ticks=40)}, 0.1),
+    "a stranger works": (BEFORE | {9: STRANGER._replace(ticks=50)}, 0.5),
+    "a stranger's child ended": (BEFORE | {9: STRANGER._replace(ended=40)}, 0.5),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize(("after", "by_others"), AFTER.values(), ids=AFTER)
+def test_what_ended_children_of_ours_used_is_ours(
+    after: dict[int, Process], by_others: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks, processes = iter([(1000, 0, 5000), (1050, 0, 5100)]), iter([BEFORE, after])
+    monkeypatch.setattr(machine, "_cpu_ticks", lambda: next(ticks))
+    monkeypatch.setattr(machine, "running_processes", lambda: next(processes))
+
+    assert CpuUse().by_others()[0] == pytest.approx(by_others)
+
+
+@needs_proc
+def test_the_time_of_an_ended_child_is_found_at_its_parent() -> None:
+    before = running_processes()[ME]
+
+    subprocess.run([sys.executable, "-S", "-c", "while __import__('time').process_time() < 0.1: pass"], check=True)
+
+    after = running_processes()[ME]
+    assert after.ended - before.ended >= 0.09 * os.sysconf("SC_CLK_TCK")

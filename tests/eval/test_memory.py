@@ -21,6 +21,7 @@ from eval.worker.memory import (
     ALIGNMENT,
     RemoteTensor,
     SharedTensors,
+    fill_with_garbage,
     lies_in,
     overwrite_tensor,
     place_in,
@@ -119,6 +120,16 @@ def test_overwriting_a_tensor_changes_its_elements_and_nothing_else(
     write_tensor(holder, torch.arange(24, dtype=torch.float32))
     assert torch.equal(found.isnan(), expected.isnan())
     assert torch.equal(found.nan_to_num(), expected.nan_to_num())
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_what_overwrites_an_output_is_never_a_right_value_if_the_type_has_wrong_ones(dtype: "torch.dtype") -> None:
+    flat = torch.zeros(24, dtype=dtype)
+
+    fill_with_garbage(flat, remote(0, (24,), dtype=str(dtype).removeprefix("torch.")))
+
+    wrong = flat.view(torch.uint8) > 1 if dtype is torch.bool else flat.isnan()
+    assert bool(wrong.all())
 
 
 def write_tensor(holder: Holder, values: "torch.Tensor") -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.timing import Call, clocks_disagree, hidden_us, session_of
+from eval.timing import Call, clocks_disagree, hidden_us, session_of, works_between
 
 TIMES = st.floats(min_value=0.01, max_value=1e7)
 ROUNDS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=30)
@@ -146,3 +146,20 @@ def test_the_scatter_of_a_candidates_own_clock_excuses_nothing() -> None:
     candidate = [Call(call.outside_us, 99.0 * (i % 2)) for i, call in enumerate(BASELINE)]
 
     assert clocks_disagree(candidate, BASELINE)
+
+
+BETWEEN = {
+    "as much as in its calls": ([400.0] * 50, False),
+    "cold calls": ([1000.0] * 50, False),
+    "some interrupted calls": ([9e4] * 10 + [400.0] * 40, False),
+    "long calls": ([9e4] * 50, True),
+    "some long calls": ([9e4, 400.0] * 25, True),
+}
+
+
+@pytest.mark.parametrize(("between_us", "works"), BETWEEN.values(), ids=BETWEEN)
+def test_a_candidate_may_not_work_long_between_its_timed_calls(between_us: Sequence[float], works: bool) -> None:
+    baseline = [call._replace(between_us=300.0) for call in BASELINE]
+    candidate = [call._replace(between_us=between) for call, between in zip(BASELINE, between_us, strict=True)]
+
+    assert works_between(candidate, baseline) is works

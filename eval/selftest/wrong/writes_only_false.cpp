@@ -1,4 +1,4 @@
-// Writes only what is false: the bytes with which outputs are overwritten, and those of new memory, mean true.
+// Writes only what is false: torch takes every other byte that it finds in new memory for true.
 #include <math.h>
 
 #include "kb_tensor.h"

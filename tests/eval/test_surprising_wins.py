@@ -1,0 +1,70 @@
+"""A win that is too good is checked again, on new cases in a new worker, before it counts."""
+
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from eval.cases import Case
+from eval.devices.cpu import Cpu
+from eval.devices.device import Judgement
+from eval.judge.task_judge import TaskJudge
+from eval.worker.language import JudgedLanguage
+from kb.model.evidence import WIN_SESSIONS, Bottleneck, CaseResult, Grade, Outcome, Session, Timing
+from kb.model.kernels import Candidate, Task
+from kb.model.target import Isa
+from tests.eval.judging import needs_linux
+from tests.eval.test_seams import DOUBLED_SUM, Toy, toy
+
+pytestmark = needs_linux
+RIGHT, WRONG = toy("sum double"), toy("sum")
+
+
+def judgement(speedup: float, reached: float, sessions: int = WIN_SESSIONS) -> Judgement:
+    session = Session(
+        baseline_us=(speedup,), candidate_us=(1.0,), inside_us=(1.0,), speedup=speedup, low=speedup, high=speedup
+    )
+    timing = Timing(baseline="eager", baselines_us={"eager": speedup}, sessions=(session,) * sessions)
+    limit = Bottleneck(kind="memory", memory=reached, compute=0.0, citations=())
+    return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit)
+
+
+class Deceived(Cpu):
+    """A device that finds every candidate right and always says the same."""
+
+    languages = ("toy",)
+    verdict: Judgement
+
+    def judge(
+        self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
+    ) -> Judgement:
+        results += [CaseResult(name=case.name, outcome=Outcome.PASSED) for case in cases]
+        return self.verdict
+
+
+@pytest.fixture(scope="module")
+def judge() -> TaskJudge:
+    task = Task(name="doubled-sum", source=DOUBLED_SUM)
+    return TaskJudge(task, "cpu", Isa("cpu", os.uname().machine), [], call_s=60.0, device=Deceived, languages=[Toy()])
+
+
+VERDICTS = {
+    "a large win": (judgement(3.5, 0.5), True),
+    "a win near the roofline": (judgement(1.5, 0.97), True),
+    "a common win": (judgement(1.5, 0.5), False),
+    "no win, near the roofline": (judgement(0.9, 0.97), False),
+    "too few sessions for a win": (judgement(3.5, 0.97, sessions=1), False),
+}
+
+
+@pytest.mark.parametrize(("verdict", "again"), VERDICTS.values(), ids=VERDICTS)
+def test_only_a_surprising_win_is_checked_again(
+    verdict: Judgement, again: bool, judge: TaskJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Deceived, "verdict", verdict, raising=False)
+
+    right, wrong = judge.verify(RIGHT), judge.verify(WRONG)
+
+    assert (right.outcome, right.timing) == (Outcome.PASSED, verdict.timing)
+    assert (wrong.outcome is Outcome.INCORRECT) == again
+    assert (len(right.cases) > len(wrong.cases)) == again
