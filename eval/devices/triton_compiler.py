@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
@@ -16,7 +17,7 @@ from kb.model.kernels import Candidate
 
 if TYPE_CHECKING:
     from eval.cases import Case
-    from eval.devices.triton_trial import PlannedCall
+    from eval.devices.triton_trial import KernelTrial, PlannedCall
     from eval.worker.trial import Trial
 
 ELEMENTS = 1 << 16
@@ -39,7 +40,9 @@ class TritonCompiler(Device):
 
         bench = self.bench
         settings = (language, bench.level, bench.call_s, bench.guards)
-        *calls, own = planned(Trial(candidate, *settings), bench.isa, cases, bench.reference)
+        whole = any(case.reference is bench.reference for case in cases)
+        own_case = None if whole else self._own_case
+        *calls, own = planned(Trial(candidate, *settings), bench.isa, cases, bench.reference, own_case)
         _check_kernels(own, calls)
         names = {name for call in (*calls, own) for name in call.plan.names}
         kernels = candidate.model_copy(update={"source": kernels_of(candidate.source, names)})
@@ -47,11 +50,19 @@ class TritonCompiler(Device):
         with ThreadPoolExecutor(1) as beside:  # nothing is timed here
             compiling = beside.submit(self._compiled, Trial(kernels, *settings), own)
             log = tried.check(cases, results)
+            untried = "" if whole else _try_own_sizes(tried, own, own_case, results)
         screens = compiling.result()
         over = [f.message for k in screens for f in k.findings if f.state == "over"]
         if over:
             return Judgement(Outcome.OVER_LIMIT, detail="; ".join(over), screen=tuple(screens), log=log)
-        return Judgement(grade=Grade.COMPILED, detail="; ".join(self.attainable()), screen=tuple(screens), log=log)
+        detail = "; ".join(filter(None, (untried, *self.attainable())))
+        return Judgement(grade=Grade.COMPILED, detail=detail, screen=tuple(screens), log=log)
+
+    @cached_property
+    def _own_case(self) -> Case | None:
+        from eval.devices.triton_own_size import own_case
+
+        return own_case(self.bench.reference, self.bench.interface)
 
     def _compiled(self, trial: Trial, call: PlannedCall) -> list[KernelScreen]:
         """Screens of the kernels that a call launches, compiled for the target."""
@@ -69,6 +80,21 @@ class TritonCompiler(Device):
             if not isinstance(records := answer.get("kernels"), list):
                 raise Fault(Outcome.FORGED, "the answer is not a list of compiled kernels")
             return [screen_kernel(record, worker.folder, bench.isa, bench.facts) for record in records]
+
+
+def _try_own_sizes(trial: KernelTrial, own: PlannedCall, case: Case | None, results: list[CaseResult]) -> str:
+    """Try programs at the task's own sizes; return why that is impossible, if it is."""
+    from eval.devices.triton_own_size import try_programs
+
+    try:
+        if case is None:
+            raise Fault(Outcome.UNTRIED, "the reference takes too long there")
+        results += try_programs(trial, own, case)
+    except Fault as fault:
+        if fault.outcome not in (Outcome.UNTRIED, Outcome.TIMED_OUT):
+            raise
+        return f"its values at the task's own sizes are untried: {fault.detail}"
+    return ""
 
 
 def _check_kernels(own: PlannedCall, calls: Sequence[PlannedCall]) -> None:

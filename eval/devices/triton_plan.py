@@ -95,6 +95,19 @@ class Step(Frozen):
     fill: Fill | None = None
     launch: Launch | None = None
 
+    @property
+    def views(self) -> list[View]:
+        """The tensors that it gets."""
+        if self.fill:
+            return [self.fill.view]
+        arguments = _flat(self.launch.arguments.values() if self.launch else ())
+        described = [argument.descriptor.base for argument in arguments if argument.descriptor]
+        return [*(argument.view for argument in arguments if argument.view), *described]
+
+    def uses(self, other: View) -> bool:
+        """Whether it gets the memory in which another tensor lies."""
+        return any((view.of, view.number) == (other.of, other.number) for view in self.views)
+
 
 class Plan(Frozen):
     """One call of a candidate."""
@@ -104,6 +117,26 @@ class Plan(Frozen):
     """Bytes of each."""
     steps: Annotated[tuple[Step, ...], Field(max_length=MOST_STEPS)]
     outputs: tuple[View, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all constants and buffers."""
+        return sum(constant.size for constant in self.constants) + sum(self.buffers)
+
+    def last_step(self, output: View) -> int:
+        """The number of the last step that gets the memory of an output.
+
+        Raises:
+            Fault: there is none.
+        """
+        steps = [number for number, step in enumerate(self.steps) if step.uses(output)]
+        if not steps:
+            raise Fault(Outcome.UNTRIED, "no kernel gets the memory of an output")
+        return steps[-1]
+
+    def launched_before(self, step: int, output: View) -> bool:
+        """Whether a launch before a step gets the memory of an output."""
+        return any(earlier.launch and earlier.uses(output) for earlier in self.steps[:step])
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -135,17 +168,10 @@ def plan_of(answer: Mapping[str, Any], inputs: Sequence[int]) -> Plan:
     except (ValidationError, RecursionError) as error:
         raise Fault(Outcome.FORGED, f"not a plan of launches: {str(error)[:200]}") from error
     sizes = {"inputs": inputs, "constants": [c.size for c in plan.constants], "buffers": plan.buffers}
-    for view in _views(plan):
+    for view in (*(view for step in plan.steps for view in step.views), *plan.outputs):
         if not _lies_within(view, sizes[view.of]):
             raise Fault(Outcome.FORGED, f"not a plan of launches: a tensor lies outside its memory: {view}")
     return plan
-
-
-def _views(plan: Plan) -> list[View]:
-    arguments = _flat(argument for launch in plan.launches for argument in launch.arguments.values())
-    described = [argument.descriptor.base for argument in arguments if argument.descriptor]
-    fills = [step.fill.view for step in plan.steps if step.fill]
-    return [*(argument.view for argument in arguments if argument.view), *described, *fills, *plan.outputs]
 
 
 def _flat(arguments: Any) -> list[Argument]:

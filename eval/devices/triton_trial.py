@@ -1,8 +1,8 @@
 """Plan the calls of a Triton candidate in one worker, and try its kernels without its host code in another."""
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from kb.model.evidence import Outcome
 from kb.model.target import Isa
 
 MOST_BYTES = 1 << 30
-"""Maximum size of all constants of a call at small sizes."""
+"""Maximum size of all constants of a call that is run."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class KernelTrial(Trial):
     """A trial of kernels, which are launched as the calls were planned."""
 
     calls: tuple[PlannedCall, ...] = ()
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """The `step` and the `programs` of its launch that are run in later calls, instead of all; empty for all."""
 
     def build(self, worker: WorkerProcess, reference: Reference, case: Case) -> None:
         calls = [call for call in self.calls if call.reference is reference]
@@ -46,13 +48,17 @@ class KernelTrial(Trial):
         worker.ask(
             "build",
             adapter=str(self.language.adapter),
+            drawn=self.drawn,
             plans=[call.plan.model_dump() | {"inputs": call.inputs} for call in calls],
             state=[{**spec, "name": str(number)} for number, spec in enumerate(specs)],
         )
 
 
-def planned(trial: Trial, isa: Isa, cases: Iterable[Case], reference: Reference) -> list[PlannedCall]:
+def planned(trial: Trial, isa: Isa, cases: Iterable[Case], reference: Reference, own: Case | None) -> list[PlannedCall]:
     """The plans of all distinct calls in the cases, and last of that at the task's own sizes.
+
+    Args:
+        own: The case at the task's own sizes; None if only shapes matter there.
 
     Raises:
         Fault: the host code fails, works on values, or reports no plan.
@@ -64,8 +70,11 @@ def planned(trial: Trial, isa: Isa, cases: Iterable[Case], reference: Reference)
             key = id(case.reference), json.dumps(inputs)
             if key not in calls:
                 calls[key] = _planned(trial, worker, isa, case.reference, inputs, with_constants=True)
-        own = _planned(trial, worker, isa, reference, _described(_own_inputs(reference)), with_constants=False)
-    return [*calls.values(), own]
+        inputs = _described(own.inputs if own else _own_inputs(reference))
+        last = _planned(trial, worker, isa, reference, inputs, with_constants=False)
+        if own and last.plan.size <= MOST_BYTES:
+            last = replace(last, constants=_constants(trial, worker, last.plan))
+    return [*calls.values(), last]
 
 
 def _planned(

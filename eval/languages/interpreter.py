@@ -2,14 +2,20 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
+
+Touched = Callable[[str, Any], None]
+"""Gets "loads", "stores" or "updates" for an atomic, and an array of the addresses."""
 
 
-def confine_to(memory: Callable[[], Iterable[tuple[int, int]]]) -> None:
+def confine_to(memory: Callable[[], Iterable[tuple[int, int]]], touched: Touched = lambda *_: None) -> None:
     """Make every load, store and atomic of an interpreted kernel raise IndexError outside of `memory`.
 
     Args:
         memory: Gives start and end of each piece of memory that the running call may use. It replaces an earlier one.
+        touched: Is told what a kernel does within its memory, before it does it.
     """
     import numpy
     from triton.runtime import interpreter
@@ -21,6 +27,7 @@ def confine_to(memory: Callable[[], Iterable[tuple[int, int]]]) -> None:
             inside |= (used >= start) & (used + size <= end)
         if not inside.all():
             raise IndexError(f"a kernel {what} outside of its tensors")
+        touched(what, used)
 
     native = interpreter._interpreter  # noqa: SLF001 - Triton has no switch for it
     native = getattr(native, "unchecked", native)
@@ -42,14 +49,26 @@ def confine_to(memory: Callable[[], Iterable[tuple[int, int]]]) -> None:
             return native.store(pointers, value, mask)
 
         def atomic_cas(self, pointers: Any, compared: Any, value: Any, order: Any) -> Any:
-            check(pointers, numpy.True_, value.dtype.itemsize, "stores")
+            check(pointers, numpy.True_, value.dtype.itemsize, "updates")
             return native.atomic_cas(pointers, compared, value, order)
 
         def atomic_rmw(self, operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
-            check(pointers, mask, value.dtype.itemsize, "stores")
+            check(pointers, mask, value.dtype.itemsize, "updates")
             return native.atomic_rmw(operation, pointers, value, mask, order)
 
     interpreter._interpreter = Checked()  # noqa: SLF001
+
+
+@contextmanager
+def one_program(program: tuple[int, ...], grid: tuple[int, ...]) -> Iterator[None]:
+    """Make the only program of a launch on the grid (1,) the given one of another grid; both have three dimensions."""
+    from triton.runtime.interpreter import interpreter_builder as builder
+
+    with (
+        patch.object(builder, "set_grid_dim", lambda *_: setattr(builder, "grid_dim", grid)),
+        patch.object(builder, "set_grid_idx", lambda *_: setattr(builder, "grid_idx", program)),
+    ):
+        yield
 
 
 def agree_with_compiler(names: dict[str, Any]) -> None:

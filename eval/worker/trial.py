@@ -120,10 +120,10 @@ class Trial:
             raise Fault(Outcome.INCOMPATIBLE_PARAMETERS, only)
         worker.ask("inputs", sets=shared.specs)
 
-    def call(self, worker: WorkerProcess, number: int) -> CallReport:
-        """Let the worker call the candidate on one of the input sets."""
+    def call(self, worker: WorkerProcess, number: int, *, within_s: float | None = None) -> CallReport:
+        """Let the worker call the candidate on one of the input sets; `within_s` replaces the usual time limit."""
         self.memory.before_call()
-        answer = worker.ask("call", set=number, then=self.memory.after_call)
+        answer = worker.ask("call", within_s=within_s, set=number, then=self.memory.after_call)
         if Guard.PAUSE in self.guards:
             self.memory.check_rest()
         if Guard.AT_ONCE not in self.guards:

@@ -95,11 +95,11 @@ def adapter(file: str) -> ModuleType:
 
 def fault_of(error: Exception, verb: str) -> Fault:
     """The fault that an exception of a candidate stands for."""
-    if isinstance(error, Fault):
-        return error
     text = "".join(traceback.format_exception_only(error)).strip()[-LOG_CHARACTERS:]
     chain: BaseException | None = error
     while chain is not None:
+        if isinstance(chain, Fault):
+            return chain
         if isinstance(chain, PermissionError):
             return Fault("forbidden", text)
         chain = chain.__cause__ or chain.__context__

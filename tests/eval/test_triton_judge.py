@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("triton")
 
 from eval.cases import cases
+from eval.devices import triton_own_size
 from eval.devices.device import Bench, Judgement
 from eval.devices.triton_compiler import TritonCompiler
 from eval.devices.triton_plan import plan_of
@@ -28,13 +29,17 @@ AMD = Isa.parse("hip gfx942 64")
 INTERPRETED = {"TRITON_INTERPRET": "1"}
 CHEATS = [cheat for cheat in known().cheats if cheat.device == "TritonCompiler"]
 HONEST = [kernel for kernel in known().honest if kernel.device == "TritonCompiler"]
-HIDDEN = {"row_sum": {"ROWS": 7, "COLS": 67}, "linear": {"ROWS": 5, "COLS": 19, "OUT": 21}}
-QUICK = {"triton/dummy_kernel.py", "triton/two_faces.py", "triton/two_stages.py"}
+HIDDEN = {
+    "row_sum": {"ROWS": 7, "COLS": 67},
+    "linear": {"ROWS": 5, "COLS": 19, "OUT": 21},
+    "softmax": {"ROWS": 5, "COLS": 1100},
+}
+QUICK = {"triton/dummy_kernel.py", "triton/two_faces.py", "triton/two_stages.py", "triton/stops_when_wide.py"}
 """The only ones that are not slow to try: each starts up to three processes that import torch."""
 
 
-def judged(kernel: Known) -> Judgement:
-    """Judge a kernel on its task, and not at its sizes if they are larger than the task's own."""
+def judged(kernel: Known, results: list[CaseResult] | None = None) -> Judgement:
+    """Judge a kernel on its task; at the task's own sizes only a part of its programs."""
     own = Reference(kernel.subject, seed=1)
     bench = Bench(
         task=kernel.subject,
@@ -49,10 +54,8 @@ def judged(kernel: Known) -> Judgement:
     sizes = {} if kernel.path.name == "descriptor.py" else HIDDEN.get(kernel.task, {})  # a descriptor needs even sizes
     smaller = Reference(task(kernel.task), seed=3, sizes=sizes)
     tried = list(cases(smaller, learn_structures(smaller), ["given", "signs"]))
-    if not kernel.sizes:
-        tried.append(given_case(kernel.task))
     try:
-        return TritonCompiler(bench).judge(kernel.candidate, TRITON, tried, [])
+        return TritonCompiler(bench).judge(kernel.candidate, TRITON, tried, [] if results is None else results)
     except Fault as fault:
         return Judgement(Outcome(fault.outcome), detail=fault.detail)
 
@@ -85,6 +88,46 @@ def test_an_honest_kernel_passes(kernel: Known) -> None:
 
     assert judgement.outcome is Outcome.PASSED, judgement
     assert judgement.screen
+
+
+LARGE = {
+    "row_sum": {"ROWS": 600, "COLS": 512},
+    "linear": {"ROWS": 200, "COLS": 500, "OUT": 400},
+    "scaled_by": {"COLS": 200_000},
+    "extremes": {"ROWS": 700, "COLS": 300},
+    "total": {"COLS": 200_000},
+    "softmax": {"ROWS": 300, "COLS": 4096},
+}
+"""Sizes at which the interpreter has no time for all programs."""
+UNDECIDED = {
+    "atomics_into_zeros.py": "its programs add to memory with atomics",
+    "autotuned.py": "its programs add to memory with atomics",
+    "counter.py": "its programs add to memory with atomics",
+    "in_place.py": "its programs read what others wrote",
+    "two_stages.py": "its programs read what others wrote",
+}
+"""Kernels of which no program alone gives a result."""
+
+
+@pytest.mark.parametrize("kernel", parameters(HONEST))
+def test_what_some_programs_write_at_the_own_sizes_is_compared_or_the_evidence_says_why_not(kernel: Known) -> None:
+    results: list[CaseResult] = []
+
+    judgement = judged(kernel.model_copy(update={"sizes": LARGE[kernel.task]}), results)
+
+    assert judgement.outcome is Outcome.PASSED, judgement
+    why = UNDECIDED.get(kernel.path.name)
+    assert judgement.detail == (f"its values at the task's own sizes are untried: {why}" if why else "")
+    assert ["at the task's own sizes" in result.name for result in results[-1:]] == [why is None]
+
+
+def test_a_task_whose_reference_takes_too_long_is_not_tried_at_its_own_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton_own_size, "MOST_ELEMENTS", 1000)
+
+    judgement = judged(next(kernel for kernel in HONEST if kernel.path.name == "calls_helpers.py"))
+
+    assert judgement.outcome is Outcome.PASSED, judgement
+    assert judgement.detail == "its values at the task's own sizes are untried: the reference takes too long there"
 
 
 HEAD = "import os\nimport triton\nimport triton.language as tl\nfrom triton.language import core, target_info\n"

@@ -1,0 +1,119 @@
+"""Try programs of a Triton candidate at the task's own sizes, where the interpreter is too slow for all of them."""
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
+
+import torch
+
+from eval.cases import Case, count_elements, make_case, new_seed
+from eval.devices.triton_plan import Launch
+from eval.devices.triton_trial import MOST_BYTES, KernelTrial, PlannedCall
+from eval.fault import Fault
+from eval.reference import Reference
+from kb.errors import TaskError
+from kb.model.evidence import CaseResult, Outcome
+from kb.model.kernels import Interface
+
+MOST_ELEMENTS, MOST_OPERATIONS = 1 << 27, 1 << 35
+"""Elements of all tensors, and operations of matrix products, up to which the reference takes a few seconds."""
+LEAST_PROGRAMS, MOST_PROGRAMS = 16, 256
+"""Programs that must be tried to know that most do nothing, and that are tried."""
+SECONDS = 2.0
+"""Time for the programs of a launch, and for one program."""
+SHARE = 16
+"""All programs must write at least one in this many of the elements that need it, as estimated from those tried."""
+
+Program = tuple[int, ...]
+
+
+def own_case(reference: Reference, interface: Interface) -> Case | None:
+    """The task at its own sizes; None if the reference would take too long, fails or is not finite there."""
+    if count_elements(interface) > MOST_ELEMENTS or interface.matrix_operations > MOST_OPERATIONS:
+        return None
+    with suppress(TaskError):
+        case = make_case("the task's own sizes", reference, reference.inputs(new_seed()))
+        return case if case.is_finite else None
+    return None
+
+
+def try_programs(trial: KernelTrial, own: PlannedCall, case: Case) -> list[CaseResult]:
+    """Run programs of the launches that write the outputs last, and compare what they write.
+
+    Returns:
+        A result for each of these launches.
+
+    Raises:
+        Fault: the candidate is refused; or with the outcome `untried` or `timed_out`, this cannot decide about it.
+    """
+    if own.plan.size > MOST_BYTES:
+        raise Fault(Outcome.UNTRIED, f"it keeps or allocates more than {MOST_BYTES >> 30} GiB")
+    last = [own.plan.last_step(output) for output in own.plan.outputs]
+    return [_tried(trial, own, case, step, [s == step for s in last]) for step in sorted(set(last))]
+
+
+def _tried(trial: KernelTrial, own: PlannedCall, case: Case, step: int, writes: Sequence[bool]) -> CaseResult:
+    """Try the launch of one step, which is the last to write some of the outputs."""
+    launch = own.plan.steps[step].launch
+    if launch is None:
+        raise Fault(Outcome.UNTRIED, "forward fills an output after its kernels have run")
+    programs, total = _drawn(launch), math.prod(launch.grid)
+    sample = replace(trial, calls=(own,), drawn={"step": step, "programs": programs})
+    before, after, tried = _run(sample, case, len(programs))
+    name = f"{tried} of {total} programs of {launch.kernel} at the task's own sizes"
+    alone = not any(
+        own.plan.launched_before(step, output) for output, mine in zip(own.plan.outputs, writes, strict=True) if mine
+    )
+    whole = alone and tried == total
+    written = [(_differ(a, b) | whole) & mine for b, a, mine in zip(before, after, writes, strict=True)]
+    outputs = [torch.where(w, a, e.to(a.dtype)) for w, a, e in zip(written, after, case.expected, strict=True)]
+    result = case.compare(outputs)
+    if result.outcome is not Outcome.PASSED:
+        raise Fault(Outcome.INCORRECT, f"{result.detail} ({name})")
+    needed = sum(_count_wrong(case, number, before[number]) for number, mine in enumerate(writes) if mine)
+    count = sum(int(w.sum()) for w in written)
+    if count * total * SHARE < needed * max(1, tried):
+        if not alone:
+            raise Fault(Outcome.UNTRIED, "several launches write the same output")
+        if tried < LEAST_PROGRAMS:
+            raise Fault(Outcome.UNTRIED, f"the interpreter has time for only {tried} of {total} programs")
+        raise Fault(Outcome.INCORRECT, f"{name} write {count} elements; all together must write {needed}")
+    return result.model_copy(update={"name": name})
+
+
+def _run(trial: KernelTrial, case: Case, programs: int) -> tuple[list[torch.Tensor], list[torch.Tensor], int]:
+    """The outputs before and after as many of the drawn programs as there is time for, and their number."""
+    with trial.worker() as worker:
+        trial.build(worker, case.reference, case)
+        shared = trial.memory.share(worker, [case.inputs])
+        trial.send_inputs(worker, shared)
+        before = trial.read_outputs(worker, trial.call(worker, 0), case)
+        report, tried, deadline = None, 0, time.monotonic() + SECONDS
+        while tried < programs and time.monotonic() < deadline:
+            report, tried = trial.call(worker, 0, within_s=SECONDS), tried + 1
+        after = trial.read_outputs(worker, report, case) if report else before
+        if not shared.unchanged(0, case.inputs):
+            raise Fault(Outcome.MUTATED_INPUT, f"the call changed its inputs ({case.name})")
+    return before, after, tried
+
+
+def _drawn(launch: Launch) -> list[Program]:
+    """Programs of a launch in random order: all, or as many as there is ever time for."""
+    chance, grid = random.SystemRandom(), (*launch.grid, 1, 1)[:3]
+    if math.prod(grid) > MOST_PROGRAMS:
+        return list({tuple(chance.randrange(size) for size in grid): None for _ in range(MOST_PROGRAMS)})
+    programs: list[Program] = list(product(*map(range, grid)))
+    return chance.sample(programs, len(programs))
+
+
+def _differ(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Where two tensors differ; NaN is like NaN."""
+    return (one != other) & ~(one.isnan() & other.isnan())
+
+
+def _count_wrong(case: Case, number: int, output: torch.Tensor) -> int:
+    return int((~(case.tolerances[number].compare(output)[1] <= 1)).sum())
