@@ -130,10 +130,11 @@ class WorkerProcess:
         self._channel = Channel(theirs[0], ours[1])
         handles = (ours[0], theirs[1], self.memory)
         command = [sys.executable, "-I", str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
-        self._process = self._started(command, alone=bool(self._compiler), handles=handles)
+        alone = bool(self._compiler) and not self._language.starts_processes
+        self._process = self._started(command, alone=alone, handles=handles)
         os.close(ours[0])
         os.close(theirs[1])
-        self._tree = ProcessTree(self.pid, self.folder, alone=bool(self._compiler) and self._level > 1)
+        self._tree = ProcessTree(self.pid, self.folder, alone=alone and self._level > 1)
         try:
             self.ask("ping", within_s=START_S)
         except Fault as fault:
@@ -145,7 +146,7 @@ class WorkerProcess:
         """Compile the candidate in a process of its own, while the worker is stopped, if its language does so ahead."""
         if not self._compiler:
             return
-        compiler = self._started(self._compiler, alone=False)
+        compiler = self._started(self._compiler, alone=False, writable=self._language.compiler_folders())
         try:
             status = compiler.wait(self._call_s)
         except subprocess.TimeoutExpired:
@@ -158,12 +159,14 @@ class WorkerProcess:
             raise Fault(Outcome.COMPILE_ERROR, errors)
         self._log.truncate(0)
 
-    def _started(self, command: Sequence[str], *, alone: bool, handles: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    def _started(
+        self, command: Sequence[str], *, alone: bool, handles: Sequence[int] = (), writable: Sequence[str] = ()
+    ) -> subprocess.Popen[bytes]:
         """Start a program in the sandbox; `alone`: it may start no other process."""
         if self._level:
             limits = limits_of(
                 self.folder, level=self._level, call_s=self._call_s, alone=alone, readable=self._readable,
-                writable=self._writable, devices=self._devices,
+                writable=(*self._writable, *writable), devices=self._devices,
             )  # fmt: skip
             command = [sys.executable, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.Popen(

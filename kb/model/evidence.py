@@ -65,7 +65,11 @@ class Outcome(StrEnum):
     UNTRIED = "untried"
     """A Triton candidate that launches kernels only at sizes that are too large to be interpreted."""
     OVER_LIMIT = "over_limit"
-    """It compiles but needs more than the hardware has, according to a cited fact."""
+    """It compiles but needs more than the hardware has, according to a cited fact or the compiler."""
+    UNSUPPORTED = "unsupported"
+    """It uses an instruction or a feature that the target lacks, according to its compiler or simulator."""
+    RACE = "race"
+    """Two parts of it access the same memory without synchronisation, according to a simulator."""
 
 
 class Grade(StrEnum):
