@@ -16,6 +16,7 @@ from eval.fault import Fault
 from eval.languages.cpp_model import row_major_strides, size_bytes
 from eval.worker.channel import Message
 from eval.worker.mapping import shared_pages
+from eval.worker.sandbox import become
 
 SAID = 3000
 """Characters of what a run printed that a refusal repeats."""
@@ -27,6 +28,7 @@ class CommandModel:
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._memory, self._command = memory, question["run"]
         self._limits: dict[int, int] = {int(number): limit for number, limit in question["limits"].items()}
+        self._level = question["level"]
         self._folder = folder / "call"
         self._folder.mkdir(exist_ok=True)
         self._specs: list[Message] = question["outputs"]
@@ -70,10 +72,13 @@ class CommandModel:
         with (self._folder / "said").open("w+b") as said:
             done = subprocess.run(
                 self._command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False,
-                preexec_fn=self._limit,
+                preexec_fn=self._become,
             )  # fmt: skip
-            said.seek(max(0, said.seek(0, 2) - SAID))
+            printed = said.seek(0, 2)
+            said.seek(max(0, printed - SAID))
             text = said.read().decode(errors="replace").strip()
+        if printed >= self._limits[resource.RLIMIT_FSIZE]:
+            raise Fault("raised", f"it printed {printed:,} bytes or more, which is more than is allowed")
         if done.returncode < 0:
             raise Fault("crashed", f"it died of {signal.Signals(-done.returncode).name}; it printed: {text}")
         if done.returncode:
@@ -81,9 +86,8 @@ class CommandModel:
         sys.stdout.write(text)  # into the log of the worker
         sys.stdout.flush()
 
-    def _limit(self) -> None:
-        for number, limit in self._limits.items():
-            resource.setrlimit(number, (limit, limit))
+    def _become(self) -> None:
+        become(self._command, self._limits, level=self._level)
 
     def _write(self, kind: str, specs: list[Message]) -> None:
         if end := max((spec["offset"] + size_bytes(spec) for spec in specs), default=0):

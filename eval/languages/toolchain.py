@@ -13,7 +13,7 @@ from pydantic import Field
 
 from eval.languages.command_model import __file__ as ADAPTER  # noqa: N812
 from eval.languages.registry import LANGUAGES
-from eval.machine import answer_of
+from eval.machine import answer_of, sandbox_level
 from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
 from kb.model.target import Isa
@@ -48,6 +48,7 @@ class ToolchainLanguage(JudgedLanguage):
     def build_options(self) -> Mapping[str, Any]:
         limits = self.toolchain.limits
         return {
+            "level": sandbox_level() if self.toolchain.alone else 0,
             "run": self._filled(self.toolchain.run, Path("..")),
             "limits": {
                 resource.RLIMIT_DATA: limits.memory_mb << 20,

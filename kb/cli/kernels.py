@@ -128,10 +128,8 @@ def submit(
 
     with open_kb() as kb:
         going = kb.runs.get(run)
-        if answer.suffix in (".md", ".txt"):
-            given = read_source(answer, CandidateError)
-        else:
-            given = load_candidate(answer, kb.toolchains.judges(going.plan.target).values())
+        is_text, languages = answer.suffix in (".md", ".txt"), kb.toolchains.judges(going.plan.target).values()
+        given = read_source(answer, CandidateError) if is_text else load_candidate(answer, languages)
         tell = None if as_json else lambda step, attempt: show_evidence(attempt.evidence)
         done = kb.submit(going, given, note=note, tell=tell)
     for name in done.published:

@@ -87,6 +87,8 @@ class Toolchain(Frozen):
     environment: dict[str, str] = Field(default_factory=dict)
     build: Command = ()
     run: Command = ()
+    alone: bool = True
+    """Whether what `run` starts may start or execute no other program: a candidate could have the host do the work."""
     variants: tuple[dict[str, str], ...] = ({},)
     """Values of names in `build` and `run`; a candidate must be correct with each."""
     messages: tuple[MessageRule, ...] = ()
