@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from eval.devices.device import Bench, CaseSizes, Device, Judgement
 from eval.fault import Fault
-from eval.languages.toolchain import ToolchainLanguage, check_needs
+from eval.languages.toolchain import PROGRAM, ToolchainLanguage, check_needs
+from eval.screen.screen import VENDORS, excess, screen_file
 from eval.worker.language import JudgedLanguage
+from kb.errors import JudgeError
 from kb.facts.select import one_value
-from kb.model.evidence import CaseResult, Outcome
+from kb.model.evidence import CaseResult, KernelScreen, Outcome
 from kb.model.kernels import Candidate
 
 if TYPE_CHECKING:
@@ -36,15 +38,23 @@ class ToolchainDevice(Device):
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
         check_needs(self._toolchain)
-        log = ""
+        if self._toolchain.screen and self.bench.isa.backend not in VENDORS:
+            hint = "name one of its chips: `kb targets list`"
+            raise JudgeError(f"compilers have no name for {self.bench.target}", hint=hint)
+        log, screens = "", ()
         for variant in self._toolchain.variants:
             trial = self.trial(candidate, language.model_copy(update={"variant": variant}))
             try:
-                log = self._built(trial) if not self._toolchain.run else trial.check(cases, results)
+                if self._toolchain.run:
+                    log = trial.check(cases, results)
+                else:
+                    log, screens = self._built(trial)
             except Fault as fault:
                 raise self._explained(fault, variant) from fault
+            if over := excess(screens):
+                return Judgement(Outcome.OVER_LIMIT, detail=over, screen=screens, log=log)
         detail = "; ".join(self.attainable()) if self._toolchain.run else BUILT_ONLY
-        return Judgement(grade=self._toolchain.grade, detail=detail, log=log)
+        return Judgement(grade=self._toolchain.grade, detail=detail, screen=screens, log=log)
 
     def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
         from eval.worker.trial import Trial
@@ -54,10 +64,12 @@ class ToolchainDevice(Device):
         bench, limits = self.bench, self._toolchain.limits
         return Trial(candidate, language, bench.level, limits.seconds, bench.guards, environment=language.environment())
 
-    @staticmethod
-    def _built(trial: Trial) -> str:
+    def _built(self, trial: Trial) -> tuple[str, tuple[KernelScreen, ...]]:
+        """What building printed, and the screens of the kernels that it made."""
         with trial.worker() as worker:
-            return worker.log
+            if not self._toolchain.screen:
+                return worker.log, ()
+            return worker.log, screen_file(worker.folder / PROGRAM, self.bench.isa, self.bench.facts)
 
     def _explained(self, fault: Fault, variant: Mapping[str, str]) -> Fault:
         """The fault with the meaning that the toolchain gives to the message, the variant, and the cited limit."""
@@ -65,6 +77,6 @@ class ToolchainDevice(Device):
         rule = self._toolchain.rule_for(fault.detail)
         if rule is None or fault.outcome in (Outcome.INCORRECT, Outcome.FORBIDDEN, Outcome.FORGED):
             return Fault(fault.outcome, detail)
-        limit = one_value(self.bench.facts, rule.quantity) if rule.quantity else None
+        limit = one_value(self.bench.facts, *rule.quantity.split(", ")) if rule.quantity else None
         cited = f"\n{limit[1].quantity}: {limit[0]:,.0f} [kb cite {limit[1].citation.id}]" if limit else ""
         return Fault(rule.outcome, f"{detail}{cited}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
-from eval.screen.screen import screen_kernel
+from eval.screen.screen import excess, screen_kernel
 from eval.worker.language import JudgedLanguage
 from kb.model.evidence import CaseResult, Grade, KernelScreen, Outcome
 from kb.model.kernels import Candidate
@@ -52,9 +52,8 @@ class TritonCompiler(Device):
             log = tried.check(cases, results)
             untried = "" if whole else _try_own_sizes(tried, own, own_case, results)
         screens = compiling.result()
-        over = [f.message for k in screens for f in k.findings if f.state == "over"]
-        if over:
-            return Judgement(Outcome.OVER_LIMIT, detail="; ".join(over), screen=tuple(screens), log=log)
+        if over := excess(screens):
+            return Judgement(Outcome.OVER_LIMIT, detail=over, screen=tuple(screens), log=log)
         detail = "; ".join(filter(None, (untried, *self.attainable())))
         return Judgement(grade=Grade.COMPILED, detail=detail, screen=tuple(screens), log=log)
 

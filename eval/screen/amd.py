@@ -8,12 +8,23 @@ _LOAD = re.compile(r"(?:global|buffer|flat)_load_(?:lds_)?(?:[su]?(byte|short|dw
 _BYTES = {"byte": 1, "short": 2, "dword": 4}
 
 
+_STATED = ("vgpr_count", "sgpr_count", "vgpr_spill_count", "group_segment_fixed_size", "max_flat_workgroup_size")
+
+
+def _code(text: str, kernel: str) -> str:
+    _, _, following = text.partition(f"\n{kernel}:")
+    return following.partition("\t.amdhsa_kernel ")[0]
+
+
 def _usage(text: str, kernel: str) -> Usage | None:
-    """From the metadata, which states architected and accumulation registers as one sum."""
-    names = ("vgpr_count", "sgpr_count", "vgpr_spill_count", "group_segment_fixed_size")
-    stated = [re.search(rf"^[ -]+\.{name}: +(\d{{1,9}})$", text, re.M) for name in names]
+    """From the kernel's metadata, which state architected and accumulation registers as one sum.
+
+    A kernel without launch bounds is compiled for the largest workgroup, which is then stated.
+    """
+    about = next((part for part in text.split("\n  - ") if re.search(rf"\.symbol: +{kernel}\.kd$", part, re.M)), "")
+    stated = [re.search(rf"^ *\.{name}: +(\d{{1,9}})$", about, re.M) for name in _STATED]
     numbers = [int(m[1]) for m in stated if m]
-    return Usage(*numbers) if len(numbers) == len(names) else None
+    return Usage(*numbers) if len(numbers) == len(_STATED) else None
 
 
 def _load_bytes(instruction: str) -> int:
@@ -23,10 +34,13 @@ def _load_bytes(instruction: str) -> int:
 
 
 AMD = Vendor(
+    kernels=re.compile(r"^ +\.symbol: +(\w+)\.kd$", re.M | re.A),
+    code=_code,
     usage=_usage,
     instruction=re.compile(r"^[ \t]+([a-z]\w+)", re.M | re.A),
     matrix=re.compile(r"v_(?:mfma|smfmac|wmma|swmmac)\w*"),
     memory=re.compile(r"(?:global|buffer|flat|scratch)_(?:load|store|atomic)\w*|ds_(?:read|write|load|store)\w*"),
+    writes=re.compile(r"(?:global|buffer|flat)_(?:store|atomic)"),
     load_bytes=_load_bytes,
     scratchpad=("lds_size", "per workgroup"),
     registers=("vgprs_max", "per lane", "architected plus accumulation"),

@@ -1,4 +1,4 @@
-"""Compares a compiled Triton kernel with the cited facts of its target, without the chip.
+"""Compares compiled kernels with the cited facts of their target, without the chip.
 
 This runs in the judge: the files come from a worker that may be hostile, so they are only read as text. Every limit is
 a fact; if no document states it, the finding is `unknown`.
@@ -29,6 +29,8 @@ from kb.model.target import Isa
 MAX_ASSEMBLY_BYTES = 1 << 25
 MAX_KINDS = 100
 """Most kinds of instructions to keep, the most frequent first."""
+MAX_KERNELS = 50
+"""Most kernels in one file of assembly."""
 
 Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
@@ -59,7 +61,7 @@ VENDORS = {"hip": AMD, "cuda": NVIDIA}
 
 
 def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequence[Fact]) -> KernelScreen:
-    """Compare one compiled kernel with the documented limits.
+    """Compare one compiled Triton kernel with the documented limits.
 
     Args:
         record: A record of eval.languages.cross_compile, passed on by a worker.
@@ -77,36 +79,72 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequ
         raise Fault(
             Outcome.FORGED, f"not a record of a kernel: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
         ) from error
-    vendor, lanes = VENDORS[isa.backend], isa.lanes or 1
     text = _read(folder / kernel.assembly)
-    if (usage := vendor.usage(text, kernel.kernel)) is None:
-        raise Fault(Outcome.FORGED, f"{kernel.assembly} does not state the resources of {kernel.kernel}")
-    scratchpad_bytes = max(usage.scratchpad_bytes, kernel.scratchpad_bytes)
-    instructions = Counter(m[1] for m in vendor.instruction.finditer(text))
-    matrix, memory = _kept(instructions, vendor.matrix), _kept(instructions, vendor.memory)
-    needs = Needs(kernel.num_warps, usage.vector_registers, usage.scalar_registers, scratchpad_bytes)
-    resident, occupancy_finding = _occupancy(needs, lanes, vendor, facts)
-    findings = (
-        _limit("scratchpad", scratchpad_bytes, " B", facts, vendor.scratchpad),
-        _limit("workgroup size", kernel.num_warps * lanes, "", facts, ("max_workgroup_size",)),
-        _limit("registers", usage.vector_registers, "", facts, vendor.registers),
-        _spills(usage),
-        occupancy_finding,
-        *_loads(memory, vendor, facts),
-        *_matrix(kernel, matrix),
-        *_autotuning(kernel),
+    usage = _usage(text, kernel.kernel, isa)
+    usage = usage._replace(
+        scratchpad_bytes=max(usage.scratchpad_bytes, kernel.scratchpad_bytes),
+        workgroup_size=kernel.num_warps * (isa.lanes or 1),
     )
+    screen = _screened(kernel.kernel, text, usage, isa, facts, uses_dot=kernel.uses_dot)
+    return screen.model_copy(update={"findings": (*screen.findings, *_autotuning(kernel))})
+
+
+def screen_file(path: Path, isa: Isa, facts: Sequence[Fact]) -> tuple[KernelScreen, ...]:
+    """Compare all kernels in a file of assembly, which a worker wrote, with the documented limits.
+
+    Raises:
+        Fault: no kernel in the file writes to the GPU's memory, or the assembly does not come from a compiler.
+    """
+    vendor, text = VENDORS[isa.backend], _read(path)
+    names = tuple(dict.fromkeys(m[1] for m in vendor.kernels.finditer(text)))
+    if len(names) > MAX_KERNELS:
+        raise Fault(Outcome.OVER_LIMIT, f"it has {len(names)} kernels; at most {MAX_KERNELS} are compared with limits")
+    screens = tuple(
+        _screened(name, vendor.code(text, name), _usage(text, name, isa), isa, facts, uses_dot=False) for name in names
+    )
+    if not any(vendor.writes.match(instruction) for screen in screens for instruction in screen.memory_instructions):
+        raise Fault(Outcome.NO_KERNEL, "it has no kernel that writes to the GPU's memory")
+    return screens
+
+
+def excess(screens: Sequence[KernelScreen]) -> str:
+    """What kernels need more of than their target has; empty if that is nothing."""
+    return "; ".join(f.message for screen in screens for f in screen.findings if f.state == "over")
+
+
+def _usage(text: str, kernel: str, isa: Isa) -> Usage:
+    if (usage := VENDORS[isa.backend].usage(text, kernel)) is None:
+        raise Fault(Outcome.FORGED, f"the assembly does not state the resources of {kernel}")
+    return usage
+
+
+def _screened(
+    kernel: str, code: str, usage: Usage, isa: Isa, facts: Sequence[Fact], *, uses_dot: bool
+) -> KernelScreen:
+    vendor, lanes = VENDORS[isa.backend], isa.lanes or 1
+    instructions = Counter(m[1] for m in vendor.instruction.finditer(code))
+    matrix, memory = _kept(instructions, vendor.matrix), _kept(instructions, vendor.memory)
+    num_warps = None if usage.workgroup_size is None else -(-usage.workgroup_size // lanes)
+    resident, occupancy_finding = _occupancy(usage, num_warps, lanes, vendor, facts)
     return KernelScreen(
-        kernel=kernel.kernel,
+        kernel=kernel,
         isa=isa,
-        num_warps=kernel.num_warps,
+        num_warps=num_warps,
         registers=usage.vector_registers,
         spills=usage.spills,
-        scratchpad_bytes=scratchpad_bytes,
+        scratchpad_bytes=usage.scratchpad_bytes,
         occupancy=resident,
         matrix_instructions=matrix,
         memory_instructions=memory,
-        findings=findings,
+        findings=(
+            _scratchpad(usage, vendor, facts),
+            _workgroup(usage, facts),
+            _limit("registers", usage.vector_registers, "", facts, vendor.registers),
+            _spills(usage),
+            occupancy_finding,
+            *_loads(memory, vendor, facts),
+            *_matrix(matrix, uses_dot=uses_dot),
+        ),
     )
 
 
@@ -146,12 +184,33 @@ def _unknown(check: str, *keys: Key) -> Finding:
     return Finding(check=check, state="unknown", message=f"{check}: no document states one value of {named}")
 
 
+def _scratchpad(usage: Usage, vendor: Vendor, facts: Sequence[Fact]) -> Finding:
+    found = _limit("scratchpad", usage.scratchpad_bytes, " B", facts, vendor.scratchpad)
+    if found.state == "over" or not usage.asks_at_launch:
+        return found
+    message = f"scratchpad {usage.scratchpad_bytes:,} B and what the launch asks for, which is not known"
+    return Finding(check="scratchpad", state="unknown", message=message)
+
+
+def _workgroup(usage: Usage, facts: Sequence[Fact]) -> Finding:
+    if usage.workgroup_size is None:
+        message = "workgroup size: the kernel does not state it with `__launch_bounds__`"
+        return Finding(check="workgroup size", state="unknown", message=message)
+    return _limit("workgroup size", usage.workgroup_size, "", facts, ("max_workgroup_size",))
+
+
 def _spills(usage: Usage) -> Finding:
     message = f"{usage.spills:,} registers spilled per lane" if usage.spills else "no spills"
     return Finding(check="spills", state="warn" if usage.spills else "ok", message=message)
 
 
-def _occupancy(needs: Needs, lanes: int, vendor: Vendor, facts: Sequence[Fact]) -> tuple[int | None, Finding]:
+def _occupancy(
+    usage: Usage, num_warps: int | None, lanes: int, vendor: Vendor, facts: Sequence[Fact]
+) -> tuple[int | None, Finding]:
+    if num_warps is None or usage.asks_at_launch:
+        message = "occupancy: it depends on what the launch asks for, which is not known"
+        return None, Finding(check="occupancy", state="unknown", message=message)
+    needs = Needs(num_warps, usage.vector_registers, usage.scalar_registers, usage.scratchpad_bytes)
     found = {name: one_value(facts, name, condition) for name, condition in vendor.compute_unit.items()}
     known = {name: value for name, value in found.items() if value is not None}
     if missing := [key for key in vendor.compute_unit.items() if key[0] not in known]:
@@ -182,12 +241,11 @@ def _loads(memory: Mapping[str, int], vendor: Vendor, facts: Sequence[Fact]) -> 
     return [Finding(check="global loads", state=state, message=message, citation=fact.citation.id)]
 
 
-def _matrix(kernel: Record, matrix: Mapping[str, int]) -> list[Finding]:
-    if not kernel.uses_dot:
-        return []
-    if not matrix:
-        return [Finding(check="matrix", state="warn", message="the dot products use no matrix instruction")]
-    return [Finding(check="matrix", state="ok", message=f"matrix instructions {', '.join(matrix)}")]
+def _matrix(matrix: Mapping[str, int], *, uses_dot: bool) -> list[Finding]:
+    if matrix:
+        return [Finding(check="matrix", state="ok", message=f"matrix instructions {', '.join(matrix)}")]
+    message = "the dot products use no matrix instruction"
+    return [Finding(check="matrix", state="warn", message=message)] if uses_dot else []
 
 
 def _autotuning(kernel: Record) -> list[Finding]:

@@ -19,17 +19,27 @@ class Usage(NamedTuple):
     """Spilled vector registers per lane."""
     scratchpad_bytes: int
     """Bytes per workgroup; the launch may ask for more, or for the same bytes."""
+    workgroup_size: int | None = None
+    """The largest that the kernel says it is launched with, in lanes."""
+    asks_at_launch: bool = False
+    """Whether it has scratchpad whose size only the launch states."""
 
 
 class Vendor(NamedTuple):
     """The format of a vendor's assembly, and the facts that limit kernels on its chips."""
 
+    kernels: re.Pattern[str]
+    """Pattern of a place in the assembly that names a kernel."""
+    code: Callable[[str, str], str]
+    """The instructions of a kernel, from the text of the assembly and the kernel's name."""
     usage: Callable[[str, str], Usage | None]
     """Usage of a kernel, from the text of the assembly and the kernel's name."""
     instruction: re.Pattern[str]
     """Pattern of a line of assembly; its first group is the name of the instruction."""
     matrix: re.Pattern[str]
     memory: re.Pattern[str]
+    writes: re.Pattern[str]
+    """Pattern of the beginning of an instruction that writes to global memory."""
     load_bytes: Callable[[str], int]
     """Bytes per lane that an instruction loads from global memory; 0 for other instructions."""
     scratchpad: Key

@@ -67,7 +67,7 @@ def _show_timing(timing: Timing) -> None:
 def _show_screen(screen: KernelScreen) -> None:
     occupancy = "unknown" if screen.occupancy is None else str(screen.occupancy)
     show_wrapped(
-        f"kernel {screen.kernel} for {screen.isa}: {screen.num_warps} warps, {screen.registers} registers,"
+        f"kernel {screen.kernel} for {screen.isa}: {screen.warps}, {screen.registers} registers,"
         f" {screen.spills} spilled, {screen.scratchpad_bytes:,} B scratchpad, occupancy {occupancy}",
         "  ",
     )

@@ -59,7 +59,7 @@ class Outcome(StrEnum):
     TOO_FAST = "too_fast"
     """It was faster than the machine can move the data, according to a cited fact."""
     NO_KERNEL = "no_kernel"
-    """A Triton candidate that launched no Triton kernel."""
+    """A candidate without kernels: one in Triton that launched none, or one of which nothing runs on the GPU."""
     OUTSIDE_KERNELS = "outside_kernels"
     """A Triton candidate that computes outside of its kernels, or has kernels of more than Triton's language."""
     UNTRIED = "untried"
@@ -173,18 +173,20 @@ class Finding(Frozen):
 
     check: str
     state: Literal["ok", "over", "warn", "unknown"]
-    """`over` refuses the candidate, `warn` does not; `unknown` means that no document states the limit."""
+    """`over` refuses the candidate, `warn` does not; `unknown` means that no document states the limit, or that the
+    kernel does not state what it needs."""
     message: str
     citation: str = ""
     """Id, for `kb cite`, of the fact that sets the limit."""
 
 
 class KernelScreen(Frozen):
-    """A Triton kernel compiled for the target. Nothing here is a time."""
+    """A kernel compiled for the target. Nothing here is a time."""
 
     kernel: str
     isa: IsaText
-    num_warps: int
+    num_warps: int | None
+    """Wavefronts per workgroup; None if the kernel does not state the size of its workgroups."""
     registers: int
     """Vector registers per lane."""
     spills: int
@@ -197,6 +199,10 @@ class KernelScreen(Frozen):
     memory_instructions: dict[str, int]
     """Number of occurrences in the code by instruction; the width is part of the name."""
     findings: tuple[Finding, ...]
+
+    @property
+    def warps(self) -> str:
+        return "an unknown number of warps" if self.num_warps is None else f"{self.num_warps} warps"
 
 
 class Bottleneck(Frozen):

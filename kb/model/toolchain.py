@@ -57,7 +57,7 @@ class MessageRule(Frozen):
     """Regular expression that is searched in what the tools print."""
     outcome: Outcome
     quantity: str = ""
-    """The fact that states the limit."""
+    """The fact that states the limit, and phrases of its condition: `lds_size, per workgroup`."""
 
 
 class ToolchainLimits(Frozen):
@@ -87,6 +87,8 @@ class Toolchain(Frozen):
     environment: dict[str, str] = Field(default_factory=dict)
     build: Command = ()
     run: Command = ()
+    screen: bool = False
+    """Whether `build` makes a GPU's assembly, whose kernels are compared with the target's limits."""
     alone: bool = True
     """Whether what `run` starts may start or execute no other program: a candidate could have the host do the work."""
     variants: tuple[dict[str, str], ...] = ({},)

@@ -21,7 +21,7 @@ MEANING = {
     Outcome.CLOCKS_DISAGREE: "The time measured inside its process differs from the time measured outside: the clock "
     "was changed, or work continued after the call.",
     Outcome.TOO_FAST: "It was faster than the machine can move the data: it did not do the work.",
-    Outcome.NO_KERNEL: "It launched no Triton kernel: the computation must happen in one.",
+    Outcome.NO_KERNEL: "It launched no kernel: the computation must happen in one.",
     Outcome.OUTSIDE_KERNELS: "Its Triton kernels must do all the work and use nothing but Triton's language.",
     Outcome.UNTRIED: "It must launch the same kernels at every size, so that their results can be checked.",
     Outcome.OVER_LIMIT: "It needs more than the hardware has.",
@@ -104,7 +104,7 @@ def _failure(case: CaseResult) -> str:
 def _screened(screen: KernelScreen) -> list[str]:
     occupancy = "unknown" if screen.occupancy is None else screen.occupancy
     return [
-        f"Kernel `{screen.kernel}` for {screen.isa}, {screen.num_warps} warps: {screen.registers} vector registers per "
+        f"Kernel `{screen.kernel}` for {screen.isa}, {screen.warps}: {screen.registers} vector registers per "
         f"lane, {screen.spills} spilled, {screen.scratchpad_bytes} bytes of scratchpad, occupancy {occupancy}.",
         f"Its matrix instructions: {_counted(screen.matrix_instructions)}; its memory instructions: "
         f"{_counted(screen.memory_instructions)}.",

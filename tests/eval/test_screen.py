@@ -15,18 +15,13 @@ from hypothesis import strategies as st
 from eval.fault import Fault
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
 from eval.screen.screen import MAX_ASSEMBLY_BYTES, VENDORS, screen_kernel
-from ingest.facts import facts as facts_in
-from ingest.readers import read
-from ingest.scan import SHEETS
 from kb.facts.select import one_value
 from kb.model.evidence import Finding, KernelScreen
 from kb.model.fact import Fact
-from kb.model.passages import Citation
 from kb.model.target import Isa
+from tests.eval.screen.sheets import AMD, BLACKWELL, CDNA4, NVIDIA, TARGETS, facts_of
 
 SYNTHETIC = Path(__file__).parent / "screen"
-AMD, CDNA4, NVIDIA, BLACKWELL = map(Isa.parse, ("hip gfx942 64", "hip gfx950 64", "cuda 90 32", "cuda 100 32"))
-TARGETS = {AMD: "mi300x", CDNA4: "mi355x", NVIDIA: "h200"}
 RECORD = {
     "kernel": "tiny",
     "num_warps": 4,
@@ -39,24 +34,6 @@ RECORD = {
     "assembly": "tiny.amdgcn",
 }
 Screen = Callable[[Isa, str], tuple[KernelScreen, str]]
-
-
-def fact(quantity: str, value: str, unit: str, condition: str) -> Fact:
-    citation = Citation(id=f"{quantity}, {condition}", path="a.md", sha256="0", section=(), line_start=1, line_end=1)
-    return Fact(
-        target="t", quantity=quantity, value=value, number=float(value) if "x" not in value else None, unit=unit,
-        condition=condition, source="a document", citation=citation,
-    )  # fmt: skip
-
-
-@cache
-def facts_of(isa: Isa) -> list[Fact]:
-    """Those of the sheet that ships for the chip; none where none ships. A citation's id is quantity and condition."""
-    if isa not in TARGETS:
-        return []
-    path = SHEETS / TARGETS[isa] / f"{TARGETS[isa]}.md"
-    found, _ = facts_in(read(path, path.read_bytes(), root=SHEETS), target=TARGETS[isa])
-    return [fact(f.quantity, f.value, f.unit, f.condition) for f in found]
 
 
 def finding(screen: KernelScreen, check: str) -> Finding:
@@ -169,7 +146,7 @@ def test_occupancy_is_what_the_compiler_says_of_the_registers(compiled: Screen, 
     screen, text = compiled(isa, name)
     stated = re.search(r"^; Occupancy: (\d+)$", text, re.M)
     assert stated is not None
-    scalar = VENDORS["hip"].usage(text, "")
+    scalar = VENDORS["hip"].usage(text, screen.kernel)
     assert scalar is not None
 
     wavefronts, _ = occupancy(Needs(4, screen.registers, scalar.scalar_registers, 0), compute_unit(isa))

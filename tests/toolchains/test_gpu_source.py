@@ -1,0 +1,187 @@
+"""CUDA C++ and HIP, compiled for GPUs that are not here and held against their cited limits. Nothing runs."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pytest
+
+from kb.cli.evidence_report import headline
+from kb.model.evidence import Evidence, Finding, Grade, Outcome
+from kb.model.target import Isa
+from tests.eval.screen.sheets import facts_of_chip
+from tests.toolchains.judging import HERE, OPERATIONS, judged, needs
+
+CHIPS = {
+    "sm_90a": ("nvcc", "cuda 90 32", "h200"),
+    "sm_100a": ("nvcc", "cuda 100 32", "b200"),
+    "sm_103a": ("nvcc", "cuda 103 32", None),
+    "sm_120a": ("nvcc", "cuda 120 32", None),
+    "gfx942": ("hip-zig", "hip gfx942 64", "mi300x"),
+    "gfx950": ("hip-zig", "hip gfx950 64", "mi355x"),
+    "gfx1201": ("hip-zig", "hip gfx1201 32", None),
+}
+"""Toolchain, ISA and, if a sheet ships for one, a chip."""
+DOCUMENTED = [name for name, (*_, sheet) in CHIPS.items() if sheet]
+Judge = Callable[[str, str], Evidence]
+
+pytestmark = pytest.mark.toolchains
+
+
+def of_chips(names: list[str]) -> pytest.MarkDecorator:
+    marked = [pytest.param(name, marks=needs(CHIPS[name][0])) for name in names]
+    return pytest.mark.parametrize("chip", marked, indirect=True)
+
+
+@pytest.fixture(scope="module")
+def chip(request: pytest.FixtureRequest) -> Iterator[Judge]:
+    """Judges one of the files beside this test for a chip, on a task."""
+    toolchain, isa, sheet = CHIPS[request.param]
+    folder = HERE / isa.split()[0]
+    suffix = ".cu" if toolchain == "nvcc" else ".hip"
+    facts = tuple(facts_of_chip(sheet)) if sheet else ()
+    with judged(toolchain, isa=Isa.parse(isa), facts=facts) as judge:
+        yield cache(lambda file, task="row_sum": judge(task, folder / f"{file}{suffix}"))
+
+
+def finding(evidence: Evidence, check: str) -> Finding:
+    return next(f for screen in evidence.screen for f in screen.findings if f.check == check)
+
+
+@of_chips(list(CHIPS))
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_right_kernel_is_built_and_its_needs_are_known(chip: Judge, operation: str) -> None:
+    evidence = chip(operation, operation)
+
+    assert evidence.passed, evidence
+    assert (evidence.grade, evidence.cases, evidence.timing) == (Grade.COMPILED, (), None)
+    [screen] = evidence.screen
+    assert 0 < screen.registers < 128
+    assert screen.spills == 0
+    assert screen.num_warps
+    assert any(name.startswith(("LDG", "global_load")) for name in screen.memory_instructions)
+
+
+@of_chips(DOCUMENTED)
+def test_each_limit_that_documents_state_is_cited(chip: Judge) -> None:
+    found = {f.check: f for screen in chip("row_sum").screen for f in screen.findings}
+
+    for check in ("scratchpad", "workgroup size", "registers", "occupancy"):
+        assert found[check].state == "ok", found[check]
+        assert found[check].citation
+    assert "scratchpad 512 B" in found["scratchpad"].message
+
+
+@of_chips(list(CHIPS))
+def test_a_wrong_kernel_is_built_and_not_called_correct(chip: Judge) -> None:
+    evidence = chip("wrong")
+
+    assert evidence.passed
+    assert not evidence.won
+    assert "whether its results are correct is not known" in evidence.detail
+    assert "whether it is correct is unknown" in headline(evidence)
+
+
+@of_chips(list(CHIPS))
+def test_static_scratchpad_over_the_chips_is_over_the_limit(chip: Judge) -> None:
+    evidence = chip("over_memory")
+
+    assert evidence.outcome is Outcome.OVER_LIMIT, evidence
+    assert evidence.grade is None
+
+
+@of_chips(DOCUMENTED)
+def test_the_limit_of_the_scratchpad_is_cited(chip: Judge) -> None:
+    assert "[kb cite lds_size, per workgroup" in chip("over_memory").detail
+
+
+@of_chips(DOCUMENTED)
+def test_a_workgroup_over_the_chips_is_over_the_cited_limit(chip: Judge) -> None:
+    evidence = chip("over_workgroup")
+
+    assert evidence.outcome is Outcome.OVER_LIMIT, evidence
+    assert "workgroup size 2,048 > 1,024" in evidence.detail
+    assert finding(evidence, "workgroup size").citation
+
+
+@pytest.mark.parametrize(
+    ("chip", "file", "instruction"),
+    [
+        pytest.param(name, file, instruction, marks=needs(CHIPS[name][0]))
+        for name, file, instruction in (
+            ("sm_90a", "wgmma", "HGMMA.64x8x16.F32"),
+            ("sm_90a", "wmma", "HMMA.16816.F32"),
+            ("sm_100a", "wmma", "HMMA.16816.F32"),
+            ("sm_103a", "wmma", "HMMA.16816.F32"),
+            ("sm_120a", "wmma", "HMMA.16816.F32"),
+            ("gfx942", "mfma_fp8", "v_mfma_f32_16x16x32_fp8_fp8"),
+            ("gfx942", "mfma_xf32", "v_mfma_f32_16x16x8_xf32"),
+            ("gfx950", "mfma_fp8", "v_mfma_f32_16x16x32_fp8_fp8"),
+            ("gfx950", "mfma_scale", "v_mfma_f32_16x16x128_f8f6f4"),
+            ("gfx1201", "wmma", "v_wmma_f32_16x16x16_f16"),
+        )
+    ],
+    indirect=["chip"],
+)
+def test_matrix_instructions_are_counted(chip: Judge, file: str, instruction: str) -> None:
+    evidence = chip(file)
+
+    assert evidence.passed, evidence
+    assert instruction in evidence.screen[0].matrix_instructions
+    assert finding(evidence, "matrix").state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("chip", "file", "said"),
+    [
+        pytest.param(name, file, said, marks=needs(CHIPS[name][0]))
+        for name, file, said in (
+            ("sm_90a", "tcgen05", "Instruction 'tcgen05.alloc' not supported"),
+            ("sm_120a", "tcgen05", "Instruction 'tcgen05.alloc' not supported"),
+            ("sm_100a", "wgmma", "wgmma"),
+            ("sm_103a", "wgmma", "wgmma"),
+            ("gfx942", "mfma_scale", "needs target feature gfx950-insts"),
+            ("gfx942", "mfma_assembly", "instruction not supported on this GPU"),
+            ("gfx950", "mfma_xf32", "Cannot select: intrinsic %llvm.amdgcn.mfma.f32.16x16x8.xf32"),
+            ("gfx1201", "mfma_fp8", "needs target feature fp8-insts"),
+        )
+    ],
+    indirect=["chip"],
+)
+def test_an_instruction_that_the_chip_lacks_is_unsupported(chip: Judge, file: str, said: str) -> None:
+    evidence = chip(file)
+
+    assert evidence.outcome is Outcome.UNSUPPORTED, evidence
+    assert said in evidence.detail
+
+
+@of_chips(["sm_100a", "sm_103a"])
+def test_an_instruction_that_the_chip_has_is_built(chip: Judge) -> None:
+    assert chip("tcgen05").passed
+
+
+@of_chips(list(CHIPS))
+@pytest.mark.parametrize("file", ["cheat_host", "cheat_nowhere"])
+def test_a_file_of_which_nothing_can_come_from_the_gpu_is_refused(chip: Judge, file: str) -> None:
+    assert chip(file).outcome is Outcome.NO_KERNEL
+
+
+@of_chips(["sm_90a"])
+def test_the_vendors_library_is_not_there(chip: Judge) -> None:
+    assert chip("library").outcome is Outcome.COMPILE_ERROR
+
+
+@of_chips(list(CHIPS))
+def test_a_file_without_model_new_is_refused(chip: Judge) -> None:
+    evidence = chip("no_model_new")
+
+    assert evidence.outcome is Outcome.COMPILE_ERROR
+    assert "model_new" in evidence.detail
+
+
+@of_chips(["sm_90a", "sm_120a"])
+def test_what_only_the_launch_states_is_unknown(chip: Judge) -> None:
+    evidence = chip("unstated")
+
+    assert evidence.passed, evidence
+    assert [finding(evidence, check).state for check in ("scratchpad", "workgroup size", "occupancy")] == ["unknown"] * 3
+    assert evidence.screen[0].num_warps is None
