@@ -73,7 +73,7 @@ class ToolchainDevice(Device):
 
     def _explained(self, fault: Fault, variant: Mapping[str, str]) -> Fault:
         """The fault with the meaning that the toolchain gives to the message, the variant, and the cited limit."""
-        detail = " ".join((fault.detail, *(f"({name}={value})" for name, value in variant.items())))
+        detail = " ".join((fault.detail.rstrip(), *(f"({name}={value})" for name, value in variant.items())))
         rule = self._toolchain.rule_for(fault.detail)
         if rule is None or fault.outcome in (Outcome.INCORRECT, Outcome.FORBIDDEN, Outcome.FORGED):
             return Fault(fault.outcome, detail)

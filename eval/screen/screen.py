@@ -118,9 +118,7 @@ def _usage(text: str, kernel: str, isa: Isa) -> Usage:
     return usage
 
 
-def _screened(
-    kernel: str, code: str, usage: Usage, isa: Isa, facts: Sequence[Fact], *, uses_dot: bool
-) -> KernelScreen:
+def _screened(kernel: str, code: str, usage: Usage, isa: Isa, facts: Sequence[Fact], *, uses_dot: bool) -> KernelScreen:
     vendor, lanes = VENDORS[isa.backend], isa.lanes or 1
     instructions = Counter(m[1] for m in vendor.instruction.finditer(code))
     matrix, memory = _kept(instructions, vendor.matrix), _kept(instructions, vendor.memory)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from eval.fault import Fault
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
-from eval.screen.screen import MAX_ASSEMBLY_BYTES, VENDORS, screen_kernel
+from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, screen_file, screen_kernel
 from kb.facts.select import one_value
 from kb.model.evidence import Finding, KernelScreen
 from kb.model.fact import Fact
@@ -242,6 +242,48 @@ def test_nvidia_assembly_is_read() -> None:
     assert screen.memory_instructions == {
         "LDG.E.128": 1, "LDG.E.U16.CONSTANT": 1, "LDGSTS.E.BYPASS.128": 1, "LDSM.16.M88.4": 1, "STL": 1, "STG.E.64": 1
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("isa", "file"), [(AMD, "two.amdgcn"), (NVIDIA, "two.sass")], ids=str)
+def test_each_kernel_of_a_file_has_its_own_needs_and_instructions(isa: Isa, file: str) -> None:
+    screens = {screen.kernel: screen for screen in screen_file(SYNTHETIC / file, isa, facts_of(isa))}
+    first, second = screens["first"], screens["second"]
+
+    assert (first.registers, first.spills, first.scratchpad_bytes) == (100, 3, 2048)
+    assert (second.registers, second.spills, second.scratchpad_bytes) == (2, 0, 0)
+    assert first.num_warps == 256 // (isa.lanes or 1)
+    assert (len(first.matrix_instructions), len(second.matrix_instructions)) == (1, 0)
+    assert (len(first.memory_instructions), len(second.memory_instructions)) == (1, 1)
+    assert finding(first, "matrix").state == finding(first, "occupancy").state == "ok"
+
+
+def test_what_only_the_launch_states_is_unknown() -> None:
+    [screen] = [
+        screen for screen in screen_file(SYNTHETIC / "two.sass", NVIDIA, facts_of(NVIDIA)) if not screen.num_warps
+    ]
+
+    assert screen.occupancy is None
+    for check in ("scratchpad", "workgroup size", "occupancy"):
+        assert finding(screen, check).state == "unknown"
+
+
+@pytest.mark.parametrize(("isa", "file"), [(AMD, "two.amdgcn"), (NVIDIA, "two.sass")], ids=str)
+def test_a_file_whose_kernels_write_nothing_has_no_kernel(tmp_path: Path, isa: Isa, file: str) -> None:
+    text = (SYNTHETIC / file).read_text()
+    for without in ("", text.replace("global_store_dword", "s_nop").replace("STG.E", "NOP")):
+        (tmp_path / "program").write_text(without)
+        with pytest.raises(Fault) as fault:
+            screen_file(tmp_path / "program", isa, [])
+
+        assert fault.value.outcome == "no_kernel"
+
+
+def test_a_file_of_very_many_kernels_is_refused(tmp_path: Path) -> None:
+    kernels = "".join(f"\t\tFunction : kernel_{i}\n" for i in range(MAX_KERNELS + 1))
+    (tmp_path / "program").write_text(kernels)
+
+    with pytest.raises(Fault, match=f"{MAX_KERNELS + 1} kernels"):
+        screen_file(tmp_path / "program", NVIDIA, [])
 
 
 @pytest.mark.parametrize(
