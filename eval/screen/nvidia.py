@@ -24,7 +24,7 @@ def _usage(text: str, kernel: str) -> Usage | None:
     spilled, scratchpad = (re.search(rf"(\d{{1,9}}) bytes {what}", said) for what in ("spill stores", "smem"))
     _, _, ptx = text.partition(f".entry {kernel}(")
     head, _, body = ptx.partition(".entry ")[0].partition("{")
-    bounds = re.search(r"\.(?:max|req)ntid (\d{1,9}(?:, \d{1,9})*)", head)
+    bounds = re.search(r"\.(?:max|req)ntid (\d{1,9}(?:, \d{1,9}){0,2})", head)
     unsized = re.findall(r"^\.extern \.shared [^;]*?(\w+)\[\]", text, re.M | re.A)
     return Usage(
         vector_registers=int(m[1]),

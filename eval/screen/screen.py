@@ -99,12 +99,11 @@ def screen_file(path: Path, isa: Isa, facts: Sequence[Fact]) -> tuple[KernelScre
     names = tuple(dict.fromkeys(m[1] for m in vendor.kernels.finditer(text)))
     if len(names) > MAX_KERNELS:
         raise Fault(Outcome.OVER_LIMIT, f"it has {len(names)} kernels; at most {MAX_KERNELS} are compared with limits")
-    screens = tuple(
+    if not names or not any(vendor.writes.match(m[1]) for m in vendor.instruction.finditer(text)):
+        raise Fault(Outcome.NO_KERNEL, "it has no kernel that writes to the GPU's memory")
+    return tuple(
         _screened(name, vendor.code(text, name), _usage(text, name, isa), isa, facts, uses_dot=False) for name in names
     )
-    if not any(vendor.writes.match(instruction) for screen in screens for instruction in screen.memory_instructions):
-        raise Fault(Outcome.NO_KERNEL, "it has no kernel that writes to the GPU's memory")
-    return screens
 
 
 def excess(screens: Sequence[KernelScreen]) -> str:

@@ -110,6 +110,8 @@ class Toolchain(Frozen):
             raise ValueError("`run` is the command that makes a candidate `simulated`; one that is `compiled` has none")
         if not (self.build or self.run):
             raise ValueError("it has neither `build` nor `run`")
+        if self.screen and self.run:
+            raise ValueError("`screen` is for what is only built: a toolchain with it has no `run`")
         for command in (self.build, self.run):
             self._check_names(command)
         return self

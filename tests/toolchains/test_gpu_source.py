@@ -1,11 +1,13 @@
 """CUDA C++ and HIP, compiled for GPUs that are not here and held against their cited limits. Nothing runs."""
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
 
 from kb.cli.evidence_report import headline
+from kb.home.toolchains import SHIPPED, load
 from kb.model.evidence import Evidence, Finding, Grade, Outcome
 from kb.model.target import Isa
 from tests.eval.screen.sheets import facts_of_chip
@@ -177,6 +179,17 @@ def test_a_file_without_model_new_is_refused(chip: Judge) -> None:
 
     assert evidence.outcome is Outcome.COMPILE_ERROR
     assert "model_new" in evidence.detail
+
+
+@of_chips(["gfx942", "gfx950", "gfx1201"])
+def test_each_name_that_the_rules_promise_is_there(chip: Judge) -> None:
+    rules = load(SHIPPED / "hip-zig.toml").language.rules.partition("No other header")[0]
+    source = (HERE / "hip" / "names.hip").read_text()
+    promised = set(re.findall(r"`(\w+)`", rules))
+
+    assert chip("names").passed
+    assert len(promised) > 30
+    assert all(re.search(rf"\b{name}\b", source) for name in promised)
 
 
 @of_chips(["sm_90a", "sm_120a"])
