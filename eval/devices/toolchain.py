@@ -41,7 +41,8 @@ class ToolchainDevice(Device):
         if self._toolchain.screen and self.bench.isa.backend not in VENDORS:
             hint = "name one of its chips: `kb targets list`"
             raise JudgeError(f"compilers have no name for {self.bench.target}", hint=hint)
-        log, screens = "", ()
+        log = ""
+        screens: tuple[KernelScreen, ...] = ()
         for variant in self._toolchain.variants:
             trial = self.trial(candidate, language.model_copy(update={"variant": variant}))
             try:

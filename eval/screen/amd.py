@@ -6,8 +6,6 @@ from eval.screen.vendor import COMPUTE_UNIT, Usage, Vendor
 
 _LOAD = re.compile(r"(?:global|buffer|flat)_load_(?:lds_)?(?:[su]?(byte|short|dword)(?:x(\d))?|[bui](\d{1,3}))")
 _BYTES = {"byte": 1, "short": 2, "dword": 4}
-
-
 _STATED = ("vgpr_count", "sgpr_count", "vgpr_spill_count", "group_segment_fixed_size", "max_flat_workgroup_size")
 
 
@@ -24,7 +22,7 @@ def _usage(text: str, kernel: str) -> Usage | None:
     about = next((part for part in text.split("\n  - ") if re.search(rf"\.symbol: +{kernel}\.kd$", part, re.M)), "")
     stated = [re.search(rf"^ *\.{name}: +(\d{{1,9}})$", about, re.M) for name in _STATED]
     numbers = [int(m[1]) for m in stated if m]
-    return Usage(*numbers) if len(numbers) == len(_STATED) else None
+    return Usage._make((*numbers, False)) if len(numbers) == len(_STATED) else None
 
 
 def _load_bytes(instruction: str) -> int:

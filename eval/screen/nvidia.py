@@ -1,4 +1,4 @@
-"""Reads NVIDIA's assembly as cuobjdump writes it, and what ptxas and PTX say of a kernel, if they are in the file."""
+"""Reads NVIDIA's assembly as cuobjdump writes it, and what ptxas and PTX say of a kernel."""
 
 import math
 import re
