@@ -138,6 +138,7 @@ def test_nothing_is_left_behind(kb, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("{lanes}", "{lames}", "{lames} in"),
         ('grade = "simulated"', 'grade = "measured"', "only a real chip can be measured"),
         ('grade = "simulated"', 'grade = "compiled"', "one that is `compiled` has none"),
+        ('grade = "simulated"', 'grade = "simulated"\nscreen = true', "`screen` is for what is only built"),
         ('package = "numpy"', 'package = "numpy", command = "x"', "either a command or a package"),
         ("illegal opcode", "illegal (opcode", "messages"),
         ('title = "A toy chip"', "title = ", "cannot be read"),

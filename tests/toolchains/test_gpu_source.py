@@ -3,12 +3,17 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+import kb as knowledge
+from eval.task import load_task
 from kb.cli.evidence_report import headline
+from kb.errors import JudgeError
 from kb.home.toolchains import SHIPPED, load
 from kb.model.evidence import Evidence, Finding, Grade, Outcome
+from kb.model.kernels import Candidate
 from kb.model.target import Isa
 from tests.eval.screen.sheets import facts_of_chip
 from tests.toolchains.judging import HERE, OPERATIONS, judged, needs
@@ -201,3 +206,21 @@ def test_what_only_the_launch_states_is_unknown(chip: Judge) -> None:
         "unknown"
     ] * 3
     assert evidence.screen[0].num_warps is None
+
+
+@pytest.mark.parametrize("target", ["b200", "b300", "mi355x", "gfx1201"])
+def test_triton_stays_the_usual_language_and_the_suffix_chooses_the_other(tmp_path: Path, target: str) -> None:
+    with knowledge.open(tmp_path) as kb:
+        judges = kb.toolchains.judges(target)
+
+    assert next(iter(judges)) == "triton"
+    assert judges["cuda"].suffixes == (".cu", ".hip")
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param("blackwell", marks=needs("nvcc")), pytest.param("cdna", marks=needs("hip-zig"))]
+)
+def test_for_a_family_of_chips_nothing_is_compiled(tmp_path: Path, family: str) -> None:
+    task, candidate = load_task(HERE / "tasks" / "row_sum.py"), Candidate(language="cuda", source="")
+    with knowledge.open(tmp_path) as kb, pytest.raises(JudgeError, match=f"compilers have no name for {family}"):
+        kb.verify(task, candidate, family)
