@@ -197,6 +197,15 @@ def test_each_name_that_the_rules_promise_is_there(chip: Judge) -> None:
     assert all(re.search(rf"\b{name}\b", source) for name in promised)
 
 
+@of_chips(list(CHIPS))
+def test_spills_are_counted_and_warn(chip: Judge) -> None:
+    evidence = chip("spills")
+
+    assert evidence.passed, evidence
+    assert evidence.screen[0].spills > 100
+    assert finding(evidence, "spills").state == "warn"
+
+
 @of_chips(["sm_90a", "sm_120a"])
 def test_what_only_the_launch_states_is_unknown(chip: Judge) -> None:
     evidence = chip("unstated")
