@@ -23,13 +23,21 @@ BUILT_ONLY = "nothing ran: whether its results are correct is not known"
 
 
 class ToolchainDevice(Device):
-    """Builds candidates for the chip, and runs them if the toolchain has a simulator. It claims no speed."""
+    """Builds candidates for the chip, and runs them if the toolchain has a simulator. It claims no speed.
+
+    Raises:
+        JudgeError: this machine lacks what the toolchain needs, or compilers do not know the target.
+    """
 
     def __init__(self, bench: Bench) -> None:
         super().__init__(bench)
         if bench.toolchain is None:
             raise ValueError("no toolchain is given")
         self._toolchain = bench.toolchain.toolchain
+        check_needs(self._toolchain)
+        if self._toolchain.screen and bench.isa.backend not in VENDORS:
+            hint = "name one of its chips: `kb targets list`"
+            raise JudgeError(f"compilers have no name for {bench.target}", hint=hint)
         elements = self._toolchain.limits.elements
         self.languages = (bench.toolchain.name,)
         self.sizes = CaseSizes(odd=elements, even=elements, given=elements)
@@ -37,10 +45,6 @@ class ToolchainDevice(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
-        check_needs(self._toolchain)
-        if self._toolchain.screen and self.bench.isa.backend not in VENDORS:
-            hint = "name one of its chips: `kb targets list`"
-            raise JudgeError(f"compilers have no name for {self.bench.target}", hint=hint)
         log = ""
         screens: tuple[KernelScreen, ...] = ()
         for variant in self._toolchain.variants:
