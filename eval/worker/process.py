@@ -154,7 +154,7 @@ class WorkerProcess:
         finally:
             _kill(compiler)
         self._log.seek(0)
-        errors = self._log.read(ERROR_CHARACTERS).decode(errors="replace")
+        errors = self._log.read(ERROR_CHARACTERS).decode(errors="replace").replace(f"{self.folder}/", "")
         if status:
             raise Fault(Outcome.COMPILE_ERROR, errors)
         self._log.truncate(0)

@@ -48,14 +48,18 @@ def verify(
     from eval.languages.registry import load_candidate
     from eval.task import load_task
     from kb.cli.evidence_report import show_evidence
+    from kb.home.briefing import stated_of
 
     loaded = load_task(task)
     with open_kb() as kb:
         handed_in = load_candidate(candidate, kb.toolchains.judges(target).values())
         evidence = kb.verify(loaded, handed_in, target)
-    show_result(evidence, show_evidence, as_json=as_json)
-    if not evidence.passed:
-        raise typer.Exit(1)
+        show_result(evidence, show_evidence, as_json=as_json)
+        if evidence.passed:
+            return
+        for passage in stated_of(kb, evidence, handed_in.source):
+            notify(f"the documents on it: {passage.citation.place} [kb cite {passage.citation.id}]")
+    raise typer.Exit(1)
 
 
 def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:

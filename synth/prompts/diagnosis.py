@@ -56,8 +56,7 @@ REFUSED_PHRASES = {
     Outcome.RACE: "synchronisation: barriers, semaphores, fences",
 }
 """What to search for beside the names in a tool's message."""
-TOOL_OUTCOMES = frozenset(REFUSED_PHRASES)
-MOST_NAMES = 4
+MOST_NAMES, SHORTEST_NAME = 4, 4  # registers have shorter names
 _NAME = re.compile(r"(?<![\w/.])[A-Za-z_]\w*(?:[._:]+\w+)+|(?<![\w/.])[a-z]+\d\w*|(?<=['`])[A-Za-z_]\w+(?=['`])")
 _FILE = re.compile(r"\.(?:c|cc|cpp|cu|h|hip|py|so|o)$|^candidate\b")
 
@@ -81,7 +80,7 @@ def search_phrases(evidence: Evidence, source: str = "") -> tuple[str, ...]:
         source: The candidate's source. If a tool of the target refused it, the names that both the tool's message and
             the source have are searched for, then the message's other names.
     """
-    if evidence.outcome in TOOL_OUTCOMES and (names := _names(evidence.detail, source)):
+    if names := refused_names(evidence, source):
         return (*names, REFUSED_PHRASES[evidence.outcome])
     if evidence.outcome not in (Outcome.PASSED, Outcome.OVER_LIMIT):
         return ()
@@ -92,9 +91,12 @@ def search_phrases(evidence: Evidence, source: str = "") -> tuple[str, ...]:
     return BOTTLENECK_PHRASES[evidence.bottleneck.kind if evidence.bottleneck else "memory"]
 
 
-def _names(message: str, source: str) -> list[str]:
-    """Names of instructions, functions and memories in a message; those of the source first."""
-    found = [name for name in dict.fromkeys(_NAME.findall(message)) if not _FILE.search(name)]
+def refused_names(evidence: Evidence, source: str) -> list[str]:
+    """Names of instructions, functions and memories with which a tool refused it; those of the source first."""
+    if evidence.outcome not in REFUSED_PHRASES:
+        return []
+    names = dict.fromkeys(_NAME.findall(evidence.detail))
+    found = [name for name in names if len(name) >= SHORTEST_NAME and not _FILE.search(name)]
     return sorted(found, key=lambda name: name not in source)[:MOST_NAMES]
 
 

@@ -99,7 +99,7 @@ def test_the_next_search_follows_from_the_evidence(of: Evidence, phrases: tuple[
             Outcome.UNSUPPORTED,
             "candidate.cpp:4:70: error: instruction requires the following: 'Zvkned' (Vector AES)\n    vaesz.vs v0, v8",
             'asm("vaesz.vs v0, v8")',
-            ["vaesz.vs", "v0", "v8", "Zvkned"],
+            ["vaesz.vs", "Zvkned"],
         ),
         (Outcome.OVER_LIMIT, "RESOURCE_EXHAUSTED: out of vmem in pl.pallas_call", "pl.pallas_call", ["pl.pallas_call"]),
         (Outcome.COMPILE_ERROR, "use of undeclared identifier 'tile_load' in /tmp/x/kb_tensor.h", "", ["tile_load"]),
