@@ -28,6 +28,8 @@ FOLDER = "toolchains"
 SHIPPED = Path(str(files("kb") / FOLDER))
 CONTRACT = "{contract}"
 """In the rules of a language: what kb says of the known language with the same name."""
+EXAMPLE = "{example}"
+"""In the rules of a language: the source of the toolchain's example."""
 
 
 class ToolchainState(Frozen):
@@ -116,7 +118,10 @@ def load(file: Path) -> Toolchain:
     """The toolchain in a file. Raises ToolchainError if it is not right."""
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
-        given["language"] = _completed(given.get("language", {}))
+        language = given["language"] = _completed(given.get("language", {}))
+        if EXAMPLE in language.get("rules", ""):
+            source = (file.parent / given["example"]).read_text(encoding="utf-8")
+            language["rules"] = language["rules"].replace(EXAMPLE, source)
         return Toolchain.model_validate({**given, "name": file.stem, "folder": file.parent})
     except ValidationError as error:
         wrong = error.errors()[0]

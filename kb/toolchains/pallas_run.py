@@ -1,0 +1,126 @@
+"""Runs one call of a Pallas candidate in the folder of the call: `pallas_run.py CANDIDATE TOPOLOGY...`.
+
+The candidate is traced once. The program that results may contain kernels and operations that only move data. It is
+lowered for a TPU of the first topology that is not empty, compiled if libtpu is installed, and interpreted here.
+"""
+
+import functools
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy
+from allowed import brief_errors, load_candidate
+from jax.experimental import pallas, topologies
+from jax.experimental.pallas import tpu
+from jax.extend.core import Literal
+from jax.sharding import AbstractDevice, AbstractMesh, SingleDeviceSharding
+from kb_call import read_call, write_outputs
+
+LAYOUT = """
+broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice iota pad reshape rev slice
+split squeeze transpose
+""".split()
+"""Operations that may stand outside of kernels: they move and convert data."""
+RACE = "RACE DETECTED"
+"""What the interpreter prints if two accesses to memory are not ordered."""
+FILES = ("load", "save", "savez")
+"""Functions of jax.numpy that read and write files."""
+
+
+def members(module: Any, *left_out: str) -> dict[str, Any]:
+    """The members of a module; those that end in `_p` are JAX's own operations, which could be replaced."""
+    return {k: v for k, v in vars(module).items() if k not in left_out and not k.endswith("_p")}
+
+
+MODULES: dict[str, dict[str, Any]] = {
+    "functools": {"partial": functools.partial, "reduce": functools.reduce},
+    "math": members(math),
+    "jax": {name: getattr(jax, name) for name in ("Array", "ShapeDtypeStruct", "jit", "named_scope", "vmap")},
+    "jax.lax": members(jax.lax, "platform_dependent"),
+    "jax.nn": members(jax.nn),
+    "jax.numpy": members(jax.numpy, *FILES),
+    "jax.experimental": {},
+    "jax.experimental.pallas": members(pallas),
+    "jax.experimental.pallas.tpu": members(tpu),
+}
+
+
+def evaluate(jaxpr: Any, constants: Sequence[Any], arguments: Sequence[Any], *, interpret: Any) -> tuple[list[Any], int]:
+    """Compute a traced program, whose kernels are interpreted as `interpret` says.
+
+    Returns:
+        Its outputs, and the number of kernels.
+
+    Raises:
+        SystemExit: it computes outside of kernels.
+    """
+    values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
+
+    def value(variable: Any) -> Any:
+        return variable.val if isinstance(variable, Literal) else values[variable]
+
+    kernels = 0
+    for equation in jaxpr.eqns:
+        operation, given = equation.primitive, list(map(value, equation.invars))
+        name, parameters = operation.name, equation.params
+        if name == "jit":
+            inner = parameters["jaxpr"]
+            results, launched = evaluate(inner.jaxpr, inner.consts, given, interpret=interpret)
+            kernels += launched
+        elif name == "pallas_call":
+            results = operation.bind(*given, **{**parameters, "interpret": interpret})
+            kernels += 1
+        elif name in LAYOUT:
+            results = operation.bind(*given, **parameters)
+        else:
+            raise SystemExit(f"outside kernels: {name} is not computed by a pallas_call")
+        values.update(zip(equation.outvars, results if operation.multiple_results else [results], strict=True))
+    return list(map(value, jaxpr.outvars)), kernels
+
+
+def check_for_chip(program: Any, arguments: Sequence[Any], topology: str) -> None:
+    """Lower a program for a chip of a topology such as `v6e:2x2`, and compile it if libtpu is installed."""
+    chip = topology.partition(":")[0]
+    kind = chip.replace("tpu", "TPU") if chip.startswith("tpu") else f"TPU {chip}"
+    mesh = AbstractMesh((1,), ("chips",), abstract_device=AbstractDevice(kind, 1, "tpu"))
+    with jax.sharding.use_abstract_mesh(mesh):
+        if find_spec("libtpu"):
+            placed = SingleDeviceSharding(topologies.get_topology_desc(topology, "tpu").devices[0])
+            shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=placed) for a in arguments]
+            jax.jit(program).lower(*shapes).compile()
+        else:
+            jax.jit(program).trace(*arguments).lower(lowering_platforms=("tpu",))
+            print("It was not compiled, and its use of memory is unknown: libtpu is not installed")
+
+
+def main(candidate: Path, topology: str) -> None:
+    call = read_call()
+    arguments = (*call.inputs, *call.state)
+    with brief_errors(candidate):
+        model_new = load_candidate(candidate, MODULES)
+        traced = jax.make_jaxpr(lambda inputs, state: model_new(inputs, state, call.init))(call.inputs, call.state)
+
+        def program(*arguments: Any, interpret: Any = False) -> list[Any]:
+            outputs, kernels = evaluate(traced.jaxpr, traced.consts, arguments, interpret=interpret)
+            if not kernels:
+                raise SystemExit("outside kernels: it calls no pallas_call")
+            return outputs
+
+        check_for_chip(program, arguments, topology)
+        interpreted = functools.partial(program, interpret=tpu.InterpretParams(detect_races=True))
+        with redirect_stdout(StringIO()) as said:
+            outputs = jax.jit(interpreted).lower(*arguments).compile()(*arguments)
+    if RACE in said.getvalue():
+        raise SystemExit(said.getvalue())
+    write_outputs(call, [numpy.asarray(output) for output in outputs])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), next(filter(None, sys.argv[2:])))
