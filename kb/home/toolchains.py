@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from eval.devices.registry import device_of, no_judge
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import LANGUAGES, language_named
-from eval.languages.toolchain import check_needs, language_of_toolchain, version_of
+from eval.languages.toolchain import check_needs, language_of_toolchain, missing_needs, version_of
 from eval.task import load_task
 from eval.worker.language import JudgedLanguage
 from kb.errors import ToolchainError, did_you_mean, nearest
@@ -45,7 +45,7 @@ class ToolchainState(Frozen):
     needs: dict[str, str | None]
     """Version of each program and package; None if it is missing."""
     install: tuple[str, ...]
-    """Commands that install what is missing."""
+    """Commands that install what is missing, optional or not."""
 
 
 class Toolchains:
@@ -144,7 +144,6 @@ def _completed(language: Mapping[str, Any]) -> dict[str, Any]:
 
 def state_of(toolchain: Toolchain) -> ToolchainState:
     needs = {need.name: version_of(need) for need in toolchain.needs}
-    missing = [need.install for need in toolchain.needs if needs[need.name] is None]
     return ToolchainState(
         name=toolchain.name,
         title=toolchain.title,
@@ -152,9 +151,9 @@ def state_of(toolchain: Toolchain) -> ToolchainState:
         language=toolchain.language.name,
         grade=toolchain.grade,
         file=str(toolchain.folder / f"{toolchain.name}.toml"),
-        ready=not missing,
+        ready=not missing_needs(toolchain),
         needs=needs,
-        install=tuple(dict.fromkeys(missing)),
+        install=tuple(dict.fromkeys(need.install for need in toolchain.needs if needs[need.name] is None)),
     )
 
 
