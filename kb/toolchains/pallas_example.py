@@ -1,3 +1,5 @@
+"""2 a + b, by blocks of whole rows."""
+
 import jax
 from jax.experimental import pallas as pl
 

@@ -23,19 +23,17 @@ from jax.extend.core import Literal
 from jax.sharding import AbstractDevice, AbstractMesh, SingleDeviceSharding
 from kb_call import Spec, read_call, write_outputs
 
-LAYOUT = """
-broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice iota pad reshape rev slice
-split squeeze transpose
-""".split()
+LAYOUT = [
+    "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "iota", "pad", "reshape", "rev", "slice",
+    "split", "squeeze", "stack", "tile", "transpose", "unstack",
+]  # fmt: skip
 """Operations that may stand outside of kernels: they move and convert data."""
 RACE = "RACE DETECTED"
 """What the interpreter prints if two accesses to memory are not ordered."""
-FILES = ("load", "save", "savez")
-"""Functions of jax.numpy that read and write files."""
 
 
 def members(module: Any, *left_out: str) -> dict[str, Any]:
-    """The members of a module; those that end in `_p` are JAX's own operations, which could be replaced."""
+    """The members of a module but those left out, and JAX's own operations (`_p`), which could be replaced."""
     return {k: v for k, v in vars(module).items() if k not in left_out and not k.endswith("_p")}
 
 
@@ -45,14 +43,16 @@ MODULES: dict[str, dict[str, Any]] = {
     "jax": {name: getattr(jax, name) for name in ("Array", "ShapeDtypeStruct", "jit", "named_scope", "vmap")},
     "jax.lax": members(jax.lax, "platform_dependent"),
     "jax.nn": members(jax.nn),
-    "jax.numpy": members(jax.numpy, *FILES),
+    "jax.numpy": members(jax.numpy, "load", "save", "savez"),
     "jax.experimental": {},
     "jax.experimental.pallas": members(pallas),
     "jax.experimental.pallas.tpu": members(tpu),
 }
 
 
-def evaluate(jaxpr: Any, constants: Sequence[Any], arguments: Sequence[Any], *, interpret: Any) -> tuple[list[Any], int]:
+def evaluate(
+    jaxpr: Any, constants: Sequence[Any], arguments: Sequence[Any], *, interpret: Any
+) -> tuple[list[Any], int]:
     """Compute a traced program, whose kernels are interpreted as `interpret` says.
 
     Returns:
@@ -80,7 +80,7 @@ def evaluate(jaxpr: Any, constants: Sequence[Any], arguments: Sequence[Any], *, 
         elif name in LAYOUT:
             results = operation.bind(*given, **parameters)
         else:
-            raise SystemExit(f"outside kernels: {name} is not computed by a pallas_call")
+            raise SystemExit(f"{name} is computed outside of kernels")
         values.update(zip(equation.outvars, results if operation.multiple_results else [results], strict=True))
     return list(map(value, jaxpr.outvars)), kernels
 
@@ -96,7 +96,6 @@ def check_for_chip(program: Any, arguments: Sequence[Any], topology: str) -> Non
     """Lower a program for a chip, and compile it if libtpu is installed."""
     if not find_spec("libtpu"):
         jax.jit(program).trace(*arguments).lower(lowering_platforms=("tpu",))
-        print("It was not compiled, and its use of memory is unknown: libtpu is not installed")
         return
     placed = SingleDeviceSharding(topologies.get_topology_desc(topology, "tpu").devices[0])
     shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=placed) for a in arguments]
@@ -112,7 +111,7 @@ def main(candidate: Path, topology: str) -> None:
         def program(*arguments: Any, interpret: Any = False) -> list[Any]:
             outputs, kernels = evaluate(traced.jaxpr, traced.consts, arguments, interpret=interpret)
             if not kernels:
-                raise SystemExit("outside kernels: it calls no pallas_call")
+                raise SystemExit("it launches no kernel: it calls no pallas_call")
             return outputs
 
         with jax.sharding.use_abstract_mesh(chip_of(topology)):

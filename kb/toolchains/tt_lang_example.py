@@ -1,3 +1,5 @@
+"""2 a + b, tile by tile on one core."""
+
 import ttl
 import ttnn
 

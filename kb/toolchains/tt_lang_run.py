@@ -1,6 +1,6 @@
 """Runs one call of a TT-Lang candidate in tt-lang-sim, in the folder of the call: `tt_lang_run.py CANDIDATE`."""
 
-import functools
+import inspect
 import math
 import re
 import sys
@@ -21,9 +21,10 @@ from ttl.sim.dfb import Block
 from ttl.sim.ttnnsim import Tensor
 
 OPERATORS = re.compile(r"__(r?(add|sub|mul|truediv|floordiv|mod|pow|matmul)|neg|abs|setitem)__")
-METHODS = """
-shape logical_shape dtype layout wait reserve push pop store wait_all add if_src if_dst src dst append
-""".split()
+METHODS = [
+    "shape", "logical_shape", "dtype", "layout", "wait", "reserve", "push", "pop", "store", "wait_all", "add",
+    "if_src", "if_dst", "src", "dst", "append",
+]  # fmt: skip
 """Attributes of tensors, buffers, blocks and transfers."""
 
 
@@ -31,8 +32,8 @@ def in_kernels_only(operator: Callable[..., Any], candidate: str) -> Callable[..
     """An operator of tensors that a candidate cannot use: kernels compute with blocks, into which they copy tensors."""
 
     def checked(*operands: Any) -> Any:
-        if sys._getframe(1).f_code.co_filename == candidate:
-            raise SystemExit("outside kernels: tensors are copied into blocks, and only blocks are computed with")
+        if inspect.currentframe().f_back.f_code.co_filename == candidate:
+            raise SystemExit("a tensor is used outside of kernels: copy it into blocks, and compute with them")
         return operator(*operands)
 
     return checked
@@ -52,7 +53,8 @@ def on_device(array: Any, name: str) -> Tensor:
     return tensor
 
 
-def full(shape: tuple[int, ...], fill_value: float, dtype: Any = ttnnsim.float32, **_: Any) -> Tensor:
+def full(shape: tuple[int, ...], fill_value: float) -> Tensor:
+    """A float32 tensor of equal values, with zeros in the padding."""
     return on_device(numpy.full(shape, fill_value, numpy.float32), "float32")
 
 
@@ -69,9 +71,7 @@ def fill_implicit_tile_padding(tensor: Tensor, fill_value: float) -> Tensor:
 
 def functions_of(module: Any) -> dict[str, Any]:
     """The functions that a module of the simulator defines."""
-    return {
-        k: v for k, v in vars(module).items() if isinstance(v, FunctionType) and v.__module__ == module.__name__
-    }
+    return {k: v for k, v in vars(module).items() if isinstance(v, FunctionType) and v.__module__ == module.__name__}
 
 
 MODULES: dict[str, dict[str, Any]] = {
@@ -97,16 +97,12 @@ def main(candidate: Path) -> None:
     Tensor.__repr__ = Block.__repr__ = object.__repr__  # no values in texts, from which the host could read them
     call = read_call()
     inputs, state = ([on_device(array, str(array.dtype)) for array in arrays] for arrays in (call.inputs, call.state))
-    outputs = [on_device(unwritten(spec), spec.dtype) for spec in call.outputs]
+    unwritten = [numpy.full(spec.shape, math.nan).astype(numpy_dtype(spec.dtype)) for spec in call.outputs]
+    outputs = [on_device(array, str(array.dtype)) for array in unwritten]
     names = [*METHODS, "math", "block", *(name for module in MODULES.values() for name in module)]
     with brief_errors(candidate):
-        load_candidate(candidate, MODULES, attributes=names)(inputs, state, call.init, outputs)
+        load_candidate(candidate, MODULES, attributes=names)(inputs, state, call.init, list(outputs))
     write_outputs(call, [on_host(tensor, spec) for tensor, spec in zip(outputs, call.outputs, strict=True)])
-
-
-def unwritten(spec: Spec) -> Any:
-    dtype = numpy_dtype(spec.dtype)
-    return numpy.full(spec.shape, math.nan if dtype.kind not in "iub" else 1, dtype)
 
 
 def on_host(tensor: Tensor, spec: Spec) -> Any:

@@ -17,20 +17,20 @@ from tests.toolchains.judging import HERE, OPERATIONS, judged, needs
 
 LANGUAGES = {"pallas": "pallas", "tt_lang": "tt-lang"}
 REFUSED = {
-    "wrong": {"pallas": (Outcome.INCORRECT, "elements are wrong"), "tt_lang": (Outcome.INCORRECT, "elements are wrong")},
-    "over_memory": {
-        "pallas": (Outcome.OVER_LIMIT, "would exceed memory"),
-        "tt_lang": (Outcome.OVER_LIMIT, "exceeds the L1 memory limit"),
+    "pallas": {
+        "wrong": (Outcome.INCORRECT, "elements are wrong"),
+        "over_memory": (Outcome.OVER_LIMIT, "would exceed memory"),
+        "unsupported": (Outcome.UNSUPPORTED, "Unimplemented primitive in Pallas TPU lowering for tc: sort"),
+        "cheat_host": (Outcome.OUTSIDE_KERNELS, "reduce_sum is computed outside of kernels"),
+        "cheat_nowhere": (Outcome.INCORRECT, "not finite"),
     },
-    "unsupported": {
-        "pallas": (Outcome.UNSUPPORTED, "Unimplemented primitive in Pallas TPU lowering for tc: sort"),
-        "tt_lang": (Outcome.UNSUPPORTED, "the language has no `cumsum`"),
+    "tt_lang": {
+        "wrong": (Outcome.INCORRECT, "elements are wrong"),
+        "over_memory": (Outcome.OVER_LIMIT, "exceeds the L1 memory limit"),
+        "unsupported": (Outcome.UNSUPPORTED, "the language has no `cumsum`"),
+        "cheat_host": (Outcome.FORBIDDEN, "may not import torch"),
+        "cheat_nowhere": (Outcome.INCORRECT, "not finite"),
     },
-    "cheat_host": {
-        "pallas": (Outcome.OUTSIDE_KERNELS, "reduce_sum is not computed by a pallas_call"),
-        "tt_lang": (Outcome.FORBIDDEN, "import of torch"),
-    },
-    "cheat_nowhere": {"pallas": (Outcome.INCORRECT, "not finite"), "tt_lang": (Outcome.INCORRECT, "not finite")},
 }
 PALLAS = """
 import jax, jax.numpy as jnp, jax.lax as lax
@@ -67,10 +67,12 @@ def operation(a, b, out):
 def model_new(inputs, state, init, outputs):
     {host}
 """
+OUTSIDE = "a tensor is used outside of kernels"
 CHEATS = {
     "pallas": {
-        PALLAS + "return launch(copy, jax.jit(lambda a, b: 2 * a + b)(*inputs))": "mul is not computed by a pallas_call",
-        PALLAS + "return lax.fori_loop(0, 1, lambda _, a: launch(copy, a), inputs[0])": "scan is not computed",
+        PALLAS + "return launch(copy, jax.jit(lambda a, b: 2 * a + b)(*inputs))": "mul is computed outside of kernels",
+        PALLAS
+        + "return lax.fori_loop(0, 1, lambda _, a: launch(copy, a), inputs[0])": "scan is computed outside of kernels",
         PALLAS + "return inputs[0].reshape(inputs[0].shape)": "it calls no pallas_call",
         PALLAS + "return jax.pure_callback(copy, inputs[0], inputs[0])": "no attribute 'pure_callback'",
         PALLAS + "return jax.jit(copy).trace(1.0, 2.0).jaxpr.eqns[0].primitive": "the attribute primitive",
@@ -78,9 +80,9 @@ CHEATS = {
         PALLAS + "jnp.save('output_0.bin', jnp.zeros(3))": "no attribute 'save'",
     },
     "tt_lang": {
-        TT_LANG.format(write="pass", host="outputs[0][0:1, 0:2] = inputs[0]"): "only blocks are computed with",
-        TT_LANG.format(write="pass", host="inputs[0] + inputs[1]"): "only blocks are computed with",
-        TT_LANG.format(write="pass", host="operation(*inputs, inputs[0] @ inputs[1])"): "only blocks are computed with",
+        TT_LANG.format(write="pass", host="outputs[0][0:1, 0:2] = inputs[0]"): OUTSIDE,
+        TT_LANG.format(write="pass", host="inputs[0] + inputs[1]"): OUTSIDE,
+        TT_LANG.format(write="pass", host="operation(*inputs, inputs[0] @ inputs[1])"): OUTSIDE,
         TT_LANG.format(write="pass", host="outputs[0].to_torch()"): "the language has no `to_torch`",
         TT_LANG.format(write="pass", host="ttl.math.get_context()"): "the language has no `get_context`",
         TT_LANG.format(write="pass", host="raise ValueError(f'{inputs[0]}')"): "Tensor object at",
@@ -112,12 +114,12 @@ def test_a_right_kernel_passes(language, operation: str) -> None:
     assert evidence.timing is None
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", REFUSED["pallas"])
 def test_a_mistake_and_a_cheat_are_refused_with_their_own_outcome(language, name: str) -> None:
     folder, judge = language
     if (folder, name) == ("pallas", "over_memory") and not find_spec("libtpu"):
         pytest.skip("libtpu is missing: pip install libtpu")
-    outcome, said = REFUSED[name][folder]
+    outcome, said = REFUSED[folder][name]
     evidence = judge("row_sum", HERE / folder / f"{name}.py")
 
     assert evidence.outcome is outcome, evidence

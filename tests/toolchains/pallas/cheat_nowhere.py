@@ -1,5 +1,4 @@
 import jax
-import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
 ROWS = 8

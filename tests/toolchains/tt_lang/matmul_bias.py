@@ -32,9 +32,13 @@ def matmul_bias(a: ttnn.Tensor, b: ttnn.Tensor, bias: ttnn.Tensor, out: ttnn.Ten
             with bias_buffer.wait() as bias_block, sum_buffer.reserve() as total:
                 total.store(ttl.block.broadcast(bias_block, dims=[0], shape=(1, 1)))
             for _ in range(inner):
-                with a_buffer.wait() as a_block, b_buffer.wait() as b_block, sum_buffer.wait() as before:
-                    with sum_buffer.reserve() as after:
-                        after.store(before + a_block @ b_block)
+                with (
+                    a_buffer.wait() as a_block,
+                    b_buffer.wait() as b_block,
+                    sum_buffer.wait() as before,
+                    sum_buffer.reserve() as after,
+                ):
+                    after.store(before + a_block @ b_block)
             with sum_buffer.wait() as total, out_buffer.reserve() as out_block:
                 out_block.store(total)
 
