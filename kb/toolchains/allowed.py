@@ -21,8 +21,8 @@ BUILTINS = [
     "NotImplementedError", "RuntimeError", "TypeError", "ValueError",
 ]  # fmt: skip
 """None of them looks up an attribute by its name, opens a file, or ends the process."""
-HIDDEN = re.compile(r"_|(ag|co|cr|def|f|gi|tb)_|primitive$")
-"""Attributes that lead to the interpreter or into a library: private ones, of frames and code, of JAX's primitives."""
+HIDDEN = re.compile(r"_|(ag|co|cr|def|f|gi|tb)_|jaxpr$|primitive$")
+"""Attributes that lead into the interpreter or a library: private ones, those of frames and code, and JAX's programs."""
 LEFT_OUT = (
     ast.ClassDef, ast.Match, ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Import, ast.ImportFrom,
 )  # fmt: skip
