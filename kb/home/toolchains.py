@@ -120,7 +120,7 @@ def load(file: Path) -> Toolchain:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
         language = given["language"] = _completed(given.get("language", {}))
         if EXAMPLE in language.get("rules", ""):
-            source = (file.parent / given["example"]).read_text(encoding="utf-8")
+            source = (file.parent / str(given.get("example", ""))).read_text(encoding="utf-8")
             language["rules"] = language["rules"].replace(EXAMPLE, source)
         return Toolchain.model_validate({**given, "name": file.stem, "folder": file.parent})
     except ValidationError as error:

@@ -22,7 +22,7 @@ BUILTINS = [
 ]  # fmt: skip
 """None of them looks up an attribute by its name, opens a file, or ends the process."""
 HIDDEN = re.compile(r"_|(ag|co|cr|def|f|gi|tb)_|jaxpr$|primitive$")
-"""Attributes that lead into the interpreter or a library: private ones, those of frames and code, and JAX's programs."""
+"""Attributes that lead into the interpreter or a library: private ones, those of frames and code, JAX's programs."""
 LEFT_OUT = (
     ast.ClassDef, ast.Match, ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Import, ast.ImportFrom,
 )  # fmt: skip
@@ -68,7 +68,7 @@ def _forbidden(node: ast.AST, attributes: Collection[str]) -> str:
         case ast.Attribute(attr=name) if attributes and name not in attributes:
             return f"the language has no `{name}`"
         case _ if isinstance(node, LEFT_OUT):
-            return f"a kernel may not contain {type(node).__name__}, and imports only at the top of the file"
+            return f"a kernel may not contain {type(node).__name__}; imports stand at the top of the file"
     return ""
 
 

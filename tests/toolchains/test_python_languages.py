@@ -12,7 +12,9 @@ import pytest
 from eval.languages.toolchain import language_of_toolchain
 from kb.home.toolchains import SHIPPED, load
 from kb.model.evidence import Evidence, Grade, Outcome
+from kb.model.target import Isa
 from kb.settings import cache_dir
+from kb.targets import Targets
 from tests.toolchains.judging import HERE, OPERATIONS, judged, needs
 
 LANGUAGES = {"pallas": "pallas", "tt_lang": "tt-lang"}
@@ -127,10 +129,10 @@ def test_a_mistake_and_a_cheat_are_refused_with_their_own_outcome(language, name
     assert said in evidence.detail
 
 
-def called(folder: Path, name: str, source: str) -> CompletedProcess[str]:
+def called(folder: Path, name: str, source: str, *, isa: Isa | None = None) -> CompletedProcess[str]:
     """One call of a candidate for `scaled_add`, without the judge."""
     toolchain = load(SHIPPED / f"{LANGUAGES[name]}.toml")
-    language = language_of_toolchain(toolchain, None, cache_dir())
+    language = language_of_toolchain(toolchain, isa, cache_dir())
     (folder / "candidate.py").write_text(source)
     call = folder / "call"
     call.mkdir()
@@ -171,3 +173,16 @@ def test_a_race_is_found(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "RACE DETECTED" in done.stderr
+
+
+@needs("pallas")
+def test_a_kernel_is_checked_for_each_tpu(tmp_path: Path) -> None:
+    targets = Targets.load(tmp_path)
+    chips = sorted(targets.scope("google-tpu") - set(targets.lineage("google-tpu")))
+    assert len(chips) > 4
+
+    for chip in chips:
+        folder = tmp_path / chip
+        folder.mkdir()
+        done = called(folder, "pallas", PALLAS + "return launch(scaled_add, *inputs)", isa=targets.isa(chip))
+        assert done.returncode == 0, f"{chip}: {done.stderr}"
