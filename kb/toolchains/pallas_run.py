@@ -59,7 +59,7 @@ def evaluate(
         Its outputs, and the number of kernels.
 
     Raises:
-        SystemExit: it computes outside of kernels.
+        SystemExit: it computes outside of kernels, or a kernel that is not interpreted needs too much memory.
     """
     values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
 
@@ -75,6 +75,8 @@ def evaluate(
             results, launched = evaluate(inner.jaxpr, inner.consts, given, interpret=interpret)
             kernels += launched
         elif name == "pallas_call":
+            if not interpret:
+                check_memory(parameters["jaxpr"])
             results = operation.bind(*given, **{**parameters, "interpret": interpret})
             kernels += 1
         elif name in LAYOUT:
@@ -83,6 +85,14 @@ def evaluate(
             raise SystemExit(f"{name} is computed outside of kernels")
         values.update(zip(equation.outvars, results if operation.multiple_results else [results], strict=True))
     return list(map(value, jaxpr.outvars)), kernels
+
+
+def check_memory(kernel: Any) -> None:
+    """Refuse a kernel whose blocks and scratch memory alone exceed VMEM; only libtpu knows what else it needs."""
+    inside = [v.aval for v in kernel.invars if str(v.aval.memory_space) in ("default", "vmem")]
+    needed = sum(math.prod(aval.shape) * aval.dtype.itemsize for aval in inside)
+    if needed > (size := tpu.get_tpu_info().vmem_capacity_bytes):
+        raise SystemExit(f"RESOURCE_EXHAUSTED: blocks and scratch memory of {needed} bytes exceed a VMEM of {size}")
 
 
 def chip_of(topology: str) -> AbstractMesh:
