@@ -21,13 +21,18 @@ BUILT_ONLY = "nothing ran: whether its results are correct is not known"
 
 
 class ToolchainDevice(Device):
-    """Builds candidates for the chip, and runs them if the toolchain has a simulator. It claims no speed."""
+    """Builds candidates for the chip, and runs them if the toolchain has a simulator. It claims no speed.
+
+    Raises:
+        JudgeError: this machine lacks what the toolchain needs.
+    """
 
     def __init__(self, bench: Bench) -> None:
         super().__init__(bench)
         if bench.toolchain is None:
             raise ValueError("no toolchain is given")
         self._toolchain = bench.toolchain.toolchain
+        check_needs(self._toolchain)
         elements = self._toolchain.limits.elements
         self.languages = (bench.toolchain.name,)
         self.sizes = CaseSizes(odd=elements, even=elements, given=elements)
@@ -35,7 +40,6 @@ class ToolchainDevice(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
-        check_needs(self._toolchain)
         log = ""
         for variant in self._toolchain.variants:
             trial = self.trial(candidate, language.model_copy(update={"variant": variant}))

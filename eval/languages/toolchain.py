@@ -30,7 +30,7 @@ class ToolchainLanguage(JudgedLanguage):
 
     adapter: Path = Path(ADAPTER)
     tensors_alone: bool = True
-    starts_processes: bool = True
+    launcher: bool = True
     toolchain: Toolchain
     architecture: str
     """The target's, as compilers name it; empty if they have no name for it."""
@@ -48,7 +48,7 @@ class ToolchainLanguage(JudgedLanguage):
     def build_options(self) -> Mapping[str, Any]:
         limits = self.toolchain.limits
         return {
-            "level": sandbox_level() if self.toolchain.alone else 0,
+            "level": sandbox_level(),
             "run": self._filled(self.toolchain.run, Path("..")),
             "limits": {
                 resource.RLIMIT_DATA: limits.memory_mb << 20,

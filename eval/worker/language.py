@@ -24,8 +24,8 @@ class JudgedLanguage(Language):
     """The rules without the part that depends on the compiler and the chip."""
     tensors_alone: bool = False
     """Whether a candidate accepts only tensors as arguments."""
-    starts_processes: bool = False
-    """Whether a worker may start processes although the candidate is compiled ahead."""
+    launcher: bool = False
+    """Whether a worker launches the candidate as a program of its own; see eval.worker.sandbox.SandboxLimits."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:

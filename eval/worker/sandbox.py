@@ -113,6 +113,8 @@ PRIVATE_MEMORY = 0x22
 """MAP_PRIVATE and MAP_ANONYMOUS (asm-generic/mman-common.h)."""
 
 Instruction = tuple[int, int, int, int]
+Rule = tuple[Numbers, Sequence[Instruction]]
+"""What happens to a system call."""
 ALLOW, KILL_PROCESS, PRETEND, REFUSE, SEEM_TO_LACK = (
     (RETURN, 0, 0, action) for action in (0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026)
 )
@@ -135,6 +137,8 @@ class SandboxLimits(NamedTuple):
     """Device files, and folders of them, that may be read, written and given commands (ioctl)."""
     alone: bool
     """Whether it may start no other process."""
+    launcher: bool
+    """Whether it runs no candidate itself, but launches each by `become`, which confines it further."""
     cpu_s: int
     file_bytes: int
     memory_bytes: int
@@ -160,7 +164,7 @@ def confine(limits: SandboxLimits) -> None:
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _restrict_files(libc, limits)
     _check(libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)), "capset")
-    _refuse_calls(libc, alone=limits.alone, sockets=bool(limits.devices))
+    _refuse_calls(libc, limits)
 
 
 def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
@@ -210,6 +214,7 @@ def become(command: Sequence[str], limits: Mapping[int, int], *, level: int) -> 
     for number, limit in limits.items():
         resource.setrlimit(number, (limit, limit))
     libc = ctypes.CDLL(None, use_errno=True)
+    _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
     libc.mmap.restype = ctypes.c_void_p
     program = os.fsencode(command[0]) + b"\0"
     somewhere = int.from_bytes(os.urandom(8)) % ADDRESSES & -PAGE
@@ -224,39 +229,47 @@ def become(command: Sequence[str], limits: Mapping[int, int], *, level: int) -> 
             REFUSE, ALLOW,
         ]  # fmt: skip
         refused = [(numbers, [REFUSE]) for call, numbers in REFUSED_ALONE.items() if call != "execve"]
-        _install(libc, [*refused, (REFUSED_ALONE["execve"], only_ours), (CLONE, [_load(0), *ONLY_THREADS])])
+        threads = (CLONE, [_load(0), *ONLY_THREADS])
+        _install(libc, [*refused, (REFUSED_ALONE["execve"], only_ours), threads, *_signals_to_itself()])
     words = [os.fsencode(word) for word in command]
     variables = [os.fsencode(f"{key}={value}") for key, value in os.environ.items()]
     arrays = [(ctypes.c_char_p * (len(texts) + 1))(*texts, None) for texts in (words, variables)]
     _check(libc.execve(ctypes.c_void_p(name), *arrays), command[0])
 
 
-def _refuse_calls(libc: Any, *, alone: bool, sockets: bool) -> None:
+def _signals_to_itself() -> list[Rule]:
+    """It may signal only itself, and does not outlive its parent."""
     itself, no_wake = (JUMP_IF_EQUAL, 1, 0, os.getpid()), _if_any((signal.SIGCONT,), REFUSE)
+    return [
+        (KILL, [_load(0), itself, REFUSE, _load(1), *no_wake, ALLOW]),
+        (TGKILL, [_load(0), itself, REFUSE, _load(2), *no_wake, ALLOW]),
+        (PRCTL, [_load(0), *_if_any((PR_SET_PDEATHSIG,), PRETEND), *_if_any(REFUSED_PRCTL, REFUSE), ALLOW]),
+    ]
+
+
+def _refuse_calls(libc: Any, limits: SandboxLimits) -> None:
     driver_socket = [
         _load(0), (JUMP_IF_EQUAL, 1, 0, AF_UNIX), REFUSE,
         _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_SEQPACKET), REFUSE, ALLOW,
     ]  # fmt: skip
     stream = [_load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_STREAM), REFUSE, ALLOW]
     whole = (
-        (REFUSED_CALLS, REFUSE), (REFUSED_ALONE if alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
+        (REFUSED_CALLS, REFUSE), (REFUSED_ALONE if limits.alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
         (MISSING_CALLS, SEEM_TO_LACK),
     )  # fmt: skip
     _install(libc, [
         *((numbers, [action]) for calls, action in whole for numbers in calls.values()),
-        (KILL, [_load(0), itself, REFUSE, _load(1), *no_wake, ALLOW]),
-        (TGKILL, [_load(0), itself, REFUSE, _load(2), *no_wake, ALLOW]),
+        *([] if limits.launcher else _signals_to_itself()),
         (PRLIMIT64, [_load(0), (JUMP_IF_EQUAL, 1, 0, 0), REFUSE, ALLOW]),
         (SOCKETPAIR, stream),
-        (SOCKET, driver_socket if sockets else [REFUSE]),
-        (CLONE, [_load(0), *(ONLY_THREADS if alone else ONLY_COMMON_CHILDREN)]),
-        (PRCTL, [_load(0), *_if_any((PR_SET_PDEATHSIG,), PRETEND), *_if_any(REFUSED_PRCTL, REFUSE), ALLOW]),
+        (SOCKET, driver_socket if limits.devices else [REFUSE]),
+        (CLONE, [_load(0), *(ONLY_THREADS if limits.alone else ONLY_COMMON_CHILDREN)]),
         (FCNTL, [_load(1), *_if_any(REFUSED_FCNTL, REFUSE), ALLOW]),
         (IOCTL, [_load(1), *_if_any(REFUSED_IOCTL, REFUSE), ALLOW]),
     ])  # fmt: skip
 
 
-def _install(libc: Any, rules: Sequence[tuple[Numbers, Sequence[Instruction]]]) -> None:
+def _install(libc: Any, rules: Sequence[Rule]) -> None:
     """Filter the system calls of this process from now on: each rule decides on one call; all others are allowed."""
     machine = list(ARCHITECTURES).index(platform.machine())
     program: list[Instruction] = [

@@ -67,7 +67,7 @@ class Toolchains:
         """Raises ToolchainError if there is none of this name."""
         if name in self.by_name:
             return self.by_name[name]
-        known = did_you_mean(nearest(name, self.by_name))
+        known = did_you_mean(nearest(name, list(self.by_name)))
         raise ToolchainError(f"there is no toolchain {name!r}", hint=f"{known}`kb toolchains list` lists all")
 
     def serving(self, target: str) -> list[Toolchain]:

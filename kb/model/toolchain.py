@@ -25,7 +25,10 @@ Command = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 
 def _compiled(pattern: str) -> str:
-    re.compile(pattern)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
     return pattern
 
 
@@ -89,8 +92,6 @@ class Toolchain(Frozen):
     environment: dict[str, str] = Field(default_factory=dict)
     build: Command = ()
     run: Command = ()
-    alone: bool = True
-    """Whether what `run` starts may start or execute no other program: a candidate could have the host do the work."""
     variants: tuple[dict[str, str], ...] = ({},)
     """Values of names in `build` and `run`; a candidate must be correct with each."""
     messages: tuple[MessageRule, ...] = ()
