@@ -23,11 +23,10 @@ def gelu(x: ttnn.Tensor, y: ttnn.Tensor):
     def compute():
         for _ in range(rows * columns):
             with x_buffer.wait() as x_block, y_buffer.reserve() as y_block:
-                half = ttl.block.fill(0.5, shape=(1, 1))
-                one = ttl.block.fill(1, shape=(1, 1))
                 cubic = ttl.block.fill(0.044715, shape=(1, 1)) * x_block * x_block * x_block
-                inner = ttl.block.fill(math.sqrt(2 / math.pi), shape=(1, 1)) * (x_block + cubic)
-                y_block.store(half * x_block * (one + ttl.math.tanh(inner)))
+                inner = ttl.block.fill(2 * math.sqrt(2 / math.pi), shape=(1, 1)) * (x_block + cubic)
+                # (1 + tanh(u)) / 2 is the sigmoid of 2 u, which loses no digits where it is near 0
+                y_block.store(x_block * ttl.math.sigmoid(inner))
 
     @ttl.datamovement()
     def write():
