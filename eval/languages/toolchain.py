@@ -70,7 +70,8 @@ class ToolchainLanguage(JudgedLanguage):
         return (str(CONTRACT), str(HEADERS), str(self.toolchain.folder), str(self.cache), *folders)
 
     def versions(self) -> dict[str, str]:
-        return {"toolchain": self.toolchain.name, **{n.name: version_of(n) or "" for n in self.toolchain.needs}}
+        found = {need.name: version_of(need) for need in self.toolchain.needs}
+        return {"toolchain": self.toolchain.name, **{name: v for name, v in found.items() if v is not None}}
 
     def _filled(self, command: Command, folder: Path) -> tuple[str, ...]:
         words = filled(command, {**self._names(folder), **self.variant})
@@ -116,10 +117,14 @@ def version_of(need: Need) -> str | None:
     return next(iter(answer_of(need.command, need.version)), "") if shutil.which(need.command) else None
 
 
+def missing_needs(toolchain: Toolchain) -> list[Need]:
+    """What it needs that this machine lacks; what is optional is not among it."""
+    return [need for need in toolchain.needs if not need.optional and version_of(need) is None]
+
+
 def check_needs(toolchain: Toolchain) -> None:
     """Raises JudgeError if something is missing, with the command that installs it."""
-    missing = [need for need in toolchain.needs if version_of(need) is None]
-    if missing:
+    if missing := missing_needs(toolchain):
         names = ", ".join(need.name for need in missing)
         raise JudgeError(
             f"toolchain {toolchain.name} needs {names}, which this machine lacks",

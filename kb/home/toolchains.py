@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from eval.devices.registry import device_of, no_judge
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import LANGUAGES, language_named
-from eval.languages.toolchain import check_needs, language_of_toolchain, version_of
+from eval.languages.toolchain import check_needs, language_of_toolchain, missing_needs, version_of
 from eval.task import load_task
 from eval.worker.language import JudgedLanguage
 from kb.errors import ToolchainError, did_you_mean, nearest
@@ -28,6 +28,8 @@ FOLDER = "toolchains"
 SHIPPED = Path(str(files("kb") / FOLDER))
 CONTRACT = "{contract}"
 """In the rules of a language: what kb says of the known language with the same name."""
+EXAMPLE = "{example}"
+"""In the rules of a language: the source of the toolchain's example."""
 
 
 class ToolchainState(Frozen):
@@ -43,7 +45,7 @@ class ToolchainState(Frozen):
     needs: dict[str, str | None]
     """Version of each program and package; None if it is missing."""
     install: tuple[str, ...]
-    """Commands that install what is missing."""
+    """Commands that install what is missing, optional or not."""
 
 
 class Toolchains:
@@ -116,7 +118,10 @@ def load(file: Path) -> Toolchain:
     """The toolchain in a file. Raises ToolchainError if it is not right."""
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
-        given["language"] = _completed(given.get("language", {}))
+        language = given["language"] = _completed(given.get("language", {}))
+        if EXAMPLE in language.get("rules", ""):
+            source = (file.parent / str(given.get("example", ""))).read_text(encoding="utf-8")
+            language["rules"] = language["rules"].replace(EXAMPLE, source)
         return Toolchain.model_validate({**given, "name": file.stem, "folder": file.parent})
     except ValidationError as error:
         wrong = error.errors()[0]
@@ -139,7 +144,6 @@ def _completed(language: Mapping[str, Any]) -> dict[str, Any]:
 
 def state_of(toolchain: Toolchain) -> ToolchainState:
     needs = {need.name: version_of(need) for need in toolchain.needs}
-    missing = [need.install for need in toolchain.needs if needs[need.name] is None]
     return ToolchainState(
         name=toolchain.name,
         title=toolchain.title,
@@ -147,9 +151,9 @@ def state_of(toolchain: Toolchain) -> ToolchainState:
         language=toolchain.language.name,
         grade=toolchain.grade,
         file=str(toolchain.folder / f"{toolchain.name}.toml"),
-        ready=not missing,
+        ready=not missing_needs(toolchain),
         needs=needs,
-        install=tuple(dict.fromkeys(missing)),
+        install=tuple(dict.fromkeys(need.install for need in toolchain.needs if needs[need.name] is None)),
     )
 
 

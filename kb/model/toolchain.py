@@ -41,6 +41,8 @@ class Need(Frozen):
     """The command that installs it."""
     version: str = "--version"
     """The argument with which the program prints its version."""
+    optional: bool = False
+    """Whether the toolchain shows less without it, but works."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:

@@ -9,7 +9,7 @@ import pytest
 
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import load_candidate
-from eval.languages.toolchain import language_of_toolchain, version_of
+from eval.languages.toolchain import language_of_toolchain, missing_needs
 from eval.task import load_task
 from kb.home.toolchains import SHIPPED, load
 from kb.model.evidence import Evidence
@@ -23,7 +23,7 @@ OPERATIONS = ("softmax", "matmul_bias", "row_sum", "gelu")
 
 def needs(name: str) -> pytest.MarkDecorator:
     """Skip a test if a toolchain lacks something, and say what installs it."""
-    missing = [need for need in load(SHIPPED / f"{name}.toml").needs if version_of(need) is None]
+    missing = missing_needs(load(SHIPPED / f"{name}.toml"))
     reason = "; ".join(f"{need.name} is missing: {need.install}" for need in missing)
     return pytest.mark.skipif(bool(missing), reason=reason)
 
