@@ -5,7 +5,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 
 MAKEFLAGS += --jobs=2  # runs `lint` and `wheel-check` at the same time
 
-.PHONY: demo test test-slow lint wheel-check docs clean
+.PHONY: demo test test-slow test-toolchains lint wheel-check docs clean
 
 demo: .venv/.ready  ## show kb on real documents; DOCS=path adds your own folder
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
@@ -16,6 +16,10 @@ test: lint wheel-check  ## run what CI runs
 
 test-slow: .venv/.ready-dev  ## run the tests that take minutes, on the whole corpus if it is beside the project
 	$(BIN)/python -m pytest -m slow
+
+test-toolchains: .venv/.ready-dev  ## run the tests of other chips' compilers and simulators; say which are missing
+	$(INSTALL) -e '.[toolchains]'
+	$(BIN)/python -m pytest -m toolchains -rs tests/toolchains
 
 lint: .venv/.ready-dev
 	$(BIN)/ruff check .

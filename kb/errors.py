@@ -13,6 +13,7 @@ KbError
 ├── TaskError                a file is not a task in KernelBench's form, or its reference does not run
 ├── CandidateError           a file is not a candidate (missing, or in the wrong language for the target)
 ├── JudgeError               the judge failed; this says nothing about the candidate
+├── ToolchainError           the TOML file of a toolchain is not right, or there is none of this name
 ├── SkillError               a skill directory is malformed, or a skill is unknown
 ├── RunError                 a run is unknown, over, or used by another process
 ├── SynthesisError           a synthesizer cannot produce a candidate
@@ -74,6 +75,9 @@ class CandidateError(KbError): ...
 
 
 class JudgeError(KbError): ...
+
+
+class ToolchainError(KbError): ...
 
 
 class SkillError(KbError): ...

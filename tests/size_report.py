@@ -5,7 +5,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SELFTEST = ROOT / "eval" / "selftest"
-DATA = {ROOT / "kb" / "skills", *(SELFTEST / name for name in ("wrong", "correct", "tasks"))}
+DATA = {
+    ROOT / "kb" / "skills",
+    ROOT / "kb" / "toolchains",
+    *(SELFTEST / name for name in ("wrong", "correct", "tasks")),
+}
 """Kernels and tasks that ship as data."""
 MAX_FILE_LINES = 400
 LIMITS = {

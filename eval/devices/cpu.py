@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.worker.language import JudgedLanguage
-from kb.errors import JudgeError
 from kb.model.evidence import CaseResult
 from kb.model.kernels import Candidate
+from kb.model.target import Isa
 
 if TYPE_CHECKING:
     from eval.cases import Case
@@ -33,17 +33,15 @@ class Cpu(Device):
         trial_of = partial(Trial, language=TORCH, level=bench.level, call_s=bench.call_s, **settings())
         return Baselines(bench.task, bench.reference, SOURCES, trial_of)
 
+    @classmethod
+    def serves(cls, isa: Isa) -> bool:
+        return super().serves(isa) and isa.architecture == platform.machine().replace("AMD64", "x86_64")
+
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
         from eval.devices.sessions import measure
 
-        bench = self.bench
-        if bench.isa.architecture != platform.machine().replace("AMD64", "x86_64"):
-            raise JudgeError(
-                f"{bench.target} kernels need a {bench.isa.architecture} machine; this one is {platform.machine()}",
-                hint="run kb on such a machine",
-            )
         baselines = self.baselines  # they start while the candidate is checked
         trial = self.trial(candidate, language)
         log = trial.check(cases, results)

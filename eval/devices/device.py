@@ -19,6 +19,7 @@ from kb.model.target import Isa
 
 if TYPE_CHECKING:  # these import torch, which the driver does not load
     from eval.cases import Case
+    from eval.languages.toolchain import ToolchainLanguage
     from eval.reference import Reference
     from eval.worker.trial import Trial
 
@@ -51,6 +52,8 @@ class Bench:
     call_s: float
     """Time limit for one build or call."""
     guards: frozenset[Guard] = ALL_GUARDS
+    toolchain: ToolchainLanguage | None = None
+    """What judges instead of a device of this machine."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,11 @@ class Judgement:
 class Device(ABC):
     """A device on which candidates are judged. Each has a subclass in eval/devices/."""
 
-    backends: ClassVar[tuple[str, ...]]
+    backends: ClassVar[tuple[str, ...]] = ()
     """It may judge for targets whose ISA has one of these backends."""
-    languages: ClassVar[tuple[str, ...]]
+    languages: tuple[str, ...]
     """Names of the languages, the usual one first."""
-    sizes: ClassVar[CaseSizes]
+    sizes: CaseSizes
 
     tensors: ClassVar[str] = "cpu"
     """Where torch keeps the tensors of references and candidates."""

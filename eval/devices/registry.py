@@ -11,12 +11,20 @@ DEVICES: tuple[type[Device], ...] = (Cpu, Gpu, TritonCompiler)
 """The first that serves a target judges for it."""
 
 
+def device_of(isa: Isa | None) -> type[Device] | None:
+    """The device for a target; None if no device serves it."""
+    return next((device for device in DEVICES if isa and device.serves(isa)), None)
+
+
 def device_for(isa: Isa | None, target: str) -> type[Device]:
     """Raises JudgeError if there is none."""
-    found = next((device for device in DEVICES if isa and device.serves(isa)), None)
-    if found is None:
-        raise JudgeError(
-            f"kb knows no compiler for {target}, so it cannot judge kernels for it",
-            hint="choose a target with a compiler, such as mi300x, h200 or cpu-x86",
-        )
+    if (found := device_of(isa)) is None:
+        raise no_judge(target)
     return found
+
+
+def no_judge(target: str) -> JudgeError:
+    return JudgeError(
+        f"kb knows no compiler for {target}, so it cannot judge kernels for it",
+        hint="add a toolchain for it (docs/toolchains.md), or choose a target with one: `kb toolchains list`",
+    )

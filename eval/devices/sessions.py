@@ -1,12 +1,13 @@
 """Time a candidate against the fastest baseline, in sessions by the judge's clock."""
 
+import math
 import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,17 +19,41 @@ from eval.machine import CpuUse
 from eval.timing import Call, clocks_disagree, hidden_us, session_of, works_between
 from eval.worker.process import Guard
 from eval.worker.trial import Trial
-from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, Outcome, Session, Timing
+from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, Outcome, Session, Timing
 
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 1.5
+MOST_SESSIONS, LUCK = 12, 0.1
+"""Sessions of a candidate that stays near a win; and by how much, as a logarithm, a lucky pair of processes differs."""
 ATTEMPTS, PAUSE_S = 3, 2.0
 """Sessions that are tried until other work does not disturb one, and the pause between them."""
+
+
+class _Tried(NamedTuple):
+    """What was measured in one session."""
+
+    mine: list[Call]
+    theirs: dict[str, list[Call]]
+    waits: list[Call]
+    """Those of the yardstick; empty if there is none."""
+    others: float
+    users: tuple[str, ...]
+    gpu: GpuState | None
+
+    def session(self, baseline: str) -> Session:
+        theirs = self.theirs[baseline]
+        hidden = hidden_us(self.mine, self.waits or theirs)
+        session = session_of(
+            [call.inside_us for call in theirs],
+            [call.inside_us + hidden for call in self.mine],
+            [call.inside_us for call in self.mine],
+        )
+        return session.model_copy(update={"others": self.others, "gpu": self.gpu})
 
 
 def measure(
     trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse] = CpuUse
 ) -> tuple[Timing, str]:
-    """Run timing sessions in fresh workers: one, and as many as a win needs while each looks like a win.
+    """Run timing sessions in fresh workers: one, and more while it may still turn out as a win.
 
     A session that other work disturbs is repeated.
 
@@ -42,21 +67,41 @@ def measure(
     Raises:
         Fault: an output is wrong, the clocks disagree, or the worker failed.
     """
-    sessions: list[Session] = []
-    best = busy = ""
     cases = [case for case in cases if case.reference is baselines.reference]
-    while len(sessions) < WIN_SESSIONS and all(s.low > WIN_MARGIN and s.others <= MOST_OTHERS for s in sessions):
-        if sessions:
-            baselines.restart()
-        best, session, busy = _clean_session(trial, baselines, cases, watch)
-        sessions.append(session)
-    return Timing(baseline=best, baselines_us=baselines.medians_us, sessions=tuple(sessions)), busy
+    tried: list[_Tried] = []
+    while True:
+        session, busy = _clean_session(trial, baselines, cases, watch)
+        tried.append(session)
+        best = _fastest(tried)
+        sessions = tuple(each.session(best) for each in tried)
+        timing = Timing(baseline=best, baselines_us=baselines.medians_us, sessions=sessions)
+        if not _undecided(timing):
+            return timing, busy
+        baselines.restart()
+
+
+def _undecided(timing: Timing) -> bool:
+    """Whether more sessions may show a win: it is near enough, within the luck of few processes."""
+    count = len(timing.sessions)
+    if timing.busy or timing.won or count >= MOST_SESSIONS:
+        return False
+    luck = LUCK / math.sqrt(count) if count < WIN_SESSIONS else 0.0
+    return math.log(timing.speedup) + luck > math.log(WIN_MARGIN)
+
+
+def _fastest(tried: Sequence[_Tried]) -> str:
+    """The baseline that was fastest over all sessions. The fastest in one of them may only have been lucky there."""
+    return min(tried[0].theirs, key=lambda name: sum(math.log(_median_us(each.theirs[name])) for each in tried))
+
+
+def _median_us(calls: Sequence[Call]) -> float:
+    return median(call.inside_us for call in calls)
 
 
 def _clean_session(
     trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse]
-) -> tuple[str, Session, str]:
-    """A session that nothing disturbed, or the last of several; with the fastest baseline, and what disturbed it.
+) -> tuple[_Tried, str]:
+    """A session that nothing disturbed, or the last of several; and what disturbed it.
 
     Raises:
         Fault: as in `measure`. Clocks must disagree in every session, because a process may be unlucky with its core.
@@ -64,18 +109,18 @@ def _clean_session(
     disagreement: Fault | None = None
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE_S * bool(attempt))
-        best, session, users, disagreement = _session(trial, baselines, cases, watch)
-        if session.others <= MOST_OTHERS and disagreement is None:
-            return best, session, ""
-    if disagreement and session.others <= MOST_OTHERS:
+        tried = _session(trial, baselines, cases, watch)
+        theirs = tried.theirs[_fastest([tried])]
+        checked = Guard.CLOCKS in trial.guards
+        disagreement = _disagreement(tried.mine, tried.waits or theirs, theirs) if checked else None
+        if tried.others <= MOST_OTHERS and disagreement is None:
+            return tried, ""
+    if disagreement and tried.others <= MOST_OTHERS:
         raise disagreement
-    return best, session, f"other work took {session.others:.0%} of the CPU time ({', '.join(users)}): judge it again"
+    return tried, f"other work took {tried.others:.0%} of the CPU time ({', '.join(tried.users)}): judge it again"
 
 
-def _session(
-    trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse]
-) -> tuple[str, Session, tuple[str, ...], Fault | None]:
-    """The name of the fastest baseline, the session with it, who else used the CPU, and whether clocks disagreed."""
+def _session(trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse]) -> _Tried:
     sides = list(baselines.sides.values())  # all of them run before the candidate starts
     with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
         short = min(baselines.medians_us.values()) < SHORT_US
@@ -86,16 +131,7 @@ def _session(
         mine, theirs, waits = _rounds(trial, candidate, baselines, yardstick, cases, use)
         others, users = use.by_others()
         candidate.worker.finish()
-    best = min(theirs, key=lambda name: median(call.inside_us for call in theirs[name]))
-    honest = waits or theirs[best]
-    disagreement = _disagreement(mine, honest, theirs[best]) if Guard.CLOCKS in trial.guards else None
-    hidden = hidden_us(mine, honest)
-    session = session_of(
-        [call.inside_us for call in theirs[best]],
-        [call.inside_us + hidden for call in mine],
-        [call.inside_us for call in mine],
-    )
-    return best, session.model_copy(update={"others": others, "gpu": use.gpu()}), users, disagreement
+    return _Tried(mine, theirs, waits, others, users, use.gpu())
 
 
 def _disagreement(mine: Sequence[Call], honest: Sequence[Call], theirs: Sequence[Call]) -> Fault | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from eval.devices.registry import device_for
+from eval.languages.toolchain import ToolchainLanguage
 from eval.timing import REUSED_MEMORY
 from eval.worker.channel import Channel, Message, NotAMessage
 from eval.worker.process import ALL_GUARDS, Guard
@@ -16,7 +17,7 @@ from kb.errors import JudgeError
 from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
-from kb.model.target import Isa
+from kb.model.target import ABSENT, Isa
 from kb.storage import slug
 
 CALL_S = 60.0
@@ -34,6 +35,7 @@ class LocalJudge:
     Args:
         isa: The target as compilers name it.
         facts: Facts about the target, with its limits.
+        toolchain: What judges instead of a device of this machine.
         cache: Folder for compiled baselines and the draws that refused candidates.
 
     Raises:
@@ -55,8 +57,10 @@ class LocalJudge:
         cache: Path,
         call_s: float = CALL_S,
         guards: Iterable[Guard] = ALL_GUARDS,
+        toolchain: ToolchainLanguage | None = None,
     ) -> None:
-        device_for(isa, target)
+        if toolchain is None:
+            device_for(isa, target)
         if sys.platform != "linux":
             raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
         questions, answers = os.pipe(), os.pipe()
@@ -69,9 +73,10 @@ class LocalJudge:
         os.close(questions[0])
         os.close(answers[1])
         setup = {
-            "task": task.model_dump(), "target": target, "isa": str(isa), "call_s": call_s,
+            "task": task.model_dump(), "target": target, "isa": str(isa or ABSENT), "call_s": call_s,
+            "toolchain": toolchain and toolchain.model_dump(mode="json"),
             "facts": [f.model_dump(mode="json") for f in facts], "guards": sorted(guards),
-            "refused": str(cache / "refused" / f"{slug(str(isa))}-{task.digest}.jsonl"),
+            "refused": str(cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl"),
         }  # fmt: skip
         try:
             self.interface = Interface.model_validate(self._ask(setup)["interface"])

@@ -19,10 +19,12 @@ from typing import Any
 
 from eval.devices.device import Bench, Device, Judgement
 from eval.devices.registry import device_for
+from eval.devices.toolchain import ToolchainDevice
 from eval.fault import Fault
 from eval.judge.hidden_cases import HiddenCases
 from eval.judge.refused_draws import RefusedDraws
 from eval.languages.registry import LANGUAGES
+from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import processor, sandbox_level
 from eval.reference import Reference, interface_of
 from eval.worker.channel import Channel, Message
@@ -42,6 +44,7 @@ class TaskJudge:
     Args:
         facts: Facts about the target, the only source of limits.
         device: Device to use instead of the one that serves `isa`.
+        toolchain: The only language, judged by its own compiler or simulator instead of a device for `isa`.
         languages: The known languages; the device judges some of them.
         refused: File with the draws that refused candidates for this task and target.
 
@@ -60,15 +63,18 @@ class TaskJudge:
         call_s: float,
         guards: frozenset[Guard] = ALL_GUARDS,
         device: type[Device] | None = None,
+        toolchain: ToolchainLanguage | None = None,
         languages: Iterable[JudgedLanguage] = LANGUAGES,
         refused: Path | None = None,
     ) -> None:
         self.task = task
-        self.languages = {language.name: language for language in languages}
-        kind = device or device_for(isa, target)
+        self.languages = {language.name: language for language in ([toolchain] if toolchain else languages)}
+        kind = device or (ToolchainDevice if toolchain else device_for(isa, target))
         reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
         self.interface = interface_of(task, reference)
-        self.bench = Bench(task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards)
+        self.bench = Bench(
+            task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain
+        )
         self._refused = RefusedDraws(refused)
         self.device = kind(self.bench)
 
@@ -132,6 +138,7 @@ def _judge_of(question: Mapping[str, Any]) -> TaskJudge:
         [Fact.model_validate(f) for f in question["facts"]],
         call_s=question["call_s"],
         guards=frozenset(Guard(g) for g in question["guards"]),
+        toolchain=ToolchainLanguage.model_validate(given) if (given := question["toolchain"]) else None,
         refused=Path(question["refused"]),
     )
 

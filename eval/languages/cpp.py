@@ -9,9 +9,8 @@ from eval.machine import compilers
 from eval.worker.language import WAIT, JudgedLanguage
 from kb.errors import JudgeError
 
-RULES = """\
-Write one C++17 file. It is compiled with `-O3 -march=native -fopenmp`; OpenMP and the intrinsics of the processor are
-available, other libraries are not. Begin with `#include "kb_tensor.h"`, which declares:
+CONTRACT = """\
+Begin with `#include "kb_tensor.h"`, which declares:
 
 ```c
 typedef struct {
@@ -32,7 +31,9 @@ void load_reference(const Tensor *state, const double *init);
 - `load_reference` is optional. It is called once, untimed, before the first call: convert or repack the state there,
   into your own memory.
 - No thread may continue after the call, except OpenMP's own pool. Use no files, no network, no other processes."""
-
+RULES = f"""\
+Write one C++17 file. It is compiled with `-O3 -march=native -fopenmp`; OpenMP and the intrinsics of the processor are
+available, other libraries are not. {CONTRACT}"""
 
 IDLE = f"""\
 #include <chrono>
@@ -56,6 +57,7 @@ class Cpp(JudgedLanguage):
     suffix: str = ".cpp"
     fences: tuple[str, ...] = ("cpp", "c++", "cc")
     rules: str = RULES
+    contract: str = CONTRACT
     tunable: str = "constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8"
     adapter: Path = Path(__file__).with_name("cpp_model.py")
     other_suffixes: tuple[str, ...] = (".cc",)

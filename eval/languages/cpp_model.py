@@ -78,7 +78,7 @@ class CppModel:
 
     def outputs(self) -> list[Message]:
         return [
-            {**spec, "stride": _strides(spec["shape"]), "pointer": tensor.data}
+            {**spec, "stride": row_major_strides(spec["shape"]), "pointer": tensor.data}
             for spec, tensor in zip(self._specs, self._outputs, strict=True)
         ]
 
@@ -89,13 +89,13 @@ class CppModel:
 
     def _allocated(self, spec: Message) -> Tensor:
         pointer = ctypes.c_void_p()
-        if self._libc.posix_memalign(ctypes.byref(pointer), ALIGNMENT, max(1, _size_bytes(spec))):
+        if self._libc.posix_memalign(ctypes.byref(pointer), ALIGNMENT, max(1, size_bytes(spec))):
             raise MemoryError(spec["shape"])
         return tensor_at(pointer.value or 0, spec["shape"])
 
     def _copied(self, tensor: Tensor, spec: Message) -> Tensor:
         copy = self._allocated(spec)
-        ctypes.memmove(copy.data, tensor.data, _size_bytes(spec))
+        ctypes.memmove(copy.data, tensor.data, size_bytes(spec))
         return copy
 
 
@@ -104,7 +104,7 @@ load = CppModel
 
 def _mapped(memory: int, specs: list[Message]) -> list[Tensor]:
     """Tensors in the memory of a handle; each spec has its `offset` there."""
-    if not (end := max((spec["offset"] + _size_bytes(spec) for spec in specs), default=0)):
+    if not (end := max((spec["offset"] + size_bytes(spec) for spec in specs), default=0)):
         return [tensor_at(0, spec["shape"]) for spec in specs]
     pages = shared_pages(memory, end)
     _KEPT.append(pages)
@@ -120,10 +120,10 @@ def array_of(tensors: list[Tensor]) -> Any:
     return (Tensor * max(1, len(tensors)))(*tensors)
 
 
-def _size_bytes(spec: Message) -> int:
+def size_bytes(spec: Message) -> int:
     return math.prod(spec["shape"]) * ITEM_BYTES[spec["dtype"]]
 
 
-def _strides(shape: list[int]) -> list[int]:
+def row_major_strides(shape: list[int]) -> list[int]:
     """Strides of a contiguous tensor, in elements."""
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]

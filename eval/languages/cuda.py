@@ -10,10 +10,8 @@ from eval.machine import compilers, present_gpu
 from eval.worker.language import JudgedLanguage
 from kb.errors import JudgeError
 
-RULES = """\
-Write one CUDA C++17 file. It is compiled by nvcc with `-O3` for the GPU that it runs on, with the features that only
-this architecture has; the headers of the CUDA toolkit are available, its libraries (cuBLAS and others) are not. Begin
-with `#include "kb_tensor_cuda.h"`, which declares:
+CONTRACT = """\
+Begin with `#include "kb_tensor_cuda.h"`, which declares:
 
 ```c
 typedef struct {
@@ -36,6 +34,10 @@ void load_reference(const Tensor *state, const double *init, void *stream);
   `model_new` allocates no memory and looks at no value.
 - `load_reference` is optional. It is called once, untimed, before the first call: allocate scratch memory there, and
   convert or repack the state."""
+RULES = f"""\
+Write one CUDA C++17 file. It is compiled by nvcc with `-O3` for the GPU that it runs on, with the features that only
+this architecture has; the headers of the CUDA toolkit are available, its libraries (cuBLAS and others) are not.
+{CONTRACT}"""
 GENERIC, SPECIFIC = "sm_{}", "sm_{}a"
 FIRST_SPECIFIC = 9
 """Major compute capability from which an architecture has features of its own, marked by `a` ("Architecture-Specific
@@ -50,6 +52,7 @@ class Cuda(JudgedLanguage):
     suffix: str = ".cu"
     fences: tuple[str, ...] = ("cuda", "cu", "cpp", "c++")
     rules: str = RULES
+    contract: str = CONTRACT
     tunable: str = "constexpr int BLOCK = 256;  // tune: 128, 256, 512"
     adapter: Path = Path(__file__).with_name("cuda_model.py")
     other_suffixes: tuple[str, ...] = (".hip",)

@@ -1,5 +1,6 @@
 """The languages that can be judged, and how to recognise them. Nothing is executed here."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -53,28 +54,29 @@ def described_language(name: str) -> Language:
         raise CandidateError(f"{name!r} is no name of a language", hint="use letters, digits, - and _") from error
 
 
-def language_of(path: Path, source: str) -> JudgedLanguage:
-    """The language of a file, recognised by its suffix and its imports.
+def language_of(path: Path, source: str, languages: Iterable[JudgedLanguage] = LANGUAGES) -> JudgedLanguage:
+    """The first of the languages that a file can be in, by its suffix and its imports.
 
     Raises:
         CandidateError: no language has such files.
     """
-    for language in LANGUAGES:
+    for language in (languages := tuple(languages)):
         if path.suffix in language.suffixes and language.claims(source):
             return language
-    known = dict.fromkeys(suffix for language in LANGUAGES for suffix in language.suffixes)
+    known = dict.fromkeys(suffix for language in languages for suffix in language.suffixes)
     raise CandidateError(
         f"{path} is not a candidate: its name ends in {path.suffix or 'nothing'}",
         hint=f"candidates end in {', '.join(known)}",
     )
 
 
-def load_candidate(path: Path) -> Candidate:
-    """The candidate in a file.
+def load_candidate(path: Path, languages: Iterable[JudgedLanguage] = LANGUAGES) -> Candidate:
+    """The candidate in a file, in the first of the languages that it can be in.
 
     Raises:
         CandidateError: there is no such file, or no language has such files.
     """
-    language_of(path, "")  # refuses a wrong suffix before the file is read
+    languages = (*languages, *LANGUAGES)
+    language_of(path, "", languages)  # refuses a wrong suffix before the file is read
     source = read_source(path, CandidateError)
-    return Candidate(language=language_of(path, source).name, source=source)
+    return Candidate(language=language_of(path, source, languages).name, source=source)

@@ -20,8 +20,12 @@ class JudgedLanguage(Language):
     """The adapter for candidates on a GPU, if it is another one."""
     other_suffixes: tuple[str, ...] = ()
     """Other suffixes that a candidate's file may have."""
+    contract: str = ""
+    """The rules without the part that depends on the compiler and the chip."""
     tensors_alone: bool = False
     """Whether a candidate accepts only tensors as arguments."""
+    launcher: bool = False
+    """Whether a worker launches the candidate as a program of its own; see eval.worker.sandbox.SandboxLimits."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -52,11 +56,16 @@ class JudgedLanguage(Language):
     def compile_command(self, folder: Path) -> Sequence[str]:
         """A command that compiles the candidate in a folder before the worker there loads it; empty if there is none.
 
-        It runs in a sandboxed process of its own. A worker of a language that has one may start no other process.
+        It runs in a sandboxed process of its own. A worker of a language that has one may start no other process,
+        unless the language says so.
 
         Raises:
             JudgeError: candidates cannot be built on this machine.
         """
+        return ()
+
+    def compiler_folders(self) -> tuple[str, ...]:
+        """Folders that its compiler may write, and no candidate."""
         return ()
 
     def readable(self) -> tuple[str, ...]:

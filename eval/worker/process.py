@@ -31,9 +31,9 @@ PACKAGE = HERE.parent
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
           "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
 START_S, DEATH_S = 60.0, 5.0
+FILE_BYTES, OPEN_FILES = 1 << 30, 4096
 LIMITS_S = 0.05
 """Time between two looks at what an answering worker uses of the machine."""
-FILE_BYTES, OPEN_FILES = 1 << 30, 4096
 LOG_CHARACTERS, DETAIL_CHARACTERS, ERROR_CHARACTERS = 2000, 4000, 3000
 FOLDER = "kb-worker-"
 
@@ -111,13 +111,12 @@ class WorkerProcess:
         }  # fmt: skip
         (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
         self._log = (self.folder / "log").open("a+b")
-        self._compiler: Sequence[str] = ()
         self._channel = Channel(CLOSED, CLOSED)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         try:
-            self._compiler = self._language.compile_command(self.folder)
+            self._compiler: Sequence[str] = self._language.compile_command(self.folder)
             self._start()
             self._compile()
         except BaseException:
@@ -130,10 +129,12 @@ class WorkerProcess:
         self._channel = Channel(theirs[0], ours[1])
         handles = (ours[0], theirs[1], self.memory)
         command = [sys.executable, "-I", str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
-        self._process = self._started(command, alone=bool(self._compiler), handles=handles)
+        launcher = self._language.launcher
+        alone = bool(self._compiler) and not launcher
+        self._process = self._started(command, handles, alone=alone, launcher=launcher, writable=self._writable)
         os.close(ours[0])
         os.close(theirs[1])
-        self._tree = ProcessTree(self.pid, self.folder, alone=bool(self._compiler) and self._level > 1)
+        self._tree = ProcessTree(self.pid, self.folder, alone=alone and self._level > 1)
         try:
             self.ask("ping", within_s=START_S)
         except Fault as fault:
@@ -145,7 +146,7 @@ class WorkerProcess:
         """Compile the candidate in a process of its own, while the worker is stopped, if its language does so ahead."""
         if not self._compiler:
             return
-        compiler = self._started(self._compiler, alone=False)
+        compiler = self._started(self._compiler, writable=(*self._writable, *self._language.compiler_folders()))
         try:
             status = compiler.wait(self._call_s)
         except subprocess.TimeoutExpired:
@@ -153,17 +154,17 @@ class WorkerProcess:
         finally:
             _kill(compiler)
         self._log.seek(0)
-        errors = self._log.read(ERROR_CHARACTERS).decode(errors="replace")
+        errors = self._log.read(ERROR_CHARACTERS).decode(errors="replace").replace(f"{self.folder}/", "")
         if status:
             raise Fault(Outcome.COMPILE_ERROR, errors)
         self._log.truncate(0)
 
-    def _started(self, command: Sequence[str], *, alone: bool, handles: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-        """Start a program in the sandbox; `alone`: it may start no other process."""
+    def _started(self, command: Sequence[str], handles: Sequence[int] = (), **confined: Any) -> subprocess.Popen[bytes]:
+        """Start a program in the sandbox; `confined` are arguments of `limits_of`."""
         if self._level:
             limits = limits_of(
-                self.folder, level=self._level, call_s=self._call_s, alone=alone, readable=self._readable,
-                writable=self._writable, devices=self._devices,
+                self.folder, level=self._level, call_s=self._call_s, readable=self._readable, devices=self._devices,
+                **confined,
             )  # fmt: skip
             command = [sys.executable, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.Popen(
@@ -331,6 +332,7 @@ def limits_of(
     level: int,
     call_s: float,
     alone: bool = False,
+    launcher: bool = False,
     readable: Sequence[str] = (),
     writable: Sequence[str] = (),
     devices: Sequence[str] = (),
@@ -350,6 +352,7 @@ def limits_of(
         writable=[str(folder), *writable],
         devices=list(devices),
         alone=alone,
+        launcher=launcher,
         cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,
         file_bytes=FILE_BYTES,
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),

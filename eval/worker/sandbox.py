@@ -24,7 +24,7 @@ import runpy
 import signal
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -107,8 +107,14 @@ SOCKET_TYPE, SOCK_STREAM = 0xF, 1
 AF_UNIX, SOCK_SEQPACKET = 1, 5
 """What CUDA's driver opens when it starts; it needs no connection."""
 CAPABILITY_VERSION = 0x20080522
+PAGE, ADDRESSES = 1 << 12, 1 << 46
+"""Size of a page, and of a part of the addresses of a process, in bytes."""
+PRIVATE_MEMORY = 0x22
+"""MAP_PRIVATE and MAP_ANONYMOUS (asm-generic/mman-common.h)."""
 
 Instruction = tuple[int, int, int, int]
+Rule = tuple[Numbers, Sequence[Instruction]]
+"""What happens to a system call."""
 ALLOW, KILL_PROCESS, PRETEND, REFUSE, SEEM_TO_LACK = (
     (RETURN, 0, 0, action) for action in (0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026)
 )
@@ -131,6 +137,8 @@ class SandboxLimits(NamedTuple):
     """Device files, and folders of them, that may be read, written and given commands (ioctl)."""
     alone: bool
     """Whether it may start no other process."""
+    launcher: bool
+    """Whether it runs no candidate itself, but launches each by `become`, which confines it further."""
     cpu_s: int
     file_bytes: int
     memory_bytes: int
@@ -156,7 +164,7 @@ def confine(limits: SandboxLimits) -> None:
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _restrict_files(libc, limits)
     _check(libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)), "capset")
-    _refuse_calls(libc, alone=limits.alone, sockets=bool(limits.devices))
+    _refuse_calls(libc, limits)
 
 
 def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
@@ -191,37 +199,86 @@ def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
     os.close(ruleset)
 
 
-def _refuse_calls(libc: Any, *, alone: bool, sockets: bool) -> None:
+def become(command: Sequence[str], limits: Mapping[int, int], *, level: int) -> None:
+    """Replace this process by a program; from level 2 on, the program can neither start another nor execute one.
+
+    The filter lets execve pass only with the address at which this function puts the program's name. The address is
+    random, and nothing in the program knows it.
+
+    Args:
+        limits: Values of resource limits by their numbers.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    for number, limit in limits.items():
+        resource.setrlimit(number, (limit, limit))
+    libc = ctypes.CDLL(None, use_errno=True)
+    _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
+    libc.mmap.restype = ctypes.c_void_p
+    program = os.fsencode(command[0]) + b"\0"
+    somewhere = int.from_bytes(os.urandom(8)) % ADDRESSES & -PAGE
+    pages = libc.mmap(ctypes.c_void_p(somewhere), ctypes.c_size_t(2 * PAGE), 3, PRIVATE_MEMORY, -1, ctypes.c_long(0))
+    name = pages + int.from_bytes(os.urandom(2)) % PAGE
+    ctypes.memmove(name, program, min(len(program), PAGE))
+    if level >= 2:
+        _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+        low, high = name & 0xFFFFFFFF, name >> 32
+        only_ours = [
+            _load(0), (JUMP_IF_EQUAL, 0, 2, low), (LOAD_WORD, 0, 0, FIRST_ARGUMENT + 4), (JUMP_IF_EQUAL, 1, 0, high),
+            REFUSE, ALLOW,
+        ]  # fmt: skip
+        refused = [(numbers, [REFUSE]) for call, numbers in REFUSED_ALONE.items() if call != "execve"]
+        threads = (CLONE, [_load(0), *ONLY_THREADS])
+        _install(libc, [*refused, (REFUSED_ALONE["execve"], only_ours), threads, *_signals_to_itself()])
+    words = [os.fsencode(word) for word in command]
+    variables = [os.fsencode(f"{key}={value}") for key, value in os.environ.items()]
+    arrays = [(ctypes.c_char_p * (len(texts) + 1))(*texts, None) for texts in (words, variables)]
+    _check(libc.execve(ctypes.c_void_p(name), *arrays), command[0])
+
+
+def _signals_to_itself() -> list[Rule]:
+    """It may signal only itself, and does not outlive its parent."""
+    itself, no_wake = (JUMP_IF_EQUAL, 1, 0, os.getpid()), _if_any((signal.SIGCONT,), REFUSE)
+    return [
+        (KILL, [_load(0), itself, REFUSE, _load(1), *no_wake, ALLOW]),
+        (TGKILL, [_load(0), itself, REFUSE, _load(2), *no_wake, ALLOW]),
+        (PRCTL, [_load(0), *_if_any((PR_SET_PDEATHSIG,), PRETEND), *_if_any(REFUSED_PRCTL, REFUSE), ALLOW]),
+    ]
+
+
+def _refuse_calls(libc: Any, limits: SandboxLimits) -> None:
+    driver_socket = [
+        _load(0), (JUMP_IF_EQUAL, 1, 0, AF_UNIX), REFUSE,
+        _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_SEQPACKET), REFUSE, ALLOW,
+    ]  # fmt: skip
+    stream = [_load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_STREAM), REFUSE, ALLOW]
+    whole = (
+        (REFUSED_CALLS, REFUSE), (REFUSED_ALONE if limits.alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
+        (MISSING_CALLS, SEEM_TO_LACK),
+    )  # fmt: skip
+    _install(libc, [
+        *((numbers, [action]) for calls, action in whole for numbers in calls.values()),
+        *([] if limits.launcher else _signals_to_itself()),
+        (PRLIMIT64, [_load(0), (JUMP_IF_EQUAL, 1, 0, 0), REFUSE, ALLOW]),
+        (SOCKETPAIR, stream),
+        (SOCKET, driver_socket if limits.devices else [REFUSE]),
+        (CLONE, [_load(0), *(ONLY_THREADS if limits.alone else ONLY_COMMON_CHILDREN)]),
+        (FCNTL, [_load(1), *_if_any(REFUSED_FCNTL, REFUSE), ALLOW]),
+        (IOCTL, [_load(1), *_if_any(REFUSED_IOCTL, REFUSE), ALLOW]),
+    ])  # fmt: skip
+
+
+def _install(libc: Any, rules: Sequence[Rule]) -> None:
+    """Filter the system calls of this process from now on: each rule decides on one call; all others are allowed."""
     machine = list(ARCHITECTURES).index(platform.machine())
     program: list[Instruction] = [
         (LOAD_WORD, 0, 0, ARCHITECTURE), (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[platform.machine()]), KILL_PROCESS,
         (LOAD_WORD, 0, 0, NUMBER), (JUMP_IF_AT_LEAST, 0, 1, X32_CALLS), REFUSE,
     ]  # fmt: skip
-
-    def when(numbers: Numbers, *then: Instruction) -> None:
+    for numbers, then in rules:
         if (number := numbers[machine]) is not None:
             program.extend([(JUMP_IF_EQUAL, 0, len(then), number), *then])
-
-    for calls, action in (
-        (REFUSED_CALLS, REFUSE), (REFUSED_ALONE if alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
-        (MISSING_CALLS, SEEM_TO_LACK),
-    ):  # fmt: skip
-        for numbers in calls.values():
-            when(numbers, action)
-    itself, no_wake = (JUMP_IF_EQUAL, 1, 0, os.getpid()), _if_any((signal.SIGCONT,), REFUSE)
-    when(KILL, _load(0), itself, REFUSE, _load(1), *no_wake, ALLOW)
-    when(TGKILL, _load(0), itself, REFUSE, _load(2), *no_wake, ALLOW)
-    when(PRLIMIT64, _load(0), (JUMP_IF_EQUAL, 1, 0, 0), REFUSE, ALLOW)
-    when(SOCKETPAIR, _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_STREAM), REFUSE, ALLOW)
-    driver_socket = [
-        _load(0), (JUMP_IF_EQUAL, 1, 0, AF_UNIX), REFUSE,
-        _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_SEQPACKET), REFUSE, ALLOW,
-    ]  # fmt: skip
-    when(SOCKET, *(driver_socket if sockets else [REFUSE]))
-    when(CLONE, _load(0), *(ONLY_THREADS if alone else ONLY_COMMON_CHILDREN))
-    when(PRCTL, _load(0), *_if_any((PR_SET_PDEATHSIG,), PRETEND), *_if_any(REFUSED_PRCTL, REFUSE), ALLOW)
-    when(FCNTL, _load(1), *_if_any(REFUSED_FCNTL, REFUSE), ALLOW)
-    when(IOCTL, _load(1), *_if_any(REFUSED_IOCTL, REFUSE), ALLOW)
     program.append(ALLOW)
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
 

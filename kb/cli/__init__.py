@@ -4,7 +4,21 @@ import sys
 
 import typer
 
-from kb.cli import bench, docs, doctor, facts, kernels, knowledge, mcp, probe, runs, skills, symbol, targets
+from kb.cli import (
+    bench,
+    docs,
+    doctor,
+    facts,
+    kernels,
+    knowledge,
+    mcp,
+    probe,
+    runs,
+    skills,
+    symbol,
+    targets,
+    toolchains,
+)
 from kb.errors import KbError
 
 app = typer.Typer(
@@ -23,6 +37,7 @@ app.add_typer(docs.app, name="docs")
 app.add_typer(runs.app, name="runs")
 app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")
+app.add_typer(toolchains.app, name="toolchains")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(bench.app, name="bench")
 doctor.add_to(app)

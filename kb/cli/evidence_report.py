@@ -7,12 +7,14 @@ from kb.model.evidence import Evidence, Grade, KernelScreen, Timing
 
 MARKS = {"ok": "ok", "over": "OVER", "warn": "warn", "unknown": "?"}
 
+_WHERE: dict[Grade | None, str] = {Grade.COMPILED: " in Triton's interpreter", Grade.SIMULATED: " in the simulator"}
+
 
 def show_evidence(evidence: Evidence) -> None:
     show_wrapped(headline(evidence))
     if evidence.cases:
         worst = max((c.error_ratio or 0.0 for c in evidence.cases), default=0.0)
-        where = "" if evidence.timing or not evidence.screen else " in Triton's interpreter"
+        where = _WHERE.get(evidence.grade, "") if not evidence.timing else ""
         show_wrapped(f"correct in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of the limit", "  ")
     if evidence.timing:
         _show_timing(evidence.timing)
@@ -34,6 +36,10 @@ def show_evidence(evidence: Evidence) -> None:
 def headline(evidence: Evidence) -> str:
     """The outcome of the candidate and the reason, in one line."""
     about = f"{evidence.task} on {evidence.target}"
+    if evidence.grade is Grade.COMPILED and not evidence.cases:
+        return f"built: {about}: it compiles for it; nothing ran it, so whether it is correct is unknown"
+    if evidence.grade is Grade.SIMULATED:
+        return f"passed: {about}: correct in a simulator; its speed on the chip is unknown"
     if evidence.grade is Grade.COMPILED:
         return f"passed: {about}: correct, and compiles for it; it did not run there, so its speed is unknown"
     if evidence.grade is Grade.MEASURED:

@@ -37,9 +37,9 @@ def verify(
 ) -> None:
     """Judge one kernel.
 
-    The judge compares the kernel with the reference on new values and sizes. If the target is this machine's CPU, the
-    judge times it against the best of eager and torch.compile. For any other target, it compiles the kernel for that
-    chip, compares it with the documented limits and claims no speed.
+    The judge compares the kernel with the reference on new values and sizes. If the target is this machine's CPU or
+    GPU, the judge times it against the best of eager and torch.compile. For any other target, it compiles the kernel
+    for that chip, runs it in a simulator if there is one (`kb toolchains list`), and claims no speed.
 
     Example: kb verify examples/softmax.py my_softmax.py --target mi300x
 
@@ -48,13 +48,18 @@ def verify(
     from eval.languages.registry import load_candidate
     from eval.task import load_task
     from kb.cli.evidence_report import show_evidence
+    from kb.home.briefing import stated_of
 
-    loaded, handed_in = load_task(task), load_candidate(candidate)
+    loaded = load_task(task)
     with open_kb() as kb:
+        handed_in = load_candidate(candidate, kb.toolchains.judges(target).values())
         evidence = kb.verify(loaded, handed_in, target)
-    show_result(evidence, show_evidence, as_json=as_json)
-    if not evidence.passed:
-        raise typer.Exit(1)
+        show_result(evidence, show_evidence, as_json=as_json)
+        if evidence.passed:
+            return
+        for passage in stated_of(kb, evidence, handed_in.source):
+            notify(f"the documents on it: {passage.citation.place} [kb cite {passage.citation.id}]")
+    raise typer.Exit(1)
 
 
 def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
@@ -127,8 +132,8 @@ def submit(
 
     with open_kb() as kb:
         going = kb.runs.get(run)
-        is_text = answer.suffix in (".md", ".txt")
-        given = read_source(answer, CandidateError) if is_text else load_candidate(answer)
+        is_text, languages = answer.suffix in (".md", ".txt"), kb.toolchains.judges(going.plan.target).values()
+        given = read_source(answer, CandidateError) if is_text else load_candidate(answer, languages)
         tell = None if as_json else lambda step, attempt: show_evidence(attempt.evidence)
         done = kb.submit(going, given, note=note, tell=tell)
     for name in done.published:

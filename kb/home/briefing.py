@@ -9,10 +9,12 @@ from kb.facts.worksheet import line_of, lines, topics
 from kb.home.examples import Question, choose_example, example_questions
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.searching import ranked
+from kb.model.evidence import Evidence
 from kb.model.fact import Fact
 from kb.model.kernels import Interface, Language, Task
 from kb.model.passages import Passage
 from kb.model.records import Form, Trust
+from synth.prompts.diagnosis import refused_names
 from synth.prompts.needs import needs
 
 FACTS = 32
@@ -63,6 +65,12 @@ def brief(
     return facts, _fitting([*choose_example(kb, examples, found), *others])
 
 
+def stated_of(kb: KnowledgeBase, evidence: Evidence, source: str) -> list[Passage]:
+    """What the target's documents state of the names in a refusal, a passage for each name that they have."""
+    found = {name: _found(kb, (name,), evidence.target) for name in refused_names(evidence, source)}
+    return _fitting([next((p for p in passages if name in p.text), None) for name, passages in found.items()])
+
+
 def fitting_facts(facts: Sequence[Fact], interface: Interface) -> list[Fact]:
     """The facts that matter for a task: of its data types, and of matrix units only if it has matrix products."""
     dtypes = {tensor.dtype for tensor in (*interface.inputs, *interface.state, *interface.outputs)}
@@ -87,12 +95,12 @@ def _in_turn(found: Sequence[Sequence[Passage]]) -> list[Passage]:
     return [passage for turn in zip_longest(*(own[:HITS] for own in found)) for passage in turn if passage is not None]
 
 
-def _fitting(passages: Sequence[Passage]) -> list[Passage]:
+def _fitting(passages: Sequence[Passage | None]) -> list[Passage]:
     """The passages in order, each once, up to `PASSAGE_TOKENS`."""
     left = PASSAGE_TOKENS
     chosen: dict[str, Passage] = {}
     for passage in passages:
-        if passage.citation.id not in chosen and passage.tokens <= left:
+        if passage and passage.citation.id not in chosen and passage.tokens <= left:
             chosen[passage.citation.id] = passage
             left -= passage.tokens
     return list(chosen.values())

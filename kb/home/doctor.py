@@ -10,8 +10,10 @@ from typing import Literal
 from eval.machine import accelerators, compilers, landlock_abi, sandbox_level
 from kb.catalog import Catalog, write_lock
 from kb.errors import CorruptError, KbError, LocalModelError, MissingModelError, StoreError
+from kb.home.toolchains import Toolchains
 from kb.model.base import Frozen
 from kb.settings import NO_MODEL, Settings, cache_dir
+from kb.targets import Targets
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder
 from retrieval.embedder import OnnxEmbedder
@@ -34,7 +36,7 @@ def examine(settings: Settings, *, repair: bool = False) -> list[Check]:
     """Check everything, in the order of the report; `repair` first repairs what it can."""
     home = _home(settings)
     model, embedder = _model(settings)
-    return [home, *_stores(settings, embedder, repair=repair), model, *_versions(), *_machine()]
+    return [home, *_stores(settings, embedder, repair=repair), model, *_versions(), *_machine(), _toolchains(settings)]
 
 
 def _check(state: State, name: str, finding: str, advice: str = "") -> Check:
@@ -167,3 +169,14 @@ def _machine() -> Iterator[Check]:
     else:
         yield _check("warn", "compilers", "none", "install a C++ compiler to judge kernels on this CPU")
     yield _check("ok", "gpu", ", ".join(accelerators()) or "none found; kb works without one")
+
+
+def _toolchains(settings: Settings) -> Check:
+    try:
+        states = Toolchains(settings.home, Targets.load(settings.home)).states()
+    except KbError as error:
+        return _check("fail", "toolchains", error.message, error.hint)
+    ready = ", ".join(state.name for state in states if state.ready)
+    missing = ", ".join(state.name for state in states if not state.ready)
+    advice = f"`kb toolchains list` says what installs {missing}" if missing else ""
+    return _check("ok", "toolchains", ready or "none is ready", advice)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kb.home.documents import Documents
     from kb.home.models import Models
     from kb.home.target_tree import TargetTree
+    from kb.home.toolchains import Toolchains
     from kb.model.embedding import Embedder
     from kb.runs.journal import Runs
     from kb.settings import Settings
@@ -92,6 +93,12 @@ class OpenHome:
             stands=lambda citation: self.documents.stands(citation),
             key=Path(key).expanduser() if (key := self.settings.signing_key) else None,
         )
+
+    @cached_property
+    def toolchains(self) -> Toolchains:
+        from kb.home.toolchains import Toolchains
+
+        return Toolchains(self.settings.home, self.targets)
 
     @cached_property
     def runs(self) -> Runs:

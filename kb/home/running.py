@@ -2,9 +2,9 @@
 
 import platform
 
-from eval.devices.registry import device_for
 from eval.judge.driver import LocalJudge
-from eval.languages.registry import described_language, language_named
+from eval.languages.registry import described_language
+from eval.languages.toolchain import ToolchainLanguage
 from eval.roofline import Roofline, task_roofline
 from kb.errors import CandidateError, FactError, JudgeError, RunError, SettingsError
 from kb.home.briefing import brief
@@ -39,7 +39,7 @@ class Submission(Frozen):
 
 
 def verify(kb: "KnowledgeBase", task: Task, candidate: Candidate, target: str) -> Evidence:
-    with _judge(kb, task, target) as judge:
+    with _judge(kb, task, target, candidate.language) as judge:
         return judge.verify(candidate)
 
 
@@ -86,11 +86,11 @@ def draft_prompt(kb: "KnowledgeBase", plan: Plan, interface: Interface, *, budge
 
 def submit(kb: "KnowledgeBase", run: Run, answer: Candidate | str, *, note: str, tell: Tell | None) -> Submission:
     run.must_be_by_hand()
-    language = language_named(run.plan.language)
+    language = written_in(kb, run.plan.target, run.plan.language)
     candidate, said = parse_answer(answer, language) if isinstance(answer, str) else (answer, "")
     run.must_take(candidate)
     loop, earlier = _loop(kb, run, tell), len(run.published)
-    with _judge(kb, run.plan.task, run.plan.target) as judge:
+    with _judge(kb, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(candidate, judge, note=note or said)
         following = None if run.ended else loop.prompt(judge.interface)
     return Submission(evidence=evidence, published=run.published[earlier:], prompt=following, ended=run.ended)
@@ -99,7 +99,7 @@ def submit(kb: "KnowledgeBase", run: Run, answer: Candidate | str, *, note: str,
 def optimize(kb: "KnowledgeBase", plan: Plan, *, minutes: float | None, tell: Teller | None) -> Run:
     synthesizer = _synthesizer(plan)
     plan = _checked(kb, plan)
-    with _judge(kb, plan.task, plan.target) as judge:
+    with _judge(kb, plan.task, plan.target, plan.language) as judge:
         run = kb.runs.start(plan)
         _loop(kb, run, tell and tell(run)).optimize(synthesizer, judge, minutes=minutes)
     return run
@@ -108,14 +108,22 @@ def optimize(kb: "KnowledgeBase", plan: Plan, *, minutes: float | None, tell: Te
 def resume(kb: "KnowledgeBase", run: Run, *, minutes: float | None, tell: Teller | None) -> None:
     synthesizer = _synthesizer(run.plan)
     run.must_be_open()
-    with _judge(kb, run.plan.task, run.plan.target) as judge:
+    with _judge(kb, run.plan.task, run.plan.target, run.plan.language) as judge:
         _loop(kb, run, tell and tell(run)).optimize(synthesizer, judge, minutes=minutes)
 
 
-def _judge(kb: "KnowledgeBase", task: Task, target: str) -> LocalJudge:
-    """A judge for one task and target on this machine, with the target's facts as limits."""
+def _judge(kb: "KnowledgeBase", task: Task, target: str, language: str) -> LocalJudge:
+    """A judge for one task, target and language on this machine, with the target's facts as limits."""
     name = kb.targets.get(target).name
-    return LocalJudge(task, target=name, isa=kb.targets.isa(name), facts=kb.known_facts(name), cache=cache_dir())
+    judged = kb.toolchains.judges(name).get(language)
+    return LocalJudge(
+        task,
+        target=name,
+        isa=kb.targets.isa(name),
+        facts=kb.known_facts(name),
+        cache=cache_dir(),
+        toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
+    )
 
 
 def _loop(kb: "KnowledgeBase", run: Run, tell: Tell | None = None) -> Loop:
@@ -166,7 +174,7 @@ def _checked(kb: "KnowledgeBase", plan: Plan) -> Plan:
 
 def languages(kb: "KnowledgeBase", target: str) -> tuple[str, ...]:
     """Names of the languages for kernels of a target, the usual one first. Raises JudgeError if it has no judge."""
-    return device_for(kb.targets.isa(target), target).languages
+    return tuple(kb.toolchains.judges(target))
 
 
 def written_in(kb: "KnowledgeBase", target: str, name: str | None) -> Language:
@@ -177,17 +185,17 @@ def written_in(kb: "KnowledgeBase", target: str, name: str | None) -> Language:
             language is named.
     """
     try:
-        fitting = languages(kb, target)
+        fitting = kb.toolchains.judges(target)
     except JudgeError as error:
         if name is None:
             hint = "name the language that its documents describe: --language c"
             raise CandidateError(f"kb knows no compiler for {target}", hint=hint) from error
         return described_language(name)
     if name is None:
-        return language_named(fitting[0])
+        return next(iter(fitting.values()))
     if name not in fitting:
         raise CandidateError(f"kernels for {target} are not written in {name}", hint=f"write {' or '.join(fitting)}")
-    return language_named(name)
+    return fitting[name]
 
 
 def _synthesizer(plan: Plan) -> Synthesizer:

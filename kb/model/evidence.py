@@ -3,7 +3,8 @@
 import json
 import re
 from enum import StrEnum
-from statistics import median
+from math import exp, log, sqrt
+from statistics import fmean, median, stdev
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -15,7 +16,12 @@ from kb.model.target import IsaText
 WIN_MARGIN = 1.03
 """The lower end of a win's speed-up interval must exceed this, so that noise does not count as a win."""
 WIN_SESSIONS = 3
-"""Number of timing sessions, each in a fresh process, that must all show the win."""
+"""Least number of timing sessions, each in fresh processes, that show a win."""
+LEAST_SPREAD = 0.02
+"""Standard deviation of the logarithm of a session's speed-up, at least: three sessions may agree by chance."""
+STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201)
+"""The 97.5 % quantiles of Student's t distribution for 2, 3, ... degrees of freedom (NIST/SEMATECH e-Handbook of
+Statistical Methods, 1.3.6.7.2)."""
 
 
 SIGNATURE_CHARACTERS = 200
@@ -65,7 +71,11 @@ class Outcome(StrEnum):
     UNTRIED = "untried"
     """A Triton candidate that launches kernels only at sizes that are too large to be interpreted."""
     OVER_LIMIT = "over_limit"
-    """It compiles but needs more than the hardware has, according to a cited fact."""
+    """It compiles but needs more than the hardware has, according to a cited fact or the compiler."""
+    UNSUPPORTED = "unsupported"
+    """It uses an instruction or a feature that the target lacks, according to its compiler or simulator."""
+    RACE = "race"
+    """Two parts of it access the same memory without synchronisation, according to a simulator."""
 
 
 class Grade(StrEnum):
@@ -121,24 +131,37 @@ class Session(Frozen):
 
 class Timing(Frozen):
     baseline: str
-    """Name of the fastest of `baselines_us`."""
+    """Name of the baseline that was fastest over all sessions."""
     baselines_us: dict[str, float]
     """Median time of each baseline tried; the fastest was then timed together with the candidate."""
     sessions: tuple[Session, ...]
 
     @property
     def speedup(self) -> float:
-        return median(s.speedup for s in self.sessions)
+        """The geometric mean of the sessions' speed-ups."""
+        return exp(fmean(log(s.speedup) for s in self.sessions))
 
     @property
     def low(self) -> float:
-        """The lowest lower bound of all sessions."""
-        return min(s.low for s in self.sessions)
+        """The lower end of the 95 % interval of the speed-up."""
+        return self._interval[0]
 
     @property
     def high(self) -> float:
-        """The highest upper bound of all sessions."""
-        return max(s.high for s in self.sessions)
+        return self._interval[1]
+
+    @property
+    def _interval(self) -> tuple[float, float]:
+        """Over sessions, whose processes differ by luck, if there are enough; else the widest of their own intervals.
+
+        The logarithms of the speed-ups of sessions are taken for normal, with unknown variance.
+        """
+        if len(self.sessions) < WIN_SESSIONS:
+            return min(s.low for s in self.sessions), max(s.high for s in self.sessions)
+        spread = max(stdev(log(s.speedup) for s in self.sessions), LEAST_SPREAD)
+        quantile = STUDENT[min(len(self.sessions) - WIN_SESSIONS, len(STUDENT) - 1)]
+        factor = exp(quantile * spread / sqrt(len(self.sessions)))
+        return self.speedup / factor, self.speedup * factor
 
     @property
     def others(self) -> float:
@@ -147,7 +170,7 @@ class Timing(Frozen):
 
     @property
     def won(self) -> bool:
-        """Whether enough sessions all show it faster than the best baseline, on a machine with little other work."""
+        """Whether enough sessions show it faster than the best baseline, on a machine with little other work."""
         return len(self.sessions) >= WIN_SESSIONS and self.low > WIN_MARGIN and not self.busy
 
     @property

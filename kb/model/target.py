@@ -24,7 +24,7 @@ class Isa:
     def parse(cls, text: str) -> Self:
         """Raises ValueError if `text` is not a backend, an architecture and, except for a CPU, a number of lanes."""
         match text.split():
-            case [backend, architecture] if backend == CPU:
+            case [backend, architecture] if backend in (CPU, ABSENT.backend):
                 return cls(backend, architecture)
             case [backend, architecture, lanes] if backend != CPU and lanes.isdecimal():
                 return cls(backend, architecture, int(lanes))
@@ -37,6 +37,9 @@ class Isa:
     def is_cpu(self) -> bool:
         return self.backend == CPU
 
+
+ABSENT = Isa("none", "unnamed")
+"""In place of a name where compilers have none."""
 
 IsaText = Annotated[
     Isa, BeforeValidator(lambda isa: Isa.parse(isa) if isinstance(isa, str) else isa), PlainSerializer(str)

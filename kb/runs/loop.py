@@ -149,7 +149,7 @@ class Loop:
     def _diagnosis(self) -> tuple[str, ...]:
         """Phrasings for what the last candidate lacked."""
         attempts = self.run.attempts
-        return search_phrases(attempts[-1].evidence) if attempts else ()
+        return search_phrases(attempts[-1].evidence, attempts[-1].candidate.source) if attempts else ()
 
     def _skills(self, interface: Interface) -> tuple[RecalledSkill, ...]:
         need = need_of(self.run.plan, interface, self.scope, self.siblings, self._diagnosis)

@@ -11,8 +11,8 @@ How the judge decides:
 - Every call counts. The candidate is called again with other values in the same memory. It is refused if it returns an
   answer kept from an earlier call, writes to an input, or finishes an output after the call has returned.
 - Then comes speed, if the judge has the target: the candidate is timed from outside, alternating with the fastest of
-  PyTorch's eager mode and its compiled modes. For a win, the lower end of the 95 % interval of the speed-up must be
-  above {WIN_MARGIN} in each of {WIN_SESSIONS} sessions.
+  PyTorch's eager mode and its compiled modes. For a win, the lower end of the 95 % interval of the speed-up over
+  {WIN_SESSIONS} or more sessions must be above {WIN_MARGIN}.
 - Without the target, the judge only compiles the candidate for it and compares the result with the limits in the
   target's documents (registers, spills, scratchpad, instructions used). This says nothing about speed.
 - The judge ignores whatever the candidate prints, measures or claims. The candidate has no network and no files except

@@ -1,5 +1,7 @@
 """Turn the judge's evidence into sentences for the next prompt and phrasings for the next search."""
 
+import re
+
 from kb.model.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
 
 MEANING = {
@@ -25,6 +27,8 @@ MEANING = {
     Outcome.OUTSIDE_KERNELS: "Its Triton kernels must do all the work and use nothing but Triton's language.",
     Outcome.UNTRIED: "It must launch the same kernels at every size, so that their results can be checked.",
     Outcome.OVER_LIMIT: "It needs more than the hardware has.",
+    Outcome.UNSUPPORTED: "It uses an instruction or a feature that the target or its compiler lacks.",
+    Outcome.RACE: "Two parts of it access the same memory without synchronisation.",
 }
 
 CHECK_PHRASES = {
@@ -45,6 +49,17 @@ BOTTLENECK_PHRASES = {
 }
 """What to search for if the candidate was timed and did not win, by what limits it, if no screen says why."""
 
+REFUSED_PHRASES = {
+    Outcome.COMPILE_ERROR: "how a kernel is written: declarations, types and a small example",
+    Outcome.UNSUPPORTED: "supported instructions and features of this target",
+    Outcome.OVER_LIMIT: "size of on-chip memory and how to divide the work",
+    Outcome.RACE: "synchronisation: barriers, semaphores, fences",
+}
+"""What to search for beside the names in a tool's message."""
+MOST_NAMES, SHORTEST_NAME = 4, 4  # registers have shorter names
+_NAME = re.compile(r"(?<![\w/.])[A-Za-z_]\w*(?:[._:]+\w+)+|(?<![\w/.])[a-z]+\d\w*|(?<=['`])[A-Za-z_]\w+(?=['`])")
+_FILE = re.compile(r"\.(?:c|cc|cpp|cu|h|hip|py|so|o)$|^candidate\b")
+
 
 def diagnose(evidence: Evidence) -> tuple[str, ...]:
     """Sentences that say what happened and by how much. Times are in microseconds; only measured speeds are given."""
@@ -58,8 +73,15 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
-def search_phrases(evidence: Evidence) -> tuple[str, ...]:
-    """Phrasings for the next search of the hardware documents; none if the fault is unrelated to the hardware."""
+def search_phrases(evidence: Evidence, source: str = "") -> tuple[str, ...]:
+    """Phrasings for the next search of the hardware documents; none if the fault is unrelated to the hardware.
+
+    Args:
+        source: The candidate's source. If a tool of the target refused it, the names that both the tool's message and
+            the source have are searched for, then the message's other names.
+    """
+    if names := refused_names(evidence, source):
+        return (*names, REFUSED_PHRASES[evidence.outcome])
     if evidence.outcome not in (Outcome.PASSED, Outcome.OVER_LIMIT):
         return ()
     checks = [f.check for screen in evidence.screen for f in screen.findings if f.state in ("over", "warn")]
@@ -69,7 +91,20 @@ def search_phrases(evidence: Evidence) -> tuple[str, ...]:
     return BOTTLENECK_PHRASES[evidence.bottleneck.kind if evidence.bottleneck else "memory"]
 
 
+def refused_names(evidence: Evidence, source: str) -> list[str]:
+    """Names of instructions, functions and memories with which a tool refused it; those of the source first."""
+    if evidence.outcome not in REFUSED_PHRASES:
+        return []
+    names = dict.fromkeys(_NAME.findall(evidence.detail))
+    found = [name for name in names if len(name) >= SHORTEST_NAME and not _FILE.search(name)]
+    return sorted(found, key=lambda name: name not in source)[:MOST_NAMES]
+
+
 def _worth(evidence: Evidence) -> list[str]:
+    if evidence.grade is Grade.COMPILED and not evidence.cases:
+        return [
+            "It was compiled for the target and nothing ran: whether it is right is unknown, and no speed is known."
+        ]
     if evidence.grade is Grade.COMPILED:
         return ["It was compiled for the target and not run there: no speed is known."]
     if evidence.grade is Grade.SIMULATED:

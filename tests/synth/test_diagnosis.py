@@ -6,7 +6,14 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.model.evidence import CaseResult, Evidence, Finding, Outcome
-from synth.prompts.diagnosis import BOTTLENECK_PHRASES, CHECK_PHRASES, MEANING, diagnose, search_phrases
+from synth.prompts.diagnosis import (
+    BOTTLENECK_PHRASES,
+    CHECK_PHRASES,
+    MEANING,
+    REFUSED_PHRASES,
+    diagnose,
+    search_phrases,
+)
 from tests.synth.samples import SCREEN, candidate, evidence
 
 KERNEL = candidate(CPP)
@@ -26,7 +33,7 @@ def test_every_outcome_has_its_own_meaning() -> None:
         (
             1.5,
             "It is faster than `compile`, the best baseline: 66.67 us against 100 us, 1.50 times as fast "
-            "(95 % interval 1.42 to 1.58). This is a win.",
+            "(95 % interval 1.43 to 1.58). This is a win.",
         ),
         (
             0.8,
@@ -83,6 +90,29 @@ def test_findings_that_are_ok_are_left_out_and_the_others_are_cited() -> None:
 )
 def test_the_next_search_follows_from_the_evidence(of: Evidence, phrases: tuple[str, ...]) -> None:
     assert search_phrases(of) == phrases
+
+
+@pytest.mark.parametrize(
+    ("outcome", "detail", "source", "names"),
+    [
+        (
+            Outcome.UNSUPPORTED,
+            "candidate.cpp:4:70: error: instruction requires the following: 'Zvkned' (Vector AES)\n    vaesz.vs v0, v8",
+            'asm("vaesz.vs v0, v8")',
+            ["vaesz.vs", "Zvkned"],
+        ),
+        (Outcome.OVER_LIMIT, "RESOURCE_EXHAUSTED: out of vmem in pl.pallas_call", "pl.pallas_call", ["pl.pallas_call"]),
+        (Outcome.COMPILE_ERROR, "use of undeclared identifier 'tile_load' in /tmp/x/kb_tensor.h", "", ["tile_load"]),
+    ],
+)
+def test_a_refusal_by_the_targets_tools_asks_the_documents_for_its_names(
+    outcome: Outcome, detail: str, source: str, names: list[str]
+) -> None:
+    refused = evidence(KERNEL, outcome).model_copy(update={"detail": detail})
+    phrases = search_phrases(refused, source)
+
+    assert list(phrases[: len(names)]) == names
+    assert phrases[-1] == REFUSED_PHRASES[outcome]
 
 
 def test_every_check_with_a_phrase_exists_in_the_screen() -> None:

@@ -1,0 +1,4 @@
+// Vector cryptography, which the target lacks.
+#include "kb_tensor.h"
+
+void model_new(const Tensor *, const Tensor *, const double *, Tensor *) { asm volatile("vaesz.vs v0, v8"); }

@@ -1,0 +1,19 @@
+"""Softmax of each row."""
+
+import torch
+from torch import nn
+
+ROWS, COLS = 37, 101
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, dim=-1)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [4 * torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs() -> list[float]:
+    return []
