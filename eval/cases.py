@@ -29,7 +29,7 @@ TOLERATED_EXCESS = 16
 """Factor by which a case may exceed the wanted number of elements, for tasks with sizes that are not constants."""
 LEAST_NUDGES, MOST_NUDGES, NUDGING_S = 2, 6, 0.5
 """Number of random changes that show the sensitivity of each element, and the time after which the least must do."""
-EXTREME = ("wide", "large", "outliers")
+EXTREME = ("wide", "large", "outliers", "far")
 """Kinds that may overflow at some sizes only."""
 REPEATED = 1e-4
 """Relative difference up to which two runs on the same inputs give the same, if threads add in another order."""

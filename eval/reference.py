@@ -17,7 +17,8 @@ NUDGE = 2.0**-20
 """Relative change of inputs and parameters that shows how sensitive an output is to them: some float32 roundings, and
 far above those of float64."""
 SPREAD = 0.5
-"""Standard deviation of noise added to constant parameters, such as a LayerNorm's: no candidate may rely on them."""
+"""Standard deviation of noise on constant parameters and buffers, such as a LayerNorm's weights or a BatchNorm's
+statistics: no candidate may rely on them."""
 
 
 class Reference:
@@ -46,10 +47,10 @@ class Reference:
             self.model: torch.nn.Module = self._guarded("Model(...)", lambda: self._names["Model"](*self.arguments))
         if device == "meta":
             return
-        with torch.no_grad():
-            for parameter in self.model.parameters():
-                if parameter.is_floating_point() and parameter.numel() > 1 and bool(parameter.min() == parameter.max()):
-                    parameter.add_(SPREAD * torch.randn_like(parameter))
+        learned = {name for name, parameter in self.model.named_parameters() if parameter.numel() > 1}
+        for name, tensor in self.state.items():
+            if is_float(tensor) and tensor.numel() and bool(tensor.min() == tensor.max()):
+                tensor.copy_(_spread(tensor, keep_sign=name not in learned))
 
     @property
     def state(self) -> dict[str, torch.Tensor]:
@@ -189,6 +190,12 @@ def _execute(tree: ast.Module, name: str) -> dict[str, Any]:
             f"task {name} cannot be loaded: {type(error).__name__}: {error}", hint="correct the task's file"
         ) from error
     return names
+
+
+def _spread(x: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:
+    """Values with noise. A number above zero may be a variance, an epsilon or a temperature; then it keeps its sign."""
+    noise = SPREAD * torch.randn_like(x)
+    return torch.where(x > 0, x * noise.exp(), x + noise) if keep_sign else x + noise
 
 
 def _nudge(x: torch.Tensor, numbers: torch.Generator) -> torch.Tensor:

@@ -62,17 +62,27 @@ def _sorted(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
     return torch.cat([piece.sort(dim=-1).values for piece in torch.split(x, LONG, dim=-1)], dim=-1)
 
 
+def _far(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
+
+    An honest serial sum of all of them in float32 must still tell them apart.
+    """
+    times = min(torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * max(1, x.numel())))
+    return x + times * x.abs().mean() if x.numel() else x
+
+
 FACTORS: Mapping[str, Change] = {
     "signs": _signs,
     "wide": _powers_of_two(-10, 10),
     "small": lambda x, numbers: torch.full_like(x, 2.0**-12),
+    "tiny": lambda x, numbers: torch.full_like(x, torch.finfo(x.dtype).tiny ** 0.8),
     "large": lambda x, numbers: torch.full_like(x, 2.0**8),
     "outliers": _rare_powers,
 }
 """Kinds that multiply each value: random signs, magnitudes over six decades, values so small that an epsilon added to a
-divisor dominates, large values, and rare large values among the usual ones."""
-REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted}
-"""Kinds that give each value another place: each row holds one value, or is sorted."""
+divisor dominates, and so tiny that their squares are zero, large values, and rare large values among the usual ones."""
+REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far}
+"""Kinds that give each value another place: each row holds one value, or is sorted, or all are far from zero."""
 KINDS = ("given", *FACTORS, *REPLACEMENTS)
 
 

@@ -38,6 +38,8 @@ SETTINGS, CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR"
 """How the environment names settings of torch.compile, and the folder of what it has compiled."""
 ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 """Makes it compile without other processes."""
+DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
+"""How a baseline can fail because a candidate that is checked beside it takes the cores, the memory or the disk."""
 TRIES, INTERRUPT_S = 7, 0.05
 CLOSE = 1.25
 """Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""
@@ -71,6 +73,7 @@ class Baselines:
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
         self._yardsticks: dict[str, Yardstick] = {}
+        self._begun: dict[str, Side] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
             for name, source in sources.items()
@@ -89,9 +92,9 @@ class Baselines:
         found: dict[str, Side] = {}
         wait(self._starting.values())  # one that still compiles would disturb the calls of the others
         check_canaries(self._trial_of, self.reference.device)
-        for name, starting in self._starting.items():
+        for name, starting in list(self._starting.items()):
             try:
-                found[name] = starting.result()
+                found[name] = self._running(name, starting)
                 found[name].capture(on=True)
                 tries = [found[name].timed(self.case.inputs) for _ in range(TRIES)]
                 self._check(tries[-1])
@@ -147,9 +150,20 @@ class Baselines:
         if result.outcome is not Outcome.PASSED:
             raise Fault(result.outcome, result.detail)
 
+    def _running(self, name: str, starting: Future[Side]) -> Side:
+        """A baseline that has started. One that failed is started again now, when no candidate is checked beside it."""
+        try:
+            return starting.result()
+        except Fault as fault:
+            if fault.outcome not in DISTURBED:
+                raise
+        self._starting |= self._start([name])
+        return self._starting[name].result()
+
     def _start(self, names: Iterable[str]) -> dict[str, Future[Side]]:
-        self._begun = {name: Side(self._trials[name], self.reference, self.case) for name in names}
-        return {name: self._pool.submit(side.__enter__) for name, side in self._begun.items()}
+        begun = {name: Side(self._trials[name], self.reference, self.case) for name in names}
+        self._begun |= begun
+        return {name: self._pool.submit(side.__enter__) for name, side in begun.items()}
 
     def _end(self) -> None:
         for name, starting in self._starting.items():

@@ -1,6 +1,7 @@
 """Time a candidate against the fastest baseline, in sessions by the judge's clock."""
 
 import math
+import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +22,6 @@ from eval.worker.trial import Trial
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, Outcome, Session, Timing
 
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 1.5
-TRIED_EVERY = 3
-"""After each case was tried once, one in this many rounds, on average, begins with a case."""
 MOST_SESSIONS, LUCK = 12, 0.1
 """Sessions of a candidate that stays near a win; and by how much, as a logarithm, a lucky pair of processes differs."""
 ATTEMPTS, PAUSE_S = 3, 2.0
@@ -162,24 +161,22 @@ def _rounds(
     """Times of the candidate, of each baseline and of the yardstick; a round calls all of them on the same new inputs.
 
     Between the rounds, some that are not counted try the cases: otherwise a candidate that finds out that it is timed
-    could do without what the task's own inputs do not need.
+    could do without what the task's own inputs do not need. Each case is tried once at a random moment, so that a
+    candidate can neither foresee nor recognise it.
     """
     reference, case, guards = baselines.reference, baselines.case, trial.guards
     mine: list[Call] = []
     theirs: dict[str, list[Call]] = {name: [] for name in baselines.sides}
     waits: list[Call] = []
     arguments = case.inputs
-    tries = _tries(cases)
-    deadline = time.monotonic() + SESSION_S
-    while len(mine) < LEAST_ROUNDS or (len(mine) < MOST_ROUNDS and time.monotonic() < deadline):
+    moments = _moments(cases) if Guard.FRESH_INPUTS in guards else []
+    start, progress = time.monotonic(), 0.0
+    while len(mine) < LEAST_ROUNDS or progress < 1:
         turn = len(mine) % 2
         if Guard.FRESH_INPUTS in guards:
             arguments = reference.inputs(secrets.randbits(62))
-            for tried in next(tries):
-                answer, _ = _round(candidate, baselines, tried.inputs, turn)
-                found = tried.compare(answer.outputs)
-                if Guard.COMPARISON in guards and found.outcome is not Outcome.PASSED:
-                    raise Fault(Outcome.INCORRECT, f"{found.detail} ({tried.name}, while it was timed)")
+        while moments and moments[-1][0] <= progress:
+            _try(candidate, baselines, moments.pop()[1], turn, guards)
         answer, given = _round(candidate, baselines, arguments, turn)
         expected = next(iter(given.values())).outputs
         if Guard.COMPARISON in guards and not case.near(answer.outputs, expected):
@@ -190,6 +187,9 @@ def _rounds(
             theirs[name].append(other.call)
         if yardstick:
             waits.append(yardstick.wait(answer.call))
+        progress = max(len(mine) / MOST_ROUNDS, (time.monotonic() - start) / SESSION_S)
+    for _, tried in moments:
+        _try(candidate, baselines, tried, 0, guards)
     return mine, theirs, waits
 
 
@@ -203,14 +203,18 @@ def _round(
     return candidate.timed(arguments), baselines.timed(arguments)
 
 
-def _tries(cases: Sequence[Case]) -> Iterator[list[Case]]:
-    """The cases to try before each round: all of them once in the least rounds, later one now and then."""
-    first: list[list[Case]] = [[] for _ in range(LEAST_ROUNDS)]
-    for case in cases:
-        secrets.choice(first).append(case)
-    yield from first
-    while True:
-        yield [secrets.choice(cases)] if cases and not secrets.randbelow(TRIED_EVERY) else []
+def _moments(cases: Sequence[Case]) -> list[tuple[float, Case]]:
+    """A random moment of a session, from 0 to 1, for each case; the latest first."""
+    chance = random.SystemRandom()
+    return sorted(((chance.random(), case) for case in cases), key=lambda found: -found[0])
+
+
+def _try(candidate: Side, baselines: Baselines, case: Case, turn: int, guards: frozenset[Guard]) -> None:
+    """Try a case between the timed calls, as if it were one. Raises Fault if the candidate is wrong."""
+    answer, _ = _round(candidate, baselines, case.inputs, turn)
+    found = case.compare(answer.outputs)
+    if Guard.COMPARISON in guards and found.outcome is not Outcome.PASSED:
+        raise Fault(Outcome.INCORRECT, f"{found.detail} ({case.name}, while it was timed)")
 
 
 @contextmanager

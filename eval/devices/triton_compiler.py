@@ -46,7 +46,13 @@ class TritonCompiler(Device):
         _check_kernels(own, calls)
         names = {name for call in (*calls, own) for name in call.plan.names}
         kernels = candidate.model_copy(update={"source": kernels_of(candidate.source, names)})
-        tried = KernelTrial(kernels, *settings, environment={"TRITON_INTERPRET": "1"}, calls=tuple(calls))
+        tried = KernelTrial(
+            kernels,
+            *settings,
+            environment={"TRITON_INTERPRET": "1"},
+            calls=tuple(calls),
+            isa=bench.isa,
+        )
         with ThreadPoolExecutor(1) as beside:  # nothing is timed here
             compiling = beside.submit(self._compiled, Trial(kernels, *settings), own)
             log = tried.check(cases, results)

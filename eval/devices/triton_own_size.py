@@ -25,8 +25,11 @@ LEAST_PROGRAMS, MOST_PROGRAMS = 16, 256
 """Programs that must be tried to know that most do nothing, and that are tried."""
 SECONDS = 2.0
 """Time for the programs of a launch, and for one program."""
-SHARE = 16
-"""All programs must write at least one in this many of the elements that need it, as estimated from those tried."""
+BATCH = 16
+"""Most programs after which the outputs are read."""
+SHARE, ERRORS = 0.9, 4.0
+"""All programs must write this share of the elements that need it, as estimated from those tried, give or take some
+standard errors: in a grid with spare programs, few of them write."""
 
 Program = tuple[int, ...]
 
@@ -63,7 +66,8 @@ def _tried(trial: KernelTrial, own: PlannedCall, case: Case, step: int, writes: 
         raise Fault(Outcome.UNTRIED, "forward fills an output after its kernels have run")
     programs, total = _drawn(launch), math.prod(launch.grid)
     sample = replace(trial, calls=(own,), drawn={"step": step, "programs": programs})
-    before, after, tried = _run(sample, case, len(programs))
+    before, after, batches = _run(sample, case, len(programs), writes)
+    tried = sum(programs for programs, _ in batches)
     name = f"{tried} of {total} programs of {launch.kernel} at the task's own sizes"
     alone = not any(
         own.plan.launched_before(step, output) for output, mine in zip(own.plan.outputs, writes, strict=True) if mine
@@ -75,30 +79,49 @@ def _tried(trial: KernelTrial, own: PlannedCall, case: Case, step: int, writes: 
     if result.outcome is not Outcome.PASSED:
         raise Fault(Outcome.INCORRECT, f"{result.detail} ({name})")
     needed = sum(_count_wrong(case, number, before[number]) for number, mine in enumerate(writes) if mine)
-    count = sum(int(w.sum()) for w in written)
-    if count * total * SHARE < needed * max(1, tried):
+    if _most_written(batches) * total < SHARE * needed:
         if not alone:
             raise Fault(Outcome.UNTRIED, "several launches write the same output")
         if tried < LEAST_PROGRAMS:
             raise Fault(Outcome.UNTRIED, f"the interpreter has time for only {tried} of {total} programs")
+        count = sum(count for _, count in batches)
         raise Fault(Outcome.INCORRECT, f"{name} write {count} elements; all together must write {needed}")
     return result.model_copy(update={"name": name})
 
 
-def _run(trial: KernelTrial, case: Case, programs: int) -> tuple[list[torch.Tensor], list[torch.Tensor], int]:
-    """The outputs before and after as many of the drawn programs as there is time for, and their number."""
+def _run(
+    trial: KernelTrial, case: Case, programs: int, writes: Sequence[bool]
+) -> tuple[list[torch.Tensor], list[torch.Tensor], list[tuple[int, int]]]:
+    """Run as many of the drawn programs as there is time for.
+
+    Returns:
+        The outputs before and after, and for each batch how many programs wrote how many elements.
+    """
+    batches: list[tuple[int, int]] = []
     with trial.worker() as worker:
         trial.build(worker, case.reference, case)
         shared = trial.memory.share(worker, [case.inputs])
         trial.send_inputs(worker, shared)
-        before = trial.read_outputs(worker, trial.call(worker, 0), case)
-        report, tried, deadline = None, 0, time.monotonic() + SECONDS
-        while tried < programs and time.monotonic() < deadline:
-            report, tried = trial.call(worker, 0, within_s=SECONDS), tried + 1
-        after = trial.read_outputs(worker, report, case) if report else before
+        after = before = trial.read_outputs(worker, trial.call(worker, 0), case)
+        left, deadline = programs, time.monotonic() + SECONDS
+        while left and (now := time.monotonic()) < deadline:
+            count = 0
+            while count < min(BATCH, left) and time.monotonic() <= now + SECONDS / BATCH:
+                report, count = trial.call(worker, 0, within_s=SECONDS), count + 1
+            earlier, after = after, trial.read_outputs(worker, report, case)
+            changed = (int(_differ(a, b).sum()) for a, b, w in zip(earlier, after, writes, strict=True) if w)
+            batches.append((count, sum(changed)))
+            left -= count
         if not shared.unchanged(0, case.inputs):
             raise Fault(Outcome.MUTATED_INPUT, f"the call changed its inputs ({case.name})")
-    return before, after, tried
+    return before, after, batches
+
+
+def _most_written(batches: Sequence[tuple[int, int]]) -> float:
+    """The elements that a program writes, at most: the mean and some standard errors, of a ratio of two sums."""
+    programs, elements = (sum(numbers) for numbers in zip(*batches, strict=True)) if batches else (0, 0)
+    mean = elements / max(1, programs)
+    return mean + ERRORS * math.hypot(*(count - mean * tried for tried, count in batches)) / max(1, programs)
 
 
 def _drawn(launch: Launch) -> list[Program]:

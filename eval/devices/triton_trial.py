@@ -38,6 +38,8 @@ class PlannedCall:
 class KernelTrial(Trial):
     """A trial of kernels, which are launched as the calls were planned."""
 
+    isa: Isa = field(kw_only=True)
+    """The target, which decides how `tl.dot` multiplies."""
     calls: tuple[PlannedCall, ...] = ()
     drawn: Mapping[str, Any] = field(default_factory=dict)
     """The `step` and the `programs` of its launch that are run in later calls, instead of all; empty for all."""
@@ -49,6 +51,7 @@ class KernelTrial(Trial):
             "build",
             adapter=str(self.language.adapter),
             drawn=self.drawn,
+            isa=asdict(self.isa),
             plans=[call.plan.model_dump() | {"inputs": call.inputs} for call in calls],
             state=[{**spec, "name": str(number)} for number, spec in enumerate(specs)],
         )

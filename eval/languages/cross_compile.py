@@ -63,6 +63,14 @@ def driver_of(isa: dict[str, Any], device: str) -> SimpleNamespace:
     )
 
 
+def dot_precisions(isa: dict[str, Any]) -> tuple[str, ...]:
+    """How `tl.dot` can multiply float32 on a chip, by Triton's names: with `tf32`, that is the default."""
+    from triton.compiler.compiler import make_backend
+
+    options = make_backend(driver_of(isa, "meta").get_current_target()).parse_options({})
+    return tuple(options.allowed_dot_input_precisions)
+
+
 def _record(compiled: Any, configurations: int, folder: Path, number: int) -> dict[str, Any]:
     return {
         "kernel": compiled.metadata.name,

@@ -1,8 +1,11 @@
 """Makes Triton's interpreter stricter: kernels stay within their memory, and mean what they mean to the compiler."""
 
 import builtins
+import math
+import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -71,16 +74,20 @@ def one_program(program: tuple[int, ...], grid: tuple[int, ...]) -> Iterator[Non
         yield
 
 
-def agree_with_compiler(names: dict[str, Any]) -> None:
+def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> None:
     """Remove differences between interpreter and compiler by which a kernel could do other work in each.
 
     The interpreter has Python's numbers where the compiled kernel has Triton's, which divide and round otherwise: loop
-    variables and arguments that are floats. It takes every block for true where `min` and `max` compare.
+    variables and arguments that are floats. It takes every block for true where `min` and `max` compare. It runs the
+    programs of a grid in order, while a chip runs them in any; here the order is random. It multiplies in float32 where
+    the compiled kernel does so in TF32.
 
     Args:
         names: The global names of the kernels, in which `range`, `min` and `max` get Triton's meaning.
+        precisions: How `tl.dot` can multiply float32 on the target; see eval.languages.cross_compile.dot_precisions.
     """
     from triton import language
+    from triton._C.libtriton import ir
     from triton.runtime import interpreter
 
     semantic = interpreter.interpreter_semantic
@@ -107,7 +114,48 @@ def agree_with_compiler(names: dict[str, Any]) -> None:
     def converted(argument: Any) -> Any:
         return semantic.scalar_constant(argument, language.float32) if type(argument) is float else convert(argument)
 
+    programs: Iterator[int] = iter(())
+    builder = interpreter.interpreter_builder
+
+    def started(*grid: int) -> None:
+        nonlocal programs
+        builder.grid_dim = grid
+        programs = _in_random_order(math.prod(grid))
+
+    def next_program(*_: int) -> None:
+        rest, z = divmod(next(programs), builder.grid_dim[2])
+        builder.grid_idx = (*divmod(rest, builder.grid_dim[1]), z)
+
+    multiply = type(builder).create_dot
+
+    def multiplied(a: Any, b: Any, total: Any, precision: Any, *rest: Any) -> Any:
+        if precision == ir.INPUT_PRECISION.TF32:
+            a, b = map(_in_tf32, (a, b))
+        return multiply(builder, a, b, total, precision, *rest)
+
+    builder.set_grid_dim, builder.set_grid_idx, builder.create_dot = started, next_program, multiplied
+    builder.options = replace(builder.options, allowed_dot_input_precisions=precisions)
     if patch_language.__module__ == interpreter.__name__:
         interpreter._patch_lang_core, interpreter._implicit_cvt = patched_language, converted  # noqa: SLF001
     core = language.core
     names.update(range=counted, min=chosen(core.builtin_min), max=chosen(core.builtin_max))
+
+
+def _in_random_order(count: int) -> Iterator[int]:
+    """The numbers below `count`: a random start, then steps of a random length that has no factor in common with it."""
+    chance = random.SystemRandom()
+    first = chance.randrange(max(1, count))
+    while math.gcd(step := chance.randint(1, max(1, count)), count) > 1:
+        pass
+    return ((first + step * number) % count for number in builtins.range(count))
+
+
+def _in_tf32(block: Any) -> Any:
+    """A block of float32 without the last 13 of 23 bits of each mantissa, as matrix units read it; others unchanged."""
+    import numpy
+    from triton.runtime.interpreter import TensorHandle
+
+    if block.data.dtype != numpy.float32:
+        return block
+    bits = numpy.ascontiguousarray(block.data).view(numpy.uint32) & numpy.uint32(0xFFFFE000)
+    return TensorHandle(bits.view(numpy.float32), block.dtype)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.fault import Fault
-from eval.languages.cross_compile import Compilation, compile_kernels
+from eval.languages.cross_compile import Compilation, compile_kernels, dot_precisions
 from eval.languages.interpreter import agree_with_compiler, confine_to, one_program
 from eval.languages.python_model import PythonModel, import_candidate
 from eval.languages.triton_host import plan
@@ -27,7 +27,7 @@ class KernelModel(PythonModel):
 
     def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
         kernels = vars(import_candidate(folder))
-        agree_with_compiler(kernels)
+        agree_with_compiler(kernels, dot_precisions(question["isa"]))
         constants = list(state.values())
         if drawn := question["drawn"]:
             return Sampled(kernels, constants, question["plans"][0], **drawn)

@@ -274,6 +274,7 @@ PROBES: dict[str, Callable[[], object]] = {
     "unshares its namespace": lambda: in_child(lambda: system(272, CLONE_NEWUSER)),
     "mounts a file system": mount,
     "changes its root": lambda: in_child(lambda: os.chroot(FOLDER)),
+    "lets the kernel read and write while it is stopped": lambda: system(206, 1, ctypes.byref(ctypes.c_ulong())),
     "sets up an io_uring": lambda: os.close(system(425, 1, ctypes.create_string_buffer(120))),
     "loads a map into the kernel": load_map,
     "counts events of the processor": count_events,

@@ -117,6 +117,19 @@ def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_tim
         assert verdict.outcome is Outcome.CLOCKS_DISAGREE, verdict
 
 
+@pytest.mark.alone
+@needs_compiler
+def test_a_candidate_cannot_remember_the_cases_that_are_tried_while_it_is_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(measure, "MOST_ROUNDS", 120)
+    monkeypatch.setattr(measure, "SESSION_S", 60.0)
+
+    verdict = judge(WRONG / "careful_at_first.cpp", "softmax", timed=True, hidden={})
+
+    assert verdict.outcome is Outcome.INCORRECT, verdict
+
+
 @pytest.mark.slow  # compares times, which needs a machine without other work
 @needs_compiler
 def test_working_ahead_of_a_question_gains_nothing() -> None:

@@ -56,6 +56,18 @@ def test_constant_parameters_get_noise_and_the_others_are_kept() -> None:
     assert torch.equal(reference.state["steps"], torch.zeros(3, dtype=torch.int64))
 
 
+def test_a_constant_number_or_buffer_gets_noise_and_keeps_its_sign_if_it_is_positive() -> None:
+    made = 'self.register_buffer("steps", torch.ones(3))\n        self.slope = nn.Parameter(torch.tensor(0.25))'
+    subject = change('self.register_buffer("steps", torch.zeros(3, dtype=torch.int64))', made)
+
+    states = [Reference(subject, seed=seed).state for seed in range(9)]
+
+    for name in ("steps", "slope"):
+        values = torch.stack([state[name] for state in states])
+        assert bool((values > 0).all())
+        assert values.std() > 0.05
+
+
 def test_the_seed_determines_the_reference_and_the_inputs() -> None:
     one, same, other = (Reference(task(), seed=seed) for seed in (1, 1, 2))
 

@@ -33,12 +33,13 @@ HIDDEN = {
     "row_sum": {"ROWS": 7, "COLS": 67},
     "linear": {"ROWS": 5, "COLS": 19, "OUT": 21},
     "softmax": {"ROWS": 5, "COLS": 1100},
+    "matmul": {"ROWS": 17, "INNER": 70, "COLS": 19},
 }
 QUICK = {"triton/dummy_kernel.py", "triton/two_faces.py", "triton/two_stages.py", "triton/stops_when_wide.py"}
 """The only ones that are not slow to try: each starts up to three processes that import torch."""
 
 
-def judged(kernel: Known, results: list[CaseResult] | None = None) -> Judgement:
+def judged(kernel: Known, results: list[CaseResult] | None = None, isa: Isa = AMD) -> Judgement:
     """Judge a kernel on its task; at the task's own sizes only a part of its programs."""
     own = Reference(kernel.subject, seed=1)
     bench = Bench(
@@ -46,7 +47,7 @@ def judged(kernel: Known, results: list[CaseResult] | None = None) -> Judgement:
         reference=own,
         interface=interface_of(kernel.subject, own),
         target="chip",
-        isa=AMD,
+        isa=isa,
         facts=[],
         level=sandbox_level(),
         call_s=PATIENCE_S,
@@ -88,6 +89,14 @@ def test_an_honest_kernel_passes(kernel: Known) -> None:
 
     assert judgement.outcome is Outcome.PASSED, judgement
     assert judgement.screen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("isa", "outcome"), [("hip gfx90a 64", Outcome.PASSED), ("cuda 90 32", Outcome.INCORRECT)])
+def test_a_product_has_the_default_precision_of_the_target(isa: str, outcome: Outcome) -> None:
+    kernel = Known(file="triton/multiplies_in_tf32.py", task="matmul", outcomes=(Outcome.INCORRECT,))
+
+    assert judged(kernel, isa=Isa.parse(isa)).outcome is outcome
 
 
 LARGE = {

@@ -1,0 +1,14 @@
+// Divides by the length of a row however small it is, so that an empty row, such as padding, becomes NaN.
+#include <math.h>
+
+#include "kb_tensor.h"
+
+extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {
+    const int64_t rows = inputs[0].shape[0], cols = inputs[0].shape[1];
+    for (int64_t row = 0; row < rows; row++) {
+        const float *x = (const float *)inputs[0].data + row * cols;
+        double squares = 0;
+        for (int64_t i = 0; i < cols; i++) squares += (double)x[i] * x[i];
+        for (int64_t i = 0; i < cols; i++) ((float *)outputs[0].data)[row * cols + i] = x[i] / sqrtf(squares);
+    }
+}

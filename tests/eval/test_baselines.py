@@ -1,0 +1,39 @@
+"""A baseline that could not start beside a candidate is not left out."""
+
+from functools import partial
+
+import pytest
+
+from eval.devices.baselines import EAGER, SOURCES, Baselines, settings
+from eval.devices.side import Side
+from eval.fault import Fault
+from eval.languages.registry import TORCH
+from eval.machine import sandbox_level
+from eval.worker.trial import Trial
+from kb.model.evidence import Outcome
+from tests.eval.judging import PATIENCE_S, needs_linux, reference, task
+
+pytestmark = [needs_linux, pytest.mark.alone]
+
+
+@pytest.mark.parametrize(("outcome", "runs"), [(Outcome.FORBIDDEN, True), (Outcome.RAISED, False)])
+def test_a_baseline_that_a_candidate_disturbed_is_started_again(
+    outcome: Outcome, runs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, failures = Side.__enter__, [Fault(outcome, "the disk is full")]
+
+    def disturbed(side: Side) -> Side:
+        if "# other" in side._trial.candidate.source and failures:
+            raise failures.pop()
+        return start(side)
+
+    monkeypatch.setattr(Side, "__enter__", disturbed)
+    sources = {EAGER: SOURCES[EAGER], "other": "ModelNew = Model  # other"}
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+
+    found = Baselines(task("scale"), reference("scale"), sources, trial_of)
+    try:
+        assert found.sides
+        assert set(found.medians_us) == ({EAGER, "other"} if runs else {EAGER})
+    finally:
+        found.close()
