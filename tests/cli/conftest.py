@@ -115,7 +115,9 @@ def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge judges in this process, which has torch, for tests of what is asked of it and told of its verdicts."""
     from eval.judge.task_judge import TaskJudge
 
-    def start(self: LocalJudge, task: Task, *, target: str, isa: Isa, facts: Sequence[Fact], cache: Path, **_: object) -> None:
+    def start(
+        self: LocalJudge, task: Task, *, target: str, isa: Isa, facts: Sequence[Fact], cache: Path, **_: object
+    ) -> None:
         self.here = TaskJudge(task, target, isa, [*facts], call_s=60.0)
         self.interface = self.here.interface
 
