@@ -11,8 +11,7 @@ void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *out
         const svfloat32_t v = svld1_f32(inside, x + i);
         const svfloat32_t cube = svmul_f32_x(inside, svmul_f32_x(inside, v, v), v);
         svst1_f32(inside, y + i, svmul_n_f32_x(inside, svmla_n_f32_x(inside, v, cube, 0.044715f), 0.7978845608f));
-        for (int64_t j = i; j < count && j < i + static_cast<int64_t>(svcntw()); ++j) y[j] = std::tanh(y[j]);
-        const svfloat32_t half = svmul_n_f32_x(inside, v, 0.5f);
-        svst1_f32(inside, y + i, svmla_f32_x(inside, half, half, svld1_f32(inside, y + i)));
+        for (int64_t j = i; j < count && j < i + static_cast<int64_t>(svcntw()); ++j) y[j] = 1 / (1 + std::exp(-2 * y[j]));
+        svst1_f32(inside, y + i, svmul_f32_x(inside, v, svld1_f32(inside, y + i)));
     }
 }

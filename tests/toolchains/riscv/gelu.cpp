@@ -11,8 +11,7 @@ void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *out
         vfloat32m4_t inner = __riscv_vfmul_vv_f32m4(__riscv_vfmul_vv_f32m4(v, v, n), v, n);
         inner = __riscv_vfmacc_vf_f32m4(v, 0.044715f, inner, n);
         __riscv_vse32_v_f32m4(y + i, __riscv_vfmul_vf_f32m4(inner, 0.7978845608f, n), n);
-        for (int64_t j = i; j < i + n; ++j) y[j] = std::tanh(y[j]);
-        const vfloat32m4_t half = __riscv_vfmul_vf_f32m4(v, 0.5f, n);
-        __riscv_vse32_v_f32m4(y + i, __riscv_vfmacc_vv_f32m4(half, half, __riscv_vle32_v_f32m4(y + i, n), n), n);
+        for (int64_t j = i; j < i + n; ++j) y[j] = 1 / (1 + std::exp(-2 * y[j]));
+        __riscv_vse32_v_f32m4(y + i, __riscv_vfmul_vv_f32m4(v, __riscv_vle32_v_f32m4(y + i, n), n), n);
     }
 }
