@@ -15,8 +15,9 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 CLOCK_TOLERANCE = 0.05
 """Relative difference allowed between the worker's clock and the judge's."""
-UNEQUAL_US = 20.0
-"""Honest processes may differ by this much in how soon they answer. It is added to the time of a call all the same."""
+UNEQUAL_US, SCATTER = 20.0, 2.0
+"""Honest processes may differ by this much in how soon they answer, or by this many times the scatter of honest answers
+in the session. What a candidate hides is added to its time all the same."""
 SOME_TOLERANCE = 0.25
 """Part of a call that may be hidden in one call of four."""
 MIDDLE, UPPER = 0.5, 0.75
@@ -81,10 +82,12 @@ def clocks_disagree(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool
     A clock may also hide a large part of some calls only, which moves no median.
     """
     call_us = median(call.inside_us for call in candidate)
-    if hidden_us(candidate, baseline) > max(CLOCK_TOLERANCE * call_us, UNEQUAL_US):
+    honest = [_asking(call) for call in baseline]
+    unequal_us = max(UNEQUAL_US, SCATTER * (_quantile(honest, UPPER) - _quantile(honest, MIDDLE)))
+    if hidden_us(candidate, baseline) > max(CLOCK_TOLERANCE * call_us, unequal_us):
         return True
     some_us = sum(_excess(gap, candidate, baseline, UPPER) for gap in GAPS)
-    return some_us > max(SOME_TOLERANCE * call_us, UNEQUAL_US)
+    return some_us > max(SOME_TOLERANCE * call_us, unequal_us)
 
 
 def works_between(candidate: Sequence[Call], baseline: Sequence[Call]) -> bool:

@@ -24,7 +24,7 @@ from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, O
 LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 1.5
 MOST_SESSIONS, LUCK = 12, 0.1
 """Sessions of a candidate that stays near a win; and by how much, as a logarithm, a lucky pair of processes differs."""
-ATTEMPTS, PAUSE_S = 3, 2.0
+ATTEMPTS, PAUSE_S = 4, 2.0
 """Sessions that are tried until other work does not disturb one, and the pause between them."""
 
 
