@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Literal
 from eval.machine import accelerators, compilers, landlock_abi, sandbox_level
 from kb.catalog import Catalog, write_lock
 from kb.errors import CorruptError, KbError, LocalModelError, MissingModelError, StoreError
-from kb.home.toolchains import Toolchains
 from kb.model.base import Frozen
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
@@ -172,6 +172,10 @@ def _machine() -> Iterator[Check]:
 
 
 def _toolchains(settings: Settings) -> Check:
+    if sys.platform != "linux":
+        return _check("ok", "toolchains", "not used: candidates are judged on Linux only")
+    from kb.home.toolchains import Toolchains
+
     try:
         states = Toolchains(settings.home, Targets.load(settings.home)).states()
     except KbError as error:

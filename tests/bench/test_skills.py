@@ -13,6 +13,7 @@ from kb.bench import skills
 from kb.bench.skill_scores import Arm, SkillsReport, Step, interval, reached_by
 from kb.bench.skills import SizedTask, SkillsBench, Verdicts, sized_task
 from kb.errors import SourceError
+from kb.home.toolchains import Toolchains
 from kb.model.evidence import Evidence, Grade, Outcome, Session, Timing
 from kb.model.kernels import Candidate, Interface, Task, TensorSpec
 from kb.targets import Targets
@@ -63,8 +64,12 @@ def judged() -> Iterator[list[tuple[str, str]]]:
 
 
 def measure(file: Path, **options: Any) -> Measured:
+    targets = Targets.load(file.parent)
     kb: Any = SimpleNamespace(
-        targets=Targets.load(file.parent), settings=SimpleNamespace(prompt_tokens=6000), known_facts=lambda target: ()
+        targets=targets,
+        toolchains=Toolchains(file.parent, targets),
+        settings=SimpleNamespace(prompt_tokens=6000),
+        known_facts=lambda target: (),
     )
     tasks = [sized_task(str(CUMSUM)), sized_task(f"{CUMSUM}@ROWS=64,COLS=65536")]
     bench = SkillsBench(kb, tasks, Verdicts(file), target="cpu-x86", evaluations=9, **options)

@@ -109,11 +109,10 @@ def test_a_candidate_in_an_unknown_language_is_refused(run: Run, task: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--language", "cuda"), "kernels for mi300x are not written in cuda"),
+        (("--language", "cpp"), "kernels for mi300x are not written in cpp"),
         (("--synthesizer", "oracle"), "unknown synthesizer 'oracle'"),
         (("--target", "mi9000"), "unknown target 'mi9000'"),
         (("--synthesizer", "anthropic"), "the settings name no model"),
-        (("--language", "cpp"), "kernels for mi300x are not written in cpp"),
         (("--synthesizer", "external"), "this run is driven by hand"),
     ],
 )

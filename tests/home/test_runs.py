@@ -99,7 +99,7 @@ def test_a_roofline_needs_the_rates_of_a_chip_and_no_compiler(
         (lambda kb: kb.prompt(by_hand("a100")), FactError, "no documents about a100"),
         (lambda kb: kb.prompt(plan()), RunError, "driven by tune"),
         (lambda kb: kb.plan(TASK, "mi9000"), TargetError, "unknown target 'mi9000'"),
-        (lambda kb: kb.plan(TASK, "mi300x", language="cuda"), CandidateError, "are not written in cuda"),
+        (lambda kb: kb.plan(TASK, "mi300x", language="cpp"), CandidateError, "are not written in cpp"),
         (lambda kb: kb.plan(TASK, "mi300x", synthesizer="oracle"), RunError, "unknown synthesizer 'oracle'"),
     ],
 )

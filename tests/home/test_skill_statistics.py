@@ -38,7 +38,7 @@ def test_runs_with_a_skill_are_set_beside_control_runs_and_runs_with_other_skill
 
     assert [sorted(arm) for arm in (here.with_skill, here.without, here.other)] == [[1.6, 1.8], [1.0, 1.1], [1.2]]
     assert here.lift == pytest.approx(1.7 / 1.05)
-    assert (elsewhere.with_skill, elsewhere.lift) == ((3.0,), None)
+    assert (elsewhere.with_skill, elsewhere.lift) == ((pytest.approx(3.0),), None)
 
 
 def test_a_skill_that_no_run_used_has_no_lift(kb: KnowledgeBase) -> None:

@@ -50,7 +50,7 @@ MISTAKES = [
     ("kb_prompt", KERNEL | {"task": "x ="}, "the argument `task` is not valid Python", "correct it"),
     ("kb_prompt", KERNEL | {"task": "x = 1"}, "does not define Model and get_inputs", "as in KernelBench"),
     ("kb_prompt", KERNEL | {"interface": {}}, "interface.inputs: Field required", "call it again"),
-    ("kb_prompt", KERNEL | {"target": "wormhole"}, "kb knows no compiler for wormhole", "name the `language`"),
+    ("kb_prompt", KERNEL | {"target": "trainium2"}, "kb knows no compiler for trainium2", "name the `language`"),
     ("kb_prompt", KERNEL | {"language": "cobol"}, "not written in cobol", "write "),
     ("kb_prompt", KERNEL | {"max_tokens": 500}, "task, contract and answer format need", "larger max_tokens"),
     ("kb_targets", {"max_tokens": 0}, "max_tokens: Input should be greater", "call it again"),
