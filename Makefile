@@ -12,7 +12,7 @@ demo: .venv/.ready  ## show kb on real documents; DOCS=path adds your own folder
 
 test: lint wheel-check  ## run what CI runs
 	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
-	$(BIN)/python -m pytest -m "not alone and not slow" --durations 10 -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not alone and not slow and not toolchains" --durations 10 -n 2 --dist loadfile
 
 test-slow: .venv/.ready-dev  ## run the tests that take minutes, on the whole corpus if it is beside the project
 	$(BIN)/python -m pytest -m slow
