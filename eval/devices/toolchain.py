@@ -77,7 +77,7 @@ class ToolchainDevice(Device):
             return worker.log, screen_file(worker.folder / PROGRAM, self.bench.isa, self.bench.facts)
 
     def _explained(self, fault: Fault, variant: Mapping[str, str]) -> Fault:
-        """The fault with the meaning that the toolchain gives to the message, the variant, and the cited limit."""
+        """Name the outcome that the toolchain gives to this message, and add the variant and the cited limit."""
         detail = " ".join((fault.detail.rstrip(), *(f"({name}={value})" for name, value in variant.items())))
         rule = self._toolchain.rule_for(fault.detail)
         if rule is None or fault.outcome in (Outcome.INCORRECT, Outcome.FORBIDDEN, Outcome.FORGED):

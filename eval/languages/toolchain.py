@@ -39,7 +39,11 @@ class ToolchainLanguage(JudgedLanguage):
     variant: Mapping[str, str] = Field(default_factory=dict)
 
     def compile_command(self, folder: Path) -> Sequence[str]:
-        self.cache.mkdir(parents=True, exist_ok=True)
+        try:
+            self.cache.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            hint = "free some space, or set XDG_CACHE_HOME to a folder that you own"
+            raise JudgeError(f"{self.cache} cannot be made: {error.strerror}", hint=hint) from error
         return self._filled(self.toolchain.build, folder)
 
     def compiler_folders(self) -> tuple[str, ...]:

@@ -118,8 +118,10 @@ def load(file: Path) -> Toolchain:
     """The toolchain in a file. Raises ToolchainError if it is not right."""
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
-        language = given["language"] = _completed(given.get("language", {}))
-        if EXAMPLE in language.get("rules", ""):
+        if not isinstance(given.get("language"), dict):
+            raise ToolchainError(f"{file}: it has no table [language]", hint="docs/toolchains.md describes the file")
+        language = given["language"] = _completed(given["language"])
+        if EXAMPLE in str(language.get("rules", "")):
             source = (file.parent / str(given.get("example", ""))).read_text(encoding="utf-8")
             language["rules"] = language["rules"].replace(EXAMPLE, source)
         return Toolchain.model_validate({**given, "name": file.stem, "folder": file.parent})

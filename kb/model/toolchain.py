@@ -2,7 +2,7 @@
 
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -116,19 +116,23 @@ class Toolchain(Frozen):
         if self.screen and self.run:
             raise ValueError("`screen` is for what is only built: a toolchain with it has no `run`")
         for command in (self.build, self.run):
-            self._check_names(command)
+            _check_names(command, self.variants)
+        for value in self.environment.values():
+            _check_names((value,), ({},))
         return self
-
-    def _check_names(self, command: Command) -> None:
-        used = {name for word in command for _, name, _, _ in string.Formatter().parse(word) if name is not None}
-        for variant in self.variants:
-            if unknown := sorted(used - {*PLACES, *variant}):
-                known = ", ".join((*PLACES, *variant))
-                raise ValueError(f"{{{unknown[0]}}} in `{' '.join(command)}` is unknown; known: {known}")
 
     def rule_for(self, message: str) -> MessageRule | None:
         """The first rule that a message fits."""
         return next((rule for rule in self.messages if re.search(rule.pattern, message)), None)
+
+
+def _check_names(command: Command, variants: Iterable[Mapping[str, str]]) -> None:
+    """Raises ValueError if a name in braces stands neither for a place nor for a value of each variant."""
+    used = {name for word in command for _, name, _, _ in string.Formatter().parse(word) if name is not None}
+    for variant in variants:
+        if unknown := sorted(used - {*PLACES, *variant}):
+            known = ", ".join((*PLACES, *variant))
+            raise ValueError(f"{{{unknown[0]}}} in `{' '.join(command)}` is unknown; known: {known}")
 
 
 def filled(command: Command, names: Mapping[str, str]) -> tuple[str, ...]:

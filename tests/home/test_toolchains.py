@@ -145,6 +145,9 @@ def test_nothing_is_left_behind(kb, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ('name = "toyasm"', 'name = "Toy Asm"', "language.name"),
         ("seconds = 20", "seconds = 0", "limits.seconds"),
         ('targets = ["toy"]', "targets = []", "targets"),
+        ('PYTHONPATH = "{contract}"', 'PYTHONPATH = "{contrat}"', "{contrat} in"),
+        ("{lanes}", "{", "Single '{'"),
+        ("[language]", "[idiom]", "no table [language]"),
     ],
 )
 def test_a_file_that_is_not_right_is_refused_with_the_place(home: Path, old: str, new: str, message: str) -> None:
