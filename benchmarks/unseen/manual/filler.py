@@ -1,4 +1,4 @@
-"""Chapters that no author of kernels needs: board, package, register map, host driver. Their numbers are near misses."""
+"""Chapters that no kernel author needs: board, package, register map, host driver. Their numbers are near misses."""
 
 from collections.abc import Callable
 
@@ -37,8 +37,8 @@ def board(style: Wording, chip: str) -> tuple[Block, ...]:
             (
                 Paragraph(
                     say(
-                        "[Connector|The connector] J{number} [carries|brings out] {signals} signals in {banks} banks of "
-                        "pins [at a pitch of|with a pitch of] {pitch} mm. [It is rated for|It withstands] {times} "
+                        "[Connector|The connector] J{number} [carries|brings out] {signals} signals in {banks} banks "
+                        "of pins [at a pitch of|with a pitch of] {pitch} mm. [It is rated for|It withstands] {times} "
                         "[matings|insertions].",
                         number=number,
                         signals=chance.randrange(8, 160),
@@ -128,9 +128,9 @@ def register_map(style: Wording, word: Callable[[], str]) -> tuple[Block, ...]:
 def _register(style: Wording, name: str, offset: int) -> Section:
     say, chance = style.say, style.chance
     text = say(
-        "`{name}` [lies|is] at offset 0x{offset:03x} and [resets to|is after reset] 0x{reset:08x}. [A write takes effect "
-        "after|It settles within] {wait} <cycles> of the bus clock. [Firmware reads it every {every} ms.|It is write-once "
-        "between resets.|Only privileged software may change it.]",
+        "`{name}` [lies|is] at offset 0x{offset:03x} and [resets to|is after reset] 0x{reset:08x}. [A write takes "
+        "effect after|It settles within] {wait} <cycles> of the bus clock. [Firmware reads it every {every} ms.|It is "
+        "write-once between resets.|Only privileged software may change it.]",
         name=name,
         offset=offset,
         reset=chance.getrandbits(32),
