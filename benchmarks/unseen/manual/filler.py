@@ -11,6 +11,10 @@ _BLOCKS = (
     "flash interface", "serial console", "telemetry unit", "voltage regulator", "error collector", "page translator",
     "queue manager", "doorbell unit", "time stamp counter", "security monitor",
 )  # fmt: skip
+_REGISTERS = (
+    "CTRL", "STATUS", "MASK", "CAUSE", "LIMIT", "BASE", "SIZE", "INDEX", "DATA", "LOCK", "SEED", "TIMER", "BURST", "ALIGN",
+    "RATE", "DEPTH", "BANK", "TOKEN",
+)  # fmt: skip
 _FIELD = (
     "[Enables|Selects|Holds|Reports|Clears|Locks] the [retry|threshold|divider|window|credit|filter|time-out|alignment|"
     "burst] [value|count|limit|state] of the [primary|secondary|spare|shared] [channel|port|link|sensor|queue]"
@@ -114,12 +118,15 @@ def package(style: Wording, chip: str) -> tuple[Block, ...]:
 
 
 def register_map(style: Wording, word: Callable[[], str]) -> tuple[Block, ...]:
-    """The registers that firmware sees. `word` gives a new name at each call."""
+    """The registers that firmware sees. `word` gives a new one at each call."""
     chance = style.chance
     return tuple(
         Section(
             f"{block.capitalize()} `{(prefix := word().upper())}`",
-            tuple(_register(style, f"{prefix}_{word().upper()}", 4 * n) for n in range(chance.randrange(9, 18))),
+            tuple(
+                _register(style, f"{prefix}_{name}", 4 * n)
+                for n, name in enumerate(chance.sample(_REGISTERS, chance.randrange(9, len(_REGISTERS))))
+            ),
         )
         for block in chance.sample(_BLOCKS, 20)
     )

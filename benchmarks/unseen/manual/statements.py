@@ -24,17 +24,23 @@ class Fact:
     sentence: str
     asks: str
     value: str
-    """A number, or for a rule the word that decides it."""
+    """Empty for a rule, whose answer stands in the sentence."""
     unit: str
     """Empty for a rule."""
     quantity: str
     """kb's name; empty if kb has none."""
-    values: dict[str, Any]
-    """For the names in braces."""
+    names: dict[str, Any]
+    """What stands for the names in braces."""
 
     @property
-    def is_rule(self) -> bool:
-        return not self.unit
+    def in_tables(self) -> bool:
+        """Whether it may stand in a table: it is a number, and needs no further words."""
+        return bool(self.unit) and self.chapter != "hazards"
+
+    @property
+    def says(self) -> tuple[str, str]:
+        """What two chips may differ in."""
+        return self.value, self.sentence
 
 
 _Row = tuple[str, str, str, str, str, str]
@@ -124,64 +130,62 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "What alignment [do tensors have in|has a tensor in] {outer}?", ""),
     ),
 }  # fmt: skip
-RULES: dict[str, tuple[tuple[str, str, str, str, dict[object, str], str], ...]] = {
+RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
     "lanes": (
-        ("vectors.result_last", "sum", "result lane", "value", {
+        ("vectors.result_last", "sum", "result lane", {
             True: "[The result of|Of] `{sum}` and `{greatest}` [appears in|goes to] the «last lane of each group»; all other "
                   "lanes of the destination keep their values.",
             False: "[The result of|Of] `{sum}` and `{greatest}` [appears in|goes to] the «first lane of each group»; all "
                    "other lanes of the destination keep their values."},
          "[In|To] which lane does {sum} [leave|write] its result?"),
-        ("vectors.inactive_count", "sum", "inactive lanes", "value", {
+        ("vectors.inactive_count", "sum", "inactive lanes", {
             True: "`{sum}` and `{greatest}` «include inactive lanes», and the result is written even where that lane is "
                   "inactive.",
             False: "`{sum}` and `{greatest}` «leave out inactive lanes», and a result whose lane is inactive is not "
                    "written."},
          "[Do lanes that are switched off count|What becomes of inactive lanes] in {sum}?"),
-        ("vectors.load_clears", "load", "inactive lanes of the destination", "value", {
+        ("vectors.load_clears", "load", "inactive lanes of the destination", {
             True: "`{load}` and `{load_indexed}` «set the inactive lanes» of the destination to 0; all other vector "
                   "instructions leave inactive lanes as they are.",
             False: "`{load}` and `{load_indexed}` «leave the inactive lanes» of the destination as they are, like all other "
                    "vector instructions."},
          "What [stands in|happens to] the destination's inactive lanes after {load}?"),
-        ("vectors.exponent_base", "exponential", "base", "value", {
+        ("vectors.exponent_base", "exponential", "base", {
             "2": "`{exponential}` raises the «base 2» to the power of each lane[, not the base e|].",
             "e": "`{exponential}` raises the «base e» to the power of each lane[, not the base 2|]."},
          "[What is the base of|Does {exponential} compute powers of 2 or of e:] [{exponential}|the base]?"),
     ),
     "matrix": (
-        ("matrix.drain_clears", "drain", "accumulator after it", "value", {
+        ("matrix.drain_clears", "drain", "accumulator after it", {
             True: "`{drain}` «sets the accumulator to 0» [when it has written it|afterwards].",
             False: "`{drain}` «leaves the accumulator as it is»[, sums included|]."},
          "[Is|What is in] the accumulator [empty|left] after {drain}?"),
-        ("matrix.order", "product_full", "registers of a product", "order", {},
+        ("matrix.order", "product_full", "registers of a product", {},
          "In which order do the registers of {product_full} [stand|hold its addresses, pitches and depth]?"),
     ),
     "transfers": (
-        ("transfers.order", "get", "registers of a transfer", "order", {},
+        ("transfers.order", "get", "registers of a transfer", {},
          "Which registers does {get} [read|expect], and in which order?"),
     ),
     "host": (
-        ("host.outputs_first", "argument_table", "order of tensors", "value", {
+        ("host.outputs_first", "argument_table", "order of tensors", {
             True: "`{argument_table}` «lists outputs first», then inputs, then parameters.",
             False: "`{argument_table}` «lists inputs first», then parameters, then outputs."},
          "[In which order|How] are inputs and outputs listed in {argument_table}?"),
-        ("host.address_last", "argument_table", "place of the address", "value", {
+        ("host.address_last", "argument_table", "place of the address", {
             True: "[For each tensor|Of a tensor] it gives the sizes, one word each, and «then the address» in bytes.",
             False: "[For each tensor|Of a tensor] it gives the «address in bytes first», and then the sizes, one word each."},
          "Does a tensor's address come before or after its sizes in {argument_table}?"),
     ),
 }  # fmt: skip
-ORDERS = {
-    "transfers.order": "A transfer [is described by|reads] consecutive scalar registers, of which the instruction names the "
-    "first. They hold, in this order: «{order}».",
-    "matrix.order": "A product [is described by|reads] consecutive scalar registers, of which the instruction names the "
-    "first. They hold, in this order: «{order}».",
-}
+ORDER = (
+    "It [is described by|reads] consecutive scalar registers, of which the instruction names the first. They hold, in "
+    "this order: «{order}»."
+)
 ORDERED = {
-    "near": "first word in `{scratchpad}`",
-    "far": "first byte in `{outer}`",
-    "count": "<element>s of a row",
+    "near": "address in `{scratchpad}` in words",
+    "far": "address in `{outer}` in bytes",
+    "count": "elements of a row",
     "rows": "number of rows",
     "near_pitch": "pitch in `{scratchpad}` in words",
     "far_pitch": "pitch in `{outer}` in bytes",
@@ -250,7 +254,7 @@ def names_of(chip: Chip) -> dict[str, str]:
     letters = {
         "scalar": names.scalar_prefix, "vector": names.vector_prefix, "accumulators": names.accumulator_prefix,
     }  # fmt: skip
-    units = {str(unit): name for unit, name in names.units.items() if unit is not Unit.SCALAR}
+    units = {"scalar_unit" if unit is Unit.SCALAR else str(unit): name for unit, name in names.units.items()}
     return own | units | {str(op): one.name for op, one in chip.instructions.items()} | letters
 
 
@@ -263,18 +267,14 @@ def facts(chip: Chip) -> Iterator[Fact]:
             own = names | {"value": value, "last": value - 1}
             yield Fact(key, chapter, names[subject], property_, sentence, asks, str(value), unit, quantity, own)
     for chapter, rules in RULES.items():
-        for key, subject, property_, _, sentences, asks in rules:
+        for key, subject, property_, sentences, asks in rules:
             value, _ = _drawn(chip, key)
-            own = names
-            if isinstance(value, tuple):
-                own = names | {"order": ", ".join(ORDERED[part] for part in value).format(**names)}
-            sentence = sentences[value] if sentences else ORDERS[key]
-            said = ", ".join(value) if isinstance(value, tuple) else str(value)
-            yield Fact(key, chapter, names[subject], property_, sentence, asks, said, "", "", own)
+            order = [ORDERED[part].format(**names) for part in value] if isinstance(value, tuple) else []
+            own = names | {"order": ", ".join(order)}
+            yield Fact(key, chapter, names[subject], property_, sentences.get(value, ORDER), asks, "", "", "", own)
     for hazard in chip.hazards:
         subject, sentence, asks = HAZARDS[hazard.kind]
-        unit = "cycles" if hazard.cycles else ""
-        value = str(hazard.cycles or "yes")
+        value, unit = (str(hazard.cycles), "cycles") if hazard.cycles else ("", "")
         key = f"hazard.{hazard.kind.name.lower()}"
         yield Fact(key, "hazards", names[subject], "[distance|delay]", sentence, asks, value, unit, "", names)
     for op, instruction in chip.instructions.items():

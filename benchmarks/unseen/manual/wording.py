@@ -9,7 +9,7 @@ _HABITS = (
     ("cycles", "clocks", "clock cycles"),
     ("must", "has to", "shall"),
     ("kernel", "program", "routine"),
-    ("element", "item", "entry"),
+    ("element", "item"),
     ("author", "programmer", "developer"),
 )
 """Words for one thing, of which a vendor keeps to one."""
@@ -24,7 +24,7 @@ class Wording:
 
     def __init__(self, seed: int, part: str) -> None:
         vendor = Random(f"{seed} habits")
-        self._habits = {words[0]: vendor.choice(words) for words in _HABITS}
+        self.habits = {words[0]: vendor.choice(words) for words in _HABITS}
         self.chance = Random(f"{seed} {part}")
 
     def say(self, template: str, **values: object) -> str:
@@ -33,5 +33,5 @@ class Wording:
         while match := _CHOICE.search(template):
             choice = self.chance.choice(match[1].split("|"))
             template = template[: match.start()] + choice + template[match.end() :]
-        text = re.sub(r"<(\w+)>", lambda match: self._habits[match[1]], template).format(**values)
+        text = re.sub(r"<(\w+)>", lambda match: self.habits[match[1]], template).format(**values)
         return text[:1].upper() + text[1:]

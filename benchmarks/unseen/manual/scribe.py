@@ -1,0 +1,108 @@
+"""Writes one document, and notes which of its passages state which facts."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from benchmarks.unseen.manual.document import Bullets, Note, Paragraph, Section, Table
+from benchmarks.unseen.manual.statements import Fact, names_of
+from benchmarks.unseen.manual.wording import Wording
+from benchmarks.unseen.chip import Chip
+
+_MARKED = re.compile(r"«([^»]*)»")
+HEADER = ("Property", "Value")
+
+
+class Manner(StrEnum):
+    """How a document states a fact."""
+
+    PROSE = "prose"
+    TABLE = "table"
+    CSV = "csv"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A passage that states a fact or gives advice."""
+
+    key: str
+    path: str
+    must: tuple[str, ...]
+    """What the passage holds."""
+    manner: Manner
+
+
+class Scribe:
+    """The author of one document about a chip.
+
+    Args:
+        manners: How the documents of this chip state each fact, by key.
+    """
+
+    def __init__(self, chip: Chip, path: PurePosixPath, style: Wording, manners: Mapping[str, frozenset[Manner]]) -> None:
+        self.chip, self.path, self.style = chip, path, style
+        self.names = names_of(chip)
+        self.places: list[Place] = []
+        self._manners = manners
+
+    def said(self, template: str, **values: object) -> str:
+        return self.style.say(template, **self.names | values)
+
+    def paragraphs(self, *templates: str) -> list[Paragraph]:
+        return [Paragraph(self.said(template)) for template in templates]
+
+    def sentence(self, fact: Fact) -> str:
+        """The sentence that states a fact; it is noted as a place of it."""
+        return self.marked(fact.key, fact.sentence, fact.subject, **fact.names | {"amount": self.amount(fact)})
+
+    def marked(self, key: str, template: str, *also: str, **values: object) -> str:
+        """A sentence of which what stands between « and » answers a question; `also` <must> stand near it."""
+        text = self.said(template, **values)
+        near = [name for name in also if name in text]
+        self._note(key, (*near, *_MARKED.findall(text)), Manner.PROSE)
+        return _MARKED.sub(r"\1", text)
+
+    def quoted(self, fact: Fact) -> str:
+        """A sentence that states a fact which does not hold: it is noted as no place."""
+        return _MARKED.sub(r"\1", self.said(fact.sentence, **fact.names | {"amount": self.amount(fact)}))
+
+    def sentences(self, facts: Iterable[Fact]) -> list[Paragraph]:
+        """One paragraph of the facts that stand in prose."""
+        own = [self.sentence(fact) for fact in facts if Manner.PROSE in self._manners[fact.key]]
+        return [Paragraph(" ".join(own))] if own else []
+
+    def table(self, facts: Iterable[Fact], caption: str) -> list[Table]:
+        """A table of the facts that stand in tables. Each row begins with the fact's subject."""
+        own = [fact for fact in facts if Manner.TABLE in self._manners[fact.key]]
+        rows = tuple(self._row(fact, Manner.TABLE) for fact in own)
+        return [Table(("Of", *HEADER), rows, caption)] if rows else []
+
+    def sheet(self, facts: Iterable[Fact]) -> Table:
+        """The table of a document in CSV."""
+        own = [fact for fact in facts if Manner.CSV in self._manners[fact.key]]
+        return Table(("Of", *HEADER), tuple(self._row(fact, Manner.CSV) for fact in own))
+
+    def section(self, title: str, *blocks: object) -> Section:
+        flat = [part for block in blocks for part in (block if isinstance(block, list) else [block])]
+        return Section(self.said(title), tuple(flat))
+
+    def bullets(self, *templates: str) -> Bullets:
+        return Bullets(tuple(self.said(template) for template in templates))
+
+    def note(self, template: str) -> Note:
+        return Note(self.said(template))
+
+    def amount(self, fact: Fact) -> str:
+        """A number with its unit in the vendor's word."""
+        unit = self.style.habits.get(fact.unit, fact.unit)
+        return f"{fact.value} {unit[:-1] if fact.value == '1' else unit}"
+
+    def _row(self, fact: Fact, manner: Manner) -> tuple[str, ...]:
+        row = (f"`{fact.subject}`", self.said(fact.property, **fact.names), self.amount(fact))
+        self._note(fact.key, (" ".join(row),), manner)
+        return row
+
+    def _note(self, key: str, must: tuple[str, ...], manner: Manner) -> None:
+        self.places.append(Place(key, str(self.path), must, manner))
