@@ -28,7 +28,7 @@ ADVICE: dict[str, tuple[str, str]] = {
     "startup": (
         "[Few transfers of many rows|A few large transfers] are better than many small ones, because «each transfer pays "
         "the start» of `{engines}` [again|anew].",
-        "My <kernel> [loses|spends] most of its time starting DMA [on {engines}|], how do I [avoid|reduce] that?"),
+        "My <kernel> [loses|spends] most of its time starting transfers on {engines}, how do I [avoid|reduce] that?"),
     "engines": (
         "[Give successive transfers different|Change the] `{token}` [numbers|from transfer to transfer]: «neighbouring "
         "numbers run on different engines», side by side.",
@@ -125,8 +125,8 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
         by.section(
             "[The memory on the chip: `{scratchpad}`|`{scratchpad}`]",
             say(
-                "[It is addressed in words of 4 bytes|Its addresses count words of 4 bytes], and holds NaN until it is "
-                "written. A line is a run of consecutive words.",
+                "[It is addressed in words of 4 bytes|Its addresses count words of 4 bytes]. [Until it is written it holds|"
+                "Before the first write it holds] NaN. A line is a run of consecutive words.",
                 "A load or store keeps `{port}` busy for as many <cycles> as there are different lines in the bank that has "
                 "the most of those it touches: [lanes in one line do not conflict|one line is served at once].",
             ),
@@ -200,7 +200,7 @@ def _instruction(by: Scribe, op: Op, times: Sequence[Fact]) -> Section:
     return by.section(
         f"`{instruction.name}`",
         Code(f"{instruction.name} {', '.join(operands)}".strip()),
-        Paragraph(by.said(MEANINGS[op])),
+        Paragraph(by.marked(f"{op}.meaning", MEANINGS[op], heading=instruction.name)),
         [Bullets(kinds)] if kinds else [],
         by.sentences(times),
         by.table(times, ""),

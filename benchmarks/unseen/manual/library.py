@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
@@ -35,6 +36,18 @@ WRONG = "wrong "
 """Before the key of a fact, where a document contradicts the reference."""
 
 
+class Trap(StrEnum):
+    """Why a passage is no answer about the chip."""
+
+    MISPRINT = "misprint"
+    """The errata correct it."""
+    REPEATED = "repeated wrongly"
+    """The overview or the release notes contradict the reference."""
+    DRAFT = "draft"
+    """An earlier draft has other names and numbers."""
+    SIBLING = "sibling"
+
+
 @dataclass(frozen=True)
 class Library:
     chip: Chip
@@ -42,12 +55,9 @@ class Library:
     facts: dict[str, Fact]
     """What holds, by key."""
     places: tuple[Place, ...]
-    """Where documents of the chip state what holds; with WRONG before the key, where they contradict it."""
-    printed: tuple[Place, ...]
-    """Where they state what the errata correct."""
-    sibling: tuple[Place, ...]
-    former: tuple[Place, ...]
-    """Where the earlier draft states its own facts."""
+    """Where documents of the chip state what holds."""
+    traps: Mapping[Trap, tuple[Place, ...]]
+    """Where documents state something else under the same key."""
 
 
 class _Shelf:
@@ -99,19 +109,36 @@ def library(seed: int, example: str) -> Library:
     printed = {fact.key: fact for fact in own.facts}
     corrected = {key: fact for key, fact in holds.items() if key not in printed or fact.says != printed[key].says}
     _add_manuals(own, example, _repeated(own.chip, [key for key in printed if key not in corrected], chance))
-    misprints = tuple(place for place in own.places if place.key in corrected)
-    right = [place for place in own.places if place.key not in corrected]
-    own.places.clear()
+    printed_places, own.places = own.places, []
     own.add("errata", "{chip} errata", lambda by: chapters.errata(by, printed, corrected), edition=ERRATA_VERSION)
-    right += own.places
     _add_filler(own, word)
     draft = former(actual)
     draft = replace(draft, names=replace(draft.names, chip=actual.names.chip))
     old = _Shelf(draft, own.folder / "draft-v0.7", "former", formats)
     old.add("[reference|handbook]", "{chip} reference, draft", lambda by: _draft(by, old.by_chapter), edition=DRAFT_VERSION)
     beside = _sibling(sibling(actual), family, formats, word)
-    documents = (*own.documents, *old.documents, *beside.documents)
-    return Library(actual, documents, holds, tuple(right), misprints, tuple(beside.places), tuple(old.places))
+    right = [place for place in printed_places if place.key not in corrected and WRONG not in place.key] + own.places
+    return Library(
+        actual,
+        (*own.documents, *old.documents, *beside.documents),
+        holds,
+        tuple(right),
+        {
+            Trap.MISPRINT: tuple(place for place in printed_places if place.key in corrected),
+            Trap.REPEATED: tuple(
+                replace(place, key=place.key.removeprefix(WRONG)) for place in printed_places if WRONG in place.key
+            ),
+            Trap.DRAFT: _differing(old, holds, right),
+            Trap.SIBLING: _differing(beside, holds, right),
+        },
+    )
+
+
+def _differing(shelf: _Shelf, holds: Mapping[str, Fact], right: Iterable[Place]) -> tuple[Place, ...]:
+    """The places of a shelf that do not state what holds."""
+    same = {fact.key for fact in shelf.facts if fact.key in holds and fact.says == holds[fact.key].says}
+    stated = {(place.key, place.must) for place in right}
+    return tuple(place for place in shelf.places if place.key not in same and (place.key, place.must) not in stated)
 
 
 def _add_manuals(shelf: _Shelf, example: str, repeated: Sequence[Fact]) -> None:

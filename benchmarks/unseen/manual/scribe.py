@@ -32,6 +32,10 @@ class Place:
     must: tuple[str, ...]
     """What the passage holds."""
     manner: Manner
+    text: str
+    """The sentence or row."""
+    value: str
+    """A number, or the words that decide a rule."""
 
 
 class Scribe:
@@ -55,14 +59,21 @@ class Scribe:
 
     def sentence(self, fact: Fact) -> str:
         """The sentence that states a fact; it is noted as a place of it."""
-        return self.marked(fact.key, fact.sentence, fact.subject, **fact.names | {"amount": self.amount(fact)})
+        return self.marked(fact.key, fact.sentence, near=fact.subject, **fact.names, amount=self.amount(fact))
 
-    def marked(self, key: str, template: str, *also: str, **values: object) -> str:
-        """A sentence of which what stands between « and » answers a question; `also` <must> stand near it."""
+    def marked(self, key: str, template: str, *, near: str = "", heading: str = "", **values: object) -> str:
+        """A sentence of which what stands between « and » answers a question.
+
+        Args:
+            near: A name that a passage with the answer holds, too, if the sentence has it.
+            heading: A name that the passage holds because the sentence stands below it.
+        """
         text = self.said(template, **values)
-        near = [name for name in also if name in text]
-        self._note(key, (*near, *_MARKED.findall(text)), Manner.PROSE)
-        return _MARKED.sub(r"\1", text)
+        must = [name for name in (heading, near if near in text else "") if name] + _MARKED.findall(text)
+        plain, number = _MARKED.sub(r"\1", text), must[-1].split()[0]
+        value = number if number.isdecimal() else must[-1]
+        self.places.append(Place(key, str(self.path), tuple(must), Manner.PROSE, plain, value))
+        return plain
 
     def quoted(self, fact: Fact) -> str:
         """A sentence that states a fact which does not hold: it is noted as no place."""
@@ -100,9 +111,7 @@ class Scribe:
         return f"{fact.value} {unit[:-1] if fact.value == '1' else unit}"
 
     def _row(self, fact: Fact, manner: Manner) -> tuple[str, ...]:
-        row = (f"`{fact.subject}`", self.said(fact.property, **fact.names), self.amount(fact))
-        self._note(fact.key, (" ".join(row),), manner)
+        row = (f"`{fact.subject}`", self.said(fact.property), self.amount(fact))
+        text = " ".join(row).replace("`", "")
+        self.places.append(Place(fact.key, str(self.path), (text,), manner, text, fact.value))
         return row
-
-    def _note(self, key: str, must: tuple[str, ...], manner: Manner) -> None:
-        self.places.append(Place(key, str(self.path), must, manner))

@@ -38,9 +38,9 @@ class Fact:
         return bool(self.unit) and self.chapter != "hazards"
 
     @property
-    def says(self) -> tuple[str, str]:
+    def says(self) -> tuple[str, ...]:
         """What two chips may differ in."""
-        return self.value, self.sentence
+        return self.value, self.sentence, self.names.get("order", "")
 
 
 _Row = tuple[str, str, str, str, str, str]
@@ -69,7 +69,7 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "Into how many groups does {sum} [divide|split] the lanes?", ""),
         ("vectors.rotate_most", "rotate", "[largest rotation|farthest rotation]",
          "`{rotate}` [turns|moves] a vector by [at least 1 lane and at most|1 to] «{amount}».",
-         "[What is the largest distance for|By how many lanes at most does] {rotate} [accept|rotate]?", ""),
+         "[What is the largest distance for {rotate}|By how many lanes at most does {rotate} turn a vector]?", ""),
     ),
     "scratchpad": (
         ("scratchpad.words", "scratchpad", "[capacity|size]",
@@ -89,7 +89,7 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "How many DMA engines does {engines} [have|consist of]?", ""),
         ("transfers.tokens", "token", "[tokens|number of tokens]",
          "[There are|The chip has|A <kernel> has] «{amount}» [of this kind|called `{token}`], numbered from 0.",
-         "[What is the highest|How many different] {token} [number a transfer may carry|are there]?", ""),
+         "[Up to which number may I choose a {token}|How many different {token} are there]?", ""),
         ("transfers.queue", "engines", "[queue of an engine|queue depth of an engine]",
          "[One engine|Each engine] of `{engines}` holds «{amount}», the one under way included; the issue of a further one "
          "waits until one is done.",
@@ -99,13 +99,13 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "[What does it cost to start a transfer|How long before a transfer moves its first data] on {engines}?", ""),
         ("transfers.burst_bytes", "outer", "[size of a burst|burst size|burst length]",
          "A burst is «{amount}» of `{outer}`, and its first address is a multiple of that.",
-         "[How large is one burst of|In pieces of how many bytes is] {outer}[| read]?", ""),
+         "[How large is one burst of {outer}|In pieces of how many bytes is {outer} read]?", ""),
         ("transfers.burst_cycles", "engines", "[time of a burst|duration of a burst]",
          "[A burst|Each burst] [occupies|keeps] an engine of `{engines}` [for|busy for] «{amount}».",
          "How long does one burst [take on|occupy] {engines}?", ""),
         ("transfers.rows_most", "engines", "[rows of a transfer|most rows of a transfer]",
          "[One transfer has|A transfer of `{engines}` has] at most «{amount}».",
-         "[Limit on|How many] rows [of|may] one transfer of {engines}[| have]?", ""),
+         "[What limits the rows of one transfer of {engines}|How many rows may one transfer of {engines} have]?", ""),
     ),
     "matrix": (
         ("matrix.rows", "accumulator", "[rows of an accumulator|rows]",
@@ -113,10 +113,10 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "How many rows of results does {accumulator} [hold|have]?", ""),
         ("matrix.columns", "accumulator", "[columns of an accumulator|columns]",
          "[Each row of|A row of] `{accumulator}` [has|spans] «{amount}».",
-         "How many columns [has|are in] {accumulator}?", ""),
+         "How many columns [has|does one row span in] {accumulator}?", ""),
         ("matrix.depth_most", "matrix", "[greatest depth|largest depth]",
          "[One product on `{matrix}`|A single product of `{matrix}`] has a depth of at most «{amount}»[, and at least 1|].",
-         "[What is the deepest product|How deep may a single product be] that {matrix} accepts?", ""),
+         "[What is the deepest product that {matrix} accepts|How deep may a single product on {matrix} be]?", ""),
         ("matrix.step", "matrix", "[depth of a step|step]",
          "`{matrix}` takes «{amount}» of the depth at a time, so a product needs depth / {value} steps, rounded up.",
          "How much of the depth does {matrix} [consume|take] in one step?", ""),
@@ -127,7 +127,7 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
     "host": (
         ("host.tensor_bytes", "argument_table", "[alignment of a tensor|tensor alignment]",
          "[The host places each tensor|Each tensor begins] at an address of `{outer}` that is a multiple of «{amount}».",
-         "What alignment [do tensors have in|has a tensor in] {outer}?", ""),
+         "[What alignment do tensors have|How are tensors aligned] in {outer}?", ""),
     ),
 }  # fmt: skip
 RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
@@ -153,13 +153,13 @@ RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
         ("vectors.exponent_base", "exponential", "base", {
             "2": "`{exponential}` raises the «base 2» to the power of each lane[, not the base e|].",
             "e": "`{exponential}` raises the «base e» to the power of each lane[, not the base 2|]."},
-         "[What is the base of|Does {exponential} compute powers of 2 or of e:] [{exponential}|the base]?"),
+         "[What is the base of {exponential}|Does {exponential} compute powers of 2 or of e]?"),
     ),
     "matrix": (
         ("matrix.drain_clears", "drain", "accumulator after it", {
             True: "`{drain}` «sets the accumulator to 0» [when it has written it|afterwards].",
             False: "`{drain}` «leaves the accumulator as it is»[, sums included|]."},
-         "[Is|What is in] the accumulator [empty|left] after {drain}?"),
+         "[Is the accumulator empty|What is left in the accumulator] after {drain}?"),
         ("matrix.order", "product_full", "registers of a product", {},
          "In which order do the registers of {product_full} [stand|hold its addresses, pitches and depth]?"),
     ),
@@ -179,7 +179,7 @@ RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
     ),
 }  # fmt: skip
 ORDER = (
-    "It [is described by|reads] consecutive scalar registers, of which the instruction names the first. They hold, in "
+    "`{subject}` and its like read consecutive scalar registers, of which the instruction names the first. They hold, in "
     "this order: «{order}»."
 )
 ORDERED = {
@@ -270,7 +270,7 @@ def facts(chip: Chip) -> Iterator[Fact]:
         for key, subject, property_, sentences, asks in rules:
             value, _ = _drawn(chip, key)
             order = [ORDERED[part].format(**names) for part in value] if isinstance(value, tuple) else []
-            own = names | {"order": ", ".join(order)}
+            own = names | {"order": ", ".join(order), "subject": names[subject]}
             yield Fact(key, chapter, names[subject], property_, sentences.get(value, ORDER), asks, "", "", "", own)
     for hazard in chip.hazards:
         subject, sentence, asks = HAZARDS[hazard.kind]

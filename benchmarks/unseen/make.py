@@ -1,0 +1,27 @@
+"""Writes everything that belongs to a seed into a folder: documents, questions, facts."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.unseen.gold import contradictions, facts, questions
+from benchmarks.unseen.manual.library import Library, library
+from benchmarks.unseen.manual.writers import written
+
+DOCUMENTS, QUESTIONS, FACTS, CONTRADICTIONS = "documents", "questions.jsonl", "facts.jsonl", "contradictions.jsonl"
+
+
+def make(seed: int, folder: Path) -> Library:
+    """Write the documents of a seed, and what a perfect answer to them holds."""
+    made = library(seed, "; example")
+    for document in made.documents:
+        path = folder / DOCUMENTS / document.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(written(document))
+    for name, rows in ((QUESTIONS, questions(made)), (FACTS, facts(made)), (CONTRADICTIONS, contradictions(made))):
+        _write_lines(folder / name, rows)
+    return made
+
+
+def _write_lines(file: Path, rows: Iterable[object]) -> None:
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

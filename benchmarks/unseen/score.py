@@ -1,0 +1,208 @@
+"""Scores kb on a seed's documents without a model: retrieval, and facts by kb's rules and by readers that are simulated.
+
+Everything is measured in a temporary home. Intervals are over seeds.
+"""
+
+import json
+import random
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import fmean, quantiles
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from benchmarks.unseen.gold import called
+from benchmarks.unseen.make import DOCUMENTS, FACTS, QUESTIONS, make
+from benchmarks.unseen.manual.library import Library, Trap
+from benchmarks.unseen.manual.scribe import Place
+from kb.bench.questions import GoldPassage, Question, load_questions
+from kb.bench.retrieval import measure
+from kb.bench.systems import Response
+from kb.facts.profile import FactStanding
+from kb.home.knowledge_base import KnowledgeBase
+from kb.model.fact import FactAnswer, RefusedAnswer
+from kb.model.records import Form
+from kb.settings import NO_MODEL, Settings
+
+FIRST = 5
+"""Leading hits in which a trap is looked for."""
+RESAMPLES = 2000
+SHOWN = ("hit@1", "hit@5", "within 1000", "within 2000", "within 4000", "refused", "abstained", "wrong target")
+
+
+class Scored(NamedTuple):
+    """The result of a seed."""
+
+    scores: dict[str, float]
+    misses: list[dict]
+    """What went wrong, one by one."""
+
+
+class Made(NamedTuple):
+    library: Library
+    folder: Path
+    home: Path
+
+
+@contextmanager
+def ingested(seed: int, **settings: str) -> Iterator[Made]:
+    """A temporary folder of a seed, and a home with its documents."""
+    with TemporaryDirectory() as temporary:
+        folder, home = Path(temporary) / "made", Path(temporary) / "home"
+        home.mkdir()
+        made = Made(make(seed, folder), folder, home)
+        with opened(home, **settings) as kb:
+            kb.ingest([folder / DOCUMENTS])
+        yield made
+
+
+def opened(home: Path, **settings: str) -> KnowledgeBase:
+    return KnowledgeBase(Settings.load(home).model_copy(update=settings))
+
+
+# Retrieval
+
+
+def retrieval(seed: int, *, phrasings: bool = False) -> Scored:
+    """How kb answers the questions of a seed."""
+    with ingested(seed) as made, opened(made.home) as kb:
+        asked = load_questions(made.folder / QUESTIONS)
+        report, responses = measure(kb, asked, phrasings=phrasings, baselines=False, progress=lambda done, total: None)
+        rows = {row["id"]: row for row in _lines(made.folder / QUESTIONS)}
+    ours = report.systems[0]
+    scores = {name: ours.scores[name] for name in SHOWN} | {"reachable": report.ceiling}
+    kinds = {name: group for name, group in ours.groups.items() if name.startswith("kind ") and "hit@5" in group}
+    scores |= {f"{score}, {name}": group[score] for name, group in kinds.items() for score in ("hit@5", "within 2000")}
+    caught = {question.id: _traps(question, rows[question.id]["traps"], responses[question.id]) for question in asked}
+    for trap in Trap:
+        baited = [trap in caught[name] for name, row in rows.items() if trap in row["traps"]]
+        scores[f"trapped, {trap}"] = fmean(baited)
+    causes = {missed.id: missed.cause for missed in report.missed}
+    wrong = (
+        {key: row[key] for key in ("id", "kind", "key", "query")} | {"cause": causes.get(name, ""), "traps": caught[name]}
+        for name, row in rows.items()
+        if name in causes or caught[name] or (not row["evidence"] and responses[name].hits)
+    )
+    return Scored(scores, list(wrong))
+
+
+def _traps(question: Question, traps: Mapping[str, list[dict]], response: Response) -> list[str]:
+    """The traps that stand among the first hits before any that answers."""
+    found = []
+    for trap, passages in traps.items():
+        bait = question.model_copy(update={"evidence": tuple(map(GoldPassage.model_validate, passages))})
+        for hit in response.hits[:FIRST]:
+            if question.is_answered_by(hit.text, hit.paths):
+                break
+            if bait.is_answered_by(hit.text, hit.paths):
+                found.append(trap)
+                break
+    return found
+
+
+# Facts
+
+
+READERS: dict[str, tuple[Trap, ...]] = {
+    "careful reader": (),
+    "hasty reader": (Trap.MISPRINT, Trap.REPEATED, Trap.DRAFT),
+    "reader of the sibling": (Trap.SIBLING,),
+}
+"""Readers quote all that holds, and the last two also what does not hold, as if it did."""
+
+
+def facts(seed: int) -> Scored:
+    """What kb knows of a seed's facts: by its rules alone, and from readers whose answers hold if nothing contradicts.
+
+    The readers make no mistake in quoting. So the scores say what kb does with right and with misleading answers.
+    """
+    scores: dict[str, float] = {}
+    misses: list[dict] = []
+    with ingested(seed, embedding_model=NO_MODEL) as made:
+        gold = {row["id"]: row for row in _lines(made.folder / FACTS)}
+        target = made.library.chip.names.chip
+        with opened(made.home, embedding_model=NO_MODEL) as kb:
+            read = [fact for fact in kb.catalog.facts(None) if fact.form is not Form.STATED]
+            scores["rules: facts read"] = len(read)
+            scores |= _outcome(kb, target, gold, "rules", misses)
+        for reader, traps in READERS.items():
+            copy = made.home.with_name(reader)
+            shutil.copytree(made.home, copy)
+            with opened(copy, embedding_model=NO_MODEL) as kb:
+                right = _answers(made.library.places, gold)
+                misleading = _answers((place for trap in traps for place in made.library.traps[trap]), gold)
+                answers = random.Random(seed).sample(right + misleading, len(right) + len(misleading))
+                refused = kb.answer_facts(target, answers, trust_quotes=True).refused
+                for name, own in (("right", right), ("misleading", misleading)):
+                    if own:
+                        scores[f"{reader}: {name} refused"] = sum(one.answer in own for one in refused) / len(own)
+                misses += [_refused(reader, one) for one in refused if one.answer in right]
+                scores |= _outcome(kb, target, gold, reader, misses)
+    return Scored(scores, misses)
+
+
+def _answers(places: Iterable[Place], gold: Mapping[str, dict]) -> list[FactAnswer]:
+    rows = ((place, gold[place.key]) for place in places if place.key in gold)
+    return [
+        FactAnswer(
+            quantity=row["quantity"], value=place.value, unit=row["unit"], condition=row["condition"], quote=place.text
+        )
+        for place, row in rows
+    ]
+
+
+def _outcome(kb: KnowledgeBase, target: str, gold: Mapping[str, dict], who: str, misses: list[dict]) -> dict[str, float]:
+    """Shares of the gold facts: found at all, held with the right value, held with a wrong one, and waiting."""
+    standings = defaultdict(list)
+    for standing in kb.standings(target):
+        standings[standing.fact.quantity, standing.fact.condition].append(standing)
+    counts: Counter[str] = Counter()
+    for row in gold.values():
+        own = standings[row["quantity"], row["condition"]]
+        holding = {s.fact.value for s in own if s.standing is FactStanding.HOLDS}
+        found = {
+            "found": any(s.fact.value == row["value"] for s in own),
+            "held": row["value"] in holding,
+            "wrong": bool(holding - {row["value"]}),
+            "waiting": not holding and any(s.waits for s in own),
+        }
+        counts.update(name for name, is_so in found.items() if is_so)
+        if found["wrong"] or (found["found"] and not found["held"]):
+            misses.append({"who": who, "id": row["id"], "right": row["value"], "holds": sorted(holding)} | found)
+    return {f"{who}: {name}": counts[name] / len(gold) for name in ("found", "held", "wrong", "waiting")}
+
+
+def _refused(who: str, refused: RefusedAnswer) -> dict:
+    return {"who": who, "refused": refused.reason, "quote": refused.answer.quote, "value": refused.answer.value}
+
+
+# All seeds
+
+
+def over(seeds: Iterable[int], score: Callable[[int], Scored]) -> dict:
+    """The means of all scores over the seeds, with 95 % bootstrap intervals, and the misses of each seed."""
+    results = {seed: score(seed) for seed in seeds}
+    by_name: dict[str, list[float]] = defaultdict(list)
+    for result in results.values():
+        for name, value in result.scores.items():
+            by_name[name].append(value)
+    return {
+        "seeds": list(results),
+        "scores": {name: {"mean": round(fmean(v), 4), "interval": interval(v)} for name, v in by_name.items()},
+        "misses": {seed: result.misses for seed, result in results.items()},
+    }
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % bootstrap interval of the mean."""
+    chance = random.Random(0)
+    means = [fmean(chance.choices(values, k=len(values))) for _ in range(RESAMPLES)]
+    low, *_, high = quantiles(means, n=40)
+    return round(low, 4), round(high, 4)
+
+
+def _lines(file: Path) -> list[dict]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
