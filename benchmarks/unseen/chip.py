@@ -23,7 +23,7 @@ def drawn(unit: str, meaning: str, *choices: Any) -> Any:
 
 @dataclass(frozen=True)
 class Registers:
-    scalar: int = drawn("registers", "Number of scalar registers, each of 32 bits.", 32, 34, 36, 40, 44, 48)
+    scalar: int = drawn("registers", "Number of scalar registers, each of 32 bits.", 40, 44, 48, 52, 56)
     vector: int = drawn("registers", "Number of vector registers.", 12, 14, 16, 18, 20, 24)
     accumulators: int = drawn("accumulators", "Number of accumulators of the matrix unit.", 2, 3, 4, 6)
 
@@ -89,7 +89,7 @@ class Transfers:
     engines: int = drawn("engines", "Number of engines. A transfer with token t is made by engine t mod this.", 2, 3, 4)
     tokens: int = drawn("tokens", "Number of tokens, which are numbered from 0.", 6, 7, 8, 10, 12)
     queue: int = drawn(
-        "transfers", "Transfers that one engine holds, done or not begun, before the issue of another waits.", 2, 3, 4
+        "transfers", "Transfers that one engine holds, under way or waiting; the issue of another waits.", 2, 3, 4
     )
     startup_cycles: int = drawn("cycles", "Before the first burst of each transfer.", 70, 90, 110, 140, 170, 210, 260)
     burst_bytes: int = drawn("bytes", "Size of a burst.", 32, 48, 64, 80, 96, 128)
@@ -209,7 +209,7 @@ class Instruction:
         "take, a product for each step of its depth.")})  # fmt: skip
     latency: int = field(metadata={"unit": "cycles", "meaning": (
         "After these the result is there, counted from the issue. Busy cycles beyond the first ones, through conflicts "
-        "or depth, come on top. Instructions that need the result wait for it, unless a hazard says otherwise.")})  # fmt: skip
+        "or depth, come on top. Instructions that need the result wait for it, but for the chip's hazards.")})  # fmt: skip
 
     @property
     def unit(self) -> Unit:

@@ -125,7 +125,7 @@ FORMS: dict[Op, Form] = {
         "Makes the first n lanes active, where n is the operand, but at most the number of lanes. All other vector "
         "instructions write active lanes only. At the start of a program all lanes are active."),
     Op.LOAD: Form(Unit.PORT, (_V, _S, _X), _ONE, _ONE, (4, 5, 6, 8, 10),
-        "Lane i of d = the word at address a + i * b of the scratchpad. With a stride b of 0 all lanes get the same word."),
+        "Lane i of d = the word at address a + i * b of the scratchpad. With a stride b of 0 all get the same word."),
     Op.STORE: Form(Unit.PORT, (_V, _S, _X), _ONE, _ONE, (2, 3, 4),
         "The word at address a + i * b of the scratchpad = lane i of the vector register. The stride b is not 0."),
     Op.LOAD_INDEXED: Form(Unit.PORT, (_V, _S, _V), _SLOW, _ONE, (6, 8, 10, 12),
