@@ -46,7 +46,7 @@ def _gold_fact(library: Library, fact: Fact, places: Sequence[Place]) -> dict:
         **called(fact),
         "subject": fact.subject,
         "value": places[0].value,
-        "unit": Wording(library.chip.seed, '').habits.get(fact.unit, fact.unit) or NAME,
+        "unit": Wording(library.chip.seed, "").habits.get(fact.unit, fact.unit) or NAME,
         "evidence": [asdict(place) for place in places],
     }
 
@@ -103,10 +103,12 @@ class _Examiner:
             yield self._about(fact, "confusable" if fact.key in self._traps[Trap.SIBLING] else "fact")
 
     def _about(self, fact: Fact, kind: str) -> dict:
-        keywords = f"{fact.subject} {self._other.say(fact.property)}"
+        keywords = f"{fact.subject} {self._other.say(fact.label)}"
         return self._question(kind, fact.asks, fact.key, keywords, fact.names)
 
-    def _question(self, kind: str, asks: str, key: str, keywords: str, names: Mapping[str, object] | None = None) -> dict:
+    def _question(
+        self, kind: str, asks: str, key: str, keywords: str, names: Mapping[str, object] | None = None
+    ) -> dict:
         self._number += 1
         names = names or names_of(self._library.chip)
         query, other = self._style.say(asks, **names), self._other.say(asks, **names)

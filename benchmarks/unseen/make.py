@@ -13,7 +13,7 @@ DOCUMENTS, QUESTIONS, FACTS, CONTRADICTIONS = "documents", "questions.jsonl", "f
 
 def make(seed: int, folder: Path) -> Library:
     """Write the documents of a seed, and what a perfect answer to them holds."""
-    made = library(seed, "; example")
+    made = library(seed)
     for document in made.documents:
         path = folder / DOCUMENTS / document.path
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Scores kb on a seed's documents without a model: retrieval, and facts by kb's rules and by readers that are simulated.
+"""Scores kb on a seed without a model: retrieval, and facts by kb's rules and by simulated readers.
 
 Everything is measured in a temporary home. Intervals are over seeds.
 """
@@ -14,7 +14,6 @@ from statistics import fmean, quantiles
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.unseen.gold import called
 from benchmarks.unseen.make import DOCUMENTS, FACTS, QUESTIONS, make
 from benchmarks.unseen.manual.library import Library, Trap
 from benchmarks.unseen.manual.scribe import Place
@@ -82,7 +81,8 @@ def retrieval(seed: int, *, phrasings: bool = False) -> Scored:
         scores[f"trapped, {trap}"] = fmean(baited)
     causes = {missed.id: missed.cause for missed in report.missed}
     wrong = (
-        {key: row[key] for key in ("id", "kind", "key", "query")} | {"cause": causes.get(name, ""), "traps": caught[name]}
+        {key: row[key] for key in ("id", "kind", "key", "query")}
+        | {"cause": causes.get(name, ""), "traps": caught[name]}
         for name, row in rows.items()
         if name in causes or caught[name] or (not row["evidence"] and responses[name].hits)
     )
@@ -154,7 +154,9 @@ def _answers(places: Iterable[Place], gold: Mapping[str, dict]) -> list[FactAnsw
     ]
 
 
-def _outcome(kb: KnowledgeBase, target: str, gold: Mapping[str, dict], who: str, misses: list[dict]) -> dict[str, float]:
+def _outcome(
+    kb: KnowledgeBase, target: str, gold: Mapping[str, dict], who: str, misses: list[dict]
+) -> dict[str, float]:
     """Shares of the gold facts: found at all, held with the right value, held with a wrong one, and waiting."""
     standings = defaultdict(list)
     for standing in kb.standings(target):

@@ -1,4 +1,4 @@
-"""Chapters that no kernel author needs: board, package, register map, host driver. Their numbers are near misses."""
+"""Chapters that no kernel author needs, such as board, registers and driver. Their numbers are near misses."""
 
 from collections.abc import Callable
 
@@ -12,13 +12,27 @@ _BLOCKS = (
     "queue manager", "doorbell unit", "time stamp counter", "security monitor",
 )  # fmt: skip
 _REGISTERS = (
-    "CTRL", "STATUS", "MASK", "CAUSE", "LIMIT", "BASE", "SIZE", "INDEX", "DATA", "LOCK", "SEED", "TIMER", "BURST", "ALIGN",
-    "RATE", "DEPTH", "BANK", "TOKEN",
+    "CTRL", "STATUS", "MASK", "CAUSE", "LIMIT", "BASE", "SIZE", "INDEX", "DATA", "LOCK", "SEED", "TIMER", "BURST",
+    "ALIGN", "RATE", "DEPTH", "BANK", "TOKEN",
 )  # fmt: skip
 _FIELD = (
     "[Enables|Selects|Holds|Reports|Clears|Locks] the [retry|threshold|divider|window|credit|filter|time-out|alignment|"
     "burst] [value|count|limit|state] of the [primary|secondary|spare|shared] [channel|port|link|sensor|queue]"
 )
+_SYMPTOMS = (
+    "The [host|card|link] reports [a time-out|a parity error|an alignment error|an overflow|a race] [after|within] "
+    "{wait} "
+    "[ms|<cycles> of the bus clock]",
+    "[Transfers|Messages] of more than {size} bytes [stall|are cut off|arrive twice]",
+    "The [queue|ring|buffer] of {size} entries is [full|never drained]",
+)
+_REMEDIES = (
+    "[Raise|Lower] the [credit|burst|retry] limit to {size}",
+    "[Wait|Allow] {wait} ms before the next [reset|attempt]",
+    "[Align|Place] the host's buffer at a multiple of {size} bytes",
+    "[Replace|Reseat] the [cable|card|fan]",
+)
+_CODES = 432
 _CALLS = (
     "open", "close", "reset", "map", "unmap", "submit", "wait", "poll", "query", "pin", "unpin", "copy", "fill",
     "register", "release", "lock", "unlock", "suspend", "resume", "update",
@@ -66,7 +80,7 @@ def board(style: Wording, chip: str) -> tuple[Block, ...]:
                 ),
             ),
         )
-        for number in range(1, 13)
+        for number in range(1, 21)
     )
     cooling = Paragraph(
         say(
@@ -128,7 +142,7 @@ def register_map(style: Wording, word: Callable[[], str]) -> tuple[Block, ...]:
                 for n, name in enumerate(chance.sample(_REGISTERS, chance.randrange(9, len(_REGISTERS))))
             ),
         )
-        for block in chance.sample(_BLOCKS, 20)
+        for block in chance.sample(_BLOCKS, 16)
     )
 
 
@@ -152,13 +166,38 @@ def _register(style: Wording, name: str, offset: int) -> Section:
     return Section(f"`{name}`", (Paragraph(text), Table(("Bits", "Access", "Reset", "Meaning"), tuple(rows))))
 
 
+def diagnostics(style: Wording) -> tuple[Block, ...]:
+    """Codes that the service processor reports, by area."""
+    say, chance = style.say, style.chance
+
+    def about(template: str) -> str:
+        return say(template, wait=chance.randrange(2, 900), size=chance.choice((16, 48, 64, 96, 128, 4096)))
+
+    codes = [
+        Section(
+            f"Code 0x{0x100 + number:03x}",
+            (
+                Paragraph(f"{about(chance.choice(_SYMPTOMS))}. {about(chance.choice(_REMEDIES))}."),
+                Paragraph(say("[Severity|Class] {level}; [logged|counted] by the {block}.",
+                              level=chance.randrange(1, 6), block=chance.choice(_BLOCKS))),
+            ),
+        )
+        for number in range(_CODES)
+    ]  # fmt: skip
+    step = _CODES // len(_BLOCKS)
+    return tuple(
+        Section(f"{block.capitalize()} errors", tuple(codes[place * step : (place + 1) * step]))
+        for place, block in enumerate(_BLOCKS)
+    )
+
+
 def host_driver(style: Wording, prefix: str) -> tuple[Block, ...]:
     """The library of the host. `prefix` begins the name of each function."""
     chance = style.chance
     return tuple(
         Section(
             f"{thing.capitalize()}s",
-            tuple(_function(style, f"{prefix}_{thing}_{call}", thing) for call in chance.sample(_CALLS, 9)),
+            tuple(_function(style, f"{prefix}_{thing}_{call}", thing) for call in chance.sample(_CALLS, 17)),
         )
         for thing in _OBJECTS
     )

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from random import Random
 
+from benchmarks.unseen import kernels
 from benchmarks.unseen.chip import Chip, as_printed, chip, former, sibling
 from benchmarks.unseen.manual import chapters, filler
 from benchmarks.unseen.manual.document import Block, Document, Format
@@ -19,13 +20,13 @@ from benchmarks.unseen.words import words
 
 FIRST_FILLER_WORD = 128
 """The words before it are those of the chip, its sibling and the earlier revision."""
-MANNERS = tuple(
-    map(frozenset, ({Manner.PROSE}, {Manner.TABLE}, {Manner.CSV}, {Manner.PROSE, Manner.TABLE}))
-)
+MANNERS = tuple(map(frozenset, ({Manner.PROSE}, {Manner.TABLE}, {Manner.CSV}, {Manner.PROSE, Manner.TABLE})))
 """How a chip's reference states one of its numbers; each is equally likely."""
 TEXT_FORMATS = [one for one in Format if one is not Format.CSV]
 NUMBERED = [row[0] for rows in NUMBERS.values() for row in rows]
 Write = Callable[[Scribe], Iterable[Block]]
+EXAMPLE = "scaled-add"
+"""The task of the program in the guide."""
 VERSIONS = ("2.4 (2031-09)", "2.3 (2031-06)", "2.0 (2030-11)", "1.0 (2030-02)")
 ERRATA_VERSION, VERSION, *_ = VERSIONS
 DRAFT_VERSION = "0.7 (2029-03)"
@@ -87,18 +88,16 @@ class _Shelf:
     def add_reference(self) -> None:
         timing = self.by_chapter["timing"]
         rest = [fact for fact in self.facts if fact not in timing]
-        self.add("[architecture|hardware]", "{chip} architecture", lambda by: chapters.architecture(by, self.by_chapter))
+        self.add(
+            "[architecture|hardware]", "{chip} architecture", lambda by: chapters.architecture(by, self.by_chapter)
+        )
         self.add("[instructions|isa]", "{chip} instruction reference", lambda by: chapters.instructions(by, timing))
         self.add("[times|timing]", "{chip} times", lambda by: [by.sheet(timing)], sheet=True)
         self.add("[limits|numbers]", "{chip} limits", lambda by: [by.sheet(rest)], sheet=True)
 
 
-def library(seed: int, example: str) -> Library:
-    """All documents of a seed.
-
-    Args:
-        example: A right program, for the guide.
-    """
+def library(seed: int) -> Library:
+    """All documents of a seed."""
     actual = chip(seed)
     chance = Random(f"{seed} library")
     formats = _formats(chance)
@@ -108,14 +107,20 @@ def library(seed: int, example: str) -> Library:
     own = _Shelf(as_printed(actual), family / actual.names.chip.lower(), "chip", formats)
     printed = {fact.key: fact for fact in own.facts}
     corrected = {key: fact for key, fact in holds.items() if key not in printed or fact.says != printed[key].says}
-    _add_manuals(own, example, _repeated(own.chip, [key for key in printed if key not in corrected], chance))
+    _add_manuals(
+        own,
+        kernels.naive(actual, EXAMPLE),
+        _repeated(own.chip, [key for key in printed if key not in corrected], chance),
+    )
     printed_places, own.places = own.places, []
     own.add("errata", "{chip} errata", lambda by: chapters.errata(by, printed, corrected), edition=ERRATA_VERSION)
     _add_filler(own, word)
     draft = former(actual)
     draft = replace(draft, names=replace(draft.names, chip=actual.names.chip))
     old = _Shelf(draft, own.folder / "draft-v0.7", "former", formats)
-    old.add("[reference|handbook]", "{chip} reference, draft", lambda by: _draft(by, old.by_chapter), edition=DRAFT_VERSION)
+    old.add(
+        "[reference|handbook]", "{chip} reference, draft", lambda by: _draft(by, old.by_chapter), edition=DRAFT_VERSION
+    )
     beside = _sibling(sibling(actual), family, formats, word)
     right = [place for place in printed_places if place.key not in corrected and WRONG not in place.key] + own.places
     return Library(
@@ -156,6 +161,7 @@ def _add_filler(shelf: _Shelf, word: Callable[[], str]) -> None:
     shelf.add("[board|card]", "{chip} board", lambda by: filler.board(by.style, name))
     shelf.add("package", "{chip} package", lambda by: filler.package(by.style, name))
     shelf.add("[registers|register-map]", "{chip} register map", lambda by: filler.register_map(by.style, word))
+    shelf.add("[diagnostics|service]", "{chip} diagnostics", lambda by: filler.diagnostics(by.style))
     shelf.add("[driver|host]", "{chip} host driver", lambda by: filler.host_driver(by.style, name.lower()[:3]))
 
 
@@ -169,7 +175,9 @@ def _draft(by: Scribe, facts: Mapping[str, Sequence[Fact]]) -> list[Block]:
 
 def _sibling(of: Chip, family: PurePosixPath, formats: Iterator[Format], word: Callable[[], str]) -> _Shelf:
     shelf = _Shelf(of, family / of.names.chip.lower(), "sibling", formats)
-    shelf.add("[overview|introduction]", "{chip} overview", lambda by: chapters.overview(by, shelf.by_chapter["registers"]))
+    shelf.add(
+        "[overview|introduction]", "{chip} overview", lambda by: chapters.overview(by, shelf.by_chapter["registers"])
+    )
     shelf.add_reference()
     dangers = shelf.by_chapter["hazards"]
     shelf.add(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from benchmarks.unseen.chip import Chip
 from benchmarks.unseen.manual.document import Bullets, Note, Paragraph, Section, Table
 from benchmarks.unseen.manual.statements import Fact, names_of
 from benchmarks.unseen.manual.wording import Wording
-from benchmarks.unseen.chip import Chip
 
 _MARKED = re.compile(r"«([^»]*)»")
-HEADER = ("Property", "Value")
+HEADERS = (("Of", "Property", "Value"), ("Item", "Parameter", "Number"), ("Name", "Quantity", "Amount"))
 
 
 class Manner(StrEnum):
@@ -45,11 +45,14 @@ class Scribe:
         manners: How the documents of this chip state each fact, by key.
     """
 
-    def __init__(self, chip: Chip, path: PurePosixPath, style: Wording, manners: Mapping[str, frozenset[Manner]]) -> None:
+    def __init__(
+        self, chip: Chip, path: PurePosixPath, style: Wording, manners: Mapping[str, frozenset[Manner]]
+    ) -> None:
         self.chip, self.path, self.style = chip, path, style
         self.names = names_of(chip)
         self.places: list[Place] = []
         self._manners = manners
+        self._header = style.chance.choice(HEADERS)
 
     def said(self, template: str, **values: object) -> str:
         return self.style.say(template, **self.names | values)
@@ -88,12 +91,12 @@ class Scribe:
         """A table of the facts that stand in tables. Each row begins with the fact's subject."""
         own = [fact for fact in facts if Manner.TABLE in self._manners[fact.key]]
         rows = tuple(self._row(fact, Manner.TABLE) for fact in own)
-        return [Table(("Of", *HEADER), rows, caption)] if rows else []
+        return [Table(self._header, rows, caption)] if rows else []
 
     def sheet(self, facts: Iterable[Fact]) -> Table:
         """The table of a document in CSV."""
         own = [fact for fact in facts if Manner.CSV in self._manners[fact.key]]
-        return Table(("Of", *HEADER), tuple(self._row(fact, Manner.CSV) for fact in own))
+        return Table(self._header, tuple(self._row(fact, Manner.CSV) for fact in own))
 
     def section(self, title: str, *blocks: object) -> Section:
         flat = [part for block in blocks for part in (block if isinstance(block, list) else [block])]
@@ -111,7 +114,7 @@ class Scribe:
         return f"{fact.value} {unit[:-1] if fact.value == '1' else unit}"
 
     def _row(self, fact: Fact, manner: Manner) -> tuple[str, ...]:
-        row = (f"`{fact.subject}`", self.said(fact.property), self.amount(fact))
+        row = (f"`{fact.subject}`", self.said(fact.label), self.amount(fact))
         text = " ".join(row).replace("`", "")
         self.places.append(Place(fact.key, str(self.path), (text,), manner, text, fact.value))
         return row

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.unseen.chip import Chip, HazardKind
-from benchmarks.unseen.instructions import Op, Unit
+from benchmarks.unseen.instructions import Unit
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Fact:
     chapter: str
     subject: str
     """The name that documents use for what has the number."""
-    property: str
+    label: str
+    """What a table calls it."""
     sentence: str
     asks: str
     value: str
@@ -45,7 +46,7 @@ class Fact:
 
 _Row = tuple[str, str, str, str, str, str]
 
-# key, subject, property, sentence, question, kb's name for the quantity
+# key, subject, label in tables, sentence, question, kb's name for the quantity
 NUMBERS: dict[str, tuple[_Row, ...]] = {
     "registers": (
         ("registers.scalar", "chip", "[scalar registers|registers for scalars]",
@@ -81,17 +82,20 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
         ("scratchpad.banks", "scratchpad", "[banks|number of banks]",
          "[The lines|Lines of `{scratchpad}`] are [spread|distributed] over «{amount}»: line n lies in bank n modulo "
          "{value}.",
-         "[How many banks does {scratchpad} have|Over how many banks are the lines of {scratchpad} spread]?", "lds_banks"),
+         "[How many banks does {scratchpad} have|Over how many banks are the lines of {scratchpad} spread]?",
+         "lds_banks"),
     ),
     "transfers": (
         ("transfers.engines", "engines", "[engines|number of engines]",
-         "`{engines}` [consists of|is made of] «{amount}», and a transfer with `{token}` t runs on engine t modulo {value}.",
+         "`{engines}` [consists of|is made of] «{amount}», and a transfer with `{token}` t runs on engine t modulo "
+         "{value}.",
          "How many DMA engines does {engines} [have|consist of]?", ""),
         ("transfers.tokens", "token", "[tokens|number of tokens]",
          "[There are|The chip has|A <kernel> has] «{amount}» [of this kind|called `{token}`], numbered from 0.",
          "[Up to which number may I choose a {token}|How many different {token} are there]?", ""),
         ("transfers.queue", "engines", "[queue of an engine|queue depth of an engine]",
-         "[One engine|Each engine] of `{engines}` holds «{amount}», the one under way included; the issue of a further one "
+         "[One engine|Each engine] of `{engines}` holds «{amount}», the one under way included; the issue of a "
+         "further one "
          "waits until one is done.",
          "How many transfers can wait in one engine of {engines} before [the issue stalls|a <kernel> is held up]?", ""),
         ("transfers.startup_cycles", "engines", "[start of a transfer|start-up of a transfer]",
@@ -115,7 +119,8 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "[Each row of|A row of] `{accumulator}` [has|spans] «{amount}».",
          "How many columns [has|does one row span in] {accumulator}?", ""),
         ("matrix.depth_most", "matrix", "[greatest depth|largest depth]",
-         "[One product on `{matrix}`|A single product of `{matrix}`] has a depth of at most «{amount}»[, and at least 1|].",
+         "[One product on `{matrix}`|A single product of `{matrix}`] has a depth of at most «{amount}»[, and at "
+         "least 1|].",
          "[What is the deepest product that {matrix} accepts|How deep may a single product on {matrix} be]?", ""),
         ("matrix.step", "matrix", "[depth of a step|step]",
          "`{matrix}` takes «{amount}» of the depth at a time, so a product needs depth / {value} steps, rounded up.",
@@ -126,20 +131,24 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
     ),
     "host": (
         ("host.tensor_bytes", "argument_table", "[alignment of a tensor|tensor alignment]",
-         "[The host places each tensor|Each tensor begins] at an address of `{outer}` that is a multiple of «{amount}».",
+         "[The host places each tensor|Each tensor begins] at an address of `{outer}` that is a multiple of "
+         "«{amount}».",
          "[What alignment do tensors have|How are tensors aligned] in {outer}?", ""),
     ),
 }  # fmt: skip
 RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
     "lanes": (
         ("vectors.result_last", "sum", "result lane", {
-            True: "[The result of|Of] `{sum}` and `{greatest}` [appears in|goes to] the «last lane of each group»; all other "
+            True: "[The result of|Of] `{sum}` and `{greatest}` [appears in|goes to] the «last lane of each group»; "
+            "all other "
                   "lanes of the destination keep their values.",
-            False: "[The result of|Of] `{sum}` and `{greatest}` [appears in|goes to] the «first lane of each group»; all "
+            False: "[The result of|Of] `{sum}` and `{greatest}` [appears in|goes to] the «first lane of each group»; "
+            "all "
                    "other lanes of the destination keep their values."},
          "[In|To] which lane does {sum} [leave|write] its result?"),
         ("vectors.inactive_count", "sum", "inactive lanes", {
-            True: "`{sum}` and `{greatest}` «include inactive lanes», and the result is written even where that lane is "
+            True: "`{sum}` and `{greatest}` «include inactive lanes», and the result is written even where that lane "
+            "is "
                   "inactive.",
             False: "`{sum}` and `{greatest}` «leave out inactive lanes», and a result whose lane is inactive is not "
                    "written."},
@@ -147,7 +156,8 @@ RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
         ("vectors.load_clears", "load", "inactive lanes of the destination", {
             True: "`{load}` and `{load_indexed}` «set the inactive lanes» of the destination to 0; all other vector "
                   "instructions leave inactive lanes as they are.",
-            False: "`{load}` and `{load_indexed}` «leave the inactive lanes» of the destination as they are, like all other "
+            False: "`{load}` and `{load_indexed}` «leave the inactive lanes» of the destination as they are, like "
+            "all other "
                    "vector instructions."},
          "What [stands in|happens to] the destination's inactive lanes after {load}?"),
         ("vectors.exponent_base", "exponential", "base", {
@@ -174,12 +184,14 @@ RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
          "[In which order|How] are inputs and outputs listed in {argument_table}?"),
         ("host.address_last", "argument_table", "place of the address", {
             True: "[For each tensor|Of a tensor] it gives the sizes, one word each, and «then the address» in bytes.",
-            False: "[For each tensor|Of a tensor] it gives the «address in bytes first», and then the sizes, one word each."},
+            False: "[For each tensor|Of a tensor] it gives the «address in bytes first», and then the sizes, one "
+            "word each."},
          "Does a tensor's address come before or after its sizes in {argument_table}?"),
     ),
 }  # fmt: skip
 ORDER = (
-    "`{subject}` and its like read consecutive scalar registers, of which the instruction names the first. They hold, in "
+    "`{subject}` and its like read consecutive scalar registers, of which the instruction names the first. They "
+    "hold, in "
     "this order: «{order}»."
 )
 ORDERED = {
@@ -198,41 +210,48 @@ ORDERED = {
 """What the registers of transfers and products hold."""
 HAZARDS: dict[HazardKind, tuple[str, str, str]] = {
     HazardKind.BRANCH_SLOT: ("branch",
-        "The instruction [behind|after] `{branch}` «is always executed», whether the branch is taken or not, and <must> not "
+        "The instruction [behind|after] `{branch}` «is always executed», whether the branch is taken or not, and "
+        "<must> not "
         "be a branch itself.",
         "Is the instruction right after {branch} [skipped when it jumps|executed when the jump is taken]?"),
     HazardKind.LENGTH_SLOT: ("length",
         "The instruction [right after|directly behind] `{length}` «still works with the old number» of active lanes.",
         "[From which instruction on|When] does a new number of active lanes set by {length} [count|apply]?"),
     HazardKind.LOAD_SHADOW: ("load",
-        "[There is no interlock|Nothing waits] for `{load}` and `{load_indexed}`: «until their latency has passed», a reader "
+        "[There is no interlock|Nothing waits] for `{load}` and `{load_indexed}`: «until their latency has passed», "
+        "a reader "
         "of the destination finds its old value.",
         "Why do I read the old register contents shortly after {load}?"),
     HazardKind.CROSS_SHADOW: ("sum",
-        "[There is no interlock|Nothing waits] for the results of `{cross}`: «until their latency has passed», a reader of "
+        "[There is no interlock|Nothing waits] for the results of `{cross}`: «until their latency has passed», a "
+        "reader of "
         "the destination finds its old value.",
         "Why is the value of {sum} still the previous one in the next instruction?"),
     HazardKind.SPECIAL_SHADOW: ("exponential",
-        "[There is no interlock|Nothing waits] for the results of `{special}`: «until their latency has passed», a reader of "
+        "[There is no interlock|Nothing waits] for the results of `{special}`: «until their latency has passed», a "
+        "reader of "
         "the destination finds its old value.",
         "Why is the register of {exponential} unchanged when I use it at once?"),
     HazardKind.DRAIN_SHADOW: ("drain",
         "`{drain}` «leaves out each product» that was issued less than its busy <cycles> and latency before.",
         "Why does {drain} miss the last product?"),
     HazardKind.STALE_LOAD: ("load",
-        "[A `{load}`|`{load}` or `{load_indexed}`] that issues less than «{amount}» after `{store}` or `{drain}` finds the "
+        "[A `{load}`|`{load}` or `{load_indexed}`] that issues less than «{amount}» after `{store}` or `{drain}` "
+        "finds the "
         "old words.",
         "How long after {store} [does {load} still see old data|must I wait before {load}]?"),
     HazardKind.STALE_PUT: ("put",
-        "[A `{put}`|`{put}` or `{put_half}`] that issues less than «{amount}» after `{store}` or `{drain}` moves the old "
+        "[A `{put}`|`{put}` or `{put_half}`] that issues less than «{amount}» after `{store}` or `{drain}` moves the "
+        "old "
         "words.",
         "How long after {store} does {put} [still move|pick up] old data?"),
     HazardKind.LATE_GET: ("get",
-        "For «{amount}» after a `{get}` or `{get_half}` is done, the last row of its transfer still holds the old words.",
+        "For «{amount}» after a `{get}` or `{get_half}` is done, the last row of its transfer still holds the old "
+        "words.",
         "Why is the last row [stale|old] after {get} although I waited for it?"),
 }  # fmt: skip
 TIMES = {
-    "issue": ("[issue|issue cost]", "[issues in|takes] «{amount}» [of issue|to issue]"),
+    "issue": ("[issue|issue cost]", "[issues in «{amount}»|takes «{amount}» to issue]"),
     "busy": ("[busy|occupancy]", "[keeps `{unit}` busy for|occupies `{unit}` for] «{amount}»"),
     "latency": ("[latency|result after]", "[has its result after|has a latency of] «{amount}»"),
 }
@@ -262,16 +281,16 @@ def facts(chip: Chip) -> Iterator[Fact]:
     """All facts of a chip in the order of its chapters."""
     names = names_of(chip) | {"group_lanes": chip.vectors.group_lanes}
     for chapter, rows in NUMBERS.items():
-        for key, subject, property_, sentence, asks, quantity in rows:
+        for key, subject, label, sentence, asks, quantity in rows:
             value, unit = _drawn(chip, key)
             own = names | {"value": value, "last": value - 1}
-            yield Fact(key, chapter, names[subject], property_, sentence, asks, str(value), unit, quantity, own)
+            yield Fact(key, chapter, names[subject], label, sentence, asks, str(value), unit, quantity, own)
     for chapter, rules in RULES.items():
-        for key, subject, property_, sentences, asks in rules:
+        for key, subject, label, sentences, asks in rules:
             value, _ = _drawn(chip, key)
             order = [ORDERED[part].format(**names) for part in value] if isinstance(value, tuple) else []
             own = names | {"order": ", ".join(order), "subject": names[subject]}
-            yield Fact(key, chapter, names[subject], property_, sentences.get(value, ORDER), asks, "", "", "", own)
+            yield Fact(key, chapter, names[subject], label, sentences.get(value, ORDER), asks, "", "", "", own)
     for hazard in chip.hazards:
         subject, sentence, asks = HAZARDS[hazard.kind]
         value, unit = (str(hazard.cycles), "cycles") if hazard.cycles else ("", "")
@@ -279,10 +298,10 @@ def facts(chip: Chip) -> Iterator[Fact]:
         yield Fact(key, "hazards", names[subject], "[distance|delay]", sentence, asks, value, unit, "", names)
     for op, instruction in chip.instructions.items():
         own = names | {"name": instruction.name, "unit": chip.names.units[instruction.unit]}
-        for time, (property_, clause) in TIMES.items():
+        for time, (label, clause) in TIMES.items():
             value = str(getattr(instruction, time))
             yield Fact(
-                f"{op}.{time}", "timing", instruction.name, property_, f"`{{name}}` {clause}.", ASKED_TIMES[time], value,
+                f"{op}.{time}", "timing", instruction.name, label, f"`{{name}}` {clause}.", ASKED_TIMES[time], value,
                 "cycles", "", own,
             )  # fmt: skip
 
