@@ -5,6 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from random import Random
 
+from benchmarks.unseen import kernels
+from benchmarks.unseen.instructions import Op, Unit
+from benchmarks.unseen.kernels import KERNELS
 from benchmarks.unseen.manual.chapters import ADVICE, FEATURES
 from benchmarks.unseen.manual.library import Library, Trap
 from benchmarks.unseen.manual.meanings import ASKED_MEANINGS
@@ -15,6 +18,8 @@ from kb.facts.quantities import NAME
 
 QUESTIONS = 60
 TIMES_ASKED = 8
+CHAPTER_OF = {Unit.CROSS: "lanes", Unit.MATRIX: "matrix", Unit.ENGINES: "transfers"}
+"""The chapter about a unit; the other units have no numbers but times."""
 NOWHERE = (
     "[Hit latency|How long is the hit latency] of the L2 cache of {chip}?",
     "How many threads can one core of {chip} [keep in flight|run at a time]?",
@@ -62,6 +67,29 @@ def contradictions(library: Library) -> list[dict]:
     """The places in documents of the chip that contradict what holds."""
     traps = ((trap, place) for trap, places in library.traps.items() for place in places if trap is not Trap.SIBLING)
     return [{"id": place.key, "kind": trap} | asdict(place) for trap, place in traps]
+
+
+def needed(library: Library) -> dict[str, list[str]]:
+    """For each task the ids of the facts on which the expert program for it rests.
+
+    Those are the times of its instructions, and the numbers and rules of the units and memories that they use.
+    """
+    chip = library.chip
+    ops = {instruction.name: op for op, instruction in chip.instructions.items()}
+    found = {}
+    for task in KERNELS:
+        names = {line.split()[0] for line in kernels.expert(chip, task).splitlines() if line.strip()}
+        used = {ops[name] for name in names if name in ops}
+        units = {chip.instructions[op].unit for op in used}
+        chapters = {"registers", "scratchpad", "host", "hazards"} | {
+            CHAPTER_OF[unit] for unit in units & CHAPTER_OF.keys()
+        }
+        found[task] = [
+            key
+            for key, fact in library.facts.items()
+            if fact.chapter in chapters or (fact.chapter == "timing" and Op(key.partition(".")[0]) in used)
+        ]
+    return found
 
 
 def questions(library: Library) -> list[dict]:

@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.unseen.gold import contradictions, facts, questions
+from benchmarks.unseen.gold import contradictions, facts, needed, questions
 from benchmarks.unseen.manual.library import Library, library
 from benchmarks.unseen.manual.writers import written
 
 DOCUMENTS, QUESTIONS, FACTS, CONTRADICTIONS = "documents", "questions.jsonl", "facts.jsonl", "contradictions.jsonl"
+NEEDED = "needed.json"
 
 
 def make(seed: int, folder: Path) -> Library:
@@ -20,6 +21,7 @@ def make(seed: int, folder: Path) -> Library:
         path.write_bytes(written(document))
     for name, rows in ((QUESTIONS, questions(made)), (FACTS, facts(made)), (CONTRADICTIONS, contradictions(made))):
         _write_lines(folder / name, rows)
+    (folder / NEEDED).write_text(json.dumps(needed(made), indent=1) + "\n", encoding="utf-8")
     return made
 
 

@@ -20,57 +20,49 @@ UNITS: dict[Unit, str] = {
     Unit.PORT: "`{port}` moves vectors between registers and `{scratchpad}`.",
     Unit.MATRIX: "`{matrix}` multiplies matrices that lie in `{scratchpad}` and adds the products to a "
     "`{accumulator}`.",
-    Unit.ENGINES: "`{engines}` moves data between `{outer}` and `{scratchpad}` [beside|in the background of] all "
-    "other work.",
+    Unit.ENGINES: "`{engines}` moves data between `{outer}` and `{scratchpad}` [beside|in the background of] all other "
+    "work.",
 }
 ADVICE: dict[str, tuple[str, str]] = {
     "conflicts": (
         "[A stride|A pitch] that is a multiple of the banks times the line lets all lanes [meet in|fall into] one "
-        "bank: "
-        "«make the pitch one line longer» and they [spread|are spread] over all banks of `{scratchpad}`.",
+        "bank: «make the pitch one line longer» and they [spread|are spread] over all banks of `{scratchpad}`.",
         "Reading columns from {scratchpad} is [slow|many times slower than reading rows], what [can I change|helps]?"),
     "startup": (
         "[Few transfers of many rows|A few large transfers] are better than many small ones, because «each transfer "
-        "pays "
-        "the start» of `{engines}` [again|anew].",
+        "pays the start» of `{engines}` [again|anew].",
         "My <kernel> [loses|spends] most of its time starting transfers on {engines}, how do I [avoid|reduce] that?"),
     "engines": (
-        "[Give successive transfers different|Change the] `{token}` [numbers|from transfer to transfer]: «neighbouring "
-        "numbers run on different engines», side by side.",
+        "[Give successive transfers different `{token}` numbers|Change the `{token}` from transfer to transfer]: "
+        "«neighbouring numbers run on different engines», side by side.",
         "How do I get several transfers [to run at once|in flight together] on {chip}?"),
     "overlap": (
         "Start the `{get}` of the next block before you compute this one, and «wait only where its data is needed»; "
-        "then "
-        "`{engines}` works while the vectors do.",
+        "then `{engines}` works while the vectors do.",
         "How [can|do] I hide the time of transfers behind arithmetic on {chip}?"),
     "bursts": (
-        "A row that begins or ends inside a burst of `{outer}` «pays for the whole burst»; long rows [waste "
-        "less|lose less] "
-        "than short ones.",
+        "A row that begins or ends inside a burst of `{outer}` «pays for the whole burst»; long rows [waste less|lose "
+        "less] than short ones.",
         "Why [does a row of a few bytes of|do short rows in] {outer} cost so much?"),
     "chains": (
-        "[To fill the latency of `{multiply_add}`|Where `{multiply_add}` waits for itself], keep «several sums that "
-        "do not "
-        "depend on each other» in different registers.",
-        "My accumulation with {multiply_add} [runs at a fraction of the peak|stalls in each step], how [to speed it up|"
-        "can I keep the unit busy]?"),
+        "[To fill the latency of `{multiply_add}`|Where `{multiply_add}` waits for itself], keep «several sums that do "
+        "not depend on each other» in different registers.",
+        "My accumulation with {multiply_add} [runs at a fraction of the peak|stalls in each step], how [to speed it "
+        "up|can I keep the unit busy]?"),
     "reduction": (
         "For a long row, first «add whole vectors to one another», and use `{sum}` [once at the end|only at the end].",
         "What is the [fastest|quickest] way to reduce a long row to one number on {chip}?"),
     "narrow": (
         "`{product_narrow}` [keeps `{matrix}` busy for fewer|takes fewer] <cycles> than `{product_full}`; «use it "
-        "where its "
-        "rounding can be tolerated».",
+        "where its rounding can be tolerated».",
         "When is {product_narrow} [preferable|the better choice] for a matrix product?"),
     "unrolling": (
         "`{branch}` [costs more to issue than|issues slower than] any other scalar instruction, so «unroll short "
-        "loops» and "
-        "[count once for several steps|move the counting out of them].",
+        "loops» and [count once for several steps|move the counting out of them].",
         "Short inner loops on {chip} are dominated by {branch}; what [is recommended|do I do]?"),
     "constants": (
         "[Load|Read] words of `{argument_table}` «once, before the loop»: `{argument}` [has the longer latency|is "
-        "slower than "
-        "a register].",
+        "slower than a register].",
         "Is it bad to call {argument} inside a loop?"),
 }  # fmt: skip
 FAULTS = (
@@ -97,13 +89,11 @@ def overview(by: Scribe, shown: Sequence[Fact]) -> list[Block]:
             "[What {chip} is|Introduction]",
             say(
                 "{chip} is a processor of the {family} family by {vendor} for [dense and irregular numerical "
-                "work|numerical "
-                "<kernel>s]. [Production parts are|Parts that are sold are] of stepping {stepping}; see the errata.",
+                "work|numerical <kernel>s]. [Production parts are|Parts that are sold are] of stepping {stepping}; see "
+                "the errata.",
                 "[One program runs at a time|It runs one program at a time]. Instructions issue in order, and the "
-                "units work "
-                "beside each other: an instruction issues as soon as the one before it has taken its issue <cycles>, "
-                "its "
-                "unit is free and its operands are there.",
+                "units work beside each other: an instruction issues as soon as the one before it has taken its issue "
+                "<cycles>, its unit is free and its operands are there.",
             ),
         ),
         by.section("[Units|What works beside what]", Paragraph(" ".join(units))),
@@ -115,8 +105,7 @@ def overview(by: Scribe, shown: Sequence[Fact]) -> list[Block]:
                 "CSV.",
                 "The errata [override|replace] the reference for the stepping that they name.",
                 "Where this overview, a guide or the release notes [differ from|contradict] the reference, the "
-                "reference "
-                "[is right|holds].",
+                "reference [is right|holds].",
             ),
         ),
     ]
@@ -135,8 +124,7 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
             "[Lanes and `{cross}`|Across the lanes: `{cross}`]",
             say(
                 "[Vector instructions write active lanes only|Only active lanes are written by vector instructions], "
-                "except "
-                "as stated here. `{length}` [says|sets] how many lanes, from the first on, are active."
+                "except as stated here. `{length}` [says|sets] how many lanes, from the first on, are active."
             ),
             numbers("lanes", "[Numbers of `{cross}`|Limits across lanes]"),
         ),
@@ -144,11 +132,10 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
             "[The memory on the chip: `{scratchpad}`|`{scratchpad}`]",
             say(
                 "[It is addressed in words of 4 bytes|Its addresses count words of 4 bytes]. [Until it is written it "
-                "holds|"
-                "Before the first write it holds] NaN. A line is a run of consecutive words.",
+                "holds|Before the first write it holds] NaN. A line is a run of consecutive words.",
                 "A load or store keeps `{port}` busy for as many <cycles> as there are different lines in the bank "
-                "that has "
-                "the most of those it touches: [lanes in one line do not conflict|one line is served at once].",
+                "that has the most of those it touches: [lanes in one line do not conflict|one line is served at "
+                "once].",
             ),
             numbers("scratchpad", "[Numbers of `{scratchpad}`|`{scratchpad}` in numbers]"),
         ),
@@ -157,18 +144,15 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
             say(
                 "[A transfer moves|Each transfer moves] a number of rows of so many elements between `{outer}` and "
                 "`{scratchpad}`. Addresses and pitches in `{scratchpad}` are multiples of its line, addresses in "
-                "`{outer}` "
-                "multiples of the element's size. If there is more than one row, the pitch in `{scratchpad}` is at "
-                "least the "
-                "number of elements of a row.",
+                "`{outer}` multiples of the element's size. If there is more than one row, the pitch in `{scratchpad}` "
+                "is at least the number of elements of a row.",
                 "Each row needs all bursts of `{outer}` that it touches. [The engine is busy for the start and then "
-                "for each "
-                "burst|Its time is that of the start and of all bursts]; an engine makes one transfer after the other.",
-                "A transfer owns `{scratchpad}` from the first word of its first row to the last word of its last "
-                "row until "
-                "it is done. Any access to words owned by a `{get}`, and any write to words owned by a `{put}`, is a "
-                "race, "
-                "which is a fault. So is a `{get}` from bytes of `{outer}` that an unfinished `{put}` still writes.",
+                "for each burst|Its time is that of the start and of all bursts]; an engine makes one transfer after "
+                "the other.",
+                "A transfer owns `{scratchpad}` from the first word of its first row to the last word of its last row "
+                "until it is done. Any access to words owned by a `{get}`, and any write to words owned by a `{put}`, "
+                "is a race, which is a fault. So is a `{get}` from bytes of `{outer}` that an unfinished `{put}` still "
+                "writes.",
             ),
             numbers("transfers", "[Numbers of `{engines}`|Transfers in numbers]"),
         ),
@@ -177,8 +161,7 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
             say(
                 "[A product instruction adds|Each product adds] the product of a left matrix, with as many rows as "
                 "`{accumulator}`, and a right matrix, with as many columns, to it; their common size is the depth. "
-                "Elements "
-                "of a row are neighbours in `{scratchpad}`, addresses and pitches count words.",
+                "Elements of a row are neighbours in `{scratchpad}`, addresses and pitches count words.",
                 "It is busy for the instruction's busy <cycles> times the number of steps. At the start of a <kernel> "
                 "accumulators hold NaN: clear them first.",
             ),
@@ -187,12 +170,10 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
         by.section(
             "[What the host hands over: `{argument_table}`|`{argument_table}`]",
             say(
-                "[All tensors lie in `{outer}`|The host puts all tensors into `{outer}`], row-major and without "
-                "gaps, as "
-                "float32, int32 or float16. `{argument_table}` has words of 32 bits, which `{argument}` reads: for "
-                "each "
-                "tensor its address and its sizes in order, and after all tensors the numbers given to the model, as "
-                "float32.",
+                "[All tensors lie in `{outer}`|The host puts all tensors into `{outer}`], row-major and without gaps, "
+                "as float32, int32 or float16. `{argument_table}` has words of 32 bits, which `{argument}` reads: for "
+                "each tensor its address and its sizes in order, and after all tensors the numbers given to the model, "
+                "as float32.",
             ),
             numbers("host", "[Numbers of `{argument_table}`|Of the host]"),
         ),
@@ -204,10 +185,8 @@ def instructions(by: Scribe, facts: Sequence[Fact]) -> list[Block]:
     timing = {fact.key: fact for fact in facts}
     intro = by.paragraphs(
         "[Each section names|A section gives] operands, meaning and time. After the issue <cycles> the next "
-        "instruction may "
-        "issue; for the busy <cycles> the unit begins nothing else; after the latency the result is there, counted "
-        "from "
-        "the issue, and for a load, a store and a product from the end of the busy <cycles>.",
+        "instruction may issue; for the busy <cycles> the unit begins nothing else; after the latency the result is "
+        "there, counted from the issue, and for a load, a store and a product from the end of the busy <cycles>.",
         "A load or store is busy longer by one for each further conflicting line; a product needs its busy <cycles> "
         "for each step of its depth. Times that [are missing here stand|no section gives stand] in the CSV file of "
         "times.",
@@ -271,30 +250,23 @@ def guide(by: Scribe, dangers: Sequence[Fact], example: str) -> list[Block]:
             "[Lines of a program|The language {language}]",
             say(
                 "A line of {language} holds a label with a colon, or an instruction's name and its operands with "
-                "commas "
-                "between them. A semicolon begins a comment.",
+                "commas between them. A semicolon begins a comment.",
                 "A register is a letter and a number from 0: `{scalar}` for scalars, `{vector}` for vectors, "
                 "`{accumulators}` for accumulators. Numbers are decimal, or hexadecimal after 0x; one with a decimal "
-                "point "
-                "stands for the bits of that float32. [At the start all scalar registers hold 0|Scalar registers "
-                "begin as "
-                "0].",
+                "point stands for the bits of that float32. [At the start all scalar registers hold 0|Scalar registers "
+                "begin as 0].",
                 "[The program ends behind its last line|A program is over after its last line]; there is no "
-                "instruction for "
-                "it.",
+                "instruction for it.",
             ),
         ),
         by.section(
             "[Sizes and remainders|When sizes do not fit]",
             say(
                 "[A <kernel> reads all sizes|Sizes come] from `{argument_table}` with `{argument}`: [never assume|do "
-                "not "
-                "rely on] a size. For the last, shorter piece of a row compute its length with `{minimum}` and give "
-                "it to "
-                "`{length}`.",
+                "not rely on] a size. For the last, shorter piece of a row compute its length with `{minimum}` and "
+                "give it to `{length}`.",
                 "A loop counts up in a scalar register and ends with `{branch}`, which continues while its first "
-                "operand is "
-                "less than its second.",
+                "operand is less than its second.",
             ),
         ),
         by.section(
@@ -302,9 +274,8 @@ def guide(by: Scribe, dangers: Sequence[Fact], example: str) -> list[Block]:
             by.bullets(
                 "Set up the consecutive registers that the architecture reference lists, in its order.",
                 "Begin with `{get}`, `{get_half}`, `{put}` or `{put_half}`, and name a `{token}`.",
-                "`{wait}` for that `{token}` before you touch the words that a `{get}` writes, and before you "
-                "overwrite "
-                "those that a `{put}` reads.",
+                "Wait with `{wait}` for that `{token}` before you touch the words that a `{get}` writes, and before "
+                "you overwrite those that a `{put}` reads.",
                 "[Several transfers may have|You may give several transfers] one `{token}`; the wait is for all of "
                 "them.",
                 "[Before the end no wait is needed|The program's end waits for all transfers].",
@@ -313,12 +284,10 @@ def guide(by: Scribe, dangers: Sequence[Fact], example: str) -> list[Block]:
         by.section(
             "[Products of matrices|Using `{matrix}`]",
             by.bullets(
-                "`{clear}` the accumulator, add products with `{product_full}` or `{product_narrow}`, piece by piece "
-                "of the "
-                "depth, and then `{drain}` it to `{scratchpad}`.",
+                "Clear the accumulator with `{clear}`, add products with `{product_full}` or `{product_narrow}`, piece "
+                "by piece of the depth, and then `{drain}` it to `{scratchpad}`.",
                 "Both matrices and the result [always have full rows and columns|are always whole]: fill what a "
-                "smaller "
-                "matrix leaves over with zeros.",
+                "smaller matrix leaves over with zeros.",
                 "`{fence}` before you read what `{drain}` wrote.",
             ),
         ),
@@ -327,9 +296,8 @@ def guide(by: Scribe, dangers: Sequence[Fact], example: str) -> list[Block]:
         by.section(
             "[An example|A complete program]",
             say(
-                "[This program|The program below] writes 2.5 times its first input plus its second one, both "
-                "matrices of the "
-                "same size. [It is right for all sizes|It works for any size], but not [tuned|fast]."
+                "[This program|The program below] writes 2.5 times its first input plus its second one, both matrices "
+                "of the same size. [It is right for all sizes|It works for any size], but not [tuned|fast]."
             ),
             Code(example),
         ),
@@ -342,10 +310,8 @@ def hazards(by: Scribe, facts: Sequence[Fact]) -> list[Section]:
         return []
     intro = by.paragraphs(
         "[The hardware does not check these|Nothing reports these mistakes]: the result is [silently wrong|wrong "
-        "without a "
-        "fault]. `{fence}` [ends all of them but those about the very next instruction|helps, except against those "
-        "about "
-        "the next instruction]."
+        "without a fault]. `{fence}` [ends all of them but those about the very next instruction|helps, except against "
+        "those about the next instruction]."
     )
     return [by.section("[Hazards|What you <must> take care of]", intro, by.sentences(facts))]
 
@@ -354,8 +320,7 @@ def performance(by: Scribe) -> list[Block]:
     """Advice on speed."""
     intro = by.paragraphs(
         "[Count|Estimate] the <cycles> of each unit; the busiest one is the bound. [Then look at what waits|The rest "
-        "is "
-        "waiting]."
+        "is waiting]."
     )
     advice = [
         Section(by.said(f"[Rule|Advice] {number}"), (Paragraph(by.marked(f"advice.{key}", text)),))

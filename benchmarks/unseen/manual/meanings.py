@@ -29,8 +29,7 @@ KINDS: dict[Operand, str] = {
 }
 MEANINGS: dict[Op, str] = {
     Op.SET: "[Puts the number a into d|d becomes the number a]. A number with a decimal point becomes the 32 bits of "
-    "that "
-    "float32.",
+    "that float32.",
     Op.ARGUMENT: "[Reads|Puts] word a of `{argument_table}`, counted from 0, into d.",
     Op.ADD: "[Adds a and b into d|d = a + b]. Scalars are signed integers of 32 bits.",
     Op.MULTIPLY: "[Multiplies a by b into d|d = a * b].",
@@ -38,58 +37,45 @@ MEANINGS: dict[Op, str] = {
     Op.MINIMUM: "[d becomes the smaller of a and b|Puts the lesser of a and b into d].",
     Op.BRANCH: "[Jumps to|Continues at] the label if a is less than b.",
     Op.IDLE: "[Issues nothing|Idles] for n <cycles>, at least 1.",
-    Op.FENCE: "Waits until the results of all earlier instructions are in registers, accumulators and "
-    "`{scratchpad}`. It "
-    "[does not wait|never waits] for transfers.",
+    Op.FENCE: "Waits until the results of all earlier instructions are in registers, accumulators and `{scratchpad}`. "
+    "It [does not wait|never waits] for transfers.",
     Op.GET: "[Begins|Starts] a transfer of words of 4 bytes from `{outer}` to `{scratchpad}`, with the `{token}` b.",
     Op.GET_HALF: "[Like|As] `{get}`, but [reads|it reads] «float16 of 2 bytes» from `{outer}` and writes each as a "
-    "float32 of "
-    "one word.",
+    "float32 of one word.",
     Op.PUT: "[Begins|Starts] a transfer of words of 4 bytes from `{scratchpad}` to `{outer}`, with the `{token}` b.",
-    Op.PUT_HALF: "[Like|As] `{put}`, but rounds each float32 to a float16 of 2 bytes in `{outer}`, to nearest, ties "
-    "to even.",
+    Op.PUT_HALF: "[Like|As] `{put}`, but rounds each float32 to a float16 of 2 bytes in `{outer}`, to nearest, ties to "
+    "even.",
     Op.WAIT: "[Waits|Halts] until all transfers with the `{token}` a are done. [Waiting for one that no transfer has "
-    "had|A "
-    "wait for one that was never given to a transfer] never ends.",
-    Op.LENGTH: "[Makes the «first n lanes» active|From now on the «first n lanes» are active], but at most the "
-    "number of lanes. "
-    "Vector instructions write active lanes only, unless their own section says otherwise. At the start of a "
-    "<kernel> all "
-    "lanes are active.",
-    Op.LOAD: "Lane i of d [becomes|=] the word at address a + i * b of `{scratchpad}`. A stride b of 0 gives all "
-    "lanes the "
-    "same word.",
+    "had|A wait for one that was never given to a transfer] never ends.",
+    Op.LENGTH: "[Makes the «first n lanes» active|From now on the «first n lanes» are active], but at most the number "
+    "of lanes. Vector instructions write active lanes only, unless their own section says otherwise. At the start of a "
+    "<kernel> all lanes are active.",
+    Op.LOAD: "Lane i of d [becomes|=] the word at address a + i * b of `{scratchpad}`. A stride b of 0 gives all lanes "
+    "the same word.",
     Op.STORE: "The word at address a + i * b of `{scratchpad}` [becomes|=] lane i of c. The stride b <must> not be 0.",
     Op.LOAD_INDEXED: "Lane i of d [becomes|=] the word of `{scratchpad}` at address a + lane i of b, where the lanes "
-    "of b "
-    "«hold integers» of 32 bits.",
+    "of b «hold integers» of 32 bits.",
     Op.FILL: "[Each lane of d becomes|Copies to each lane of d] the 32 bits of a.",
     Op.FILL_INTEGER: "[Converts the integer a to float32 and copies it to each lane of d|Each lane of d becomes the "
-    "integer a "
-    "as a float32].",
+    "integer a as a float32].",
     Op.VECTOR_ADD: "d = a + b in each lane.",
     Op.VECTOR_SUBTRACT: "d = a - b in each lane.",
     Op.VECTOR_MULTIPLY: "d = a * b in each lane.",
     Op.MULTIPLY_ADD: "d = d + a * b in each lane. [The product is rounded, and then the sum|It rounds twice: the "
-    "product, and "
-    "then the sum].",
+    "product, and then the sum].",
     Op.VECTOR_MAXIMUM: "d = the «larger of a and b» in each lane.",
     Op.EXPONENTIAL: "d = the base with the exponent a, in each lane.",
     Op.INVERSE_ROOT: "d = 1 / the «square root» of a, in each lane. [There is no division of vectors|No instruction "
-    "divides "
-    "vectors].",
+    "divides vectors].",
     Op.SUM: "One lane of each group of d [becomes|receives] the sum of that group of a, «added in the order» of the "
     "lanes.",
     Op.GREATEST: "One lane of each group of d [becomes|receives] the «largest value» of that group of a.",
-    Op.ROTATE: "Lane i of d [becomes|=] lane i + b of a; [behind the last lane the first follows|it wraps at the "
-    "last lane]. "
-    "It reads inactive lanes, too.",
+    Op.ROTATE: "Lane i of d [becomes|=] lane i + b of a; [behind the last lane the first follows|it wraps at the last "
+    "lane]. It reads inactive lanes, too.",
     Op.CLEAR: "[Sets all elements of d to 0|All elements of d become 0].",
     Op.PRODUCT_NARROW: "Adds the product of two matrices in `{scratchpad}` to d, after «rounding their elements» to "
-    "fewer bits, "
-    "to nearest, ties to even. [Products and sums are those of float32|It multiplies and adds in float32], in the "
-    "order of "
-    "the depth.",
+    "fewer bits, to nearest, ties to even. [Products and sums are those of float32|It multiplies and adds in float32], "
+    "in the order of the depth.",
     Op.PRODUCT_FULL: "Adds the product of two matrices in `{scratchpad}` to d, in float32, in the order of the depth.",
     Op.DRAIN: "Writes all rows of c to `{scratchpad}`: the first at address a, each b words after the one before.",
 }

@@ -94,9 +94,8 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "[There are|The chip has|A <kernel> has] «{amount}» [of this kind|called `{token}`], numbered from 0.",
          "[Up to which number may I choose a {token}|How many different {token} are there]?", ""),
         ("transfers.queue", "engines", "[queue of an engine|queue depth of an engine]",
-         "[One engine|Each engine] of `{engines}` holds «{amount}», the one under way included; the issue of a "
-         "further one "
-         "waits until one is done.",
+         "[One engine|Each engine] of `{engines}` holds «{amount}», the one under way included; the issue of a further "
+         "one waits until one is done.",
          "How many transfers can wait in one engine of {engines} before [the issue stalls|a <kernel> is held up]?", ""),
         ("transfers.startup_cycles", "engines", "[start of a transfer|start-up of a transfer]",
          "[Each transfer|A transfer of `{engines}`] [begins with|first costs] «{amount}» in which nothing moves.",
@@ -105,7 +104,8 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "A burst is «{amount}» of `{outer}`, and its first address is a multiple of that.",
          "[How large is one burst of {outer}|In pieces of how many bytes is {outer} read]?", ""),
         ("transfers.burst_cycles", "engines", "[time of a burst|duration of a burst]",
-         "[A burst|Each burst] [occupies|keeps] an engine of `{engines}` [for|busy for] «{amount}».",
+         "[A burst|Each burst] [occupies an engine of `{engines}` for|keeps an engine of `{engines}` busy for] "
+         "«{amount}».",
          "How long does one burst [take on|occupy] {engines}?", ""),
         ("transfers.rows_most", "engines", "[rows of a transfer|most rows of a transfer]",
          "[One transfer has|A transfer of `{engines}` has] at most «{amount}».",
@@ -119,8 +119,8 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
          "[Each row of|A row of] `{accumulator}` [has|spans] «{amount}».",
          "How many columns [has|does one row span in] {accumulator}?", ""),
         ("matrix.depth_most", "matrix", "[greatest depth|largest depth]",
-         "[One product on `{matrix}`|A single product of `{matrix}`] has a depth of at most «{amount}»[, and at "
-         "least 1|].",
+         "[One product on `{matrix}`|A single product of `{matrix}`] has a depth of at most «{amount}»[, and at least "
+         "1|].",
          "[What is the deepest product that {matrix} accepts|How deep may a single product on {matrix} be]?", ""),
         ("matrix.step", "matrix", "[depth of a step|step]",
          "`{matrix}` takes «{amount}» of the depth at a time, so a product needs depth / {value} steps, rounded up.",
@@ -139,26 +139,22 @@ NUMBERS: dict[str, tuple[_Row, ...]] = {
 RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
     "lanes": (
         ("vectors.result_last", "sum", "result lane", {
-            True: "[The result of|Of] `{sum}` and `{greatest}` [appears in|goes to] the «last lane of each group»; "
-            "all other "
-                  "lanes of the destination keep their values.",
-            False: "[The result of|Of] `{sum}` and `{greatest}` [appears in|goes to] the «first lane of each group»; "
-            "all "
-                   "other lanes of the destination keep their values."},
+            True: "[The result|What comes out] of `{sum}` and `{greatest}` [appears in|goes to] the «last lane of each "
+                  "group»; all other lanes of the destination keep their values.",
+            False: "[The result|What comes out] of `{sum}` and `{greatest}` [appears in|goes to] the «first lane of "
+                   "each group»; all other lanes of the destination keep their values."},
          "[In|To] which lane does {sum} [leave|write] its result?"),
         ("vectors.inactive_count", "sum", "inactive lanes", {
             True: "`{sum}` and `{greatest}` «include inactive lanes», and the result is written even where that lane "
-            "is "
-                  "inactive.",
+                  "is inactive.",
             False: "`{sum}` and `{greatest}` «leave out inactive lanes», and a result whose lane is inactive is not "
                    "written."},
          "[Do lanes that are switched off count|What becomes of inactive lanes] in {sum}?"),
         ("vectors.load_clears", "load", "inactive lanes of the destination", {
             True: "`{load}` and `{load_indexed}` «set the inactive lanes» of the destination to 0; all other vector "
                   "instructions leave inactive lanes as they are.",
-            False: "`{load}` and `{load_indexed}` «leave the inactive lanes» of the destination as they are, like "
-            "all other "
-                   "vector instructions."},
+            False: "`{load}` and `{load_indexed}` «leave the inactive lanes» of the destination as they are, like all "
+                   "other vector instructions."},
          "What [stands in|happens to] the destination's inactive lanes after {load}?"),
         ("vectors.exponent_base", "exponential", "base", {
             "2": "`{exponential}` raises the «base 2» to the power of each lane[, not the base e|].",
@@ -184,15 +180,14 @@ RULES: dict[str, tuple[tuple[str, str, str, dict[object, str], str], ...]] = {
          "[In which order|How] are inputs and outputs listed in {argument_table}?"),
         ("host.address_last", "argument_table", "place of the address", {
             True: "[For each tensor|Of a tensor] it gives the sizes, one word each, and «then the address» in bytes.",
-            False: "[For each tensor|Of a tensor] it gives the «address in bytes first», and then the sizes, one "
-            "word each."},
+            False: "[For each tensor|Of a tensor] it gives the «address in bytes first», and then the sizes, one word "
+            "each."},
          "Does a tensor's address come before or after its sizes in {argument_table}?"),
     ),
 }  # fmt: skip
 ORDER = (
-    "`{subject}` and its like read consecutive scalar registers, of which the instruction names the first. They "
-    "hold, in "
-    "this order: «{order}»."
+    "`{subject}` and its like read consecutive scalar registers, of which the instruction names the first. They hold, "
+    "in this order: «{order}»."
 )
 ORDERED = {
     "near": "address in `{scratchpad}` in words",
@@ -211,39 +206,33 @@ ORDERED = {
 HAZARDS: dict[HazardKind, tuple[str, str, str]] = {
     HazardKind.BRANCH_SLOT: ("branch",
         "The instruction [behind|after] `{branch}` «is always executed», whether the branch is taken or not, and "
-        "<must> not "
-        "be a branch itself.",
+        "<must> not be a branch itself.",
         "Is the instruction right after {branch} [skipped when it jumps|executed when the jump is taken]?"),
     HazardKind.LENGTH_SLOT: ("length",
         "The instruction [right after|directly behind] `{length}` «still works with the old number» of active lanes.",
         "[From which instruction on|When] does a new number of active lanes set by {length} [count|apply]?"),
     HazardKind.LOAD_SHADOW: ("load",
-        "[There is no interlock|Nothing waits] for `{load}` and `{load_indexed}`: «until their latency has passed», "
-        "a reader "
-        "of the destination finds its old value.",
+        "[There is no interlock|Nothing waits] for `{load}` and `{load_indexed}`: «until their latency has passed», a "
+        "reader of the destination finds its old value.",
         "Why do I read the old register contents shortly after {load}?"),
     HazardKind.CROSS_SHADOW: ("sum",
         "[There is no interlock|Nothing waits] for the results of `{cross}`: «until their latency has passed», a "
-        "reader of "
-        "the destination finds its old value.",
+        "reader of the destination finds its old value.",
         "Why is the value of {sum} still the previous one in the next instruction?"),
     HazardKind.SPECIAL_SHADOW: ("exponential",
         "[There is no interlock|Nothing waits] for the results of `{special}`: «until their latency has passed», a "
-        "reader of "
-        "the destination finds its old value.",
+        "reader of the destination finds its old value.",
         "Why is the register of {exponential} unchanged when I use it at once?"),
     HazardKind.DRAIN_SHADOW: ("drain",
         "`{drain}` «leaves out each product» that was issued less than its busy <cycles> and latency before.",
         "Why does {drain} miss the last product?"),
     HazardKind.STALE_LOAD: ("load",
-        "[A `{load}`|`{load}` or `{load_indexed}`] that issues less than «{amount}» after `{store}` or `{drain}` "
-        "finds the "
-        "old words.",
+        "[A `{load}`|`{load}` or `{load_indexed}`] that issues less than «{amount}» after `{store}` or `{drain}` finds "
+        "the old words.",
         "How long after {store} [does {load} still see old data|must I wait before {load}]?"),
     HazardKind.STALE_PUT: ("put",
         "[A `{put}`|`{put}` or `{put_half}`] that issues less than «{amount}» after `{store}` or `{drain}` moves the "
-        "old "
-        "words.",
+        "old words.",
         "How long after {store} does {put} [still move|pick up] old data?"),
     HazardKind.LATE_GET: ("get",
         "For «{amount}» after a `{get}` or `{get_half}` is done, the last row of its transfer still holds the old "

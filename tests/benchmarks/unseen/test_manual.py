@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.unseen.assembly import assemble
 from benchmarks.unseen.chip import chip
-from benchmarks.unseen.gold import QUESTIONS, contradictions, facts, questions
+from benchmarks.unseen.gold import QUESTIONS, contradictions, facts, needed, questions
 from benchmarks.unseen.instructions import Op
 from benchmarks.unseen.make import DOCUMENTS, make
 from benchmarks.unseen.manual.chapters import use_of
@@ -149,3 +149,12 @@ def test_the_use_that_the_section_of_an_instruction_shows_is_accepted_by_the_ass
     own = chip(5)
     by = Scribe(own, PurePosixPath("x.md"), Wording(5, "test"), {})
     assert len(assemble(own, f"again:\n{use_of(by, op)}").steps) == 1
+
+
+def test_tasks_need_facts_that_exist_and_only_tasks_with_products_need_the_matrix_unit():
+    made = library(2)
+    tasks = needed(made)
+    assert all(set(keys) <= made.facts.keys() for keys in tasks.values())
+    assert "matrix.rows" in tasks["matmul"]
+    assert "matrix.rows" not in tasks["scaled-add"]
+    assert "load.latency" in tasks["scaled-add"]
