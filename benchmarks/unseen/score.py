@@ -75,7 +75,9 @@ def retrieval(seed: int, *, phrasings: bool = False) -> Scored:
     scores = {name: ours.scores[name] for name in SHOWN} | {"reachable": report.ceiling}
     kinds = {name: group for name, group in ours.groups.items() if name.startswith("kind ") and "hit@5" in group}
     scores |= {f"{score}, {name}": group[score] for name, group in kinds.items() for score in ("hit@5", "within 2000")}
-    caught = {question.id: _traps(question, rows[question.id]["traps"], responses[question.id]) for question in asked}
+    caught = {
+        question.id: traps_met(question, rows[question.id]["traps"], responses[question.id]) for question in asked
+    }
     for trap in Trap:
         baited = [trap in caught[name] for name, row in rows.items() if trap in row["traps"]]
         scores[f"trapped, {trap}"] = fmean(baited)
@@ -89,7 +91,7 @@ def retrieval(seed: int, *, phrasings: bool = False) -> Scored:
     return Scored(scores, list(wrong))
 
 
-def _traps(question: Question, traps: Mapping[str, list[dict]], response: Response) -> list[str]:
+def traps_met(question: Question, traps: Mapping[str, list[dict]], response: Response) -> list[str]:
     """The traps that stand among the first hits before any that answers."""
     found = []
     for trap, passages in traps.items():
