@@ -6,7 +6,7 @@ Everything is measured in a temporary home. Intervals are over seeds.
 import json
 import random
 import shutil
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,9 +75,7 @@ def retrieval(seed: int, *, phrasings: bool = False) -> Scored:
     scores = {name: ours.scores[name] for name in SHOWN} | {"reachable": report.ceiling}
     kinds = {name: group for name, group in ours.groups.items() if name.startswith("kind ") and "hit@5" in group}
     scores |= {f"{score}, {name}": group[score] for name, group in kinds.items() for score in ("hit@5", "within 2000")}
-    caught = {
-        question.id: traps_met(question, rows[question.id]["traps"], responses[question.id]) for question in asked
-    }
+    caught = {q.id: traps_met(q, rows[q.id]["traps"], responses[q.id]) for q in asked}
     for trap in Trap:
         baited = [trap in caught[name] for name, row in rows.items() if trap in row["traps"]]
         scores[f"trapped, {trap}"] = fmean(baited)
@@ -124,25 +122,31 @@ def facts(seed: int) -> Scored:
     scores: dict[str, float] = {}
     misses: list[dict] = []
     with ingested(seed, embedding_model=NO_MODEL) as made:
+        library, target = made.library, made.library.chip.names.chip
         gold = {row["id"]: row for row in _lines(made.folder / FACTS)}
-        target = made.library.chip.names.chip
         with opened(made.home, embedding_model=NO_MODEL) as kb:
-            read = [fact for fact in kb.catalog.facts(None) if fact.form is not Form.STATED]
-            scores["rules: facts read"] = len(read)
-            scores |= _outcome(kb, target, gold, "rules", misses)
+            scores["rules: facts read"] = sum(fact.form is not Form.STATED for fact in kb.catalog.facts(None))
+            outcomes = _outcomes(kb, target, gold)
+        scores |= _shares("rules", outcomes)
+        misses += _missed("rules", outcomes)
         for reader, traps in READERS.items():
+            right = _answers(library.places, gold)
+            misleading = _answers((place for trap in traps for place in library.traps[trap]), gold)
+            answers = random.Random(seed).sample(right + misleading, len(right) + len(misleading))
             copy = made.home.with_name(reader)
             shutil.copytree(made.home, copy)
             with opened(copy, embedding_model=NO_MODEL) as kb:
-                right = _answers(made.library.places, gold)
-                misleading = _answers((place for trap in traps for place in made.library.traps[trap]), gold)
-                answers = random.Random(seed).sample(right + misleading, len(right) + len(misleading))
                 refused = kb.answer_facts(target, answers, trust_quotes=True).refused
-                for name, own in (("right", right), ("misleading", misleading)):
-                    if own:
-                        scores[f"{reader}: {name} refused"] = sum(one.answer in own for one in refused) / len(own)
-                misses += [_refused(reader, one) for one in refused if one.answer in right]
-                scores |= _outcome(kb, target, gold, reader, misses)
+                outcomes = _outcomes(kb, target, gold)
+            for name, own in (("right", right), ("misleading", misleading)):
+                if own:
+                    scores[f"{reader}: {name} refused"] = sum(one.answer in own for one in refused) / len(own)
+            scores |= _shares(reader, outcomes)
+            for trap in traps:
+                keys = {place.key for place in library.traps[trap]}
+                scores |= _shares(f"{reader}, {trap}", {key: outcomes[key] for key in outcomes.keys() & keys})
+            misses += _missed(reader, outcomes)
+            misses += [_refused(reader, one) for one in refused if one.answer in right]
     return Scored(scores, misses)
 
 
@@ -156,27 +160,49 @@ def _answers(places: Iterable[Place], gold: Mapping[str, dict]) -> list[FactAnsw
     ]
 
 
-def _outcome(
-    kb: KnowledgeBase, target: str, gold: Mapping[str, dict], who: str, misses: list[dict]
-) -> dict[str, float]:
-    """Shares of the gold facts: found at all, held with the right value, held with a wrong one, and waiting."""
+class Outcome(NamedTuple):
+    """What kb knows of a fact, and whether it is right."""
+
+    right: str
+    holds: tuple[str, ...]
+    """The values that hold."""
+    found: bool
+    """Whether kb has the right value at all."""
+    waits: bool
+    """Whether no value holds before a person decides."""
+
+    @property
+    def held(self) -> bool:
+        return self.right in self.holds
+
+    @property
+    def wrong(self) -> bool:
+        return bool({*self.holds} - {self.right})
+
+
+def _outcomes(kb: KnowledgeBase, target: str, gold: Mapping[str, dict]) -> dict[str, Outcome]:
+    """The outcome of each gold fact, by its id."""
     standings = defaultdict(list)
     for standing in kb.standings(target):
         standings[standing.fact.quantity, standing.fact.condition].append(standing)
-    counts: Counter[str] = Counter()
-    for row in gold.values():
+    outcomes = {}
+    for key, row in gold.items():
         own = standings[row["quantity"], row["condition"]]
-        holding = {s.fact.value for s in own if s.standing is FactStanding.HOLDS}
-        found = {
-            "found": any(s.fact.value == row["value"] for s in own),
-            "held": row["value"] in holding,
-            "wrong": bool(holding - {row["value"]}),
-            "waiting": not holding and any(s.waits for s in own),
-        }
-        counts.update(name for name, is_so in found.items() if is_so)
-        if found["wrong"] or (found["found"] and not found["held"]):
-            misses.append({"who": who, "id": row["id"], "right": row["value"], "holds": sorted(holding)} | found)
-    return {f"{who}: {name}": counts[name] / len(gold) for name in ("found", "held", "wrong", "waiting")}
+        holds = tuple(sorted({s.fact.value for s in own if s.standing is FactStanding.HOLDS}))
+        found = any(s.fact.value == row["value"] for s in own)
+        outcomes[key] = Outcome(row["value"], holds, found, not holds and any(s.waits for s in own))
+    return outcomes
+
+
+def _shares(who: str, outcomes: Mapping[str, Outcome]) -> dict[str, float]:
+    names = ("found", "held", "wrong", "waits")
+    return {f"{who}: {name}": fmean(getattr(outcome, name) for outcome in outcomes.values()) for name in names}
+
+
+def _missed(who: str, outcomes: Mapping[str, Outcome]) -> list[dict]:
+    """The facts of which kb has the right value but does not hold it, or holds a wrong one."""
+    wanted = ((key, one) for key, one in outcomes.items() if one.wrong or (one.found and not one.held))
+    return [{"who": who, "id": key} | one._asdict() for key, one in wanted]
 
 
 def _refused(who: str, refused: RefusedAnswer) -> dict:
