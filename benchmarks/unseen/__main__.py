@@ -34,9 +34,13 @@ def retrieval(seeds: Seeds, out: Out = None, *, phrasings: bool = False) -> None
 
 
 @app.command()
-def facts(seeds: Seeds, out: Out = None) -> None:
+def facts(
+    seeds: Seeds,
+    out: Out = None,
+    home: Annotated[Path | None, typer.Option(help="A home with the documents, where a reader answered.")] = None,
+) -> None:
     """See which facts of each seed kb finds by its rules, and which hold after simulated readers answered."""
-    _show(seeds, score.facts, out)
+    _show(seeds, score.facts if home is None else lambda seed: score.facts_of(home, seed), out)
 
 
 def _show(seeds: str, measure: Callable[[int], score.Scored], out: Path | None) -> None:

@@ -14,15 +14,16 @@ from statistics import fmean, quantiles
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.unseen.make import DOCUMENTS, FACTS, QUESTIONS, make
-from benchmarks.unseen.manual.library import Library, Trap
+from benchmarks.unseen.gold import facts as gold_facts
+from benchmarks.unseen.make import DOCUMENTS, QUESTIONS, make
+from benchmarks.unseen.manual.library import Library, Trap, library
 from benchmarks.unseen.manual.scribe import Place
 from kb.bench.questions import GoldPassage, Question, load_questions
 from kb.bench.retrieval import measure
 from kb.bench.systems import Response
 from kb.facts.profile import FactStanding
 from kb.home.knowledge_base import KnowledgeBase
-from kb.model.fact import FactAnswer, RefusedAnswer
+from kb.model.fact import Fact, FactAnswer, RefusedAnswer
 from kb.model.records import Form
 from kb.settings import NO_MODEL, Settings
 
@@ -122,32 +123,40 @@ def facts(seed: int) -> Scored:
     scores: dict[str, float] = {}
     misses: list[dict] = []
     with ingested(seed, embedding_model=NO_MODEL) as made:
-        library, target = made.library, made.library.chip.names.chip
-        gold = {row["id"]: row for row in _lines(made.folder / FACTS)}
+        seeded, target = made.library, made.library.chip.names.chip
+        gold = {row["id"]: row for row in gold_facts(seeded)}
         with opened(made.home, embedding_model=NO_MODEL) as kb:
             scores["rules: facts read"] = sum(fact.form is not Form.STATED for fact in kb.catalog.facts(None))
-            outcomes = _outcomes(kb, target, gold)
+            outcomes = _outcomes(kb, seeded, gold)
         scores |= _shares("rules", outcomes)
         misses += _missed("rules", outcomes)
         for reader, traps in READERS.items():
-            right = _answers(library.places, gold)
-            misleading = _answers((place for trap in traps for place in library.traps[trap]), gold)
+            right = _answers(seeded.places, gold)
+            misleading = _answers((place for trap in traps for place in seeded.traps[trap]), gold)
             answers = random.Random(seed).sample(right + misleading, len(right) + len(misleading))
             copy = made.home.with_name(reader)
             shutil.copytree(made.home, copy)
             with opened(copy, embedding_model=NO_MODEL) as kb:
                 refused = kb.answer_facts(target, answers, trust_quotes=True).refused
-                outcomes = _outcomes(kb, target, gold)
+                outcomes = _outcomes(kb, seeded, gold)
             for name, own in (("right", right), ("misleading", misleading)):
                 if own:
                     scores[f"{reader}: {name} refused"] = sum(one.answer in own for one in refused) / len(own)
             scores |= _shares(reader, outcomes)
             for trap in traps:
-                keys = {place.key for place in library.traps[trap]}
+                keys = {place.key for place in seeded.traps[trap]}
                 scores |= _shares(f"{reader}, {trap}", {key: outcomes[key] for key in outcomes.keys() & keys})
             misses += _missed(reader, outcomes)
             misses += [_refused(reader, one) for one in refused if one.answer in right]
     return Scored(scores, misses)
+
+
+def facts_of(home: Path, seed: int) -> Scored:
+    """What a home knows of a seed's facts, whose documents it has, and of which a reader may have answered for some."""
+    made = library(seed)
+    with opened(home) as kb:
+        outcomes = _outcomes(kb, made, {row["id"]: row for row in gold_facts(made)})
+    return Scored(_shares("home", outcomes), _missed("home", outcomes))
 
 
 def _answers(places: Iterable[Place], gold: Mapping[str, dict]) -> list[FactAnswer]:
@@ -180,18 +189,34 @@ class Outcome(NamedTuple):
         return bool({*self.holds} - {self.right})
 
 
-def _outcomes(kb: KnowledgeBase, target: str, gold: Mapping[str, dict]) -> dict[str, Outcome]:
-    """The outcome of each gold fact, by its id."""
-    standings = defaultdict(list)
-    for standing in kb.standings(target):
-        standings[standing.fact.quantity, standing.fact.condition].append(standing)
+def _outcomes(kb: KnowledgeBase, library: Library, gold: Mapping[str, dict]) -> dict[str, Outcome]:
+    """The outcome of each gold fact, by its id.
+
+    A fact of kb is about a gold fact if it has its name and condition. One with a reader's own name is about it if it
+    quotes a passage that states it, rightly or wrongly, with the passage's value.
+    """
+    names = {(row["quantity"], row["condition"]) for row in gold.values()}
+    filed, others = defaultdict(list), defaultdict(list)
+    for standing in kb.standings(library.chip.names.chip):
+        name = standing.fact.quantity, standing.fact.condition
+        (filed[name] if name in names else others[standing.fact.value]).append(standing)
+    stated = defaultdict(list)
+    for places in (library.places, *library.traps.values()):
+        for place in places:
+            stated[place.key].append(place)
     outcomes = {}
     for key, row in gold.items():
-        own = standings[row["quantity"], row["condition"]]
+        quoting = (s for place in stated[key] for s in others[place.value] if _quotes(s.fact, place))
+        own = [*filed[row["quantity"], row["condition"]], *quoting]
         holds = tuple(sorted({s.fact.value for s in own if s.standing is FactStanding.HOLDS}))
         found = any(s.fact.value == row["value"] for s in own)
         outcomes[key] = Outcome(row["value"], holds, found, not holds and any(s.waits for s in own))
     return outcomes
+
+
+def _quotes(fact: Fact, place: Place) -> bool:
+    passage = GoldPassage(path=place.path, must=place.must)
+    return Question(id="", query="", evidence=(passage,)).is_answered_by(fact.quote, (fact.citation.path,))
 
 
 def _shares(who: str, outcomes: Mapping[str, Outcome]) -> dict[str, float]:
