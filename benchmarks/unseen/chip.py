@@ -164,13 +164,14 @@ class HazardKind(StrEnum):
     )
     CROSS_SHADOW = "A register that the cross-lane unit writes holds its old value until the latency has passed."
     SPECIAL_SHADOW = "A register that the special unit writes holds its old value until the latency has passed."
-    DRAIN_SHADOW = "A drain leaves out products whose latency has not passed."
+    LATE_PRODUCT = "A drain leaves out products into its accumulator that issued less than this number of cycles before."
     STALE_LOAD = "A load that issues less than this number of cycles after a store or drain finds the old words."
     STALE_PUT = "A put that issues less than this number of cycles after a store or drain moves the old words."
     LATE_GET = "For this number of cycles after a get is done, its last row still holds the old words."
 
 
 TIMED: dict[HazardKind, tuple[int, ...]] = {
+    HazardKind.LATE_PRODUCT: (40, 50, 60, 70),
     HazardKind.STALE_LOAD: (12, 16, 20, 24),
     HazardKind.STALE_PUT: (24, 32, 40, 48),
     HazardKind.LATE_GET: (30, 40, 50, 60),

@@ -1,7 +1,6 @@
 """Puts fences and idle cycles into a program where a chip's hazards ask for them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf
 from typing import NamedTuple
 
 from benchmarks.unseen.chip import Chip, HazardKind
@@ -81,8 +80,8 @@ class _Guard:
         for kind, unit in SHADOWED.items():
             if kind not in self._ignored and op is not Op.STORE and op and self._chip.instructions[op].unit is unit:
                 made[line.operands[0]] = self._latency(line)
-        if op in PRODUCTS and HazardKind.DRAIN_SHADOW not in self._ignored:
-            made[line.operands[0]] = inf
+        if op in PRODUCTS and HazardKind.LATE_PRODUCT not in self._ignored:
+            made[line.operands[0]] = self._cycles[HazardKind.LATE_PRODUCT]
         if op in WRITES:
             for kind, reader in ((HazardKind.STALE_LOAD, "load"), (HazardKind.STALE_PUT, "put")):
                 if kind not in self._ignored:

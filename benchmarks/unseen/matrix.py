@@ -29,7 +29,7 @@ class Product(NamedTuple):
 class MatrixUnit:
     def __init__(self, chip: Chip, pad: ScratchpadMemory) -> None:
         self._shape, self._pad = chip.matrix, pad
-        self._shadow = chip.hazard(HazardKind.DRAIN_SHADOW) is not None
+        self._late = chip.hazard(HazardKind.LATE_PRODUCT)
         count = chip.registers.accumulators
         self._sums = np.full((count, self._shape.rows, self._shape.columns), np.nan, np.float32)
         self._cleared = [0] * count
@@ -78,13 +78,13 @@ class MatrixUnit:
             left, right = (rounded(values, self._shape.narrow_bits) for values in (left, right))
         sums = self._sums[accumulator]
         undone = [entry for entry in self._undone[accumulator] if entry[0] > start]
-        self._undone[accumulator] = [*undone, (done, sums.copy())]
+        self._undone[accumulator] = [*undone, (start + self._late.cycles if self._late else done, sums.copy())]
         for place in range(left.shape[1]):
             sums += left[:, place, None] * right[place]
 
     def drainable(self, accumulator: int) -> int:
         """When a drain may begin: after the products, unless it may leave them out."""
-        done = [] if self._shadow else [time for time, _ in self._undone[accumulator]]
+        done = [] if self._late else [time for time, _ in self._undone[accumulator]]
         return max(done, default=self._cleared[accumulator])
 
     def drained(self, accumulator: int, time: int) -> Any:

@@ -12,6 +12,8 @@ RIGHT_SHARE = 0.55
 """Of the scratchpad, for the right matrix."""
 ACCUMULATORS = 2
 """That are filled and drained in turns."""
+TOGETHER = 2
+"""Rows that go through the activation at a time."""
 WIDEST_ROW = 256
 """Most columns of a product."""
 
@@ -33,10 +35,10 @@ def product(b: Builder, *, half: bool, expert: bool) -> None:
             _by_products(b, tile, (address, pitch), depth, columns, half=half)
         if activation:
             only = Tile(tile.firsts[1:], tile.pitches[1:], tile.rows)
-            in_groups(b, only, 2, lambda block: activation.apply(block.pointers[0]))
+            in_groups(b, only, TOGETHER, lambda block: activation.apply(block.pointers[0]))
 
     target = target._replace(padding=ACCUMULATORS * b.chip.matrix.columns - 1)
-    pipelined(b, [source], target, rows, tile_body, multiple=b.chip.matrix.rows)
+    pipelined(b, [source], target, rows, tile_body, multiple=math.lcm(b.chip.matrix.rows, TOGETHER))
 
 
 class _Activation:

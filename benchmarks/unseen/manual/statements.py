@@ -223,9 +223,9 @@ HAZARDS: dict[HazardKind, tuple[str, str, str]] = {
         "[There is no interlock|Nothing waits] for the results of `{special}`: «until their latency has passed», a "
         "reader of the destination finds its old value.",
         "Why is the register of {exponential} unchanged when I use it at once?"),
-    HazardKind.DRAIN_SHADOW: ("drain",
-        "`{drain}` «leaves out each product» that was issued less than its busy <cycles> and latency before.",
-        "Why does {drain} miss the last product?"),
+    HazardKind.LATE_PRODUCT: ("drain",
+        "`{drain}` leaves out each product into its accumulator that issued less than «{amount}» before.",
+        "How long after a product [does {drain} still miss it|must I wait before {drain}]?"),
     HazardKind.STALE_LOAD: ("load",
         "[A `{load}`|`{load}` or `{load_indexed}`] that issues less than «{amount}» after `{store}` or `{drain}` finds "
         "the old words.",

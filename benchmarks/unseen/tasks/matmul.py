@@ -1,0 +1,21 @@
+"""Product of two float16 matrices."""
+
+import torch
+from torch import nn
+
+ROWS = 73
+INNER = 47
+COLS = 61
+
+
+class Model(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a @ b
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(ROWS, INNER).half(), torch.randn(INNER, COLS).half()]
+
+
+def get_init_inputs() -> list[float]:
+    return []
