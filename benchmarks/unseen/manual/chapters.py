@@ -133,9 +133,9 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
             say(
                 "[It is addressed in words of 4 bytes|Its addresses count words of 4 bytes]. [Until it is written it "
                 "holds|Before the first write it holds] NaN. A line is a run of consecutive words.",
-                "A load or store keeps `{port}` busy for as many <cycles> as there are different lines in the bank "
-                "that has the most of those it touches: [lanes in one line do not conflict|one line is served at "
-                "once].",
+                "A load or store keeps `{port}` busy for its busy <cycles>, times the number of different lines in "
+                "the bank that has the most of those it touches: [lanes in one line do not conflict|one line is "
+                "served at once].",
             ),
             numbers("scratchpad", "[Numbers of `{scratchpad}`|`{scratchpad}` in numbers]"),
         ),
@@ -185,11 +185,11 @@ def instructions(by: Scribe, facts: Sequence[Fact]) -> list[Block]:
     timing = {fact.key: fact for fact in facts}
     intro = by.paragraphs(
         "[Each section names|A section gives] operands, meaning and time. After the issue <cycles> the next "
-        "instruction may issue; for the busy <cycles> the unit begins nothing else; after the latency the result is "
-        "there, counted from the issue, and for a load, a store and a product from the end of the busy <cycles>.",
-        "A load or store is busy longer by one for each further conflicting line; a product needs its busy <cycles> "
-        "for each step of its depth. Times that [are missing here stand|no section gives stand] in the CSV file of "
-        "times.",
+        "instruction may issue; for the busy <cycles> the unit begins nothing else; after the latency, counted from "
+        "the issue, the result is there. Instructions that need it wait for it, but for the hazards.",
+        "A load or store needs its busy <cycles> for each of the conflicting lines of a bank, a product for each step "
+        "of its depth; what they take beyond the first of these comes on top of the latency. Times that [are missing "
+        "here stand|no section gives stand] in the CSV file of times.",
     )
     sections = [
         Section(
