@@ -8,13 +8,17 @@ from typing import Annotated
 import typer
 
 from benchmarks.origin import origin
+from benchmarks.unseen import arms, score
 from benchmarks.unseen import make as making
-from benchmarks.unseen import score
+from benchmarks.unseen import report as reporting
+from benchmarks.unseen.arms import Arm
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Seeds = Annotated[str, typer.Argument(help="Seeds, such as `3`, `1,2,5` or `0-19`.")]
 Out = Annotated[Path | None, typer.Option(help="File for the result, as JSON.")]
 MISSES_SHOWN = 20
+TASKS = ["softmax", "transpose", "matmul", "gather"]
+"""Of `run`, if none are named."""
 
 
 @app.command()
@@ -41,6 +45,43 @@ def facts(
 ) -> None:
     """See which facts of each seed kb finds by its rules, and which hold after simulated readers answered."""
     _show(seeds, score.facts if home is None else lambda seed: score.facts_of(home, seed), out)
+
+
+@app.command()
+def run(
+    seeds: Seeds,
+    out: Path,
+    arm: Annotated[list[Arm] | None, typer.Option(help="Arms (default: all).")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Tasks, such as softmax (default: four).")] = None,
+    repetitions: int = 2,
+    author: Annotated[
+        str,
+        typer.Option(help="A command that reads {prompt} and writes {answer}. Without it, others write the answers."),
+    ] = "",
+) -> None:
+    """Let an author write kernels, in the folder OUT. The same command goes on where it stopped.
+
+    Without --author it writes each prompt and ends; run it again when the answers are there.
+    """
+    waiting = []
+    for trial in arms.trials(out, list(_numbers(seeds)), arm or list(Arm), task or TASKS, repetitions):
+        over = arms.advance(trial, out, author)
+        said = [f"{verdict['outcome']}" for verdict in trial.verdicts()]
+        print(f"seed {trial.seed} {trial.task} {trial.arm} {trial.repetition}: {', '.join(said) or 'not begun'}")
+        if not over:
+            waiting.append(trial.file("answer", len(said) + 1))
+    for file in waiting:
+        print(f"waits for {file}")
+
+
+@app.command()
+def report(out: Path) -> None:
+    """Compare the arms of a folder that `run` wrote: a table here, and report.json and report.svg there."""
+    trials = reporting.collected(out)
+    result = reporting.compared(trials)
+    print(reporting.table(result))
+    (out / "report.json").write_text(json.dumps(origin() | {"arms": result}, indent=1) + "\n", encoding="utf-8")
+    reporting.plot(trials, out / "report.svg")
 
 
 def _show(seeds: str, measure: Callable[[int], score.Scored], out: Path | None) -> None:

@@ -164,7 +164,9 @@ class HazardKind(StrEnum):
     )
     CROSS_SHADOW = "A register that the cross-lane unit writes holds its old value until the latency has passed."
     SPECIAL_SHADOW = "A register that the special unit writes holds its old value until the latency has passed."
-    LATE_PRODUCT = "A drain leaves out products into its accumulator that issued less than this number of cycles before."
+    LATE_PRODUCT = (
+        "A drain leaves out products into its accumulator that issued less than this number of cycles before."
+    )
     STALE_LOAD = "A load that issues less than this number of cycles after a store or drain finds the old words."
     STALE_PUT = "A put that issues less than this number of cycles after a store or drain moves the old words."
     LATE_GET = "For this number of cycles after a get is done, its last row still holds the old words."
