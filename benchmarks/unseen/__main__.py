@@ -66,8 +66,8 @@ def run(
     waiting = []
     for trial in arms.trials(out, list(_numbers(seeds)), arm or list(Arm), task or TASKS, repetitions):
         over = arms.advance(trial, out, author)
-        said = [f"{verdict['outcome']}" for verdict in trial.verdicts()]
-        print(f"seed {trial.seed} {trial.task} {trial.arm} {trial.repetition}: {', '.join(said) or 'not begun'}")
+        said = [verdict["outcome"] for verdict in trial.verdicts()]
+        print(f"{trial.folder.relative_to(out)}: {', '.join(said) or 'not judged'}")
         if not over:
             waiting.append(trial.file("answer", len(said) + 1))
     for file in waiting:

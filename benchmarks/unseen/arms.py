@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
@@ -20,7 +21,7 @@ from benchmarks.unseen import kernels
 from benchmarks.unseen.chip import chip
 from benchmarks.unseen.host import simulate
 from benchmarks.unseen.make import DOCUMENTS, TOOLCHAIN, make
-from benchmarks.unseen.toolchain import task_file
+from benchmarks.unseen.toolchain import rules, task_file
 from eval.reference import Reference
 from eval.task import load_task
 from kb.errors import RunError, SynthesisError
@@ -33,6 +34,8 @@ from kb.settings import Settings
 from kb.skillbook.win import named
 
 ATTEMPTS = 5
+MADE, HOMES = "made", "homes"
+"""Folders beside those of the trials."""
 LEARNT = ("scaled-add", "row-sum")
 """The earlier tasks, whose expert kernels are skills in the arm kb+skills. They are no trials of any arm."""
 NEXT_SEED = 1
@@ -63,14 +66,11 @@ KB_EXTRA = (
 
 class Trial(NamedTuple):
     folder: Path
+    home: Path
+    """Outside of the folder, because it holds the simulator, too."""
     seed: int
     arm: Arm
     task: str
-    repetition: int
-
-    @property
-    def home(self) -> Path:
-        return self.folder / "home"
 
     def file(self, kind: str, attempt: int, suffix: str = ".md") -> Path:
         return self.folder / f"{kind}-{attempt}{suffix}"
@@ -84,7 +84,8 @@ def trials(
     out: Path, seeds: Sequence[int], arms: Sequence[Arm], tasks: Sequence[str], repetitions: int
 ) -> Iterator[Trial]:
     for seed, task, arm, repetition in product(seeds, tasks, arms, range(1, repetitions + 1)):
-        yield Trial(out / f"seed-{seed}" / task / arm / str(repetition), seed, arm, task, repetition)
+        place = Path(f"seed-{seed}", task, arm, str(repetition))
+        yield Trial(out / place, out / HOMES / "trials" / place, seed, arm, task)
 
 
 def advance(trial: Trial, out: Path, author: str = "") -> bool:
@@ -96,6 +97,7 @@ def advance(trial: Trial, out: Path, author: str = "") -> bool:
     """
     if not trial.home.is_dir():
         shutil.copytree(_prepared(trial.seed, trial.arm, out), trial.home)
+        trial.folder.mkdir(parents=True)
     task = load_task(task_file(trial.task))
     with KnowledgeBase(Settings.load(trial.home)) as kb:
         for attempt in range(1, ATTEMPTS + 1):
@@ -116,13 +118,13 @@ def advance(trial: Trial, out: Path, author: str = "") -> bool:
 def _begin(kb: KnowledgeBase, trial: Trial, task: Task, out: Path) -> None:
     plan = kb.plan(task, _target(trial.seed), synthesizer="external", evaluations=ATTEMPTS)
     _, prompt = kb.prompt(plan)
-    _write_prompt(trial, 1, prompt.text, out)
+    trial.file("prompt", 1).write_text(_prompt_text(trial, prompt.text, out), encoding="utf-8")
 
 
-def _write_prompt(trial: Trial, attempt: int, text: str, out: Path) -> None:
+def _prompt_text(trial: Trial, text: str, out: Path) -> str:
     documents = (_made(trial.seed, out) / DOCUMENTS).resolve()
     extra = EXTRA.get(trial.arm, KB_EXTRA).format(documents=documents, target=_target(trial.seed))
-    trial.file("prompt", attempt).write_text(f"{text}\n\n{extra}\n", encoding="utf-8")
+    return f"{text}\n\n{extra}\n"
 
 
 def _ask(author: str, trial: Trial, attempt: int) -> None:
@@ -148,23 +150,21 @@ def _judge(kb: KnowledgeBase, trial: Trial, task: Task, attempt: int, out: Path)
         "answer_tokens": tokens_of(answer),
     }
     run: Run = next(iter(kb.runs))
-    following = shown
     try:
         submission = kb.submit(run, answer)
     except (SynthesisError, RunError) as error:  # it holds no program, or one that was refused before
         verdict |= {"outcome": "no_candidate", "detail": str(error)}
-        following += f"\nThe last answer was refused: {error}\n"
+        following = f"{shown}\nThe last answer was refused: {error}\n"
     else:
         evidence = submission.evidence
         verdict |= {"outcome": evidence.outcome, "detail": evidence.detail}
         if evidence.passed:
             source = run.attempts[-1].candidate.source
             verdict |= {"cycles": cycles_of(trial.seed, trial.task, source), **anchors(trial.seed, trial.task)}
-        if submission.prompt:
-            following = submission.prompt.text
+        following = _prompt_text(trial, submission.prompt.text, out) if submission.prompt else ""
     trial.file("verdict", attempt, ".json").write_text(json.dumps(verdict, indent=1) + "\n", encoding="utf-8")
     if verdict["outcome"] != "passed" and attempt < ATTEMPTS:
-        _write_prompt(trial, attempt + 1, following, out)
+        trial.file("prompt", attempt + 1).write_text(following, encoding="utf-8")
 
 
 # Cycles
@@ -197,36 +197,52 @@ def _target(seed: int) -> str:
 
 def _made(seed: int, out: Path) -> Path:
     """The folder of a seed."""
-    folder = out / "made" / f"seed-{seed}"
-    if not folder.is_dir():
-        make(seed, folder)
-    return folder
+    with _once(out / MADE / f"seed-{seed}") as folder:
+        if folder:
+            make(seed, folder)
+    return out / MADE / f"seed-{seed}"
 
 
 def _prepared(seed: int, arm: Arm, out: Path) -> Path:
     """The home of an arm, as it is before a trial."""
-    home = out / "homes" / f"seed-{seed}-{arm}"
-    if home.is_dir():
-        return home
-    begun = home.with_name(f"{home.name}.begun")
+    finished = out / HOMES / f"seed-{seed}-{arm}"
+    with _once(finished) as home:
+        if home:
+            _fill(home, seed, arm, out)
+    return finished
+
+
+@contextmanager
+def _once(folder: Path) -> Iterator[Path | None]:
+    """A folder to be filled that then becomes the one that is named; None if that is there."""
+    if folder.is_dir():
+        yield None
+        return
+    begun = folder.with_name(f"{folder.name}.begun")
     shutil.rmtree(begun, ignore_errors=True)
     begun.mkdir(parents=True)
-    shutil.copytree(_made(seed, out) / TOOLCHAIN, begun / "toolchains")
-    with KnowledgeBase(Settings.load(begun)) as kb:
+    yield begun
+    begun.rename(folder)
+
+
+def _fill(home: Path, seed: int, arm: Arm, out: Path) -> None:
+    shutil.copytree(_made(seed, out) / TOOLCHAIN, home / "toolchains")
+    with KnowledgeBase(Settings.load(home)) as kb:
         match arm:
             case Arm.NOTHING | Arm.RAW:
-                kb.target_tree.add(_target(seed), parent="any")
+                page = home / "page" / "handing-in.md"  # kb writes no prompt for a chip without any document
+                page.parent.mkdir()
+                page.write_text(f"# {chip(seed).names.chip}\n\n{rules(chip(seed))}", encoding="utf-8")
+                kb.ingest([page], target=_target(seed))
             case Arm.WRONG_CHIP:
                 wrong = chip(seed + NEXT_SEED).names
-                documents = _made(seed + NEXT_SEED, out) / DOCUMENTS / wrong.family / wrong.chip
+                documents = _made(seed + NEXT_SEED, out) / DOCUMENTS / wrong.family.lower() / wrong.chip.lower()
                 kb.ingest([documents], target=_target(seed))
             case _:
                 kb.ingest([_made(seed, out) / DOCUMENTS])
         if arm is Arm.KB_SKILLS:
             for task in LEARNT:
                 _teach(kb, seed, task)
-    begun.rename(home)
-    return home
 
 
 def _teach(kb: KnowledgeBase, seed: int, name: str) -> None:

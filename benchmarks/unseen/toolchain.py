@@ -35,11 +35,11 @@ def rules(of: Chip) -> str:
     """What an author is told of the form of an answer, and nothing of the chip."""
     names = of.names
     return f"""\
-Write one program in {names.language}, the assembly language of the {names.chip}, in a fenced code block. One program
-solves the task at any sizes up to those given: it reads addresses, sizes and the numbers given to the model from the
-{names.argument_table}, whose layout the chip's documents describe. Sizes are multiples of nothing. Inputs come first,
-then parameters, in the order listed above; the output's memory holds anything. The program ends after its last line.
-The documents describe instructions, registers, memories, transfers, timing and hazards; errata come before other texts.
+Write one program in {names.language}, the assembly language of the {names.chip}. It solves the task at any sizes up
+to those given, which are multiples of nothing: it reads addresses, sizes and the numbers given to the model from the
+{names.argument_table}, whose layout the documents describe. At first the output's memory holds anything. The program
+ends after its last line. The documents describe instructions, registers, memories, transfers, timing and hazards;
+errata come before other texts.
 """
 
 
