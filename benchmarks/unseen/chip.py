@@ -212,7 +212,7 @@ class Instruction:
         "take, a product for each step of its depth.")})  # fmt: skip
     latency: int = field(metadata={"unit": "cycles", "meaning": (
         "After these the result is there, counted from the issue. Busy cycles beyond the first ones, through conflicts "
-        "or depth, come on top. Instructions that need the result wait for it, but for the chip's hazards.")})  # fmt: skip
+        "or depth, come on top. What needs the result waits for it, but for the chip's hazards.")})  # fmt: skip
 
     @property
     def unit(self) -> Unit:
@@ -272,13 +272,12 @@ PARTS: dict[str, type] = {
 }  # fmt: skip
 MISPRINTED = (
     ("scratchpad", "line_words"), ("vectors", "groups"), ("vectors", "exponent_base"), ("transfers", "rows_most"),
-    ("matrix", "depth_most"), ("scratchpad", "words"), ("vectors", "load_clears"),
+    ("matrix", "depth_most"), ("scratchpad", "words"), ("vectors", "result_last"),
 )  # fmt: skip
 """Numbers that matter for correctness, one of which the first text states wrongly."""
 MISTIMED = (("transfers", "startup_cycles"), ("transfers", "burst_bytes"), ("scratchpad", "banks"))
 """Numbers that matter for speed, one of which it states wrongly."""
-UPWARDS = ("rows_most", "depth_most", "words")
-"""Limits: who trusts a misprint exceeds them."""
+LIMITS = ("rows_most", "depth_most", "words")
 
 
 def chip(seed: int) -> Chip:
@@ -342,14 +341,21 @@ def _hazards(dice: random.Random) -> tuple[Hazard, ...]:
 
 
 def _erratum(of: Chip, dice: random.Random, kinds: tuple[tuple[str, str], ...]) -> Erratum:
-    """A number for which there is another, and for limits a larger, choice."""
+    """A misprint of a number that misleads."""
     possible = []
     for part, name in kinds:
         actual = getattr(getattr(of, part), name)
         choices = next(f.metadata["choices"] for f in fields(PARTS[part]) if f.name == name)
-        wrong = [c for c in choices if c != actual and (name not in UPWARDS or c > actual)]
+        wrong = [choice for choice in choices if choice != actual and _misleads(name, choice, actual)]
         possible += [Erratum(part, name, dice.choice(wrong), actual)] if wrong else []
     return dice.choice(possible)
+
+
+def _misleads(name: str, printed: Any, actual: Any) -> bool:
+    """Whether who trusts the printed number does something wrong: exceeds a limit, or breaks an alignment."""
+    if name in LIMITS:
+        return bool(printed > actual)
+    return name != "line_words" or printed % actual != 0
 
 
 def _names(seed: int, which: str) -> tuple[Names, Mapping[Op, str]]:

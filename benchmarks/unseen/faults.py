@@ -17,7 +17,7 @@ class FaultKind(StrEnum):
     RUNAWAY = "too many instructions"
 
 
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the machine
     """Ends a program. Its text names the kind, the line of the program, and the values."""
 
     def __init__(self, kind: FaultKind, detail: str, line: int = 0) -> None:

@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
-ROWS = 67
-INNER = 43
-OUTER = 59
+ROWS = 59
+INNER = 37
+OUTER = 61
 
 
 class Model(nn.Module):

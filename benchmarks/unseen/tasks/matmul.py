@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-ROWS = 73
-INNER = 47
+ROWS = 53
+INNER = 43
 COLS = 61
 
 
