@@ -36,32 +36,26 @@ def simulate(
         Fault: the program ends with a fault.
         ValueError: a tensor's dtype is none of DTYPES.
     """
-    results = [
-        np.full(shape, -1, dtype) if dtype == "int32" else np.full(shape, math.nan, dtype) for shape, dtype in outputs
-    ]
+    results = [np.full(shape, -1 if dtype == "int32" else math.nan, dtype) for shape, dtype in outputs]
     given = [np.ascontiguousarray(tensor) for tensor in tensors]
-    order = [*results, *given] if chip.host.outputs_first else [*given, *results]
-    if unknown := [str(tensor.dtype) for tensor in order if tensor.dtype.name not in DTYPES]:
-        raise ValueError(f"{unknown[0]} tensors are not supported; {', '.join(DTYPES)} are")
-    table: list[int] = []
-    parts: list[bytes] = []
+    first = chip.host.outputs_first
+    order = [*results, *given] if first else [*given, *results]
+    if unknown := [tensor.dtype.name for tensor in order if tensor.dtype.name not in DTYPES]:
+        raise ValueError(f"there are no {unknown[0]} tensors on this chip; there are {', '.join(DTYPES)}")
+    memory, addresses = bytearray(), []
     for tensor in order:
-        address = [sum(map(len, parts))]
-        table += [*tensor.shape, *address] if chip.host.address_last else [*address, *tensor.shape]
-        parts.append(tensor.tobytes())
-        parts.append(bytes(-tensor.nbytes % chip.host.tensor_bytes))
-    table += np.array(init, np.float32).view(np.int32).tolist()
-    outer = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
-    cycles = Machine(chip, outer, table).run(program)
-    places = argument_places(chip, [tensor.ndim for tensor in given], [tensor.ndim for tensor in results])
-    found = [table[address] for address in places.addresses[len(given) :]]
-    return Result(
-        [
-            np.frombuffer(outer, result.dtype, result.size, address).reshape(result.shape)
-            for result, address in zip(results, found, strict=True)
-        ],
-        cycles,
-    )
+        addresses.append(len(memory))
+        memory += tensor.tobytes()
+        memory += bytes(-len(memory) % chip.host.tensor_bytes)
+    entries = [[address, *tensor.shape] for address, tensor in zip(addresses, order, strict=True)]
+    if chip.host.address_last:
+        entries = [[*sizes, address] for address, *sizes in entries]
+    numbers = np.array(init, np.float32).view(np.int32).tolist()
+    table = [word for words in (*entries, numbers) for word in words]
+    cycles = Machine(chip, np.frombuffer(memory, np.uint8), table).run(program)
+    places = addresses[: len(results)] if first else addresses[len(given) :]
+    found = zip(results, places, strict=True)
+    return Result([np.frombuffer(memory, t.dtype, t.size, place).reshape(t.shape) for t, place in found], cycles)
 
 
 class Places(NamedTuple):
