@@ -94,7 +94,7 @@ class Transfers:
     startup_cycles: int = drawn("cycles", "Before the first burst of each transfer.", 70, 90, 110, 140, 170, 210, 260)
     burst_bytes: int = drawn("bytes", "Size of a burst.", 32, 48, 64, 80, 96, 128)
     burst_cycles: int = drawn("cycles", "For each burst.", 2, 3, 4, 5)
-    rows_most: int = drawn("rows", "Most rows of one transfer.", 20, 28, 36, 44, 52, 60)
+    rows_most: int = drawn("rows", "Most rows of one transfer.", 16, 20, 24, 28, 32, 36, 40)
     order: tuple[str, ...] = drawn(
         "", "What the consecutive registers of a transfer hold: the first address in the scratchpad (`near`, in words) "
         "and in the outer memory (`far`, in bytes, a multiple of the element's size), the elements of a row (`count`), "
