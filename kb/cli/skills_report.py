@@ -24,7 +24,11 @@ _HEAD = 12
 def show_list(summaries: Sequence[Mapping[str, Any]]) -> None:
     keys = ("name", "kind", "standing", "target", "language")
     rows = [
-        (*(str(skill[key] or "any") for key in keys), _value(skill["value"]), _number(skill["speedup"]))
+        (
+            *(str(skill[key] or "any") for key in keys),
+            _value(skill["value"]),
+            f"claimed {skill['claimed']:.2f}" if skill["claimed"] else _number(skill["speedup"]),
+        )
         for skill in summaries
     ]
     show_table((*keys, "value", "speed-up"), rows, wrap={0})
@@ -40,12 +44,19 @@ def show_selection(found: Selection) -> None:
         show_table((), [(refusal.name, refusal.reason) for refusal in found.refused], wrap={1}, indent=2)
 
 
-def show_whole(skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measured]) -> None:
+def show_whole(
+    skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measured], rests_behind: Sequence[str]
+) -> None:
     for key, value in about.items():
+        if (key, value) == ("claimed", None):
+            continue
         said = _number(value) if isinstance(value, float) or value is None else str(value)
         show_wrapped(said, f"{key + ':':<13}")
     if applies := _applies(skill.preconditions):
         show_wrapped(applies, f"{'applies to:':<13}")
+    if rests_behind:
+        why = f"behind {', '.join(rests_behind)}, which were accepted before it, until one of them is retired or it is "
+        show_wrapped(f"{why}proven faster than one or where they are not", f"{'rests:':<13}")
     if evidence:
         show()
         _show_evidence(evidence)
@@ -154,6 +165,8 @@ def show_reverified(done: Reverified) -> None:
     from kb.cli.evidence_report import headline
 
     show_wrapped(f"{done.name} ({done.before} -> {done.after}): {headline(done.evidence)}")
+    if done.worse:
+        show_wrapped(headline(done.worse), "  what it is better than: ")
 
 
 def show_imported(done: Sequence[Imported], *, dry_run: bool) -> None:

@@ -213,6 +213,8 @@ def _must_fit(kb: "KnowledgeBase", verb: Verb, skill: Skill, successor: str, *, 
             f"{name} has {len(errors)} errors, the first: {errors[0].place}: {errors[0].message}",
             hint=f"read them with `kb skills lint {name}`; --anyway accepts it with them",
         )
+    if verb == "accept":
+        kb.skills.must_have_room(skill)
     if verb == "reject" and published:
         raise SkillError(f"{name} is a skill, not a proposal", hint="`kb skills retire` takes a skill out of use")
     if verb == "retire" and not published:

@@ -60,10 +60,14 @@ class SkillTools:
     async def kb_reverify(
         self,
         name: SkillName,
+        task: Annotated[
+            str | None, Field(max_length=40_000, description="The task's file, if no run had it: Python, unchanged.")
+        ] = None,
         minutes: Annotated[float, Field(gt=0, le=30, description="Start no further judgement after this time.")] = 5.0,
     ) -> Annotated[CallToolResult, skills.Reverified]:
         """Judge a skill's kernel in the sandbox, on the tasks of its evidence that runs of this home had.
 
-        Takes a minute or more. What is measured decides on the skill's standing.
+        A `task` that you give must be one that counts here already, as its reference runs outside the sandbox. Takes a
+        minute or more. What is measured decides on the skill's standing.
         """
-        return await self._ask(lambda kb: skills.reverify(kb, name, minutes=minutes))
+        return await self._ask(lambda kb: skills.reverify(kb, name, task=task or None, minutes=minutes))

@@ -24,7 +24,7 @@ from kb.skillbook.library import JUDGED, Skillbook, utc_now
 from tests.skillbook.conftest import TODAY, write_files
 from tests.skillbook.evidence import evidence, kernel, skill
 
-HOMES, SKILLS = 3, 3
+HOMES, SKILLS = 3, 5
 
 
 class Killed(BaseException):
