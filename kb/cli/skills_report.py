@@ -91,7 +91,8 @@ def show_review(found: Review) -> None:
         _show_lines(found.difference[2:], f"kb skills diff {found.compared} {skill.name}")
     else:
         show("text")
-        _show_lines(_text(skill), f"kb skills show {skill.name}")
+        code = skill.candidate.source.splitlines() if skill.candidate and not skill.worse else found.difference[2:]
+        _show_lines([*skill.body.splitlines(), *code], f"kb skills show {skill.name}")
     show()
     errors = [str(finding) for finding in found.findings if finding.severity == "error"]
     flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
@@ -208,10 +209,6 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
 
 def _applies(when: Preconditions) -> str:
     return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes), when.shapes, when.toolchain)))
-
-
-def _text(skill: Skill) -> list[str]:
-    return [*skill.body.splitlines(), *(skill.candidate.source.splitlines() if skill.candidate else ())]
 
 
 def _version(text: str) -> str:

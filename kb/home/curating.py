@@ -77,9 +77,9 @@ class Review(Frozen):
     """The latest first."""
     nearest: tuple[Near, ...]
     compared: str
-    """Name of the skill that the difference is to; empty if none is like it."""
+    """Name of the skill that the difference is to; empty if none is like it, or it has a worse kernel itself."""
     difference: tuple[str, ...]
-    """From that skill's code to this one's, or of the texts if one has no code."""
+    """From that skill's code to this one's, or of the texts if one has no code; or from its worse kernel to its own."""
     flags: tuple[str, ...]
     findings: tuple[Finding, ...]
     cited: tuple[Cited, ...]
@@ -119,7 +119,8 @@ def waiting(kb: "KnowledgeBase") -> list[Skill]:
 def review(kb: "KnowledgeBase", skill: Skill) -> Review:
     """What speaks for a skill and against it."""
     near = _nearest(kb, skill)
-    like = kb.skills.get(near[0].name) if near and near[0].likeness >= ALIKE else None
+    like = kb.skills.get(near[0].name) if near and near[0].likeness >= ALIKE and not skill.worse else None
+    old = like or skill.model_copy(update={"candidate": skill.worse})
     evidence = measured(kb, skill)
     cited = tuple(_cited(kb, id_) for id_ in skill.citations)
     return Review(
@@ -128,7 +129,7 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
         evidence=evidence,
         nearest=near,
         compared=like.name if like else "",
-        difference=_difference(like, skill) if like else (),
+        difference=_difference(old, skill) if like or skill.worse else (),
         flags=tuple(_flags(skill, evidence, near, cited)),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
         cited=cited,
@@ -239,8 +240,9 @@ def _nearest(kb: "KnowledgeBase", skill: Skill) -> tuple[Near, ...]:
 
 
 def _likeness(first: Skill, second: Skill) -> float:
-    """Weighted Jaccard index of the words in text and code, from 0 to 1."""
-    a, b = (Counter(re.findall(r"\w+", "\n".join([*_text(s), *_code(s)]).lower())) for s in (first, second))
+    """Weighted Jaccard index of their words, from 0 to 1; the code counts for kernels, others only show it."""
+    texts = ([*_text(s), *(_code(s) if s.kind is SkillKind.KERNEL else ())] for s in (first, second))
+    a, b = (Counter(re.findall(r"\w+", "\n".join(text).lower())) for text in texts)
     return (a & b).total() / max(1, (a | b).total())
 
 

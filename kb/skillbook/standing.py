@@ -98,7 +98,9 @@ def standings_of(skills: Iterable[Skill], context: StandingContext) -> Standings
             return SkillStanding.SUPERSEDED
         return SkillStanding.VERIFIED if skill.name in resting else own
 
-    return Standings({name: standing(skill) for name, skill in known.items()}, resting, tuple(active))
+    of = {name: standing(skill) for name, skill in known.items()}
+    resting = {name: behind for name, behind in resting.items() if of[name] is SkillStanding.VERIFIED}
+    return Standings(of, resting, tuple(active))
 
 
 def _seated(accepted: Iterable[Proven]) -> tuple[list[Proven], dict[str, tuple[str, ...]]]:

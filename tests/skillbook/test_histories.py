@@ -192,6 +192,24 @@ def test_no_record_is_lost_and_every_order_of_merges_gives_the_same_standings_an
         live(steps, Path(root), make, unite)
 
 
+def test_two_libraries_that_accepted_five_skills_agree_on_the_three_that_stay_active(tmp_path: Path) -> None:
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for number, home in ((0, 0), (1, 1), (2, 1), (3, 0), (4, 1)):
+        for verb in ("reverify", "accept"):
+            take(Step(verb, home, number, speedup=1.5, other=0, killed_after=None), homes, unite)
+    measured = "".join((home / JUDGED).read_text() for home in homes)
+    states = []
+    for number, order in enumerate(permutations(homes)):
+        observer = tmp_path / f"observer-{number}"
+        for home in order:
+            unite(home, observer)
+        states.append(state(observer, measured))
+
+    assert [{name: standing for name, (standing, *_) in seen.items()} for seen in states] == [
+        {"s0": "active", "s1": "active", "s2": "active", "s3": "verified", "s4": "verified"}
+    ] * 2
+
+
 def git(home: Path, *arguments: str) -> None:
     identity = ("-c", "user.name=kb", "-c", "user.email=kb@example.org", "-c", "commit.gpgsign=false")
     subprocess.run(["git", "-C", str(home / "skills"), *identity, *arguments], check=True, capture_output=True)
