@@ -6,7 +6,7 @@ from difflib import unified_diff
 from itertools import pairwise, permutations
 from typing import NamedTuple
 
-from kb.model.evidence import WIN_MARGIN
+from kb.model.evidence import WIN_MARGIN, Evidence, Outcome
 from kb.model.kernels import Task
 from kb.model.protocols import Attempt
 from kb.model.skill import Preconditions, Skill, SkillKind
@@ -52,7 +52,7 @@ def _pitfall(task: Task, refused: Attempt, mended: Attempt, suffix: str) -> Skil
         (refused, mended),
         kind=SkillKind.PITFALL,
         name=f"{outcome}-{task.name}",
-        title=refused.evidence.signature,
+        title=_mistake(refused.evidence, change),
         description=f"{kernel} was refused ({outcome}), and what mended it. Use it when a similar kernel is refused "
         "in this way, or before writing one.",
         sections={
@@ -62,6 +62,14 @@ def _pitfall(task: Task, refused: Attempt, mended: Attempt, suffix: str) -> Skil
         },
         suffix=suffix,
     )
+
+
+def _mistake(refused: Evidence, change: str) -> str:
+    """The judge's reason without numbers; for wrong results, which have many causes, the first changed line."""
+    first = {line[0]: one_line(line[1:], 100) for line in reversed(change.splitlines()) if line[1:].strip()}
+    if refused.outcome is Outcome.INCORRECT and (changed := first.get("-") or first.get("+")):
+        return f"{refused.outcome} {'with' if '-' in first else 'without'} {changed}"
+    return refused.signature
 
 
 def _technique(task: Task, attempts: Sequence[Attempt], suffix: str) -> Skill | None:

@@ -79,6 +79,22 @@ def test_the_same_mistake_with_other_numbers_is_the_same_pitfall(book: Skillbook
     assert len(book.find(first.name).evidence) == 4
 
 
+WRONG_RESULTS = {
+    "another first line": ("a = 1\nb = 1\n", "a = 2\nb = 1\n", "incorrect with a = 1"),
+    "a line more": ("a = 1\n", "a = 1\n\n  b = 1\n", "incorrect without b = 1"),
+    "a line less": ("a = 1\nb = 1\n", "a = 1\n", "incorrect with b = 1"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "right", "title"), WRONG_RESULTS.values(), ids=WRONG_RESULTS)
+def test_wrong_results_are_named_after_the_line_that_was_changed(wrong: str, right: str, title: str) -> None:
+    before = kernel(wrong)
+
+    (found,) = lessons(attempt(before, refused(before, detail="9 of 9 elements are wrong")), attempt(kernel(right)))
+
+    assert found.body.startswith(f"# {title}\n")
+
+
 def test_kernels_for_other_tasks_that_are_refused_in_the_same_words_are_other_pitfalls() -> None:
     other = TASK.model_copy(update={"name": "layer-norm"})
     (first,) = lessons(failing(WRONG), attempt(RIGHT))
