@@ -11,6 +11,7 @@ from kb.home.reverifying import Reverified
 from kb.home.skill_exchange import Imported
 from kb.home.skill_statistics import Statistics
 from kb.model.base import short
+from kb.model.evidence import Evidence
 from kb.model.skill import Preconditions, Skill, SkillStanding
 from kb.skillbook.lint import Finding
 from kb.skillbook.select import Selection
@@ -92,7 +93,8 @@ def show_review(found: Review) -> None:
     else:
         show("text")
         code = skill.candidate.source.splitlines() if skill.candidate and not skill.worse else found.difference[2:]
-        _show_lines([*skill.body.splitlines(), *code], f"kb skills show {skill.name}")
+        added = [line for line in code if line not in skill.body]
+        _show_lines([*skill.body.splitlines(), *added], f"kb skills show {skill.name}")
     show()
     errors = [str(finding) for finding in found.findings if finding.severity == "error"]
     flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
@@ -196,15 +198,24 @@ def _show_rest(left: int, command: str) -> None:
 
 
 def _show_evidence(evidence: Sequence[Measured]) -> None:
-    rows = []
-    for one in evidence:
-        found, trust = one.evidence, one.trust if one.own else f"{one.trust}; of other code"
-        about = f"{found.task} on {found.target}, {found.environment.get('machine', 'unknown machine')}"
+    """Show measurements; machine and tools only once if they were the same for several."""
+    rows, places = [], [_place(one.evidence) for one in evidence]
+    once = len(places) > 1 and len(set(places)) == 1
+    for one, place in zip(evidence, places, strict=True):
+        found, of = one.evidence, "; the worse kernel" if one.worse else "" if one.own else "; of other code"
         came = found.outcome if found.passed else f"{found.outcome}: {short(found.detail, 80)}"
-        tools = ", ".join(f"{name} {_version(said)}" for name, said in found.environment.items() if name != "machine")
-        said = "; ".join(filter(None, (about, came, tools, found.created[:10])))
-        rows.append((_number(found.speedup), one.interval or "-", trust, said))
+        about = f"{found.task} on {found.target}"
+        said = "; ".join(filter(None, (about, "" if once else place, came, found.created[:10])))
+        rows.append((_number(found.speedup), one.interval or "-", f"{one.trust}{of}", said))
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
+    if once:
+        show_wrapped(places[0], "  all on ")
+
+
+def _place(evidence: Evidence) -> str:
+    """Machine and tools."""
+    tools = (f"{name} {_version(said)}" for name, said in evidence.environment.items() if name != "machine")
+    return ", ".join((evidence.environment.get("machine", "unknown machine"), *tools))
 
 
 def _applies(when: Preconditions) -> str:

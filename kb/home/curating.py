@@ -37,6 +37,8 @@ class Measured(Frozen):
     """Who measured it: `here`, or the name of a signer whom this home trusts; empty if it is only claimed."""
     own: bool
     """Whether it is about the skill's present code, or the skill has none."""
+    worse: bool
+    """Whether it is about the kernel that the skill's is better than."""
 
     @property
     def trust(self) -> str:
@@ -152,8 +154,11 @@ def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
 
 def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
     """The evidence of a skill, the latest first."""
-    who, own = kb.skills.measurer(), skill.own_evidence
-    return tuple(Measured(evidence=e, by=who(skill, e), own=e in own) for e in reversed(skill.evidence))
+    who, own, worse = kb.skills.measurer(), skill.own_evidence, skill.worse.digest if skill.worse else ""
+    return tuple(
+        Measured(evidence=e, by=who(skill, e), own=e in own, worse=e.candidate_digest == worse)
+        for e in reversed(skill.evidence)
+    )
 
 
 def decide(
@@ -285,6 +290,9 @@ def _flags(skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cit
         yield "its evidence contradicts itself: the same code passed and was refused on the same task"
     if skill.kind is SkillKind.PITFALL and {one.evidence.passed for one in evidence} != {True, False}:
         yield "a pitfall needs evidence of a failure and of what mended it"
+    best = max((e.speedup or 0.0 for e in skill.own_evidence), default=0.0)
+    if skill.kind is SkillKind.TECHNIQUE and 0 < best <= 1:
+        yield f"with it the kernel is still slower than the best baseline: {best:.2f}"
     for twin in near:
         if twin.likeness >= NEAR_TWIN:
             yield f"{twin.likeness:.0%} of its words are those of {twin.name}: is it the same?"

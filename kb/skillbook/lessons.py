@@ -57,8 +57,8 @@ def _pitfall(task: Task, refused: Attempt, mended: Attempt, suffix: str) -> Skil
         "in this way, or before writing one.",
         sections={
             "When": f"{kernel} was refused. The judge said:\n\n> {one_line(refused.evidence.detail, 400) or outcome}",
-            "What mended it": f"With this change it passed:\n\n{change}",
             "Why": f"In the words of the synthesizer, unchecked:\n\n> {one_line(mended.note, 400) or '(none)'}",
+            "What mended it": f"With this change it passed:\n\n{change}",
         },
         suffix=suffix,
     )

@@ -47,6 +47,14 @@ def test_a_proposal_of_any_kind_fits_one_screen(on_screen: Run, library: Knowled
     assert not any("\u202e" in line for line in lines)
 
 
+def test_machine_and_tools_are_shown_once_if_they_were_the_same(run: Run, library: KnowledgeBase) -> None:
+    proposed(library, "same", kind=SkillKind.PITFALL, evidence=(today(OTHER), today(speedup=2.0)))
+
+    assert run("skills", "queue", "same").out.count("  all on A\n") == 1
+    assert "all on" not in run("skills", "queue", "a-kernel").out
+    assert "all on" not in run("skills", "queue", "a-pitfall").out, "its kernels were judged on two machines"
+
+
 def test_the_queue_as_json_has_all_of_every_proposal(run: Run, library: KnowledgeBase) -> None:
     reviews = {one["skill"]["name"]: one for one in run("skills", "queue", "--json").json}
 

@@ -80,6 +80,11 @@ DOUBTFUL: dict[str, dict[str, Any]] = {
     "a failure and of what mended it": {"kind": SkillKind.PITFALL, "evidence": (refused(KERNEL),)},
     "0123456789ab does not stand any more": {"citations": ("0123456789ab",)},
     "of its words are those of twin": {},
+    "still slower than the best baseline: 0.90": {
+        "kind": SkillKind.TECHNIQUE,
+        "worse": OTHER,
+        "evidence": (today(OTHER, speedup=0.5), today(speedup=0.9)),
+    },
 }
 
 
@@ -96,6 +101,17 @@ def test_a_sound_pitfall_without_a_kernel_has_no_flag(kb: KnowledgeBase) -> None
     proposed(kb, kind=SkillKind.PITFALL, candidate=None, here=True, evidence=(failed, mended))
 
     assert flags(kb, "softmax") == ""
+
+
+def test_a_pitfall_is_compared_with_its_refused_kernel_and_with_no_other_skill(kb: KnowledgeBase) -> None:
+    active(kb, "twin")
+    wrong = kernel(f"{KERNEL.source}WRONG = 1")
+    proposed(kb, kind=SkillKind.PITFALL, worse=wrong, evidence=(refused(wrong), today()))
+
+    seen = curating.review(kb, kb.skills.find("softmax"))
+
+    assert (seen.compared, seen.difference[-1]) == ("", "-WRONG = 1")
+    assert [(one.own, one.worse) for one in seen.evidence] == [(True, False), (True, True)]
 
 
 def test_a_cited_passage_is_shown_with_its_place(kb: KnowledgeBase) -> None:

@@ -111,7 +111,7 @@ def test_show_prints_the_standing_and_the_text(run: Run) -> None:
     assert "kind:        kernel\nstanding:    verified\n" in out
     assert "speedup:     1.50\n" in out
     assert re.search(
-        r"1\.50 +1\.43 to 1\.58 +measured here +row-softmax on mi300x, Test Machine; passed; torch 2\.11", out
+        r"1\.50 +1\.43 to 1\.58 +measured here +row-softmax on mi300x; Test Machine, torch 2\.11; passed; 2025", out
     )
     assert out.endswith("# Softmax\n\nOne program for each row.\n")
 
