@@ -43,7 +43,7 @@ def queue(
     with open_kb() as kb:
         proposals = waiting(kb)
         chosen = [kb.skills.find(name)] if name else proposals if everything or as_json else proposals[:1]
-        reviews = [review(kb, skill) for skill in chosen]
+        reviews = [review(kb, skill, proposals) for skill in chosen]
     if as_json:
         print_json(reviews)
         return

@@ -1,10 +1,11 @@
 """Shows skills, proposals and what is known of them in a terminal."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kb.cli.output import show, show_wrapped
+from kb.cli.output import screen_width, show, show_wrapped
 from kb.cli.table import show_table
 from kb.home.curating import Difference, Measured, Review
 from kb.home.reverifying import Reverified
@@ -16,7 +17,7 @@ from kb.model.skill import Preconditions, Skill, SkillStanding
 from kb.skillbook.lint import Finding
 from kb.skillbook.select import Selection
 
-LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 14, 4, 3, 8
+LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 18, 4, 3, 8
 """How much of each part the screen of a proposal shows."""
 COUNTED = (SkillStanding.ACTIVE, SkillStanding.VERIFIED, SkillStanding.STALE)
 _HEAD = 12
@@ -94,7 +95,7 @@ def show_review(found: Review) -> None:
         show("text")
         code = skill.candidate.source.splitlines() if skill.candidate and not skill.worse else found.difference[2:]
         added = [line for line in code if line not in skill.body]
-        _show_lines([*skill.body.splitlines(), *added], f"kb skills show {skill.name}")
+        _show_lines([*_wrapped(skill.body), *added], f"kb skills show {skill.name}")
     show()
     errors = [str(finding) for finding in found.findings if finding.severity == "error"]
     flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
@@ -190,6 +191,15 @@ def _show_lines(lines: Sequence[str], command: str) -> None:
     texts = [line for line in lines if line.strip()]
     show_table((), [(line,) for line in texts[:LINES_SHOWN]], cut={0}, indent=2)
     _show_rest(len(texts) - LINES_SHOWN, command)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """The lines of a text, on a terminal wrapped to its width except in fences."""
+    width, code = screen_width(), False
+    for line in text.splitlines():
+        fence = line.startswith("```")
+        code ^= fence
+        yield from [line] if width is None or code or fence else textwrap.wrap(line, width - 2)
 
 
 def _show_rest(left: int, command: str) -> None:

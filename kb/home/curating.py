@@ -4,7 +4,7 @@ import difflib
 import getpass
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from kb.errors import CitationError, SkillError
@@ -118,8 +118,12 @@ def waiting(kb: "KnowledgeBase") -> list[Skill]:
     return sorted(kb.skills.proposals(), key=rank)
 
 
-def review(kb: "KnowledgeBase", skill: Skill) -> Review:
-    """What speaks for a skill and against it."""
+def review(kb: "KnowledgeBase", skill: Skill, proposals: Sequence[Skill] = ()) -> Review:
+    """What speaks for a skill and against it.
+
+    Args:
+        proposals: Those that wait, among which it may have a twin.
+    """
     near = _nearest(kb, skill)
     like = kb.skills.get(near[0].name) if near and near[0].likeness >= ALIKE and not skill.worse else None
     old = like or skill.model_copy(update={"candidate": skill.worse})
@@ -132,7 +136,7 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
         nearest=near,
         compared=like.name if like else "",
         difference=_difference(old, skill) if like or skill.worse else (),
-        flags=tuple(_flags(skill, evidence, near, cited)),
+        flags=(*_flags(skill, evidence, near, cited), *_same_template(skill, (*kb.skills.skills(), *proposals))),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
         cited=cited,
     )
@@ -275,6 +279,15 @@ def _cited(kb: "KnowledgeBase", id_: str) -> Cited:
         return Cited(id=id_, place="", text=error.message, stands=False)
     text = " ".join(text.strip() for _, text, cited in place.lines if cited)
     return Cited(id=id_, place=place.citation.place, text=text, stands=True)
+
+
+def _same_template(skill: Skill, others: Iterable[Skill]) -> Iterator[str]:
+    """Those of the same kind whose code differs only in the values of parameters."""
+    for other in others:
+        kernels = skill.candidate, other.candidate
+        same = kernels[0] and kernels[1] and kernels[0].template_digest == kernels[1].template_digest
+        if same and other.kind is skill.kind and other.name != skill.name:
+            yield f"it is {other.name} with other values of its parameters"
 
 
 def _flags(skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cited: Sequence[Cited]) -> Iterator[str]:

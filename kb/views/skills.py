@@ -156,7 +156,7 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
         worse=worse,
         suffix=language.suffix if language and candidate else "",
     )
-    seen = review(kb, kb.skills.propose(skill))
+    seen = review(kb, kb.skills.propose(skill), kb.skills.proposals())
     flags = (*seen.flags, *map(str, seen.findings))
     note = f"it is kept and not used: the user decides with `kb skills queue {seen.skill.name}`"
     return ProposedSkill(

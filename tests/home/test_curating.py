@@ -14,7 +14,7 @@ from tests.skillbook.evidence import KERNEL, kernel, refused
 
 
 def flags(kb: KnowledgeBase, name: str) -> str:
-    return "\n".join(curating.review(kb, kb.skills.find(name)).flags)
+    return "\n".join(curating.review(kb, kb.skills.find(name), kb.skills.proposals()).flags)
 
 
 def decide(kb: KnowledgeBase, verb: str, name: str, **options: Any) -> curating.Decision:
@@ -80,6 +80,8 @@ DOUBTFUL: dict[str, dict[str, Any]] = {
     "a failure and of what mended it": {"kind": SkillKind.PITFALL, "evidence": (refused(KERNEL),)},
     "0123456789ab does not stand any more": {"citations": ("0123456789ab",)},
     "of its words are those of twin": {},
+    "it is waits with other values of its parameters": {},
+    "it is twin-values with other values of its parameters": {},
     "still slower than the best baseline: 0.90": {
         "kind": SkillKind.TECHNIQUE,
         "worse": OTHER,
@@ -91,6 +93,8 @@ DOUBTFUL: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("flag", DOUBTFUL)
 def test_what_a_curator_should_doubt_is_flagged(kb: KnowledgeBase, flag: str) -> None:
     active(kb, "twin", candidate=kernel(f"{KERNEL.source}TWIN = 1"))
+    active(kb, "twin-values", candidate=KERNEL.with_parameters({"BLOCK": 256}))
+    proposed(kb, "waits", candidate=KERNEL.with_parameters({"BLOCK": 512}))
     proposed(kb, **DOUBTFUL[flag])
 
     assert flag in flags(kb, "softmax")
