@@ -212,11 +212,11 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
     rows, places = [], [_place(one.evidence) for one in evidence]
     once = len(places) > 1 and len(set(places)) == 1
     for one, place in zip(evidence, places, strict=True):
-        found, of = one.evidence, "; the worse kernel" if one.worse else "" if one.own else "; of other code"
+        found, trust = one.evidence, one.trust if one.own or one.worse else f"{one.trust}; of other code"
         came = found.outcome if found.passed else f"{found.outcome}: {short(found.detail, 80)}"
-        about = f"{found.task} on {found.target}"
+        about = f"{'the worse kernel for ' if one.worse else ''}{found.task} on {found.target}"
         said = "; ".join(filter(None, (about, "" if once else place, came, found.created[:10])))
-        rows.append((_number(found.speedup), one.interval or "-", f"{one.trust}{of}", said))
+        rows.append((_number(found.speedup), one.interval or "-", trust, said))
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
     if once:
         show_wrapped(places[0], "  all on ")

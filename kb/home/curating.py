@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Verb = Literal["accept", "reject", "retire", "restore"]
 
-NOT_ACTIVE = "it is not active, because nothing that counts here proves it: `kb skills reverify` judges its kernel"
+NOT_ACTIVE = "it is not active, because nothing that counts here proves it"
 NEAREST_SHOWN = 3
 ALIKE, NEAR_TWIN = 0.3, 0.9
 """Shares of words in common from which on a difference is worth reading, and two skills may be one."""
@@ -204,10 +204,10 @@ def decide(
         kb.skills.accept(name, record.by, reason)
     elif not dry_run:
         kb.skills.record(skill, record)
-    waits = verb == "accept" and after is not SkillStanding.ACTIVE
-    return Decision(
-        name=name, verb=verb, before=before, after=after, recorded=not dry_run, note=NOT_ACTIVE if waits else ""
-    )
+    note = NOT_ACTIVE if verb == "accept" and after is not SkillStanding.ACTIVE else ""
+    if note and skill.candidate:
+        note += ": `kb skills reverify` judges its kernel"
+    return Decision(name=name, verb=verb, before=before, after=after, recorded=not dry_run, note=note)
 
 
 def _must_fit(kb: "KnowledgeBase", verb: Verb, skill: Skill, successor: str, *, anyway: bool) -> None:
