@@ -214,6 +214,7 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
     for one, place in zip(evidence, places, strict=True):
         found, trust = one.evidence, one.trust if one.own or one.worse else f"{one.trust}; of other code"
         came = found.outcome if found.passed else f"{found.outcome}: {short(found.detail, 80)}"
+        came += " while the machine was busy" if found.timing and found.timing.busy else ""
         about = f"{'the worse kernel for ' if one.worse else ''}{found.task} on {found.target}"
         said = "; ".join(filter(None, (about, "" if once else place, came, found.created[:10])))
         rows.append((_number(found.speedup), one.interval or "-", trust, said))

@@ -236,11 +236,14 @@ def _must_fit(kb: "KnowledgeBase", verb: Verb, skill: Skill, successor: str, *, 
 
 
 def _nearest(kb: "KnowledgeBase", skill: Skill) -> tuple[Near, ...]:
-    """The active skills that are most like this one; if none is active, those that are used although they are not."""
-    others, standings = [s for s in kb.skills.skills() if s.name != skill.name], kb.skills.standings()
-    used = [s for s in others if standings[s.name] is SkillStanding.ACTIVE] or [
-        s for s in others if standings[s.name] not in _HELD
-    ]
+    """The active skills of its kind that are most like this one; if none is active, those that are in use.
+
+    If there is none of its kind, the others that are in use.
+    """
+    standings = kb.skills.standings()
+    in_use = [s for s in kb.skills.skills() if s.name != skill.name and standings[s.name] not in _HELD]
+    alike = [s for s in in_use if s.kind is skill.kind]
+    used = [s for s in alike if standings[s.name] is SkillStanding.ACTIVE] or alike or in_use
     near = [
         Near(name=s.name, standing=standings[s.name], value=kb.skills.value(s), likeness=_likeness(skill, s))
         for s in used

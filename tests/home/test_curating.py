@@ -62,6 +62,16 @@ def test_the_nearest_active_skills_are_shown_and_the_difference_to_the_nearest(k
     assert "+MORE = 1" in seen.difference
 
 
+def test_a_kernel_is_compared_with_kernels_even_if_only_other_skills_are_active(kb: KnowledgeBase) -> None:
+    active(kb, "pitfall", kind=SkillKind.PITFALL, worse=OTHER, evidence=(refused(OTHER), today()))
+    proposed(kb)
+
+    nearest = curating.review(kb, kb.skills.find("softmax")).nearest
+
+    assert len(nearest) == 3
+    assert {kb.skills.get(near.name).kind for near in nearest} == {SkillKind.KERNEL}
+
+
 def test_a_skill_that_no_other_is_like_is_shown_whole(kb: KnowledgeBase) -> None:
     active(kb, "near", candidate=OTHER, body="entirely different words " * 30)
     proposed(kb)
