@@ -94,8 +94,8 @@ def show_review(found: Review) -> None:
     else:
         show("text")
         code = skill.candidate.source.splitlines() if skill.candidate and not skill.worse else found.difference[2:]
-        added = [line for line in code if line not in skill.body]
-        _show_lines([*_wrapped(skill.body), *added], f"kb skills show {skill.name}")
+        unsaid = (line for line in code if line not in skill.body)
+        _show_lines([*_wrapped(skill.body), *unsaid], f"kb skills show {skill.name}")
     show()
     errors = [str(finding) for finding in found.findings if finding.severity == "error"]
     flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]

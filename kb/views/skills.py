@@ -54,9 +54,9 @@ class DraftSkill(Frozen):
     language: str | None = None
     """Default: it holds for every language."""
     code: str = ""
-    """The kernel; required for the kind `kernel`."""
+    """The kernel; the kind `kernel` has one."""
     worse: str = ""
-    """The kernel that it is better than: a pitfall's refused one, a technique's slower one. Both can then be judged."""
+    """The refused or slower kernel."""
     preconditions: Preconditions = Preconditions()
     citations: tuple[str, ...] = ()
     """Ids of the passages that it rests on."""
@@ -168,11 +168,11 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
     )
 
 
-def reverify(kb: "KnowledgeBase", name: str, *, task: str | None, minutes: float) -> Reverified:
+def reverify(kb: "KnowledgeBase", name: str, *, task: str, minutes: float) -> Reverified:
     """Judge a skill's kernel again. Errors as in `kb.home.reverifying.reverify`, and:
 
     Args:
-        task: Source of a task of its evidence, if no run of the home had it.
+        task: Source of a task of its evidence that no run of the home had; empty for none.
 
     Raises:
         TaskError: `task` is not a task, or its reference, which no sandbox confines, never ran for this home.
