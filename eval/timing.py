@@ -39,6 +39,8 @@ class Call(NamedTuple):
     """From the answer until a GPU works for the judge again, which work that goes on delays."""
     between_us: float = 0.0
     """What the untimed questions around the call took: another call, and to forget the outputs of both."""
+    answering_us: float = 0.0
+    """What the worker took beside the call to understand the start and to answer, by its own clock."""
 
 
 def session_of(baseline_us: Sequence[float], candidate_us: Sequence[float], inside_us: Sequence[float]) -> Session:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # these import torch, which the driver does not load
 SURPRISING, NEAR_ROOFLINE = 3.0, 0.95
 """A win by more than the one factor, or that reaches more than the other share of a rate, is checked a second time."""
 
+DOUBT = "code that answers in the worker's place could hide {:.0f} us a call, more than this win: read the source"
+
 
 class CaseSizes(NamedTuple):
     """Maximum number of elements in all tensors of a case on this device, if its sizes are odd, even or the task's."""
@@ -128,7 +130,8 @@ class Device(ABC):
         if why := implausible(seconds, interface, facts):
             raise Fault(Outcome.TOO_FAST, why)
         limit = None if timing.busy else bottleneck(seconds, interface, facts)
-        detail = "; ".join(filter(None, (*notes, *self.attainable())))
+        doubt = DOUBT.format(timing.unseen_us) if timing.doubtful else ""
+        detail = "; ".join(filter(None, (*notes, doubt, *self.attainable())))
         return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=detail)
 
     def attainable(self) -> tuple[str, ...]:

@@ -41,13 +41,15 @@ class _Tried(NamedTuple):
 
     def session(self, baseline: str) -> Session:
         theirs = self.theirs[baseline]
-        hidden = hidden_us(self.mine, self.waits or theirs)
+        honest = self.waits or theirs
+        hidden = hidden_us(self.mine, honest)
         session = session_of(
             [call.inside_us for call in theirs],
             [call.inside_us + hidden for call in self.mine],
             [call.inside_us for call in self.mine],
         )
-        return session.model_copy(update={"others": self.others, "gpu": self.gpu})
+        answering_us = median(call.answering_us for call in honest)
+        return session.model_copy(update={"others": self.others, "gpu": self.gpu, "answering_us": answering_us})
 
 
 def measure(
@@ -140,7 +142,7 @@ def _disagreement(mine: Sequence[Call], honest: Sequence[Call], theirs: Sequence
     Its clock must disagree with the yardstick's and with the fastest baseline's, because either may be lucky with its
     core. What it hides from the yardstick alone is added to its time.
     """
-    outside_us, inside_us, _, between_us = (median(times) for times in zip(*mine, strict=True))
+    outside_us, inside_us, _, between_us, _ = (median(times) for times in zip(*mine, strict=True))
     if clocks_disagree(mine, honest) and clocks_disagree(mine, theirs):
         detail = f"a call takes {outside_us:.1f} us by the judge's clock, {inside_us:.1f} by the worker's"
         return Fault(Outcome.CLOCKS_DISAGREE, detail)

@@ -11,8 +11,9 @@ from eval.fault import Fault
 from eval.reference import Reference
 from eval.timing import Call
 from eval.worker.language import WAIT
+from eval.worker.memory import Layout
 from eval.worker.process import Guard, WorkerProcess
-from eval.worker.trial import Trial
+from eval.worker.trial import CallReport, Trial
 from kb.model.evidence import Outcome
 
 SLOTS = 4
@@ -46,7 +47,7 @@ class Side:
         self._trial, self._reference, self._case = trial, reference, case
 
     def __enter__(self) -> Self:
-        """Start the worker and build. Raises Fault if that fails."""
+        """Start the worker, build, and call once. Raises Fault if that fails."""
         self.worker = self._trial.worker()
         self.worker.__enter__()
         try:
@@ -55,6 +56,7 @@ class Side:
             self._slots = max(1, min(SLOTS, MOST_BYTES // max(size, 1)))
             self._shared = self._trial.memory.share(self.worker, [self._case.inputs] * self._slots)
             self._trial.send_inputs(self.worker, self._shared)
+            self._layouts: Sequence[Layout] = ()
             self.call(self._case.inputs)
         except BaseException:
             self.worker.kill()
@@ -90,37 +92,42 @@ class Side:
         Raises:
             Fault: the candidate failed, or changed its inputs.
         """
-        slot = None if Guard.TURNS in self._trial.guards else self._write(arguments)
-        warm_up_us = self._warm_up()
-        with self.worker.beside():
-            answer = self._ask(self._write(arguments) if slot is None else slot, arguments)
-        between_us = warm_up_us + self.worker.answer_s * 1e6  # the last answer is to `forget`
-        return answer._replace(call=answer.call._replace(between_us=between_us))
+        before_us = 1e6 * self._warm_up()
+        answer = self.call(arguments)
+        return answer._replace(call=answer.call._replace(between_us=before_us + answer.call.between_us))
 
     def call(self, arguments: Sequence[Any]) -> Answer:
         """A call without an untimed one before it; errors as in `timed`."""
-        return self._ask(self._write(arguments), arguments)
-
-    def _warm_up(self) -> float:
-        """A call that brings threads and caches to work; nobody looks at its outputs. Returns its microseconds."""
-        report = self._trial.call(self.worker, self._write(self._case.inputs))
-        called_s = self.worker.answer_s + self.worker.late_s
-        self._trial.release_outputs(self.worker, report)
-        return (called_s + self.worker.answer_s) * 1e6
-
-    def _write(self, arguments: Sequence[Any]) -> int:
         slot = secrets.randbelow(self._slots)
-        self._shared.write(slot, arguments)
-        return slot
-
-    def _ask(self, slot: int, arguments: Sequence[Any]) -> Answer:
-        report = self._trial.call(self.worker, slot)
-        call = Call(self.worker.answer_s * 1e6, report.seconds * 1e6, self.worker.late_s * 1e6)
+        report, between_s = self._called(slot, arguments)
         outputs = self._trial.read_outputs(self.worker, report, self._case)
         if Guard.MUTATION in self._trial.guards and not self._shared.unchanged(slot, arguments):
             raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
+        between_s += self._release(report)
+        times_s = (report.outside_s, report.seconds, report.late_s, between_s, report.awake_s - report.seconds)
+        return Answer(Call(*(1e6 * seconds for seconds in times_s)), outputs)
+
+    def _warm_up(self) -> float:
+        """A call that brings threads and caches to work; nobody looks at its outputs. Returns its seconds."""
+        report, ready_s = self._called(secrets.randbelow(self._slots), self._case.inputs)
+        return ready_s + report.outside_s + report.late_s + self._release(report)
+
+    def _called(self, slot: int, arguments: Sequence[Any]) -> tuple[CallReport, float]:
+        """A call, and the seconds that the worker took to get ready for it, before it had the inputs."""
+        if Guard.TURNS not in self._trial.guards:
+            self._shared.write(slot, arguments)
+        self.worker.ask("ready", set=slot)
+        ready_s = self.worker.answer_s
+        with self.worker.beside():
+            if Guard.TURNS in self._trial.guards:
+                self._shared.write(slot, arguments)
+            report = self._trial.start_call(self.worker, self._layouts)
+        self._layouts = report.outputs
+        return report, ready_s
+
+    def _release(self, report: CallReport) -> float:
         self._trial.release_outputs(self.worker, report)
-        return Answer(call, outputs)
+        return self.worker.answer_s
 
 
 class Yardstick(Side):

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from eval.fault import Fault
-from eval.languages.cpp_model import row_major_strides, size_bytes
+from eval.languages.cpp_model import row_major, size_bytes
 from eval.worker.channel import Message
 from eval.worker.mapping import shared_pages
 from eval.worker.sandbox import become
@@ -58,11 +58,11 @@ class CommandModel:
     def capture(self, *, on: bool) -> bool:
         return False
 
-    def outputs(self) -> list[Message]:
-        return [
-            {**spec, "stride": row_major_strides(spec["shape"]), "pointer": ctypes.addressof(data)}
-            for spec, data in zip(self._specs, self._outputs, strict=True)
-        ]
+    def places(self) -> list[int]:
+        return [ctypes.addressof(data) for data in self._outputs]
+
+    def layouts(self) -> list[Message]:
+        return row_major(self._specs)
 
     def forget_outputs(self) -> None:
         self._outputs = []

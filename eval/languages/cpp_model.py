@@ -76,11 +76,11 @@ class CppModel:
     def capture(self, *, on: bool) -> bool:
         return False
 
-    def outputs(self) -> list[Message]:
-        return [
-            {**spec, "stride": row_major_strides(spec["shape"]), "pointer": tensor.data}
-            for spec, tensor in zip(self._specs, self._outputs, strict=True)
-        ]
+    def places(self) -> list[int]:
+        return [tensor.data for tensor in self._outputs]
+
+    def layouts(self) -> list[Message]:
+        return row_major(self._specs)
 
     def forget_outputs(self) -> None:
         for tensor in self._outputs:
@@ -124,6 +124,6 @@ def size_bytes(spec: Message) -> int:
     return math.prod(spec["shape"]) * ITEM_BYTES[spec["dtype"]]
 
 
-def row_major_strides(shape: list[int]) -> list[int]:
-    """Strides of a contiguous tensor, in elements."""
-    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+def row_major(specs: list[Message]) -> list[Message]:
+    """The specs with the strides of contiguous tensors, in elements."""
+    return [{**s, "stride": [math.prod(s["shape"][i + 1 :]) for i in range(len(s["shape"]))]} for s in specs]

@@ -1,6 +1,6 @@
 """The worker's adapter for candidates in Python on a GPU, timed by its events."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ class Recording(NamedTuple):
     graph: Any
     outputs: tuple[Any, ...]
     """What each replay writes."""
-    described: list[Message]
+    places: Sequence[str]
 
 
 class EventClock:
@@ -84,8 +84,12 @@ class GpuModel(PythonModel):
             self._recordings = {number: self._recorded(number) for number in range(len(self._inputs))}
         return on
 
-    def outputs(self) -> list[Message]:
-        return self._replayed.described if self._replayed else super().outputs()
+    def places(self) -> Sequence[str]:
+        return self._replayed.places if self._replayed else self._places(self._outputs)
+
+    def layouts(self) -> list[Message]:
+        outputs = self._replayed.outputs if self._replayed else self._outputs
+        return [self._layout(output) for output in outputs]
 
     def _new_clock(self) -> EventClock:
         return EventClock()
@@ -93,9 +97,8 @@ class GpuModel(PythonModel):
     def _mapped(self, specs: list[Message]) -> list[Any]:
         return self._mapping.mapped(specs)
 
-    def _described(self, output: Any) -> Message:
-        described = super()._described(output)
-        return {**described, **self._mapping.place_of(output)} if "stride" in described else described
+    def _places(self, outputs: Sequence[Any]) -> Sequence[str]:
+        return [self._mapping.place_of(x) if "stride" in self._layout(x) else "0" for x in outputs]
 
     def _run(self, number: int) -> None:
         self._outputs = self._called(number)
@@ -109,7 +112,7 @@ class GpuModel(PythonModel):
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             outputs = self._called(number)
-        return Recording(graph, outputs, [self._described(output) for output in outputs])
+        return Recording(graph, outputs, self._places(outputs))
 
     def _still_works(self) -> bool:
         """Whether the GPU still works in this process; after some errors nothing does."""

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
@@ -40,8 +41,14 @@ class PythonModel:
     def capture(self, *, on: bool) -> bool:
         return False
 
-    def outputs(self) -> list[Message]:
-        return [self._described(output) for output in self._outputs]
+    def places(self) -> Sequence[int | str]:
+        try:
+            return [output.data_ptr() for output in self._outputs]
+        except (AttributeError, RuntimeError):  # their layouts say what they are
+            return [0] * len(self._outputs)
+
+    def layouts(self) -> list[Message]:
+        return [self._layout(output) for output in self._outputs]
 
     def forget_outputs(self) -> None:
         self._outputs = ()
@@ -57,18 +64,17 @@ class PythonModel:
         result = self._model(*self._inputs[number])
         return tuple(result) if isinstance(result, tuple | list) else (result,)
 
-    def _described(self, output: Any) -> Message:
-        """Layout and address of an output; only its type if it is not a plain tensor on the device of the inputs."""
+    def _layout(self, output: Any) -> Message:
+        """Layout of an output; only its type if it is not a plain tensor on the device of the inputs."""
         import torch
 
         plain = type(output) is torch.Tensor and output.layout is torch.strided
         if not plain or output.device.type != self._device:
-            return {"dtype": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}", "pointer": 0}
+            return {"dtype": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}"}
         return {
             "shape": list(output.shape),
             "stride": list(output.stride()),
             "dtype": str(output.dtype).removeprefix("torch."),
-            "pointer": output.data_ptr(),
         }
 
 

@@ -16,13 +16,15 @@ class NotAMessage(ValueError):  # noqa: N818 - names what was received
     """A received line that is not a message."""
 
 
-def fits_pipe(message: Message) -> bool:
-    """Whether a message can be sent at once, although the other end does not read."""
-    return len(_encoded(message)) <= select.PIPE_BUF
-
-
-def _encoded(message: Message) -> bytes:
-    return json.dumps(message).encode() + b"\n"
+def message_of(line: bytes) -> Message:
+    """The message in a line. Raises NotAMessage if it holds none."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    if not isinstance(message, dict):
+        raise NotAMessage(line[:80].decode(errors="replace"))
+    return message
 
 
 class Channel:
@@ -34,19 +36,23 @@ class Channel:
     """
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
-        self._read_fd, self._write_fd = read_fd, write_fd
+        self.read_fd, self.write_fd = read_fd, write_fd
         self._buffer = b""
 
     def send(self, message: Message, *, within_s: float | None = None) -> None:
         """Raises BrokenPipeError if either end is closed, TimeoutError if the other end does not read in time."""
-        if self._write_fd == CLOSED:
+        self.send_line(json.dumps(message).encode(), within_s=within_s)
+
+    def send_line(self, line: bytes, *, within_s: float | None = None) -> None:
+        """Send a line without its end; errors as in `send`. Up to PIPE_BUF bytes pass although nobody reads yet."""
+        if self.write_fd == CLOSED:
             raise BrokenPipeError
         deadline = _deadline(within_s)
-        data = _encoded(message)
+        data = line + b"\n"
         while data:
-            if not select.select([], [self._write_fd], [], _left(deadline))[1]:
+            if deadline is not None and not select.select([], [self.write_fd], [], _left(deadline))[1]:
                 raise TimeoutError
-            data = data[os.write(self._write_fd, data[: select.PIPE_BUF]) :]
+            data = data[os.write(self.write_fd, data[: select.PIPE_BUF]) :]
 
     def receive(self, *, within_s: float | None = None) -> Message:
         """The next message.
@@ -56,30 +62,28 @@ class Channel:
             EOFError: the other end is closed.
             NotAMessage: the line is not a JSON object, or is too long.
         """
+        return message_of(self.receive_line(within_s=within_s))
+
+    def receive_line(self, *, within_s: float | None = None) -> bytes:
+        """The next line, without its end; errors as in `receive`, but any line will do."""
         deadline = _deadline(within_s)
         while b"\n" not in self._buffer:
             if len(self._buffer) > MAX_LINE_BYTES:
                 self._buffer = b""
                 raise NotAMessage("an endless line")
-            if not select.select([self._read_fd], [], [], _left(deadline))[0]:
+            if deadline is not None and not select.select([self.read_fd], [], [], _left(deadline))[0]:
                 raise TimeoutError
-            chunk = os.read(self._read_fd, 1 << 16)
+            chunk = os.read(self.read_fd, 1 << 16)
             if not chunk:
                 raise EOFError
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            message = None
-        if not isinstance(message, dict):
-            raise NotAMessage(line[:80].decode(errors="replace"))
-        return message
+        return line
 
     def close(self) -> None:
-        for handle in {self._read_fd, self._write_fd} - {CLOSED}:
+        for handle in {self.read_fd, self.write_fd} - {CLOSED}:
             os.close(handle)
-        self._read_fd = self._write_fd = CLOSED
+        self.read_fd = self.write_fd = CLOSED
 
 
 def _deadline(within_s: float | None) -> float | None:

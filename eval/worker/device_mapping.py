@@ -18,16 +18,16 @@ class DeviceMapping:
     def mapped(self, specs: Sequence[Message]) -> list[Any]:
         return [view(self._page(spec["handle"]), spec) for spec in specs]
 
-    def place_of(self, tensor: Any) -> Message:
-        """Where a tensor begins. A part of an input is described as such, because only its owner can export it."""
+    def place_of(self, tensor: Any) -> str:
+        """HANDLE:OFFSET of a tensor. A part of an input is described as such, because only its owner can export it."""
         pointer = tensor.data_ptr()
         if not tensor.numel():
-            return {"handle": "", "pointer": 0}
+            return "0"
         for handle, page in self._pages.items():
             if 0 <= pointer - page.data_ptr() < page.numel():
-                return {"handle": handle, "pointer": pointer - page.data_ptr()}
+                return f"{handle}:{pointer - page.data_ptr()}"
         handle, offset = self._driver.export(pointer)
-        return {"handle": handle, "pointer": offset}
+        return f"{handle}:{offset}"
 
     def _page(self, handle: str) -> Any:
         if handle not in self._pages:

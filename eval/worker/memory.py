@@ -31,18 +31,14 @@ GARBAGE = 0xFF
 """Byte that overwrites floating-point outputs, in all types of which it is NaN, and truth values, which are 0 or 1."""
 
 
-class RemoteTensor(Frozen):
-    """A tensor in a worker's memory, as the worker describes it."""
+class Layout(Frozen):
+    """The layout of a tensor in a worker's memory, as the worker describes it."""
 
     dtype: str
     """Name as in torch, without the prefix; another description if it is not a plain tensor."""
     shape: tuple[NonNegativeInt, ...] = ()
     stride: tuple[NonNegativeInt, ...] = ()
     """Strides in elements."""
-    pointer: Annotated[int, Field(ge=0, lt=1 << 63)]
-    """Its address, or if it has a handle, its offset in bytes from the start of the memory of that handle."""
-    handle: Annotated[str, Field(pattern=r"^([0-9a-f]{128})?$")] = ""
-    """A GPU's handle of the allocation in which it lies, in hexadecimal."""
 
     @property
     def span(self) -> int:
@@ -50,6 +46,15 @@ class RemoteTensor(Frozen):
         if 0 in self.shape:
             return 0
         return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
+
+
+class RemoteTensor(Layout):
+    """A tensor in a worker's memory."""
+
+    pointer: Annotated[int, Field(ge=0, lt=1 << 63)]
+    """Its address, or if it has a handle, its offset in bytes from the start of the memory of that handle."""
+    handle: Annotated[str, Field(pattern=r"^([0-9a-f]{128})?$")] = ""
+    """A GPU's handle of the allocation in which it lies, in hexadecimal."""
 
 
 Place = Callable[[list[Message], int], Sequence[torch.Tensor]]

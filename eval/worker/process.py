@@ -1,13 +1,12 @@
 """Control one worker: start it in the sandbox, ask it, and interpret its silence or death."""
 
-import fcntl
 import json
 import os
 import secrets
+import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from eval.fault import Fault
-from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, fits_pipe
+from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
+from eval.worker.folder import new_folder, remove
 from eval.worker.language import JudgedLanguage
 from eval.worker.mapping import new_memory
 from eval.worker.sandbox import SandboxLimits
@@ -35,7 +35,6 @@ FILE_BYTES, OPEN_FILES = 1 << 30, 4096
 LIMITS_S = 0.05
 """Time between two looks at what an answering worker uses of the machine."""
 LOG_CHARACTERS, DETAIL_CHARACTERS, ERROR_CHARACTERS = 2000, 4000, 3000
-FOLDER = "kb-worker-"
 
 
 class Guard(StrEnum):
@@ -80,7 +79,7 @@ class WorkerProcess:
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
         answer_s: Seconds from the last question to its answer, by the clock of this process.
-        late_s: Seconds that `then` of the last question took.
+        late_s: Seconds that `then` of the last call took.
         at_end: What to release once the process has ended.
     """
 
@@ -101,7 +100,7 @@ class WorkerProcess:
         self._writable = writable
         self._level = level if Guard.SANDBOX in guards else 0
         self._readable = (str(language.adapter), *language.readable(), *readable)
-        self.folder, self._lock = _new_folder()
+        self.folder, self._lock = new_folder()
         self.memory = new_memory()
         self.answer_s = self.late_s = 0.0
         self.at_end = ExitStack()
@@ -194,39 +193,50 @@ class WorkerProcess:
             self._last_log = self._log.read().decode(errors="replace")
         return self._last_log
 
-    def ask(
-        self, verb: str, *, within_s: float | None = None, then: Callable[[], None] | None = None, **fields: Any
-    ) -> Message:
+    def ask(self, verb: str, *, within_s: float | None = None, **fields: Any) -> Message:
         """Ask the worker and return its answer.
-
-        Args:
-            then: What is done at once after its time was taken, before the worker is stopped.
 
         Raises:
             Fault: the candidate failed, died, was too slow, or sent something that is not an answer.
         """
         token = secrets.token_hex(8)
-        limit_s = within_s or self._call_s
+        return self._asked(verb, json.dumps({"verb": verb, "token": token, **fields}), token, within_s)
+
+    def start_call(self, *, within_s: float | None = None, then: Callable[[], None] = lambda: None) -> Message:
+        """Start the call for which the worker has got ready; errors as in `ask`.
+
+        Args:
+            then: What is done at once after the time of the call was taken, before the worker is stopped.
+
+        Returns:
+            As text: its `seconds` by the clock inside the worker, those from start to answer as `awake_s`, and the
+            `places` of its outputs.
+        """
+        token = secrets.token_hex(8)
+        return self._asked("call", token, token, within_s, then)
+
+    def _asked(
+        self, verb: str, question: str, token: str, within_s: float | None, then: Callable[[], None] = lambda: None
+    ) -> Message:
+        limit_s, line = within_s or self._call_s, question.encode()
         deadline = time.monotonic() + limit_s
-        question = {"verb": verb, "token": token, **fields}
         self._tree.check_rest()
         start = time.perf_counter()
         try:
-            if fits_pipe(question):  # sent while it is stopped, and timed from before it wakes: no thread gets a start
-                self._channel.send(question, within_s=limit_s)
+            if len(line) < select.PIPE_BUF:  # sent while it is stopped, and timed from before it wakes
+                self._channel.send_line(line, within_s=limit_s)
                 start = time.perf_counter()
                 self._tree.wake()
             else:
                 self._tree.wake()
-                self._channel.send(question, within_s=limit_s)
+                self._channel.send_line(line, within_s=limit_s)
             answer = self._answer(token, deadline)
         except TimeoutError:
             raise Fault(Outcome.TIMED_OUT, f"no answer to `{verb}` within {limit_s:g} s") from None
         except (EOFError, BrokenPipeError):
             raise Fault(Outcome.CRASHED, f"its process {self._death()} during `{verb}`") from None
         self.answer_s = time.perf_counter() - start
-        if then:
-            then()
+        then()
         self.late_s = time.perf_counter() - start - self.answer_s
         self._stop()
         if "outcome" in answer:
@@ -240,7 +250,8 @@ class WorkerProcess:
         while True:
             left_s = deadline - time.monotonic()
             try:
-                answer = self._channel.receive(within_s=max(0.0, min(left_s, LIMITS_S)))
+                line = self._channel.receive_line(within_s=max(0.0, min(left_s, LIMITS_S)))
+                answer = _call_answer(line) if line.startswith(token.encode()) else message_of(line)
                 if answer.pop("token", None) == token:
                     return answer
                 what = ", ".join(answer)[:80]
@@ -312,7 +323,14 @@ class WorkerProcess:
         self._log.close()
         self._channel.close()
         os.close(self.memory)
-        _remove(self.folder, self._lock)
+        remove(self.folder, self._lock)
+
+
+def _call_answer(line: bytes) -> Message:
+    token, _, said = line.decode(errors="replace").partition(" ")
+    awake_s, _, rest = said.partition(" ")
+    seconds, *places = rest.split(" ")
+    return {"token": token, "awake_s": awake_s, "seconds": seconds, "places": places}
 
 
 def _kill(leader: subprocess.Popen[bytes]) -> None:
@@ -358,43 +376,3 @@ def limits_of(
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         files=OPEN_FILES,
     )
-
-
-def _new_folder() -> tuple[Path, int]:
-    """A new folder, with a lock that shows that its judge is alive. Folders of killed judges are removed first."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
-        with suppress(OSError):
-            _remove(folder, _locked(folder))
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=FOLDER))
-        with suppress(BlockingIOError, FileNotFoundError):  # another judge may lock and remove it before us
-            return folder, _locked(folder)
-
-
-def _remove(folder: Path, lock: int) -> None:
-    """Remove a folder, even if a candidate nested folders deeper than a path can be long, or made them unreadable."""
-    folders = [folder]
-    with suppress(OSError):
-        for here in folders:
-            for entry in list(os.scandir(here)):
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(folder / secrets.token_hex())
-                    Path(entry).chmod(0o700)
-                    Path(entry).rename(folders[-1])
-                else:
-                    Path(entry).unlink()
-        for here in reversed(folders):
-            here.rmdir()
-    os.close(lock)
-
-
-def _locked(folder: Path) -> int:
-    """Raises OSError if another process holds the lock or has removed the folder. The lock ends with its holder."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder.lstat()
-    except OSError:
-        os.close(handle)
-        raise
-    return handle

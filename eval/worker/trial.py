@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from eval.cases import Case
 from eval.fault import Fault
 from eval.reference import Reference, same_bits
 from eval.timing import REUSED_MEMORY
 from eval.worker.language import JudgedLanguage
-from eval.worker.memory import HostMemory, Memory, RemoteTensor, SharedTensors
+from eval.worker.memory import HostMemory, Layout, Memory, RemoteTensor, SharedTensors
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
@@ -25,16 +25,33 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
 """MKL starts no fewer threads than it is told, although it counts a single core in the sandbox. OpenMP's idle threads
 sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
+SAID = 500
+"""Characters of an invalid answer's fault."""
 POISON = {"MALLOC_PERTURB_": "1"}
 """Makes glibc fill allocated memory with garbage."""
 
 
 class CallReport(Frozen):
-    """A worker's answer to `call`; see eval.worker.worker.Model."""
+    """What a worker says of a call."""
 
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Time by the clock inside the worker."""
+    awake_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """By the same clock, the time in which the worker also understood the start and wrote its answer."""
     outputs: tuple[RemoteTensor, ...]
+    outside_s: float
+    """Time from the start to the answer, by the judge's clock."""
+    late_s: float
+    """Time from the answer until a GPU worked for the judge again."""
+
+
+class _Described(Frozen):
+    layouts: tuple[Layout, ...]
+
+
+def _placed(layout: Layout, place: str) -> dict[str, Any]:
+    handle, _, pointer = place.rpartition(":")
+    return {"dtype": layout.dtype, "shape": layout.shape, "stride": layout.stride, "handle": handle, "pointer": pointer}
 
 
 @dataclass(frozen=True)
@@ -122,16 +139,32 @@ class Trial:
 
     def call(self, worker: WorkerProcess, number: int, *, within_s: float | None = None) -> CallReport:
         """Let the worker call the candidate on one of the input sets; `within_s` replaces the usual time limit."""
+        worker.ask("ready", set=number)
+        return self.start_call(worker, within_s=within_s)
+
+    def start_call(
+        self, worker: WorkerProcess, layouts: Sequence[Layout] = (), *, within_s: float | None = None
+    ) -> CallReport:
+        """Start the call for which the worker has got ready.
+
+        Args:
+            layouts: Those of the outputs of an earlier call on such inputs. Without them the worker is asked, and thus
+                runs before the outputs are read.
+        """
         self.memory.before_call()
-        answer = worker.ask("call", within_s=within_s, set=number, then=self.memory.after_call)
+        answer = worker.start_call(within_s=within_s, then=self.memory.after_call)
         if Guard.PAUSE in self.guards:
             self.memory.check_rest()
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
+        times = {name: answer.get(name) for name in ("seconds", "awake_s")}
+        times |= {"outside_s": worker.answer_s, "late_s": worker.late_s}
         try:
-            return CallReport.model_validate(answer)
-        except ValidationError as error:
-            raise Fault(Outcome.FORGED, f"not a valid answer to `call`: {error.errors()[0]['msg']}") from error
+            layouts = layouts or _Described.model_validate(worker.ask("layouts")).layouts
+            outputs = [_placed(layout, place) for layout, place in zip(layouts, answer["places"], strict=True)]
+            return CallReport.model_validate({"outputs": outputs, **times})
+        except (ValueError, KeyError) as error:
+            raise Fault(Outcome.FORGED, f"not a valid answer to `call`: {str(error)[:SAID]}") from error
 
     def read_outputs(self, worker: WorkerProcess, report: CallReport, case: Case) -> list[torch.Tensor]:
         """The outputs of a call, as they are in the worker's memory now.

@@ -7,9 +7,12 @@ FOLDER as `candidate` with the suffix of its language; tensors come in the memor
 
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from types import ModuleType
 from typing import Protocol
 
@@ -19,7 +22,7 @@ from eval.fault import Fault
 from eval.worker.channel import Channel, Message
 
 ROOT = Path(__file__).parents[2]
-LOG_CHARACTERS = 4000
+LOG_CHARACTERS, LINE_BYTES = 4000, 64
 
 
 class Model(Protocol):
@@ -37,8 +40,11 @@ class Model(Protocol):
     def call(self, number: int) -> float:
         """Call the candidate on a set and keep the outputs; return the seconds by the worker's clock."""
 
-    def outputs(self) -> list[Message]:
-        """Layout and `pointer` of each output of the last call. It is quick, because the judge times it."""
+    def places(self) -> Sequence[int | str]:
+        """Address of each output of the last call, or HANDLE:OFFSET. It is quick, because the judge times it."""
+
+    def layouts(self) -> list[Message]:
+        """Type, shape and strides of these outputs; see eval.worker.memory.Layout."""
 
     def forget_outputs(self) -> None:
         """Free the outputs of the last call."""
@@ -59,14 +65,16 @@ class Worker:
             case "inputs":
                 self._built.map_inputs(question["sets"])
                 return {}
+            case "ready":
+                self._built  # noqa: B018 - raises if there is none
+                return {}
+            case "layouts":
+                return {"layouts": self._built.layouts()}
             case "forget":
                 self._built.forget_outputs()
                 return {}
             case "capture":
                 return {"captured": self._built.capture(on=question["on"])}
-            case "call":
-                seconds = self._built.call(question["set"])
-                return {"seconds": seconds, "outputs": self._built.outputs()}
             case "plan":
                 return {"plan": adapter(question["adapter"]).plan(self.folder, self.memory, question)}
             case "compile":
@@ -107,17 +115,39 @@ def fault_of(error: Exception, verb: str) -> Fault:
     return Fault("compile_error" if building or "Compil" in type(error).__name__ else "raised", text)
 
 
+def refusal(error: Exception, verb: str) -> Message:
+    traceback.print_exc()
+    fault = fault_of(error, verb)
+    return {"outcome": fault.outcome, "detail": fault.detail}
+
+
+def call(model: Model, number: int, channel: Channel) -> None:
+    """Wait for the start, which is a token; call the candidate; answer with token, seconds awake, seconds, places.
+
+    Nothing else is done here, because the judge's clock runs: a candidate that answers in the worker's place could use
+    the time that the worker takes.
+    """
+    token = os.read(channel.read_fd, LINE_BYTES).decode().rstrip()
+    start = perf_counter()
+    try:
+        answer = f"{model.call(number)} {' '.join(map(str, model.places()))}"
+        os.write(channel.write_fd, f"{token} {perf_counter() - start} {answer}\n".encode())
+    except Exception as error:  # noqa: BLE001 - whatever a candidate raises is its outcome
+        channel.send({"token": token, **refusal(error, "call")})
+
+
 def main() -> None:
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
     worker = Worker(Path(sys.argv[4]), int(sys.argv[3]))
     while (question := channel.receive())["verb"] != "exit":
+        verb = question["verb"]
         try:
             answer = worker.answer(question)
         except Exception as error:  # noqa: BLE001 - whatever a candidate raises is its outcome
-            traceback.print_exc()
-            fault = fault_of(error, question["verb"])
-            answer = {"outcome": fault.outcome, "detail": fault.detail}
+            answer = refusal(error, verb)
         channel.send({"token": question["token"], **answer})
+        if verb == "ready" and worker.model:
+            call(worker.model, question["set"], channel)
 
 
 if __name__ == "__main__":

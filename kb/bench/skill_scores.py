@@ -2,32 +2,21 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from math import exp, log
+from pathlib import Path
 from statistics import fmean, quantiles
 
+from pydantic import ValidationError
+
+from kb.errors import SourceError
 from kb.model.base import Frozen
+from kb.model.skills_report import Arm, ArmScore, Interval, SkillsReport, TaskScore
 
 NEAR = 0.95
 """A kernel is near the best known one if its speed-up is at least this share of it."""
 LEAST = 1e-3
 """The shortest time in seconds that a ratio of times takes for what it is."""
 RESAMPLES = 2000
-
-
-class Arm(StrEnum):
-    """What the library of a run holds beside the templates that ship with kb."""
-
-    COLD = "cold"
-    """Nothing."""
-    WARM = "warm"
-    """The wins of the cold runs on the other tasks."""
-    RANDOM = "random"
-    """The same skills, but with values of their parameters drawn at random."""
-    WRONG_TARGET = "wrong target"
-    """The skills of the warm arm, but as wins on another target."""
-    REPLAY = "replay"
-    """The win of the cold run on the task itself: a test of the cache, not of what is learnt."""
 
 
 class Step(Frozen):
@@ -56,59 +45,6 @@ class Reached(Frozen):
     evaluations: int
     seconds: float
     near: bool
-
-
-class Interval(Frozen):
-    """A mean with its 95 % bootstrap interval over tasks, and over seeds within each task."""
-
-    mean: float
-    low: float
-    high: float
-
-
-class ArmScore(Frozen):
-    """The scores of one arm."""
-
-    arm: Arm
-    evaluations: Interval
-    """Evaluations until a kernel is near the best known one."""
-    seconds: Interval
-    """Time of the judge until then."""
-    near: float
-    """Share of the runs that came near it."""
-    first: Interval
-    """Speed-up of the first kernel as a share of the best known one."""
-    fewer_evaluations: Interval
-    """Geometric mean of how many times as many evaluations the cold run with the same task and seed needed."""
-    fewer_seconds: Interval
-
-
-class TaskScore(Frozen):
-    """One task on which something can be won."""
-
-    task: str
-    best: float
-    """The largest speed-up that any run saw."""
-    room: float
-    """How many times as fast as the first kernel of the cold runs it is."""
-    evaluations: dict[Arm, float]
-    """Mean evaluations until a run was near it, by arm."""
-
-
-class SkillsReport(Frozen):
-    """What skills are worth to `tune`."""
-
-    target: str
-    evaluations: int
-    """Evaluations of each run."""
-    tasks: tuple[TaskScore, ...]
-    nothing_to_win: tuple[str, ...]
-    """Tasks on which no kernel won; they do not count."""
-    arms: tuple[ArmScore, ...]
-    """Without the replay."""
-    replay: ArmScore | None
-    unfinished: int
-    """Runs for which the time did not suffice; a task and seed count only with the runs of all arms."""
 
 
 Group = Mapping[str, Sequence[float]]
@@ -171,6 +107,16 @@ def report(
         replay=score(Arm.REPLAY) if tasks else None,
         unfinished=unfinished,
     )
+
+
+def read_report(file: Path) -> SkillsReport:
+    """A report that `kb bench skills --out` wrote. Raises SourceError if the file is another one."""
+    try:
+        return SkillsReport.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise SourceError(
+            f"{file} is not a result of `kb bench skills`: {str(error)[:200]}", hint="write it with --out"
+        ) from error
 
 
 def reached_by(steps: Sequence[Step], best: float, evaluations: int) -> Reached:

@@ -19,7 +19,7 @@ from eval.judge.driver import LocalJudge
 from eval.reference import integer_constants, resized
 from eval.task import load_task
 from kb.bench.kernelbench import reference_as_candidate
-from kb.bench.skill_scores import Arm, SkillsReport, Step, Trial, report
+from kb.bench.skill_scores import Step, Trial, report
 from kb.errors import SourceError
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.running import written_in
@@ -27,6 +27,7 @@ from kb.model.base import Frozen
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, Interface, Task
 from kb.model.skill import Skill
+from kb.model.skills_report import Arm, SkillsReport
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.runs.loop import Loop, say_nothing
 from kb.settings import cache_dir

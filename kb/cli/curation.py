@@ -43,7 +43,7 @@ def queue(
     with open_kb() as kb:
         proposals = waiting(kb)
         chosen = [kb.skills.find(name)] if name else proposals if everything or as_json else proposals[:1]
-        reviews = [review(kb, skill) for skill in chosen]
+        reviews = [review(kb, skill, proposals) for skill in chosen]
     if as_json:
         print_json(reviews)
         return
@@ -132,19 +132,21 @@ def reverify(
         float | None, typer.Option(min=0, metavar="M", help="Start no further judgement after M minutes.")
     ] = None,
     tasks: Annotated[
-        list[Path] | None, typer.Option("--task", metavar="FILE", help="A task to judge the named skills on.")
+        list[Path] | None,
+        typer.Option("--task", metavar="FILE", help="A task of their evidence, or any for named skills."),
     ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Judge the kernels of skills again.
 
-    What is measured is added to their evidence. The tasks are those of their evidence, if a run of this home had them,
-    and those of --task. What is used most comes first.
+    What is measured is added to their evidence. Of a pitfall and a technique the worse kernel is judged as well. The
+    tasks are those of their evidence, if a run of this home had them or --task names their files; named skills are also
+    judged on other tasks of --task. What is used most comes first.
 
     Example: kb skills reverify --stale --target cpu-x86 --minutes 30
 
-    Exit status: 0 when every kernel that was judged passed, 1 otherwise.
+    Exit status: 0 when every kernel that was judged passed, 1 otherwise; the worse ones do not count.
     """
     from eval.task import load_task
     from kb.cli.skills_report import show_reverified
@@ -166,20 +168,25 @@ def export(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Where an agent's host looks for skills: .claude/skills.")
     ],
+    bench: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A result of `kb bench skills --out`, for the cards.")
+    ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Write a skill that tells agents how to ask kb.
 
-    It has a card for each skill that is active or verified: what was measured of it, and what runs reached with it,
-    without it and with other skills. An earlier export is replaced.
+    It has a card for each skill that is active or verified: what was measured of it, what runs reached with it, without
+    it and with other skills, and what a benchmark measured on its operations. An earlier export is replaced.
 
-    Example: kb skills export .claude/skills
+    Example: kb skills export .claude/skills --bench skills-cpu.json
     """
+    from kb.bench.skill_scores import read_report
     from kb.home.skill_exchange import export_skills
 
+    reports = [read_report(file) for file in bench or ()]
     with open_kb() as kb:
-        written = export_skills(kb, folder, dry_run=dry_run)
+        written = export_skills(kb, folder, bench=reports, dry_run=dry_run)
     head = "would write" if dry_run else "written"
     paths = [str(path) for path in written]
     show_result(paths, lambda _: show("\n".join(f"{head}: {path}" for path in paths)), as_json=as_json)

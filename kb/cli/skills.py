@@ -70,14 +70,15 @@ def show_skill(
     with open_kb() as kb:
         skill = kb.skills.find(name)
         about, all_measured = _summaries(kb, [skill])[0], measured(kb, skill)
+        resting = kb.skills.resting(skill)
     if code:
         if skill.candidate is None:
             raise SkillError(f"{name} has no kernel", hint=f"`kb skills show {name}` shows its text")
         print(skill.candidate.source, end="")
     elif as_json:
-        print_json(skill.model_dump(mode="json") | about)
+        print_json(skill.model_dump(mode="json") | about | {"rests_behind": resting})
     else:
-        show_whole(skill, about, all_measured)
+        show_whole(skill, about, all_measured, resting)
         for one in skill.evidence if evidence else ():
             show()
             show_evidence(one)
@@ -189,8 +190,9 @@ def stats(target: Target = None, as_json: Json = False) -> None:
 
 
 def _summaries(kb: "KnowledgeBase", skills: Sequence["Skill"]) -> list[dict[str, Any]]:
-    """What each skill is, in JSON."""
+    """What each skill is, in JSON; `speedup` is its best win that counts here, `claimed` its best one if none does."""
     standings = kb.skills.standings(*skills)
+    counting = {skill.name: kb.skills.measured(skill).best for skill in skills}
     return [
         {
             "name": skill.name,
@@ -199,7 +201,8 @@ def _summaries(kb: "KnowledgeBase", skills: Sequence["Skill"]) -> list[dict[str,
             "value": kb.skills.value(skill),
             "target": skill.target,
             "language": skill.language,
-            "speedup": best.speedup if (best := kb.skills.measured(skill).best) else None,
+            "speedup": best.speedup if (best := counting[skill.name]) else None,
+            "claimed": claim.speedup if not best and (claim := skill.best) else None,
             "description": skill.description,
             "digest": skill.candidate.digest if skill.candidate else None,
             "folder": str(skill.folder),

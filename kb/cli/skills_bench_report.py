@@ -1,8 +1,9 @@
 """Shows the results of `kb bench skills` in a terminal."""
 
-from kb.bench.skill_scores import Arm, ArmScore, Interval, SkillsReport, Trial
+from kb.bench.skill_scores import Trial
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
+from kb.model.skills_report import Arm, ArmScore, Interval, SkillsReport
 
 
 def show_trial(trial: Trial) -> None:

@@ -1,21 +1,23 @@
 """Shows skills, proposals and what is known of them in a terminal."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kb.cli.output import show, show_wrapped
+from kb.cli.output import screen_width, show, show_wrapped
 from kb.cli.table import show_table
 from kb.home.curating import Difference, Measured, Review
 from kb.home.reverifying import Reverified
 from kb.home.skill_exchange import Imported
 from kb.home.skill_statistics import Statistics
 from kb.model.base import short
+from kb.model.evidence import Evidence
 from kb.model.skill import Preconditions, Skill, SkillStanding
 from kb.skillbook.lint import Finding
 from kb.skillbook.select import Selection
 
-LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 14, 4, 3, 8
+LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 18, 4, 3, 8
 """How much of each part the screen of a proposal shows."""
 COUNTED = (SkillStanding.ACTIVE, SkillStanding.VERIFIED, SkillStanding.STALE)
 _HEAD = 12
@@ -24,7 +26,11 @@ _HEAD = 12
 def show_list(summaries: Sequence[Mapping[str, Any]]) -> None:
     keys = ("name", "kind", "standing", "target", "language")
     rows = [
-        (*(str(skill[key] or "any") for key in keys), _value(skill["value"]), _number(skill["speedup"]))
+        (
+            *(str(skill[key] or "any") for key in keys),
+            _value(skill["value"]),
+            f"claimed {skill['claimed']:.2f}" if skill["claimed"] else _number(skill["speedup"]),
+        )
         for skill in summaries
     ]
     show_table((*keys, "value", "speed-up"), rows, wrap={0})
@@ -40,12 +46,19 @@ def show_selection(found: Selection) -> None:
         show_table((), [(refusal.name, refusal.reason) for refusal in found.refused], wrap={1}, indent=2)
 
 
-def show_whole(skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measured]) -> None:
+def show_whole(
+    skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measured], rests_behind: Sequence[str]
+) -> None:
     for key, value in about.items():
+        if (key, value) == ("claimed", None):
+            continue
         said = _number(value) if isinstance(value, float) or value is None else str(value)
         show_wrapped(said, f"{key + ':':<13}")
     if applies := _applies(skill.preconditions):
         show_wrapped(applies, f"{'applies to:':<13}")
+    if rests_behind:
+        why = f"behind {', '.join(rests_behind)}, which were accepted before it, until one of them is retired or it is "
+        show_wrapped(f"{why}proven faster than one or where they are not", f"{'rests:':<13}")
     if evidence:
         show()
         _show_evidence(evidence)
@@ -80,7 +93,9 @@ def show_review(found: Review) -> None:
         _show_lines(found.difference[2:], f"kb skills diff {found.compared} {skill.name}")
     else:
         show("text")
-        _show_lines(_text(skill), f"kb skills show {skill.name}")
+        code = skill.candidate.source.splitlines() if skill.candidate and not skill.worse else found.difference[2:]
+        unsaid = (line for line in code if line not in skill.body)
+        _show_lines([*_wrapped(skill.body), *unsaid], f"kb skills show {skill.name}")
     show()
     errors = [str(finding) for finding in found.findings if finding.severity == "error"]
     flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
@@ -154,6 +169,8 @@ def show_reverified(done: Reverified) -> None:
     from kb.cli.evidence_report import headline
 
     show_wrapped(f"{done.name} ({done.before} -> {done.after}): {headline(done.evidence)}")
+    if done.worse:
+        show_wrapped(headline(done.worse), "  what it is better than: ")
 
 
 def show_imported(done: Sequence[Imported], *, dry_run: bool) -> None:
@@ -176,29 +193,44 @@ def _show_lines(lines: Sequence[str], command: str) -> None:
     _show_rest(len(texts) - LINES_SHOWN, command)
 
 
+def _wrapped(text: str) -> Iterator[str]:
+    """The lines of a text, on a terminal wrapped to its width except in fences."""
+    width, code = screen_width(), False
+    for line in text.splitlines():
+        fence = line.startswith("```")
+        code ^= fence
+        yield from [line] if width is None or code or fence else textwrap.wrap(line, width - 2)
+
+
 def _show_rest(left: int, command: str) -> None:
     if left > 0:
         show(f"  {left} more: {command}")
 
 
 def _show_evidence(evidence: Sequence[Measured]) -> None:
-    rows = []
-    for one in evidence:
-        found, trust = one.evidence, one.trust if one.own else f"{one.trust}; of other code"
-        about = f"{found.task} on {found.target}, {found.environment.get('machine', 'unknown machine')}"
+    """Show measurements; machine and tools only once if they were the same for several."""
+    rows, places = [], [_place(one.evidence) for one in evidence]
+    once = len(places) > 1 and len(set(places)) == 1
+    for one, place in zip(evidence, places, strict=True):
+        found, trust = one.evidence, one.trust if one.own or one.worse else f"{one.trust}; of other code"
         came = found.outcome if found.passed else f"{found.outcome}: {short(found.detail, 80)}"
-        tools = ", ".join(f"{name} {_version(said)}" for name, said in found.environment.items() if name != "machine")
-        said = "; ".join(filter(None, (about, came, tools, found.created[:10])))
+        came += " while the machine was busy" if found.timing and found.timing.busy else ""
+        about = f"{'the worse kernel for ' if one.worse else ''}{found.task} on {found.target}"
+        said = "; ".join(filter(None, (about, "" if once else place, came, found.created[:10])))
         rows.append((_number(found.speedup), one.interval or "-", trust, said))
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
+    if once:
+        show_wrapped(places[0], "  all on ")
+
+
+def _place(evidence: Evidence) -> str:
+    """Machine and tools."""
+    tools = (f"{name} {_version(said)}" for name, said in evidence.environment.items() if name != "machine")
+    return ", ".join((evidence.environment.get("machine", "unknown machine"), *tools))
 
 
 def _applies(when: Preconditions) -> str:
     return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes), when.shapes, when.toolchain)))
-
-
-def _text(skill: Skill) -> list[str]:
-    return [*skill.body.splitlines(), *(skill.candidate.source.splitlines() if skill.candidate else ())]
 
 
 def _version(text: str) -> str:

@@ -4,7 +4,7 @@ import difflib
 import getpass
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from kb.errors import CitationError, SkillError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Verb = Literal["accept", "reject", "retire", "restore"]
 
-NOT_ACTIVE = "it is not active, because nothing that counts here proves it: `kb skills reverify` judges its kernel"
+NOT_ACTIVE = "it is not active, because nothing that counts here proves it"
 NEAREST_SHOWN = 3
 ALIKE, NEAR_TWIN = 0.3, 0.9
 """Shares of words in common from which on a difference is worth reading, and two skills may be one."""
@@ -37,6 +37,8 @@ class Measured(Frozen):
     """Who measured it: `here`, or the name of a signer whom this home trusts; empty if it is only claimed."""
     own: bool
     """Whether it is about the skill's present code, or the skill has none."""
+    worse: bool
+    """Whether it is about the kernel that the skill's is better than."""
 
     @property
     def trust(self) -> str:
@@ -77,9 +79,9 @@ class Review(Frozen):
     """The latest first."""
     nearest: tuple[Near, ...]
     compared: str
-    """Name of the skill that the difference is to; empty if none is like it."""
+    """Name of the skill that the difference is to; empty if none is like it, or it has a worse kernel itself."""
     difference: tuple[str, ...]
-    """From that skill's code to this one's, or of the texts if one has no code."""
+    """From that skill's code to this one's, or of the texts if one has no code; or from its worse kernel to its own."""
     flags: tuple[str, ...]
     findings: tuple[Finding, ...]
     cited: tuple[Cited, ...]
@@ -116,10 +118,15 @@ def waiting(kb: "KnowledgeBase") -> list[Skill]:
     return sorted(kb.skills.proposals(), key=rank)
 
 
-def review(kb: "KnowledgeBase", skill: Skill) -> Review:
-    """What speaks for a skill and against it."""
+def review(kb: "KnowledgeBase", skill: Skill, proposals: Sequence[Skill] = ()) -> Review:
+    """What speaks for a skill and against it.
+
+    Args:
+        proposals: Those that wait, among which it may have a twin.
+    """
     near = _nearest(kb, skill)
-    like = kb.skills.get(near[0].name) if near and near[0].likeness >= ALIKE else None
+    like = kb.skills.get(near[0].name) if near and near[0].likeness >= ALIKE and not skill.worse else None
+    old = like or skill.model_copy(update={"candidate": skill.worse})
     evidence = measured(kb, skill)
     cited = tuple(_cited(kb, id_) for id_ in skill.citations)
     return Review(
@@ -128,8 +135,8 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
         evidence=evidence,
         nearest=near,
         compared=like.name if like else "",
-        difference=_difference(like, skill) if like else (),
-        flags=tuple(_flags(skill, evidence, near, cited)),
+        difference=_difference(old, skill) if like or skill.worse else (),
+        flags=(*_flags(skill, evidence, near, cited), *_same_template(skill, (*kb.skills.skills(), *proposals))),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
         cited=cited,
     )
@@ -151,8 +158,11 @@ def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
 
 def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
     """The evidence of a skill, the latest first."""
-    who, own = kb.skills.measurer(), skill.own_evidence
-    return tuple(Measured(evidence=e, by=who(skill, e), own=e in own) for e in reversed(skill.evidence))
+    who, own, worse = kb.skills.measurer(), skill.own_evidence, skill.worse.digest if skill.worse else ""
+    return tuple(
+        Measured(evidence=e, by=who(skill, e), own=e in own, worse=e.candidate_digest == worse)
+        for e in reversed(skill.evidence)
+    )
 
 
 def decide(
@@ -194,10 +204,10 @@ def decide(
         kb.skills.accept(name, record.by, reason)
     elif not dry_run:
         kb.skills.record(skill, record)
-    waits = verb == "accept" and after is not SkillStanding.ACTIVE
-    return Decision(
-        name=name, verb=verb, before=before, after=after, recorded=not dry_run, note=NOT_ACTIVE if waits else ""
-    )
+    note = NOT_ACTIVE if verb == "accept" and after is not SkillStanding.ACTIVE else ""
+    if note and skill.candidate:
+        note += ": `kb skills reverify` judges its kernel"
+    return Decision(name=name, verb=verb, before=before, after=after, recorded=not dry_run, note=note)
 
 
 def _must_fit(kb: "KnowledgeBase", verb: Verb, skill: Skill, successor: str, *, anyway: bool) -> None:
@@ -213,6 +223,8 @@ def _must_fit(kb: "KnowledgeBase", verb: Verb, skill: Skill, successor: str, *, 
             f"{name} has {len(errors)} errors, the first: {errors[0].place}: {errors[0].message}",
             hint=f"read them with `kb skills lint {name}`; --anyway accepts it with them",
         )
+    if verb == "accept":
+        kb.skills.must_have_room(skill)
     if verb == "reject" and published:
         raise SkillError(f"{name} is a skill, not a proposal", hint="`kb skills retire` takes a skill out of use")
     if verb == "retire" and not published:
@@ -224,11 +236,14 @@ def _must_fit(kb: "KnowledgeBase", verb: Verb, skill: Skill, successor: str, *, 
 
 
 def _nearest(kb: "KnowledgeBase", skill: Skill) -> tuple[Near, ...]:
-    """The active skills that are most like this one; if none is active, those that are used although they are not."""
-    others, standings = [s for s in kb.skills.skills() if s.name != skill.name], kb.skills.standings()
-    used = [s for s in others if standings[s.name] is SkillStanding.ACTIVE] or [
-        s for s in others if standings[s.name] not in _HELD
-    ]
+    """The active skills of its kind that are most like this one; if none is active, those that are in use.
+
+    If there is none of its kind, the others that are in use.
+    """
+    standings = kb.skills.standings()
+    in_use = [s for s in kb.skills.skills() if s.name != skill.name and standings[s.name] not in _HELD]
+    alike = [s for s in in_use if s.kind is skill.kind]
+    used = [s for s in alike if standings[s.name] is SkillStanding.ACTIVE] or alike or in_use
     near = [
         Near(name=s.name, standing=standings[s.name], value=kb.skills.value(s), likeness=_likeness(skill, s))
         for s in used
@@ -237,8 +252,9 @@ def _nearest(kb: "KnowledgeBase", skill: Skill) -> tuple[Near, ...]:
 
 
 def _likeness(first: Skill, second: Skill) -> float:
-    """Weighted Jaccard index of the words in text and code, from 0 to 1."""
-    a, b = (Counter(re.findall(r"\w+", "\n".join([*_text(s), *_code(s)]).lower())) for s in (first, second))
+    """Weighted Jaccard index of their words, from 0 to 1; the code counts for kernels, others only show it."""
+    texts = ([*_text(s), *(_code(s) if s.kind is SkillKind.KERNEL else ())] for s in (first, second))
+    a, b = (Counter(re.findall(r"\w+", "\n".join(text).lower())) for text in texts)
     return (a & b).total() / max(1, (a | b).total())
 
 
@@ -268,6 +284,15 @@ def _cited(kb: "KnowledgeBase", id_: str) -> Cited:
     return Cited(id=id_, place=place.citation.place, text=text, stands=True)
 
 
+def _same_template(skill: Skill, others: Iterable[Skill]) -> Iterator[str]:
+    """Those of the same kind whose code differs only in the values of parameters."""
+    for other in others:
+        kernels = skill.candidate, other.candidate
+        same = kernels[0] and kernels[1] and kernels[0].template_digest == kernels[1].template_digest
+        if same and other.kind is skill.kind and other.name != skill.name:
+            yield f"it is {other.name} with other values of its parameters"
+
+
 def _flags(skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cited: Sequence[Cited]) -> Iterator[str]:
     """What a curator should look at before accepting."""
     if not evidence:
@@ -281,6 +306,9 @@ def _flags(skill: Skill, evidence: Sequence[Measured], near: Sequence[Near], cit
         yield "its evidence contradicts itself: the same code passed and was refused on the same task"
     if skill.kind is SkillKind.PITFALL and {one.evidence.passed for one in evidence} != {True, False}:
         yield "a pitfall needs evidence of a failure and of what mended it"
+    best = max((e.speedup or 0.0 for e in skill.own_evidence), default=0.0)
+    if skill.kind is SkillKind.TECHNIQUE and 0 < best <= 1:
+        yield f"with it the kernel is still slower than the best baseline: {best:.2f}"
     for twin in near:
         if twin.likeness >= NEAR_TWIN:
             yield f"{twin.likeness:.0%} of its words are those of {twin.name}: is it the same?"

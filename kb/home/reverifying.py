@@ -1,4 +1,7 @@
-"""Judges the kernels of skills again, on the tasks of their evidence, and adds what was measured."""
+"""Judges the kernels of skills again, on the tasks of their evidence, and adds what was measured.
+
+For a pitfall and a technique these are two, the worse and the better one, as only both together prove something.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +27,8 @@ class Reverified(Frozen):
     after: SkillStanding
     evidence: Evidence | None = None
     """None if it was not judged."""
+    worse: Evidence | None = None
+    """On the kernel that it is better than; None if the skill has none."""
     reason: str = ""
     """Why it was not."""
 
@@ -109,14 +114,16 @@ def _trials(
 def _tried(kb: "KnowledgeBase", trial: _Trial) -> Reverified:
     before = kb.skills.standing(trial.skill)
     try:
+        worse = kb.verify(trial.task, trial.skill.worse, trial.target) if trial.skill.worse else None
         evidence = kb.verify(trial.task, trial.candidate, trial.target)
     except KbError as error:  # the judge, the task or the target: the next skill may do without them
         return _untried(kb, trial.skill, f"not judged: {error.message}", trial)
-    kb.skills.attest(evidence)
-    skill = kb.skills.propose(trial.skill.model_copy(update={"evidence": (*trial.skill.evidence, evidence)}))
+    new = (worse, evidence) if worse else (evidence,)
+    kb.skills.attest(*new)
+    skill = kb.skills.propose(trial.skill.model_copy(update={"evidence": (*trial.skill.evidence, *new)}))
     return Reverified(
         name=skill.name, task=trial.task.name, target=trial.target, before=before, after=kb.skills.standing(skill),
-        evidence=evidence,
+        evidence=evidence, worse=worse,
     )  # fmt: skip
 
 

@@ -48,9 +48,9 @@ class SkillTools:
 
     @tool("Propose a skill", WRITES)
     async def kb_propose_skill(
-        self, skill: Annotated[skills.DraftSkill, Field(description="What you learnt, for one kind of kernel.")]
+        self, skill: Annotated[skills.DraftSkill, Field(description="For one kind of kernel.")]
     ) -> Annotated[CallToolResult, skills.ProposedSkill]:
-        """Keep what you learnt of kernels for the user to decide on; nothing uses it before the user accepts it.
+        """Keep what you learnt of kernels; nothing uses it before the user accepts it.
 
         Say why it works and what failed. State no number that was not measured, and propose nothing that is there.
         """
@@ -60,10 +60,11 @@ class SkillTools:
     async def kb_reverify(
         self,
         name: SkillName,
+        task: Annotated[str, Field(max_length=40_000, description="One that no run had, unchanged.")] = "",
         minutes: Annotated[float, Field(gt=0, le=30, description="Start no further judgement after this time.")] = 5.0,
     ) -> Annotated[CallToolResult, skills.Reverified]:
-        """Judge a skill's kernel in the sandbox, on the tasks of its evidence that runs of this home had.
+        """Judge a skill's kernel in the sandbox, on tasks of its evidence: of runs, or `task` if that counts here.
 
-        Takes a minute or more. What is measured decides on the skill's standing.
+        Takes a minute or more, and decides on its standing.
         """
-        return await self._ask(lambda kb: skills.reverify(kb, name, minutes=minutes))
+        return await self._ask(lambda kb: skills.reverify(kb, name, task=task, minutes=minutes))

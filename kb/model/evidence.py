@@ -17,6 +17,9 @@ WIN_MARGIN = 1.03
 """The lower end of a win's speed-up interval must exceed this, so that noise does not count as a win."""
 WIN_SESSIONS = 3
 """Least number of timing sessions, each in fresh processes, that show a win."""
+UNSEEN = 2.5
+"""How much longer than an honest worker needs to answer, by its own clock, a candidate could work that answers in its
+place: by experiment, with one in C."""
 LEAST_SPREAD = 0.02
 """Standard deviation of the logarithm of a session's speed-up, at least: three sessions may agree by chance."""
 STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201)
@@ -126,6 +129,9 @@ class Session(Frozen):
     """95 % bootstrap interval of the speed-up over rounds."""
     others: float = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
+    answering_us: float = 0.0
+    """Time that an honest worker needs to be told of a call and to answer. A candidate that answers in its place could
+    use it to work unseen."""
     gpu: GpuState | None = None
 
 
@@ -172,6 +178,16 @@ class Timing(Frozen):
     def won(self) -> bool:
         """Whether enough sessions show it faster than the best baseline, on a machine with little other work."""
         return len(self.sessions) >= WIN_SESSIONS and self.low > WIN_MARGIN and not self.busy
+
+    @property
+    def unseen_us(self) -> float:
+        """How long a call could work unseen, if its code answers in the worker's place."""
+        return UNSEEN * median(s.answering_us for s in self.sessions)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is a win by less than a call could work unseen."""
+        return self.won and self.baseline_us - self.candidate_us < self.unseen_us
 
     @property
     def busy(self) -> bool:

@@ -74,8 +74,10 @@ class Skill(Frozen):
     preconditions: Preconditions = Preconditions()
     candidate: Candidate | None
     """The kernel; other kinds may do without."""
+    worse: Candidate | None = None
+    """What the kernel was made from and is better than: a pitfall's refused kernel, a technique's slower one."""
     suffix: str
-    """Suffix of the kernel's file."""
+    """Suffix of the kernels' files."""
     license: str = ""
     compatibility: str = ""
     """What it needs, in words."""
@@ -95,12 +97,14 @@ class Skill(Frozen):
         return digest_of(content)
 
     def is_about(self, evidence: Evidence) -> bool:
-        """Whether evidence is on its kernel; for a skill without a kernel, all is."""
-        return self.candidate is None or evidence.candidate_digest == self.candidate.digest
+        """Whether evidence is on its kernel; for a pitfall, which others meet too, and without a kernel, all is."""
+        if self.candidate is None or self.kind is SkillKind.PITFALL:
+            return True
+        return evidence.candidate_digest == self.candidate.digest
 
     @property
     def own_evidence(self) -> tuple[Evidence, ...]:
-        """The evidence on its kernel, here or elsewhere; all of its evidence if it has no kernel."""
+        """The evidence that it is about, here or elsewhere."""
         return tuple(e for e in self.evidence if self.is_about(e))
 
     @property

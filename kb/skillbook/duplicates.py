@@ -17,9 +17,10 @@ def twin_of(skill: Skill, known: Iterable[Skill]) -> Skill | None:
 
 
 def key_of(skill: Skill) -> tuple[str | None, ...]:
-    """What makes two skills the same: where they hold, and the code of a kernel or the title of a pitfall.
+    """What makes two skills the same: where they hold, and the code of a kernel.
 
     A technique is its title and its kernel with any values of the parameters: in another kernel they mean other things.
+    A pitfall is its title and its operations, in whatever kernel it is met: many kernels are refused in the same words.
     A playbook is its whole text.
     """
     match skill.kind:
@@ -29,6 +30,8 @@ def key_of(skill: Skill) -> tuple[str | None, ...]:
             text = skill.body.strip()
         case _:
             text = skill.body.strip().partition("\n")[0]
+    if skill.kind is SkillKind.PITFALL:
+        return skill.kind, skill.target, skill.language, text, *sorted(skill.preconditions.ops)
     kernel = skill.candidate
     if kernel and skill.kind is SkillKind.TECHNIQUE:
         kernel = kernel.with_parameters(dict.fromkeys((p.name for p in kernel.parameters), 0))

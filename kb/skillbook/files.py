@@ -22,7 +22,7 @@ from kb.storage import slug
 
 MAX_FILE_BYTES = 2**22
 MAIN = "SKILL.md"
-PATTERNS = (MAIN, "scripts/kernel.*", "evidence/*.json", "evidence/*.json.sig", "records/*.json")
+PATTERNS = (MAIN, "scripts/kernel.*", "scripts/worse.*", "evidence/*.json", "evidence/*.json.sig", "records/*.json")
 """The files of a skill; others in its directory are left alone."""
 
 _Added = TypeVar("_Added", Evidence, SkillRecord)
@@ -42,6 +42,7 @@ class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
     kb_target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     kb_language: LanguageName | None = None
     kb_code_digest: str = ""
+    kb_worse_digest: str = ""
     kb_ops: str = ""
     kb_dtypes: str = ""
     kb_shapes: str = ""
@@ -94,7 +95,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
     """The skill made of `files`, which maps paths in `folder` to contents; errors as in `load_skill`."""
     problems: list[str] = []
-    front, candidate, signatures = None, None, {}
+    front, candidate, worse, signatures = None, None, None, {}
     with _noting(problems, MAIN):
         front, body = _split(_text(files, MAIN))
         if front.name != folder.name:
@@ -105,7 +106,13 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
         with _noting(problems, script):
             if len(kernels) > 1:
                 raise ValueError(f"it is not the only kernel: there is also {kernels[1]}")
-            candidate = _candidate(front.metadata, _text(files, script))
+            about = front.metadata
+            candidate = _candidate(about.kb_language, _text(files, script), "kb-code-digest", about.kb_code_digest)
+    other = f"scripts/worse{Path(script).suffix}"
+    if front and (front.metadata.kb_worse_digest or (candidate and other in files)):
+        with _noting(problems, other):
+            about = front.metadata
+            worse = _candidate(about.kb_language, _text(files, other), "kb-worse-digest", about.kb_worse_digest)
     evidence = _addressed(Evidence, "evidence", files, problems)
     records = _addressed(SkillRecord, "records", files, problems)
     for path, record in evidence.items():
@@ -127,6 +134,7 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
         language=metadata.kb_language,
         preconditions=metadata.preconditions,
         candidate=candidate,
+        worse=worse,
         suffix=Path(script).suffix if candidate else "",
         license=front.license,
         compatibility=front.compatibility,
@@ -138,12 +146,12 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
     )
 
 
-def _candidate(metadata: Metadata, source: str) -> Candidate:
-    if metadata.kb_language is None:
+def _candidate(language: str | None, source: str, field: str, digest: str) -> Candidate:
+    if language is None:
         raise ValueError("SKILL.md does not name its kb-language")
-    candidate = Candidate(language=metadata.kb_language, source=source)
-    if metadata.kb_code_digest != f"sha256:{candidate.digest}":
-        raise ValueError(f"kb-code-digest is not the kernel's digest, sha256:{candidate.digest}")
+    candidate = Candidate(language=language, source=source)
+    if digest != f"sha256:{candidate.digest}":
+        raise ValueError(f"{field} is not the kernel's digest, sha256:{candidate.digest}")
     return candidate
 
 
@@ -200,8 +208,9 @@ def _noting(problems: list[str], path: str) -> Iterator[None]:
 def skill_files(skill: Skill) -> dict[str, bytes]:
     """The files of a skill by path, as `parse_skill` reads them."""
     texts = {MAIN: f"---\n{_front(skill)}---\n\n{skill.body}\n"}
-    if skill.candidate:
-        texts[f"scripts/kernel{skill.suffix}"] = skill.candidate.source
+    for role, kernel in (("kernel", skill.candidate), ("worse", skill.worse)):
+        if kernel:
+            texts[f"scripts/{role}{skill.suffix}"] = kernel.source
     for evidence in skill.evidence:
         path = _path("evidence", evidence, evidence.target)
         texts[path] = evidence_text(evidence)
@@ -226,6 +235,7 @@ def _front(skill: Skill) -> str:
         "kb-target": skill.target,
         "kb-language": skill.language,
         "kb-code-digest": skill.candidate and f"sha256:{skill.candidate.digest}",
+        "kb-worse-digest": skill.worse and f"sha256:{skill.worse.digest}",
         "kb-ops": " ".join(needs.ops),
         "kb-dtypes": " ".join(needs.dtypes),
         "kb-shapes": needs.shapes,

@@ -6,8 +6,8 @@ from difflib import unified_diff
 from itertools import pairwise, permutations
 from typing import NamedTuple
 
-from kb.model.evidence import WIN_MARGIN
-from kb.model.kernels import Candidate, Task
+from kb.model.evidence import WIN_MARGIN, Evidence, Outcome
+from kb.model.kernels import Task
 from kb.model.protocols import Attempt
 from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.skillbook.files import one_line
@@ -37,11 +37,11 @@ def lessons_of(task: Task, attempts: Sequence[Attempt], *, suffix: str) -> list[
         attempts: In the order in which they were made.
         suffix: Suffix of a kernel's file.
     """
-    found = [_pitfall(task, *pair) for pair in pairwise(attempts)]
+    found = [_pitfall(task, *pair, suffix) for pair in pairwise(attempts)]
     return [lesson for lesson in (*found, _technique(task, attempts, suffix)) if lesson]
 
 
-def _pitfall(task: Task, refused: Attempt, mended: Attempt) -> Skill | None:
+def _pitfall(task: Task, refused: Attempt, mended: Attempt, suffix: str) -> Skill | None:
     """The refusal and the change after which the kernel passed; None if this is not such a pair."""
     change = _change(refused, mended)
     if refused.evidence.passed or not mended.evidence.passed or not 0 < len(change) <= MOST_CHANGED:
@@ -52,15 +52,24 @@ def _pitfall(task: Task, refused: Attempt, mended: Attempt) -> Skill | None:
         (refused, mended),
         kind=SkillKind.PITFALL,
         name=f"{outcome}-{task.name}",
-        title=refused.evidence.signature,
+        title=_mistake(refused.evidence, change),
         description=f"{kernel} was refused ({outcome}), and what mended it. Use it when a similar kernel is refused "
         "in this way, or before writing one.",
         sections={
             "When": f"{kernel} was refused. The judge said:\n\n> {one_line(refused.evidence.detail, 400) or outcome}",
-            "What mended it": f"With this change it passed:\n\n{change}",
             "Why": f"In the words of the synthesizer, unchecked:\n\n> {one_line(mended.note, 400) or '(none)'}",
+            "What mended it": f"With this change it passed:\n\n{change}",
         },
+        suffix=suffix,
     )
+
+
+def _mistake(refused: Evidence, change: str) -> str:
+    """The judge's reason without numbers; for wrong results, which have many causes, the first changed line."""
+    first = {line[0]: one_line(line[1:], 100) for line in reversed(change.splitlines()) if line[1:].strip()}
+    if refused.outcome is Outcome.INCORRECT and (changed := first.get("-") or first.get("+")):
+        return f"{refused.outcome} {'with' if '-' in first else 'without'} {changed}"
+    return refused.signature
 
 
 def _technique(task: Task, attempts: Sequence[Attempt], suffix: str) -> Skill | None:
@@ -83,7 +92,6 @@ def _technique(task: Task, attempts: Sequence[Attempt], suffix: str) -> Skill | 
             "Effect": f"It became {faster}: {_speed(fast)}, after {_speed(slow)}.",
             "When not to use": "In other kernels and at other sizes, unless it is measured there.",
         },
-        candidate=fast.candidate,
         suffix=suffix,
     )
 
@@ -110,9 +118,9 @@ def _lesson(
     title: str,
     description: str,
     sections: Mapping[str, str],
-    candidate: Candidate | None = None,
-    suffix: str = "",
+    suffix: str,
 ) -> Skill:
+    """A proposal with both kernels, so that others can judge them."""
     before, after = (attempt.evidence for attempt in pair)
     text = "\n\n".join([f"# {title}", *(f"## {heading}\n\n{said}" for heading, said in sections.items())])
     skill = Skill(
@@ -123,7 +131,8 @@ def _lesson(
         target=after.target,
         language=after.language,
         preconditions=Preconditions(ops=stated_for(task)),
-        candidate=candidate,
+        candidate=pair[1].candidate,
+        worse=pair[0].candidate,
         suffix=suffix,
         evidence=(before, after),
     )

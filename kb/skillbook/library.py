@@ -1,6 +1,6 @@
 """The library of skills that ship with kb or belong to a home: reading, publication, proposals and search."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from kb.skillbook.duplicates import twin_of
 from kb.skillbook.files import evidence_text
 from kb.skillbook.select import ANY, Need, Selection, select
 from kb.skillbook.signatures import sign, signer
-from kb.skillbook.standing import StandingContext, dominates, last_decision, place_of, proofs_of, standings_of
+from kb.skillbook.standing import Proven, StandingContext, last_decision, proofs_of, standings_of
 from kb.skillbook.store import SkillStore
 from kb.skillbook.value import value_of
 from kb.storage import write_whole
@@ -24,8 +24,6 @@ JUDGED = "judged"
 no exchange of skills brings it."""
 ALLOWED_SIGNERS = "allowed_signers"
 """File of a home with the public keys of those whose evidence counts here, as ssh-keygen(1) describes it."""
-MOST_ACTIVE = 3
-"""Active skills of one kind for an operation on a target. More of them make the right one harder to choose."""
 
 
 class Skillbook:
@@ -95,9 +93,16 @@ class Skillbook:
 
     def standings(self, *more: Skill) -> dict[str, SkillStanding]:
         """The standings of all skills by name; those in `more` take the place of those in the library."""
+        return standings_of(self._with(more), self.context()).of
+
+    def resting(self, skill: Skill) -> tuple[str, ...]:
+        """The active skills because of which an accepted and proven skill or proposal is not active; empty if it is."""
+        return standings_of(self._with([skill]), self.context()).resting.get(skill.name, ())
+
+    def _with(self, more: Sequence[Skill]) -> list[Skill]:
+        """All skills, with those in `more` in the place of those of the same names."""
         names = {skill.name for skill in more}
-        rest = [skill for skill in self.skills() if skill.name not in names]
-        return standings_of([*rest, *more], self.context())
+        return [*(skill for skill in self.skills() if skill.name not in names), *more]
 
     def measured(self, skill: Skill) -> Skill:
         """The skill without evidence that is only claimed."""
@@ -118,7 +123,7 @@ class Skillbook:
         The skills come without evidence that is only claimed.
         """
         skills, context = self.skills(), self.context()
-        standings = standings_of(skills, context)
+        standings = standings_of(skills, context).of
         return select(
             need,
             [_measured(skill, context) for skill in skills],
@@ -158,7 +163,7 @@ class Skillbook:
             SkillError: there is no such skill or proposal, it is malformed, or it would be one too many of its kind.
         """
         skill = self.find(name)
-        self._must_have_room(skill)
+        self.must_have_room(skill)
         record = SkillRecord(
             verb="accept", skill=name, content_digest=skill.content_digest, created=utc_now(), by=by, reason=reason
         )
@@ -193,25 +198,17 @@ class Skillbook:
 
         return who
 
-    def _must_have_room(self, skill: Skill) -> None:
+    def must_have_room(self, skill: Skill) -> None:
         """Raises SkillError if enough skills are active where it holds, and it neither beats nor extends them."""
-        context, standings, ops = self.context(), self.standings(), set(skill.preconditions.ops)
-        rivals = {
-            other.name: proofs_of(other, context)
-            for other in self.skills()
-            if (other.kind, other.target) == (skill.kind, skill.target)
-            and standings[other.name] is SkillStanding.ACTIVE
-            and other.name != skill.name
-            and (ops & set(other.preconditions.ops) or not ops or not other.preconditions.ops)
-        }
-        own = proofs_of(skill, context)
-        places = {place_of(e) for proofs in rivals.values() for e in proofs}
-        extends = any(place_of(e) not in places for e in own)
-        if len(rivals) >= MOST_ACTIVE and not extends and not any(dominates(own, one) for one in rivals.values()):
+        context = self.context()
+        active = [one for one in standings_of(self.skills(), context).active if one.skill.name != skill.name]
+        newcomer = Proven(skill, proofs_of(skill, context))
+        if not newcomer.has_room(active):
+            rivals = [one.skill.name for one in newcomer.rivals(active)]
             raise SkillError(
                 f"{len(rivals)} skills are active where {skill.name} holds, and it is neither faster than one of them "
                 "nor proven where they are not",
-                hint=f"retire one of them first: {', '.join(rivals)}",
+                hint=f"retire one of them first: {', '.join(sorted(rivals))}",
             )
 
     def context(self) -> StandingContext:

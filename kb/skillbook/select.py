@@ -200,7 +200,7 @@ def _recalled(fit: _Fit, reasons: tuple[Reason, ...]) -> RecalledSkill:
     """A skill as it is offered; nothing that was measured on a sibling holds here, so its kernel is left out."""
     if fit.near is not Near.SIBLING:
         return RecalledSkill(skill=fit.skill, standing=fit.standing, reasons=reasons)
-    prose = fit.skill.model_copy(update={"candidate": None, "suffix": ""})
+    prose = fit.skill.model_copy(update={"candidate": None, "worse": None, "suffix": ""})
     return RecalledSkill(skill=prose, standing=SkillStanding.HYPOTHESIS, reasons=reasons)
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import takewhile
 
 from kb.model.evidence import Evidence
 from kb.model.skill import Skill, SkillKind, SkillStanding
@@ -11,6 +12,9 @@ from kb.model.skill_record import SkillRecord
 
 STALE_DAYS = 180
 """A win that was not repeated for so long is no longer counted on."""
+
+MOST_ACTIVE = 3
+"""Active skills of one kind for an operation on a target. More of them make the right one harder to choose."""
 
 Place = tuple[str, ...]
 """Task, target and environment of evidence; measurements are compared only within one place."""
@@ -29,23 +33,94 @@ class StandingContext:
     today: date
 
 
-def standings_of(skills: Iterable[Skill], context: StandingContext) -> dict[str, SkillStanding]:
-    """The standing of each skill of a library, by name."""
+@dataclass(frozen=True)
+class Proven:
+    """A skill with what proves it."""
+
+    skill: Skill
+    proofs: Sequence[Evidence]
+
+    def beats(self, other: "Proven") -> bool:
+        """Whether it takes the place of the other."""
+        same = (self.skill.kind, self.skill.language) == (other.skill.kind, other.skill.language)
+        return same and dominates(self.proofs, other.proofs)
+
+    def has_room(self, active: Iterable["Proven"]) -> bool:
+        """Whether it may be active beside others.
+
+        If enough of them hold where it does, it must be faster than one of them or proven where they are not.
+        """
+        rivals = self.rivals(active)
+        places = {place_of(e) for rival in rivals for e in rival.proofs}
+        extends = any(place_of(e) not in places for e in self.proofs)
+        return len(rivals) < MOST_ACTIVE or extends or any(dominates(self.proofs, one.proofs) for one in rivals)
+
+    def rivals(self, active: Iterable["Proven"]) -> list["Proven"]:
+        """Those of its kind for an operation of its own on its target; a skill without operations is for all."""
+        own, ops = self.skill, set(self.skill.preconditions.ops)
+        return [
+            one
+            for one in active
+            if (one.skill.kind, one.skill.target) == (own.kind, own.target)
+            and (not ops or not one.skill.preconditions.ops or ops & set(one.skill.preconditions.ops))
+        ]
+
+
+@dataclass(frozen=True)
+class Standings:
+    """What the skills of a library are, by name."""
+
+    of: dict[str, SkillStanding]
+    resting: dict[str, tuple[str, ...]]
+    """Skills that are proven and accepted but not active, as enough others were accepted before: the names of these."""
+    active: tuple[Proven, ...]
+    """In the order in which they were accepted."""
+
+
+def standings_of(skills: Iterable[Skill], context: StandingContext) -> Standings:
+    """The standings of a library, which depend on nothing but its skills and the context.
+
+    Two libraries that git merged may have accepted more than MOST_ACTIVE; who accepted first then stays active.
+    """
     known = {skill.name: skill for skill in skills}
     counted = {name: _counted(skill, context) for name, skill in known.items()}
-    proofs = {name: _proofs(skill, counted[name]) for name, skill in known.items()}
-    alone = {name: _alone(skill, counted[name], proofs[name], context) for name, skill in known.items()}
-    active = [name for name, standing in alone.items() if standing is SkillStanding.ACTIVE]
+    proven = {name: Proven(skill, _proofs(skill, counted[name])) for name, skill in known.items()}
+    alone = {name: _alone(skill, counted[name], proven[name].proofs, context) for name, skill in known.items()}
+    accepted = [proven[name] for name, standing in alone.items() if standing is SkillStanding.ACTIVE]
+    active, resting = _seated(sorted(accepted, key=lambda one: _accepted_at(one.skill)))
+    names = {one.skill.name for one in active}
 
     def standing(skill: Skill) -> SkillStanding:
         own, last = alone[skill.name], last_decision(skill)
         if own is SkillStanding.RETIRED:
-            return SkillStanding.SUPERSEDED if last and last.successor in active else own
-        rivals = (name for name in active if known[name].kind is skill.kind and known[name].language == skill.language)
-        beaten = any(dominates(proofs[rival], proofs[skill.name]) for rival in rivals)
-        return SkillStanding.SUPERSEDED if beaten else own
+            return SkillStanding.SUPERSEDED if last and last.successor in names else own
+        if any(one.beats(proven[skill.name]) for one in active):
+            return SkillStanding.SUPERSEDED
+        return SkillStanding.VERIFIED if skill.name in resting else own
 
-    return {name: standing(skill) for name, skill in known.items()}
+    of = {name: standing(skill) for name, skill in known.items()}
+    resting = {name: behind for name, behind in resting.items() if of[name] is SkillStanding.VERIFIED}
+    return Standings(of, resting, tuple(active))
+
+
+def _seated(accepted: Iterable[Proven]) -> tuple[list[Proven], dict[str, tuple[str, ...]]]:
+    """The active ones of those that were accepted, which come in this order; and the others, except beaten ones."""
+    active: list[Proven] = []
+    resting = {}
+    for one in accepted:
+        if any(other.beats(one) for other in active):
+            continue
+        if one.has_room(active):
+            active = [*(other for other in active if not one.beats(other)), one]
+        else:
+            resting[one.skill.name] = tuple(rival.skill.name for rival in one.rivals(active))
+    return active, resting
+
+
+def _accepted_at(skill: Skill) -> tuple[str, str]:
+    """Time and id of the first acceptance after which no other decision was made."""
+    first = list(takewhile(lambda record: record.verb == "accept", reversed(_decisions(skill))))[-1]
+    return first.created, first.id
 
 
 def _alone(
@@ -66,9 +141,14 @@ def _alone(
 
 def last_decision(skill: Skill) -> SkillRecord | None:
     """The last decision about the skill's present content; None if there is none."""
+    return next(iter(_decisions(skill)[-1:]), None)
+
+
+def _decisions(skill: Skill) -> list[SkillRecord]:
+    """Those about its present content, in order of time."""
     content = skill.content_digest
-    decisions = [r for r in skill.records if r.verb != "use" and r.content_digest == content]
-    return max(decisions, key=lambda r: (r.created, r.id), default=None)
+    decisions = (r for r in skill.records if r.verb != "use" and r.content_digest == content)
+    return sorted(decisions, key=lambda r: (r.created, r.id))
 
 
 def proofs_of(skill: Skill, context: StandingContext) -> list[Evidence]:

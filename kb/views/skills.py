@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from kb.errors import SkillError
+from kb.errors import SkillError, TaskError
 from kb.model.base import Frozen, short
-from kb.model.kernels import Candidate
+from kb.model.evidence import Evidence
+from kb.model.kernels import Candidate, Task, digest_of
 from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.views.answers import GO_ON, LABEL_CHARACTERS, NAMES_SHOWN, STATED_CHARACTERS, Answer, fitting
 
@@ -53,7 +54,9 @@ class DraftSkill(Frozen):
     language: str | None = None
     """Default: it holds for every language."""
     code: str = ""
-    """The kernel; required for the kind `kernel`."""
+    """The kernel; the kind `kernel` has one."""
+    worse: str = ""
+    """The refused or slower kernel."""
     preconditions: Preconditions = Preconditions()
     citations: tuple[str, ...] = ()
     """Ids of the passages that it rests on."""
@@ -131,23 +134,29 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
 
     Raises:
         CandidateError: its language is unknown.
-        SkillError: it has code and no language.
+        SkillError: it has code and no language, or only the worse kernel.
     """
     from eval.languages.registry import described_language
     from kb.home.curating import review
 
     if draft.code and not draft.language:
         raise SkillError("a kernel has a language", hint="name the `language` of the code")
+    if draft.worse and not draft.code:
+        raise SkillError("`worse` is a kernel that another one is better than", hint="give the better one as `code`")
     language = described_language(draft.language) if draft.language else None
-    candidate = Candidate(language=language.name, source=draft.code) if language and draft.code else None
-    stated = draft.model_dump(exclude={"code", "language"})
+    candidate, worse = (
+        Candidate(language=language.name, source=source) if language and source else None
+        for source in (draft.code, draft.worse)
+    )
+    stated = draft.model_dump(exclude={"code", "worse", "language"})
     skill = Skill(
         **stated,
         language=language and language.name,
         candidate=candidate,
+        worse=worse,
         suffix=language.suffix if language and candidate else "",
     )
-    seen = review(kb, kb.skills.propose(skill))
+    seen = review(kb, kb.skills.propose(skill), kb.skills.proposals())
     flags = (*seen.flags, *map(str, seen.findings))
     note = f"it is kept and not used: the user decides with `kb skills queue {seen.skill.name}`"
     return ProposedSkill(
@@ -159,18 +168,44 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
     )
 
 
-def reverify(kb: "KnowledgeBase", name: str, *, minutes: float) -> Reverified:
-    """Judge a skill's kernel again. Errors as in `kb.home.reverifying.reverify`."""
+def reverify(kb: "KnowledgeBase", name: str, *, task: str, minutes: float) -> Reverified:
+    """Judge a skill's kernel again. Errors as in `kb.home.reverifying.reverify`, and:
+
+    Args:
+        task: Source of a task of its evidence that no run of the home had; empty for none.
+
+    Raises:
+        TaskError: `task` is not a task, or its reference, which no sandbox confines, never ran for this home.
+    """
     from kb.home import reverifying
 
-    done = reverifying.reverify(kb, [name], minutes=minutes)
+    tasks = [_trusted_task(kb, name, task)] if task else []
+    done = reverifying.reverify(kb, [name], minutes=minutes, tasks=tasks)
     judged = tuple(f"{one.task} on {one.target}: {short(_result(one), STATED_CHARACTERS)}" for one in done)
     return Reverified(standing=done[-1].after, judged=judged, truncated=False, notes=(NOT_PROVEN,))
 
 
+def _trusted_task(kb: "KnowledgeBase", name: str, source: str) -> Task:
+    """The task, if it is one that evidence which counts here was measured on."""
+    from eval.task import task_of
+
+    skill, digest = kb.skills.find(name), digest_of(source)
+    on = next((e.task for e in kb.skills.measured(skill).evidence if e.task_digest == digest), None)
+    if on is None:
+        raise TaskError(
+            f"nothing that counts here was measured of {name} on this task, and its reference runs without a sandbox",
+            hint="ask the user, who can read the task, for `kb skills reverify NAME --task FILE`",
+        )
+    return task_of(source, name=on, place="the argument `task`")
+
+
 def _result(done: "JudgedOnce") -> str:
-    evidence = done.evidence
-    if evidence is None:
+    if done.evidence is None:
         return done.reason
+    worse = f"; the worse kernel: {_verdict(done.worse)}" if done.worse else ""
+    return f"{_verdict(done.evidence)}{worse}"
+
+
+def _verdict(evidence: Evidence) -> str:
     speed = f", {evidence.speedup:.2f} times as fast as the best baseline" if evidence.speedup else ""
     return f"{evidence.outcome}{speed}{'; a win' if evidence.won else ''} {evidence.detail}".rstrip()

@@ -10,6 +10,7 @@ from kb.model.base import Frozen, tokens_of
 from kb.model.fact import Fact
 from kb.model.kernels import Language
 from kb.model.protocols import Attempt, RecalledSkill, Request
+from kb.model.skill import SkillKind
 from synth.prompts.answer import answer_format
 from synth.prompts.contract import contract
 from synth.prompts.diagnosis import diagnose
@@ -181,11 +182,12 @@ def _skill(recalled: RecalledSkill, language: Language) -> str:
         record = f"Judged for `{best.target}` on task `{best.task}` ({machine}): {' '.join(diagnose(best))}"
     else:
         record = "There is no evidence for this code."
+    code = None if skill.kind is SkillKind.PITFALL else skill.candidate  # its text has the change that matters
     return _joined(
         f"### Skill `{skill.name}`: {recalled.standing} {skill.kind}",
         f"Written for `{skill.target}`. {record}",
         fenced(_joined(skill.description.strip(), skill.body.strip()), "text"),
-        fenced(skill.candidate.source, language.fences[0]) if skill.candidate else "",
+        fenced(code.source, language.fences[0]) if code else "",
     )
 
 

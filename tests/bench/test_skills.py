@@ -10,12 +10,13 @@ from unittest.mock import ANY
 import pytest
 
 from kb.bench import skills
-from kb.bench.skill_scores import Arm, SkillsReport, Step, interval, reached_by
+from kb.bench.skill_scores import Step, interval, reached_by
 from kb.bench.skills import SizedTask, SkillsBench, Verdicts, sized_task
 from kb.errors import SourceError
 from kb.home.toolchains import Toolchains
 from kb.model.evidence import Evidence, Grade, Outcome, Session, Timing
 from kb.model.kernels import Candidate, Interface, Task, TensorSpec
+from kb.model.skills_report import Arm, SkillsReport
 from kb.targets import Targets
 
 CUMSUM = Path(__file__).parents[2] / "examples" / "exclusive_cumsum.py"

@@ -47,6 +47,14 @@ def test_a_proposal_of_any_kind_fits_one_screen(on_screen: Run, library: Knowled
     assert not any("\u202e" in line for line in lines)
 
 
+def test_machine_and_tools_are_shown_once_if_they_were_the_same(run: Run, library: KnowledgeBase) -> None:
+    proposed(library, "same", kind=SkillKind.PITFALL, evidence=(today(OTHER), today(speedup=2.0)))
+
+    assert run("skills", "queue", "same").out.count("  all on A\n") == 1
+    assert "all on" not in run("skills", "queue", "a-kernel").out
+    assert "all on" not in run("skills", "queue", "a-pitfall").out, "its kernels were judged on two machines"
+
+
 def test_the_queue_as_json_has_all_of_every_proposal(run: Run, library: KnowledgeBase) -> None:
     reviews = {one["skill"]["name"]: one for one in run("skills", "queue", "--json").json}
 
@@ -123,6 +131,16 @@ def test_what_is_imported_waits_and_what_is_exported_is_listed(
     assert run("skills", "import", tmp_path / "team", "--json").json[0]["reason"] == "softmax-active says the same"
     written = run("skills", "export", tmp_path / "host", "--json").json
     assert [Path(path).name for path in written] == ["SKILL.md", "index.md", "softmax-active.md"]
+
+
+def test_an_export_with_a_file_that_is_no_benchmark_is_an_error(
+    run: Run, library: KnowledgeBase, tmp_path: Path
+) -> None:
+    (tmp_path / "other.json").write_text("{}")
+
+    refusal = run("skills", "export", tmp_path / "host", "--bench", tmp_path / "other.json")
+
+    assert (refusal.status, "is not a result of `kb bench skills`" in refusal.err) == (1, True)
 
 
 def test_reverify_without_anything_to_judge_says_so(run: Run, library: KnowledgeBase) -> None:

@@ -119,6 +119,19 @@ def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_tim
 
 @pytest.mark.alone
 @needs_compiler
+def test_most_work_of_a_candidate_that_answers_in_the_worker_s_place_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "MOST_ROUNDS", 60)
+
+    verdict = judge(WRONG / "answers_itself.cpp", "scale", timed=True)
+
+    if verdict.timing:
+        assert verdict.timing.candidate_us > 0.5 * 90
+    else:
+        assert verdict.outcome is Outcome.CLOCKS_DISAGREE, verdict
+
+
+@pytest.mark.alone
+@needs_compiler
 def test_a_candidate_cannot_remember_the_cases_that_are_tried_while_it_is_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -24,7 +24,7 @@ HONEST = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, 
 LIE = """
 from eval.worker.device_mapping import DeviceMapping
 HONEST = DeviceMapping.place_of
-DeviceMapping.place_of = lambda *_: {}
+DeviceMapping.place_of = lambda *_: PLACE
 """
 
 
@@ -62,17 +62,19 @@ def test_parameters_and_numbers_reach_the_candidate(memory: DeviceMemory):
 @pytest.mark.parametrize(
     ("lie", "outcome"),
     [
-        ('{"handle": "00" * 64, "pointer": 0}', Outcome.BAD_OUTPUT),
-        ('{"handle": "", "pointer": 0}', Outcome.BAD_OUTPUT),
-        ('{**HONEST(*_), "pointer": 1 << 40}', Outcome.BAD_OUTPUT),
-        ('{**HONEST(*_), "pointer": 1}', Outcome.BAD_OUTPUT),
-        ('{**HONEST(*_), "pointer": -1}', Outcome.FORGED),
-        ('{"handle": "no handle", "pointer": 0}', Outcome.FORGED),
-        ("[]", Outcome.RAISED),
+        ("'00' * 64 + ':0'", Outcome.BAD_OUTPUT),
+        ("'0'", Outcome.BAD_OUTPUT),
+        ("HONEST(*_).partition(':')[0] + f':{1 << 40}'", Outcome.BAD_OUTPUT),
+        ("HONEST(*_).partition(':')[0] + ':1'", Outcome.BAD_OUTPUT),
+        ("HONEST(*_).partition(':')[0] + ':-1'", Outcome.FORGED),
+        ("'no handle:0'", Outcome.FORGED),
+        ("'0 0'", Outcome.FORGED),
+        ("''", Outcome.FORGED),
+        ("'0\\n0'", Outcome.FORGED),
     ],
 )
 def test_a_lie_about_the_place_of_an_output_is_refused(lie: str, outcome: Outcome, memory: DeviceMemory):
-    assert outcome_of(HONEST + LIE.replace("{}", lie), memory) is outcome
+    assert outcome_of(HONEST + LIE.replace("PLACE", lie), memory) is outcome
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.worker import process as worker_process
 from eval.worker import tree
+from eval.worker.folder import FOLDER, new_folder, remove
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
@@ -68,8 +69,8 @@ HOSTILE_ANSWERS = {
 
 HOLD_A_FOLDER = """
 import sys
-from eval.worker.process import _new_folder
-print(_new_folder()[0], flush=True)
+from eval.worker.folder import new_folder
+print(new_folder()[0], flush=True)
 sys.stdin.read()
 """
 
@@ -80,7 +81,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr(worker_process.tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "tempdir", None)
     return folder
 
 
@@ -186,7 +187,7 @@ def test_an_unknown_question_is_answered_with_a_fault(worker: WorkerProcess) -> 
 
 def test_an_unbuilt_candidate_cannot_run(worker: WorkerProcess) -> None:
     with pytest.raises(Fault, match="nothing is built"):
-        worker.ask("call", set=0)
+        worker.ask("ready", set=0)
 
 
 @pytest.mark.parametrize(("answer", "outcome"), HOSTILE_ANSWERS.values(), ids=HOSTILE_ANSWERS)
@@ -296,9 +297,9 @@ def test_judges_that_start_at_the_same_time_do_not_remove_each_other_s_folders(t
     def lost(_: int) -> int:
         count = 0
         for _ in range(100):
-            folder, lock = worker_process._new_folder()
+            folder, lock = new_folder()
             count += not folder.exists()
-            worker_process._remove(folder, lock)
+            remove(folder, lock)
         return count
 
     with ThreadPoolExecutor(4) as pool:
@@ -309,7 +310,7 @@ def test_a_link_that_looks_like_a_dead_judge_s_folder_is_not_followed(temporary:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("kept")
-    (temporary / f"{worker_process.FOLDER}link").symlink_to(precious)
+    (temporary / f"{FOLDER}link").symlink_to(precious)
 
     with start():
         pass
@@ -326,7 +327,7 @@ def test_a_folder_is_removed_however_a_candidate_leaves_it(user: int | None) -> 
         os.seteuid(os.getuid() if user is None else user)
         try:
             leave_a_mess(Path(root) / "folder")
-            worker_process._remove(Path(root) / "folder", os.open(root, os.O_RDONLY))
+            remove(Path(root) / "folder", os.open(root, os.O_RDONLY))
         finally:
             os.seteuid(os.getuid())
 

@@ -14,7 +14,7 @@ from tests.skillbook.evidence import KERNEL, kernel, refused
 
 
 def flags(kb: KnowledgeBase, name: str) -> str:
-    return "\n".join(curating.review(kb, kb.skills.find(name)).flags)
+    return "\n".join(curating.review(kb, kb.skills.find(name), kb.skills.proposals()).flags)
 
 
 def decide(kb: KnowledgeBase, verb: str, name: str, **options: Any) -> curating.Decision:
@@ -62,6 +62,16 @@ def test_the_nearest_active_skills_are_shown_and_the_difference_to_the_nearest(k
     assert "+MORE = 1" in seen.difference
 
 
+def test_a_kernel_is_compared_with_kernels_even_if_only_other_skills_are_active(kb: KnowledgeBase) -> None:
+    active(kb, "pitfall", kind=SkillKind.PITFALL, worse=OTHER, evidence=(refused(OTHER), today()))
+    proposed(kb)
+
+    nearest = curating.review(kb, kb.skills.find("softmax")).nearest
+
+    assert len(nearest) == 3
+    assert {kb.skills.get(near.name).kind for near in nearest} == {SkillKind.KERNEL}
+
+
 def test_a_skill_that_no_other_is_like_is_shown_whole(kb: KnowledgeBase) -> None:
     active(kb, "near", candidate=OTHER, body="entirely different words " * 30)
     proposed(kb)
@@ -80,12 +90,21 @@ DOUBTFUL: dict[str, dict[str, Any]] = {
     "a failure and of what mended it": {"kind": SkillKind.PITFALL, "evidence": (refused(KERNEL),)},
     "0123456789ab does not stand any more": {"citations": ("0123456789ab",)},
     "of its words are those of twin": {},
+    "it is waits with other values of its parameters": {},
+    "it is twin-values with other values of its parameters": {},
+    "still slower than the best baseline: 0.90": {
+        "kind": SkillKind.TECHNIQUE,
+        "worse": OTHER,
+        "evidence": (today(OTHER, speedup=0.5), today(speedup=0.9)),
+    },
 }
 
 
 @pytest.mark.parametrize("flag", DOUBTFUL)
 def test_what_a_curator_should_doubt_is_flagged(kb: KnowledgeBase, flag: str) -> None:
     active(kb, "twin", candidate=kernel(f"{KERNEL.source}TWIN = 1"))
+    active(kb, "twin-values", candidate=KERNEL.with_parameters({"BLOCK": 256}))
+    proposed(kb, "waits", candidate=KERNEL.with_parameters({"BLOCK": 512}))
     proposed(kb, **DOUBTFUL[flag])
 
     assert flag in flags(kb, "softmax")
@@ -96,6 +115,17 @@ def test_a_sound_pitfall_without_a_kernel_has_no_flag(kb: KnowledgeBase) -> None
     proposed(kb, kind=SkillKind.PITFALL, candidate=None, here=True, evidence=(failed, mended))
 
     assert flags(kb, "softmax") == ""
+
+
+def test_a_pitfall_is_compared_with_its_refused_kernel_and_with_no_other_skill(kb: KnowledgeBase) -> None:
+    active(kb, "twin")
+    wrong = kernel(f"{KERNEL.source}WRONG = 1")
+    proposed(kb, kind=SkillKind.PITFALL, worse=wrong, evidence=(refused(wrong), today()))
+
+    seen = curating.review(kb, kb.skills.find("softmax"))
+
+    assert (seen.compared, seen.difference[-1]) == ("", "-WRONG = 1")
+    assert [(one.own, one.worse) for one in seen.evidence] == [(True, False), (True, True)]
 
 
 def test_a_cited_passage_is_shown_with_its_place(kb: KnowledgeBase) -> None:

@@ -36,6 +36,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Candidate, Task, str]]
             raise JudgeError("the judge broke", hint="")
         about = {"task": task.name, "task_digest": task.digest, "target": target}
         if "wrong" in candidate.source:
+            about |= {"environment": {"machine": "A"}}
             return refused(candidate, Outcome.INCORRECT, "wrong").model_copy(update=about)
         return today(candidate, speedup=2.0, **about)
 
@@ -65,6 +66,58 @@ def test_a_claimed_win_that_is_not_repeated_here_stays_a_guess(ran: KnowledgeBas
     (done,) = reverify(ran, ["softmax"])
 
     assert (done.evidence and done.evidence.outcome, done.after) == (Outcome.INCORRECT, SkillStanding.HYPOTHESIS)
+
+
+def test_of_a_pitfall_the_refused_kernel_is_judged_again_and_then_the_mended_one(
+    ran: KnowledgeBase, judged: list[tuple[Candidate, Task, str]]
+) -> None:
+    wrong = kernel("wrong")
+    proposed(ran, kind=SkillKind.PITFALL, worse=wrong, evidence=(refused(wrong), today()))
+
+    (done,) = reverify(ran, ["softmax"])
+
+    assert [candidate for candidate, *_ in judged] == [wrong, KERNEL]
+    assert (done.before, done.after) == (SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED)
+    assert done.worse
+    assert done.evidence
+    kept = {one.id for one in ran.skills.find("softmax").evidence}
+    assert (len(kept), kept > {done.worse.id, done.evidence.id}) == (4, True)
+
+
+def test_a_pitfall_whose_refused_kernel_now_passes_proves_nothing(ran: KnowledgeBase, judged: list[object]) -> None:
+    proposed(ran, kind=SkillKind.PITFALL, worse=OTHER, evidence=(refused(OTHER), today()))
+
+    (done,) = reverify(ran, ["softmax"])
+
+    assert (done.worse and done.worse.passed, done.after) == (True, SkillStanding.SCREENED)
+
+
+def test_a_technique_that_is_out_of_date_is_proven_again_by_both_kernels(
+    ran: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verify(kb: KnowledgeBase, task: Task, candidate: Candidate, target: str) -> Evidence:
+        return today(candidate, speedup=2.0 if candidate == KERNEL else 1.0)
+
+    monkeypatch.setattr(KnowledgeBase, "verify", verify)
+    old = (today(OTHER, speedup=1.0, created=LONG_AGO), today(speedup=2.0, created=LONG_AGO))
+    active(ran, "softmax", kind=SkillKind.TECHNIQUE, worse=OTHER, evidence=old)
+
+    (done,) = reverify(ran, stale=True)
+
+    assert (done.before, done.after) == (SkillStanding.STALE, SkillStanding.ACTIVE)
+
+
+def test_a_stale_skill_is_judged_on_a_named_task_if_its_evidence_has_that_task(
+    kb: KnowledgeBase, judged: list[tuple[Candidate, Task, str]]
+) -> None:
+    active(kb, "old", evidence=(today(created=LONG_AGO),))
+    active(kb, "fresh", candidate=OTHER)
+    other = Task(name="other", source="class Other: ...\n")
+
+    (done,) = reverify(kb, stale=True, tasks=[TASK, other])
+
+    assert (done.name, done.after) == ("old", SkillStanding.ACTIVE)
+    assert [task for _, task, _ in judged] == [TASK]
 
 
 def test_a_stale_skill_that_wins_again_is_active_again(ran: KnowledgeBase, judged: list[object]) -> None:

@@ -10,7 +10,7 @@ import kb as knowledge
 from eval.judge.driver import LocalJudge
 from eval.languages.toolchain import language_of_toolchain
 from eval.task import load_task
-from eval.worker.process import FOLDER
+from eval.worker.folder import FOLDER
 from kb.errors import JudgeError, KbError, ToolchainError
 from kb.home.toolchains import SHIPPED, load
 from kb.model.evidence import Grade, Outcome

@@ -9,6 +9,8 @@ from mcp import Client
 
 from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
+from kb.model.evidence import Evidence
+from kb.model.kernels import Candidate, Task
 from kb.model.skill import SkillStanding
 from kb.runs.journal import Plan, SynthesizerKind
 from tests.home.skills import active, proposed, today
@@ -115,6 +117,41 @@ def test_a_kernel_is_judged_again_on_the_tasks_of_runs(
 
     assert answer["standing"] == SkillStanding.VERIFIED
     assert answer["judged"] == ["row-softmax on mi300x: passed, 2.00 times as fast as the best baseline; a win"]
+
+
+def test_a_task_that_an_agent_sends_runs_only_if_it_counts_here(
+    kb: KnowledgeBase, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
+    task = TASK.model_copy(update={"source": source})
+    ran = []
+
+    def verify(kb: KnowledgeBase, task: Task, candidate: Candidate, target: str) -> Evidence:
+        ran.append(task)
+        return today(candidate, task_digest=task.digest)
+
+    monkeypatch.setattr(KnowledgeBase, "verify", verify)
+    claimed = proposed(kb, "softmax-mine", evidence=(today(task_digest=task.digest),))
+
+    reply = ask("kb_reverify", name="softmax-mine", task=source)
+
+    assert (reply.refused, ran) == (True, [])
+    assert "--task FILE" in reply.text
+
+    kb.skills.attest(*claimed.evidence)
+    assert ask("kb_reverify", name="softmax-mine", task=source).answer["standing"] == SkillStanding.VERIFIED
+    assert ask("kb_reverify", name="softmax-mine", task=f"{source}import os\n").refused
+    assert ran == [task]
+
+
+def test_a_proposed_pitfall_holds_both_kernels(kb: KnowledgeBase, ask: Ask) -> None:
+    kernels = {"language": "triton", "code": KERNEL.source, "worse": "x = 1\n"}
+
+    assert ask("kb_propose_skill", skill=DRAFT | {"worse": "x = 1\n"}).refused
+    ask("kb_propose_skill", skill=DRAFT | {"kind": "pitfall"} | kernels)
+
+    held = kb.skills.find("unroll-rows")
+    assert (held.candidate, held.worse) == (KERNEL, Candidate(language="triton", source="x = 1\n"))
 
 
 def test_an_unknown_skill_is_an_error_that_says_where_to_look(ask: Ask) -> None:

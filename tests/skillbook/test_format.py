@@ -109,6 +109,11 @@ MALFORMED = {
         lambda files: without(CODE)(replaced(MD, "kb-kind: kernel", "kb-kind: pitfall")(files)),
         "scripts/kernel.*: it is missing",
     ),
+    "a worse kernel that is not in the digests": (holding("scripts/worse.py", b"# w\n"), "kb-worse-digest is not the"),
+    "a digest of a worse kernel without that kernel": (
+        replaced(MD, "kb-schema:", "kb-worse-digest: sha256:0\n  kb-schema:"),
+        "scripts/worse.py: it is missing",
+    ),
     "evidence with half a sandbox level": (
         replaced(RECORD, '"sandbox_level": 2', '"sandbox_level": 2.5'),
         "sandbox_level",
@@ -212,6 +217,7 @@ def skills(draw: st.DrawFn) -> Skill:
     found = draw(st.lists(records, max_size=2, unique_by=lambda e: e.id))
     kind = draw(st.sampled_from(SkillKind))
     held = candidate if kind is SkillKind.KERNEL or draw(st.booleans()) else None
+    worse = draw(st.none() | st.builds(Candidate, language=st.just(candidate.language), source=TEXTS)) if held else None
     language = {} if held else {"language": draw(st.none() | st.just(candidate.language))}
     return skill(
         draw(NAMES),
@@ -221,6 +227,7 @@ def skills(draw: st.DrawFn) -> Skill:
         target=draw(st.from_regex(r"[a-z0-9][a-z0-9._-]*", fullmatch=True)),
         preconditions=draw(PRECONDITIONS),
         candidate=held,
+        worse=worse,
         license=draw(TEXTS),
         compatibility=draw(TEXTS.filter(str.strip) | st.just("")),
         citations=draw(WORDS),

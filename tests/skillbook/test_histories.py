@@ -24,7 +24,7 @@ from kb.skillbook.library import JUDGED, Skillbook, utc_now
 from tests.skillbook.conftest import TODAY, write_files
 from tests.skillbook.evidence import evidence, kernel, skill
 
-HOMES, SKILLS = 3, 3
+HOMES, SKILLS = 3, 5
 
 
 class Killed(BaseException):
@@ -190,6 +190,24 @@ def unite(source: Path, target: Path) -> None:
 def test_no_record_is_lost_and_every_order_of_merges_gives_the_same_standings_and_values(steps: list[Step]) -> None:
     with TemporaryDirectory() as root:
         live(steps, Path(root), make, unite)
+
+
+def test_two_libraries_that_accepted_five_skills_agree_on_the_three_that_stay_active(tmp_path: Path) -> None:
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for number, home in ((0, 0), (1, 1), (2, 1), (3, 0), (4, 1)):
+        for verb in ("reverify", "accept"):
+            take(Step(verb, home, number, speedup=1.5, other=0, killed_after=None), homes, unite)
+    measured = "".join((home / JUDGED).read_text() for home in homes)
+    states = []
+    for number, order in enumerate(permutations(homes)):
+        observer = tmp_path / f"observer-{number}"
+        for home in order:
+            unite(home, observer)
+        states.append(state(observer, measured))
+
+    assert [{name: standing for name, (standing, *_) in seen.items()} for seen in states] == [
+        {"s0": "active", "s1": "active", "s2": "active", "s3": "verified", "s4": "verified"}
+    ] * 2
 
 
 def git(home: Path, *arguments: str) -> None:

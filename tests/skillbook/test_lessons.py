@@ -8,6 +8,7 @@ from kb.model.evidence import Evidence, Outcome
 from kb.model.kernels import Candidate
 from kb.model.protocols import Attempt
 from kb.model.skill import Skill
+from kb.skillbook.duplicates import key_of
 from kb.skillbook.lessons import MOST_CHANGED, lessons_of
 from kb.skillbook.library import Skillbook
 from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused
@@ -44,6 +45,7 @@ def test_a_change_that_mended_a_refused_kernel_becomes_a_pitfall(book: Skillbook
     assert (proposed.kind, proposed.target, proposed.language) == ("pitfall", "mi300x", "triton")
     assert proposed.preconditions.ops == ("row-softmax",)
     assert [e.passed for e in found.evidence] == [False, True]
+    assert (proposed.worse, proposed.candidate) == (WRONG, RIGHT)
     assert "> shared memory: 70000 > 65536" in proposed.body
     assert "\n-BLOCK = 8192\n+BLOCK = 1024\n" in proposed.body
     assert "> A smaller block fits." in proposed.body
@@ -77,6 +79,30 @@ def test_the_same_mistake_with_other_numbers_is_the_same_pitfall(book: Skillbook
     assert len(book.find(first.name).evidence) == 4
 
 
+WRONG_RESULTS = {
+    "another first line": ("a = 1\nb = 1\n", "a = 2\nb = 1\n", "incorrect with a = 1"),
+    "a line more": ("a = 1\n", "a = 1\n\n  b = 1\n", "incorrect without b = 1"),
+    "a line less": ("a = 1\nb = 1\n", "a = 1\n", "incorrect with b = 1"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "right", "title"), WRONG_RESULTS.values(), ids=WRONG_RESULTS)
+def test_wrong_results_are_named_after_the_line_that_was_changed(wrong: str, right: str, title: str) -> None:
+    before = kernel(wrong)
+
+    (found,) = lessons(attempt(before, refused(before, detail="9 of 9 elements are wrong")), attempt(kernel(right)))
+
+    assert found.body.startswith(f"# {title}\n")
+
+
+def test_kernels_for_other_tasks_that_are_refused_in_the_same_words_are_other_pitfalls() -> None:
+    other = TASK.model_copy(update={"name": "layer-norm"})
+    (first,) = lessons(failing(WRONG), attempt(RIGHT))
+    (second,) = lessons_of(other, (failing(WRONG), attempt(RIGHT)), suffix=".py")
+
+    assert key_of(first) != key_of(second)
+
+
 def test_the_value_that_gained_most_becomes_a_technique(book: Skillbook) -> None:
     run = (
         timed(1.0, BLOCK=256, STAGES=1),
@@ -91,7 +117,7 @@ def test_the_value_that_gained_most_becomes_a_technique(book: Skillbook) -> None
     assert proposed.kind == "technique"
     assert proposed.body.startswith("# Set BLOCK to 1024\n")
     assert "2.00 times as fast: 2.00 (1.90 to 2.10) times torch.compile, after 1.00 (0.95 to 1.05)" in proposed.body
-    assert proposed.candidate == run[2].candidate
+    assert (proposed.worse, proposed.candidate) == (run[0].candidate, run[2].candidate)
     assert {e.id for e in proposed.evidence} == {run[0].evidence.id, run[2].evidence.id}
     assert book.standing(proposed) == "verified"
     assert skills_ref.validate(proposed.folder) == []

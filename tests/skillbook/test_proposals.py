@@ -10,7 +10,8 @@ from kb.model.kernels import Candidate
 from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.model.skill_record import SkillRecord
 from kb.skillbook.duplicates import key_of
-from kb.skillbook.library import MOST_ACTIVE, Skillbook
+from kb.skillbook.library import Skillbook
+from kb.skillbook.standing import MOST_ACTIVE
 from tests.skillbook.conftest import measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
 

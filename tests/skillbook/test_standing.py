@@ -1,12 +1,14 @@
 """A standing follows from evidence measured here and from a curator's decisions; nothing else can raise it."""
 
+from collections.abc import Sequence
 from datetime import date, timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
 
 from kb.model.evidence import Evidence, Outcome
-from kb.model.skill import Skill, SkillKind, SkillStanding
+from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
 from kb.model.skill_record import SkillRecord, UseOutcome
 from kb.skillbook.standing import STALE_DAYS, StandingContext, major, standings_of
 from kb.skillbook.value import value_of
@@ -31,7 +33,7 @@ def decided(one: Skill, *verbs: str, content: str = "", successor: str = "") -> 
 
 
 def standing(one: Skill, *others: Skill, **context: Any) -> SkillStanding:
-    return standings_of([one, *others], in_context(**context))[one.name]
+    return standings_of([one, *others], in_context(**context)).of[one.name]
 
 
 def in_context(**fields: Any) -> StandingContext:
@@ -191,3 +193,62 @@ def test_the_last_outcome_of_a_run_counts_and_only_for_this_content() -> None:
 )
 def test_the_major_version_is_the_first_number(version: str, expected: str) -> None:
     assert major(version) == expected
+
+
+def seats(*skills: Skill) -> tuple[set[str], dict[str, tuple[str, ...]]]:
+    found = standings_of(skills, in_context())
+    return {name for name, standing in found.of.items() if standing is SkillStanding.ACTIVE}, found.resting
+
+
+def seated(name: str, day: int, speedup: float = 1.5, **fields: Any) -> Skill:
+    """A proven skill that was accepted on a day, perhaps in another library."""
+    own = kernel(name)
+    one = skill(name, candidate=own, evidence=(evidence(own, speedup=speedup),), **fields)
+    record = SkillRecord(
+        verb="accept", skill=name, content_digest=one.content_digest, created=f"2025-11-2{day}", by="ann"
+    )
+    return one.model_copy(update={"records": (record,)})
+
+
+THREE = tuple(seated(name, day) for day, name in enumerate("abc"))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_of_too_many_accepted_skills_of_merged_libraries_the_last_rests(order: tuple[int, ...]) -> None:
+    known = (*THREE, seated("d", 3))
+
+    assert seats(*(known[place] for place in order)) == ({"a", "b", "c"}, {"d": ("a", "b", "c")})
+    assert standing(known[3], *THREE) == "verified"
+
+
+EXEMPT = {
+    "for another operation": (
+        [seated(name, day, preconditions=Preconditions(ops=("softmax",))) for day, name in enumerate("abc")],
+        seated("d", 3, preconditions=Preconditions(ops=("gelu",))),
+        {"a", "b", "c", "d"},
+    ),
+    "on another target": (THREE, seated("d", 3, target="hopper"), {"a", "b", "c", "d"}),
+    "faster than all": (THREE, seated("d", 3, speedup=2.0), {"d"}),
+    "slower than one that was accepted before": (THREE[:2], seated("d", 3, speedup=1.1), {"a", "b"}),
+}
+
+
+@pytest.mark.parametrize(("known", "newcomer", "active"), EXEMPT.values(), ids=EXEMPT)
+def test_who_beats_others_or_holds_elsewhere_needs_no_room(
+    known: Sequence[Skill], newcomer: Skill, active: set[str]
+) -> None:
+    assert seats(newcomer, *known) == (active, {})
+
+
+def test_a_skill_that_rests_is_active_when_another_is_retired() -> None:
+    retired = decided(THREE[0], "accept", "retire")
+
+    assert seats(retired, *THREE[1:], seated("d", 3)) == ({"b", "c", "d"}, {})
+
+
+def test_a_skill_that_was_retired_and_accepted_again_comes_after_the_others() -> None:
+    again = decided(THREE[0], "accept", "retire", "restore", "accept", "accept")
+
+    active, resting = seats(again, *THREE[1:], seated("d", 2))
+
+    assert (active, resting.keys()) == ({"b", "c", "d"}, {"a"})
