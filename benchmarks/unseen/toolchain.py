@@ -49,8 +49,8 @@ def write(seed: int, folder: Path) -> Path:
     name = found.names.chip.lower()
     own = folder / name / PACKAGE.parent.name / PACKAGE.name
     own.mkdir(parents=True, exist_ok=True)
-    for file in SIMULATOR:
-        shutil.copyfile(PACKAGE / file, own / file)
+    for module in SIMULATOR:
+        shutil.copyfile(PACKAGE / module, own / module)
     shutil.copyfile(task_file(EXAMPLE), folder / f"{name}_task.py")
     (folder / f"{name}_example.s").write_text(naive(found, EXAMPLE), encoding="ascii")
     file = folder / f"{name}.toml"
