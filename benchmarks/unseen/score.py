@@ -197,7 +197,7 @@ def _outcomes(kb: KnowledgeBase, library: Library, gold: Mapping[str, dict]) -> 
     """
     names = {(row["quantity"], row["condition"]) for row in gold.values()}
     filed, others = defaultdict(list), defaultdict(list)
-    for standing in kb.standings(library.chip.names.chip):
+    for standing in kb.factbook.standings(library.chip.names.chip):
         name = standing.fact.quantity, standing.fact.condition
         (filed[name] if name in names else others[standing.fact.value]).append(standing)
     stated = defaultdict(list)
