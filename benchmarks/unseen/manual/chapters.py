@@ -133,9 +133,9 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
             say(
                 "[It is addressed in words of 4 bytes|Its addresses count words of 4 bytes]. [Until it is written it "
                 "holds|Before the first write it holds] NaN. A line is a run of consecutive words.",
-                "A load or store keeps `{port}` busy for its busy <cycles>, times the number of different lines in "
-                "the bank that has the most of those it touches: [lanes in one line do not conflict|one line is "
-                "served at once].",
+                "A load or store keeps `{port}` busy for its busy <cycles>, times the number of different lines in the "
+                "bank that has the most of those it touches: [lanes in one line do not conflict|one line is served at "
+                "once].",
             ),
             numbers("scratchpad", "[Numbers of `{scratchpad}`|`{scratchpad}` in numbers]"),
         ),
@@ -143,9 +143,9 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
             "[Transfers: `{engines}`|`{engines}` and `{outer}`]",
             say(
                 "[A transfer moves|Each transfer moves] a number of rows of so many elements between `{outer}` and "
-                "`{scratchpad}`. Addresses and pitches in `{scratchpad}` are multiples of its line, addresses in "
+                "`{scratchpad}`. Addresses and pitches in `{scratchpad}` are multiples of its line, those in "
                 "`{outer}` multiples of the element's size. If there is more than one row, the pitch in `{scratchpad}` "
-                "is at least the number of elements of a row.",
+                "is at least the number of elements of a row. No pitch is negative.",
                 "Each row needs all bursts of `{outer}` that it touches. [The engine is busy for the start and then "
                 "for each burst|Its time is that of the start and of all bursts]; an engine makes one transfer after "
                 "the other.",
@@ -161,7 +161,8 @@ def architecture(by: Scribe, facts: Facts) -> list[Block]:
             say(
                 "[A product instruction adds|Each product adds] the product of a left matrix, with as many rows as "
                 "`{accumulator}`, and a right matrix, with as many columns, to it; their common size is the depth. "
-                "Elements of a row are neighbours in `{scratchpad}`, addresses and pitches count words.",
+                "Elements of a row are neighbours in `{scratchpad}`, addresses and pitches count words and are never "
+                "negative.",
                 "It is busy for the instruction's busy <cycles> times the number of steps. At the start of a <kernel> "
                 "accumulators hold NaN: clear them first.",
             ),
@@ -254,7 +255,7 @@ def guide(by: Scribe, dangers: Sequence[Fact], example: str) -> list[Block]:
                 "A register is a letter and a number from 0: `{scalar}` for scalars, `{vector}` for vectors, "
                 "`{accumulators}` for accumulators. Numbers are decimal, or hexadecimal after 0x; one with a decimal "
                 "point stands for the bits of that float32. [At the start all scalar registers hold 0|Scalar registers "
-                "begin as 0].",
+                "begin as 0], vector registers and accumulators NaN.",
                 "[The program ends behind its last line|A program is over after its last line]; there is no "
                 "instruction for it.",
             ),

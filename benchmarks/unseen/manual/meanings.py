@@ -51,8 +51,8 @@ MEANINGS: dict[Op, str] = {
     "of lanes. Vector instructions write active lanes only, unless their own section says otherwise. At the start of a "
     "<kernel> all lanes are active.",
     Op.LOAD: "Lane i of d [becomes|=] the word at address a + i * b of `{scratchpad}`. A stride b of 0 gives all lanes "
-    "the same word.",
-    Op.STORE: "The word at address a + i * b of `{scratchpad}` [becomes|=] lane i of c. The stride b <must> not be 0.",
+    "the same word; it is never negative.",
+    Op.STORE: "The word at address a + i * b of `{scratchpad}` [becomes|=] lane i of c. The stride b is at least 1.",
     Op.LOAD_INDEXED: "Lane i of d [becomes|=] the word of `{scratchpad}` at address a + lane i of b, where the lanes "
     "of b «hold integers» of 32 bits.",
     Op.FILL: "[Each lane of d becomes|Copies to each lane of d] the 32 bits of a.",
