@@ -225,9 +225,9 @@ def _shares(who: str, outcomes: Mapping[str, Outcome]) -> dict[str, float]:
 
 
 def _missed(who: str, outcomes: Mapping[str, Outcome]) -> list[dict]:
-    """The facts of which kb has the right value but does not hold it, or holds a wrong one."""
-    wanted = ((key, one) for key, one in outcomes.items() if one.wrong or (one.found and not one.held))
-    return [{"who": who, "id": key} | one._asdict() for key, one in wanted]
+    """The facts of which a wrong value holds, or of which kb has the right value and neither holds it nor asks."""
+    lost = ((key, one) for key, one in outcomes.items() if one.wrong or (one.found and not (one.held or one.waits)))
+    return [{"who": who, "id": key} | one._asdict() for key, one in lost]
 
 
 def _refused(who: str, refused: RefusedAnswer) -> dict:
