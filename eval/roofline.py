@@ -85,9 +85,8 @@ def roofline(
 
 def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
     """The bounds on a task's time at its own sizes. Raises FactError as `roofline`."""
-    tensors = (*interface.inputs, *interface.state, *interface.outputs)
     return roofline(
-        size_bytes=sum(map(tensor_bytes, tensors)),
+        size_bytes=least_bytes(interface),
         operations=interface.matrix_operations,
         dtype=operand_type(interface),
         facts=facts,
@@ -128,6 +127,11 @@ def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> 
     return max(chosen, key=lambda fact: fact.amount or 0.0)
 
 
+def least_bytes(interface: Interface) -> int:
+    """Bytes that a task must move at its own sizes: all inputs and parameters once, and all outputs."""
+    return sum(map(tensor_bytes, (*interface.inputs, *interface.state, *interface.outputs)))
+
+
 def tensor_bytes(tensor: TensorSpec) -> int:
     return math.prod(tensor.shape) * ELEMENT_BYTES.get(tensor.dtype, 1)
 
@@ -146,8 +150,7 @@ def implausible(candidate_s: float, interface: Interface, facts: Sequence[Fact])
     Uses the highest rate, stated or measured, and ignores as many bytes as the largest cache can hold.
     """
     caches = [f.amount for f in facts if f.quantity in ("l2_size", "l3_size") and f.amount]
-    tensors = (*interface.inputs, *interface.state, *interface.outputs)
-    moved = sum(map(tensor_bytes, tensors)) - max(caches, default=float("inf"))
+    moved = least_bytes(interface) - max(caches, default=float("inf"))
     if moved <= 0:
         return ""
     try:

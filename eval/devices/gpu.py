@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.devices.device import CaseSizes, Device, Judgement
+from eval.fault import Fault
 from eval.machine import present_gpu
 from eval.worker.language import JudgedLanguage
-from kb.model.evidence import CaseResult
+from kb.model.evidence import CaseResult, Outcome, Timing
 from kb.model.kernels import Candidate
 from kb.model.target import Isa
 
@@ -64,6 +65,17 @@ class Gpu(Device):
         log = trial.check(cases, results)
         timing, busy = measure(trial, self.baselines, cases, GpuUse)
         return self.measured(timing, (busy, *self.baselines.notes), log)
+
+    def measured(self, timing: Timing, notes: Sequence[str], log: str) -> Judgement:
+        """As `Device.measured`; nor can a candidate be faster than this GPU copies as many bytes as it must move."""
+        from eval.roofline import IMPLAUSIBLE, least_bytes
+
+        if (moved := least_bytes(self.bench.interface) - self._memory.l2_bytes) > 0:
+            copy_us = 1e6 * self._memory.copy_s(moved)
+            if timing.candidate_us * IMPLAUSIBLE < copy_us:
+                took = f"{timing.candidate_us:,.1f} us, but this GPU takes {copy_us:,.1f} us"
+                raise Fault(Outcome.TOO_FAST, f"{took} to copy {moved:,} bytes, which it must move")
+        return super().measured(timing, notes, log)
 
     def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
         return self._trial(candidate, language, guards=self.bench.guards, environment=self._environment)

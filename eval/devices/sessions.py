@@ -34,7 +34,7 @@ class _Tried(NamedTuple):
     mine: list[Call]
     theirs: dict[str, list[Call]]
     waits: list[Call]
-    """Those of the yardstick; empty if there is none."""
+    """Those of the yardstick; empty if there is none, because calls are long or all sides replay theirs."""
     others: float
     users: tuple[str, ...]
     gpu: GpuState | None
@@ -126,9 +126,8 @@ def _session(trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: C
     sides = list(baselines.sides.values())  # all of them run before the candidate starts
     with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
         short = min(baselines.medians_us.values()) < SHORT_US
-        for side in (candidate, *sides):
-            side.capture(on=short)
-        yardstick = baselines.yardstick(trial) if short else None
+        replayed = [side.capture(on=short) for side in (candidate, *sides)]
+        yardstick = baselines.yardstick(trial) if short and not all(replayed) else None
         use = watch()
         mine, theirs, waits = _rounds(trial, candidate, baselines, yardstick, cases, use)
         others, users = use.by_others()

@@ -5,7 +5,7 @@ opens that memory. References and expected values stay in allocations of the jud
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 from typing import Any, NamedTuple
@@ -41,9 +41,8 @@ class DeviceMemory:
     def __init__(self, driver: Driver | None = None) -> None:
         self._driver = driver or installed_driver()
         self._blocks: WeakKeyDictionary[WorkerProcess, list[Block]] = WeakKeyDictionary()
-        self._flushed = torch.zeros(
-            FLUSHED * self._driver.l2_bytes() // 4, dtype=torch.int32, device=self._driver.device
-        )
+        self.l2_bytes = self._driver.l2_bytes()
+        self._flushed = torch.zeros(FLUSHED * self.l2_bytes // 4, dtype=torch.int32, device=self._driver.device)
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
@@ -92,9 +91,17 @@ class DeviceMemory:
         if min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s:
             raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
 
-    def _wait_s(self) -> float:
-        """Seconds to run a tiny kernel. GPUs run the kernels of one process at a time, and others wait."""
+    def copy_s(self, moved_bytes: int) -> float:
+        """Least seconds in which the GPU copies until so many bytes are read or written, beyond a tiny kernel's."""
+        source = torch.zeros(moved_bytes // 2, dtype=torch.uint8, device=self._driver.device)
+        target = torch.empty_like(source)
+        idle_s = min(self._wait_s() for _ in range(4 * TRIES))
+        return max(0.0, min(self._wait_s(lambda: target.copy_(source)) for _ in range(4 * TRIES)) - idle_s)
+
+    def _wait_s(self, work: Callable[[], object] = lambda: None) -> float:
+        """Seconds to run a tiny kernel after `work`. GPUs run the kernels of one process at a time, and others wait."""
         start = time.perf_counter()
+        work()
         self._flushed[:1].add_(1)
         self._driver.synchronize()
         return time.perf_counter() - start
