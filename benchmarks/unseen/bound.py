@@ -1,4 +1,4 @@
-"""The cycles that no program for a task can go below, from the chip's specification alone."""
+"""Compute from a chip's specification the cycles that every program for a task needs at least."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, prod

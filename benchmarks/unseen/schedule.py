@@ -39,7 +39,7 @@ class Rows(NamedTuple):
     """Some rows in the scratchpad, of each stream, the output last."""
 
     pointers: tuple[tuple[str, ...], ...]
-    """For each stream the addresses of the rows. A body may change them."""
+    """The registers with the addresses of the rows, for each stream. The body of a loop may change them."""
     rewind: Callable[[], None]
     """Sets all pointers to the first words again."""
 

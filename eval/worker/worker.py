@@ -44,7 +44,7 @@ class Model(Protocol):
         """Address of each output of the last call, or HANDLE:OFFSET. It is quick, because the judge times it."""
 
     def layouts(self) -> list[Message]:
-        """Type, shape and strides of these outputs; see eval.worker.memory.Layout."""
+        """Describe type, shape and strides of each output of the last call; see eval.worker.memory.Layout."""
 
     def forget_outputs(self) -> None:
         """Free the outputs of the last call."""

@@ -153,3 +153,7 @@ def test_an_old_result_is_not_taken_for_a_new_one(change: str, memory: DeviceMem
         measure(trial_of(source, memory), baselines, ())
 
     assert refusal.value.outcome == Outcome.STALE_OUTPUT
+
+
+def test_a_copy_of_more_bytes_takes_longer(memory: DeviceMemory):
+    assert memory.copy_s(1 << 28) > memory.copy_s(1 << 20)

@@ -1,20 +1,23 @@
 """A GPU judges for its own architecture; its baselines fit the task; what it reports is in the session's record."""
 
 import ctypes
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from eval.devices import gpu, gpu_use, nvml
+from eval.devices.device import Bench
 from eval.devices.gpu import Gpu
 from eval.devices.gpu_baselines import gpu_sources
 from eval.devices.gpu_use import GpuUse
 from eval.devices.nvml import Nvml, Reading
 from eval.devices.registry import device_for
 from eval.devices.triton_compiler import TritonCompiler
+from eval.fault import Fault
 from eval.machine import Process
-from kb.model.evidence import GpuState
+from kb.model.evidence import GpuState, Session, Timing
 from kb.model.kernels import Interface, Task, TensorSpec
 from kb.model.target import Isa
 
@@ -180,3 +183,16 @@ def test_a_gpu_that_reports_nothing_has_no_state(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(gpu_use, "_nvml", lambda: None)
 
     assert GpuUse().gpu() is None
+
+
+@pytest.mark.parametrize(("candidate_us", "refused"), [(9.0, True), (11.0, False)])
+def test_no_candidate_is_faster_than_a_copy_of_the_bytes_that_it_must_move(candidate_us: float, refused: bool):
+    device = Gpu(Bench(PLAIN, None, interface((1000,), "float32"), "this-gpu", H200, [], 0, 1.0))
+    vars(device)["_memory"] = SimpleNamespace(l2_bytes=4000, copy_s={4000: 15e-6}.__getitem__)
+    session = Session(
+        baseline_us=(20.0,), candidate_us=(candidate_us,), inside_us=(candidate_us,), speedup=1.0, low=1.0, high=1.0
+    )
+    timing = Timing(baseline="eager", baselines_us={"eager": 20.0}, sessions=(session,))
+
+    with pytest.raises(Fault, match="to copy 4,000 bytes") if refused else nullcontext():
+        assert device.measured(timing, (), "").timing is timing

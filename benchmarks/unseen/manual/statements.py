@@ -31,7 +31,7 @@ class Fact:
     quantity: str
     """kb's name; empty if kb has none."""
     names: dict[str, Any]
-    """What stands for the names in braces."""
+    """The texts and numbers that replace the names in braces."""
 
     @property
     def in_tables(self) -> bool:
