@@ -1,10 +1,11 @@
 """Measure how often the judge claims a win that is none, and misses one that is: the reference against itself.
 
-    python -m benchmarks.judge_timing [--sessions 50] [--hog] --out benchmarks/results/judge-timing.json
+    python -m benchmarks.judge_timing [--sessions 50] [--hog] [--gpu] --out benchmarks/results/judge-timing.json
 
 Every candidate is the reference itself, once as it is (A/A), once 2 % slower and once 10 % faster. Slower means that a
-call waits in a loop for that share of its own time, by the clock; for a faster candidate, the reference waits. With
-`--hog`, a process beside the judge writes memory all the time.
+call waits in a loop for that share of its own time, by the clock; for a faster candidate, the reference waits. On a GPU
+a call launches the same kernel 50 times; a slower one launches one more, a slower reference five. With `--hog`, a
+process beside the judge writes memory all the time.
 """
 
 import argparse
@@ -14,21 +15,23 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cached_property, partial
 from pathlib import Path
 from statistics import median
 
 from benchmarks.origin import origin
-from eval.devices.baselines import EAGER, SOURCES, Baselines, settings
+from eval.devices.baselines import EAGER, SOURCES
 from eval.devices.cpu import Cpu
+from eval.devices.device import Device
+from eval.devices.gpu import Gpu
 from eval.judge.task_judge import TaskJudge
 from eval.languages.registry import TORCH
-from eval.worker.trial import Trial
+from eval.machine import present_gpu
 from kb.model.evidence import Timing
 from kb.model.kernels import Candidate, Task
 from kb.model.target import Isa
 
 CALL_S = 60.0
+LIBRARIES = ("kb-hardware", "torch")
 HEAD = """
 import time
 import torch
@@ -75,46 +78,87 @@ class {name}(Plain):
     def forward(self, *arguments):
         return waiting(super().forward, {share})(*arguments)
 """
+GPU_TASKS = {
+    "50 element-wise kernels on 16 MB": """
+class Plain(torch.nn.Module):
+    def forward(self, x):
+        return torch.sin(x)
+def get_inputs():
+    return [torch.randn(2048, 2048)]
+""",
+    "50 matrix products of 512": """
+class Plain(torch.nn.Module):
+    def forward(self, x, y):
+        return x @ y
+def get_inputs():
+    return [torch.randn(512, 512), torch.randn(512, 512)]
+""",
+}
+REPEATING = """
+class {name}(Plain):
+    def forward(self, *arguments):
+        for _ in range({share}):
+            result = super().forward(*arguments)
+        return result
+"""
 TAIL = "def get_init_inputs():\n    return []\n"
 KINDS = {"the same": (0.0, 0.0), "2 % slower": (0.0, 0.02), "10 % faster": (1 / 9, 0.0)}
 """How long reference and candidate wait, as a share of a call."""
+GPU_KINDS = {"the same": (50, 50), "2 % slower": (50, 51), "10 % faster": (55, 50)}
+"""How many kernels reference and candidate launch."""
 
 
-class OnlyEager(Cpu):
+class EagerOnCpu(Cpu):
     """Has the eager baseline alone: the fastest of several equal ones would be faster than the reference by luck."""
 
-    @cached_property
-    def baselines(self) -> Baselines:
-        trial_of = partial(Trial, language=TORCH, level=self.bench.level, call_s=CALL_S, **settings())
-        return Baselines(self.bench.task, self.bench.reference, {EAGER: SOURCES[EAGER]}, trial_of)
+    def sources(self) -> dict[str, str]:
+        return {EAGER: SOURCES[EAGER]}
+
+
+class EagerOnGpu(Gpu):
+    """Has the eager baseline alone, because torch.compile would compute only once what a call here repeats."""
+
+    def sources(self) -> dict[str, str]:
+        return {EAGER: SOURCES[EAGER]}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--hog", action="store_true")
+    parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    result = {}
+    kinds, tasks = (GPU_KINDS, GPU_TASKS) if options.gpu else (KINDS, TASKS)
+    result = origin(LIBRARIES) | {"hog": options.hog}
     with memory_hog() if options.hog else nullcontext():
-        for kind, (reference_waits, candidate_waits) in KINDS.items():
-            for name, plain in TASKS.items():
-                rounds = -(-options.sessions // len(TASKS))
-                times = timed(plain, reference_waits, candidate_waits, rounds)
+        for kind, shares in kinds.items():
+            for name, plain in tasks.items():
+                rounds = -(-options.sessions // len(tasks))
+                times = timed(plain, shares, rounds, gpu=options.gpu)
                 result[f"{kind}: {name}"] = found = summary(times)
                 print(kind, "|", name, "|", found, flush=True)
-    if options.out:
-        options.out.write_text(json.dumps(origin() | {"hog": options.hog} | result, indent=2) + "\n", encoding="utf-8")
+                if options.out:
+                    options.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
-def timed(plain: str, reference_waits: float, candidate_waits: float, verdicts: int) -> list[Timing]:
+def timed(plain: str, shares: tuple[float, float], verdicts: int, *, gpu: bool) -> list[Timing]:
     """Times of the candidate in a number of verdicts."""
-    shared = HEAD + plain + TAIL
-    task = Task(name="aa", source=shared + WAITING.format(name="Model", share=reference_waits))
-    candidate = Candidate(language=TORCH.name, source=shared + WAITING.format(name="ModelNew", share=candidate_waits))
-    judge = TaskJudge(task, "cpu", Isa("cpu", os.uname().machine), [], call_s=CALL_S, device=OnlyEager)
+    shared, form = HEAD + plain + TAIL, REPEATING if gpu else WAITING
+    reference, source = (
+        shared + form.format(name=name, share=share) for name, share in zip(("Model", "ModelNew"), shares, strict=True)
+    )
+    task, candidate = Task(name="aa", source=reference), Candidate(language=TORCH.name, source=source)
+    isa = present_gpu() if gpu else Isa("cpu", os.uname().machine)
+    if isa is None:
+        raise SystemExit("there is no GPU that torch can use")
+    device: type[Device] = EagerOnGpu if gpu else EagerOnCpu
+    judge = TaskJudge(task, "this-gpu" if gpu else "cpu", isa, [], call_s=CALL_S, device=device)
     try:
         judged = [judge.verify(candidate) for _ in range(verdicts)]
+        for evidence in judged:
+            if evidence.timing is None:
+                print(evidence.outcome, evidence.detail)
         return [evidence.timing for evidence in judged if evidence.timing]
     finally:
         judge.device.close()

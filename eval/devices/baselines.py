@@ -3,11 +3,13 @@
 import atexit
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from statistics import median
 from typing import Any
+
+import torch
 
 from eval.cases import given_case
 from eval.devices.canaries import check_canaries
@@ -16,6 +18,7 @@ from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.reference import Reference
 from eval.worker.process import ALL_GUARDS, Guard
+from eval.worker.starting import Starting
 from eval.worker.trial import Trial
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
@@ -40,7 +43,8 @@ ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 """Makes it compile without other processes."""
 DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
 """How a baseline can fail because a candidate that is checked beside it takes the cores, the memory or the disk."""
-TRIES, INTERRUPT_S = 7, 0.05
+TRIES = 7
+KEPT_BYTES = 32 << 20
 CLOSE = 1.25
 """Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""
 
@@ -52,6 +56,8 @@ class Baselines:
         sources: What makes a candidate of the reference, by the name of the baseline; the first must run.
         trial_of: Gives the settings for running one; see `settings`.
         at_once: How many may start at the same time.
+        kept: How many sets of them stay for the next candidates. Sessions take them in turn.
+        kept_bytes: Largest inputs of which several sets of workers may keep copies.
 
     Attributes:
         case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
@@ -67,19 +73,22 @@ class Baselines:
         trial_of: Callable[[Candidate], Trial],
         *,
         at_once: int = len(SOURCES),
+        kept: int = 1,
+        kept_bytes: int = KEPT_BYTES,
     ) -> None:
         self.reference, self.case = reference, given_case("timed", reference)
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
+        size = sum(x.numel() * x.element_size() for x in self.case.inputs if isinstance(x, torch.Tensor))
+        self._kept = kept if size <= kept_bytes else 1
         self._yardsticks: dict[str, Yardstick] = {}
-        self._begun: dict[str, Side] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
             for name, source in sources.items()
         }
         self._pool = ThreadPoolExecutor(at_once)
-        self._starting = self._start(sources)
+        self._starting = {0: self._start(sources)}
         atexit.register(self.close)
 
     @cached_property
@@ -90,9 +99,10 @@ class Baselines:
             JudgeError: the eager reference cannot run in a worker, or the judge misjudges a canary.
         """
         found: dict[str, Side] = {}
-        wait(self._starting.values())  # one that still compiles would disturb the calls of the others
+        for starting in self._starting[0].values():
+            starting.wait()  # one that still compiles would disturb the calls of the others
         check_canaries(self._trial_of, self.reference.device)
-        for name, starting in list(self._starting.items()):
+        for name, starting in list(self._starting[0].items()):
             try:
                 found[name] = self._running(name, starting)
                 found[name].capture(on=True)
@@ -107,13 +117,14 @@ class Baselines:
         limit_us = CLOSE * min(self.medians_us.values())
         return {name: side for name, side in found.items() if self.medians_us.get(name, limit_us + 1) <= limit_us}
 
-    def restart(self) -> None:
-        """Start the baselines anew: a session in fresh processes shares no luck with the one before."""
-        names = list(self.sides)
-        self._end()
-        self._starting = self._start(names)
+    def begin(self, session: int) -> None:
+        """Set `sides` for a session of a candidate, counted from 0: no two of them share processes, and so luck."""
+        names, place = list(self.sides), session % self._kept
+        if session >= self._kept or place not in self._starting:
+            self._end(place)
+            self._starting[place] = self._start(names)
         try:
-            self.sides = {name: starting.result() for name, starting in self._starting.items()}
+            self.sides = {name: self._starting[place][name].result() for name in names}
         except Fault as fault:
             raise _broken(fault) from fault
 
@@ -138,7 +149,8 @@ class Baselines:
 
     def close(self) -> None:
         """End all workers."""
-        self._end()
+        for place in list(self._starting):
+            self._end(place)
         for side in self._yardsticks.values():
             side.__exit__()
         self._pool.shutdown()
@@ -150,29 +162,23 @@ class Baselines:
         if result.outcome is not Outcome.PASSED:
             raise Fault(result.outcome, result.detail)
 
-    def _running(self, name: str, starting: Future[Side]) -> Side:
+    def _running(self, name: str, starting: Starting[Side]) -> Side:
         """A baseline that has started. One that failed is started again now, when no candidate is checked beside it."""
         try:
             return starting.result()
         except Fault as fault:
             if fault.outcome not in DISTURBED:
                 raise
-        self._starting |= self._start([name])
-        return self._starting[name].result()
+        self._starting[0] |= self._start([name])
+        return self._starting[0][name].result()
 
-    def _start(self, names: Iterable[str]) -> dict[str, Future[Side]]:
-        begun = {name: Side(self._trials[name], self.reference, self.case) for name in names}
-        self._begun |= begun
-        return {name: self._pool.submit(side.__enter__) for name, side in begun.items()}
+    def _start(self, names: Iterable[str]) -> dict[str, Starting[Side]]:
+        sides = {name: Side(self._trials[name], self.reference, self.case) for name in names}
+        return {name: Starting(self._pool, side, side.__enter__) for name, side in sides.items()}
 
-    def _end(self) -> None:
-        for name, starting in self._starting.items():
-            starting.cancel()
-            while not starting.done():
-                self._begun[name].interrupt()
-                wait([starting], timeout=INTERRUPT_S)
-            if not starting.cancelled() and starting.exception() is None:
-                starting.result().__exit__()
+    def _end(self, place: int) -> None:
+        for starting in self._starting.pop(place, {}).values():
+            starting.end()
 
 
 def settings() -> dict[str, Any]:

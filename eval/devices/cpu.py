@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.worker.language import JudgedLanguage
-from kb.model.evidence import CaseResult
+from kb.model.evidence import WIN_SESSIONS, CaseResult
 from kb.model.kernels import Candidate
 from kb.model.target import Isa
 
@@ -25,13 +25,19 @@ class Cpu(Device):
 
     @cached_property
     def baselines(self) -> Baselines:
-        from eval.devices.baselines import SOURCES, Baselines, settings
+        from eval.devices.baselines import Baselines, settings
         from eval.languages.registry import TORCH
         from eval.worker.trial import Trial
 
         bench = self.bench
         trial_of = partial(Trial, language=TORCH, level=bench.level, call_s=bench.call_s, **settings())
-        return Baselines(bench.task, bench.reference, SOURCES, trial_of)
+        return Baselines(bench.task, bench.reference, self.sources(), trial_of, kept=WIN_SESSIONS)
+
+    def sources(self) -> Mapping[str, str]:
+        """What makes candidates of the reference, by the name of the baseline."""
+        from eval.devices.baselines import SOURCES
+
+        return SOURCES
 
     @classmethod
     def serves(cls, isa: Isa) -> bool:

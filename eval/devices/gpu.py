@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
 from eval.machine import present_gpu
 from eval.worker.language import JudgedLanguage
-from kb.model.evidence import CaseResult, Outcome, Timing
+from kb.model.evidence import WIN_SESSIONS, CaseResult, Outcome, Timing
 from kb.model.kernels import Candidate
 from kb.model.target import Isa
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from eval.cases import Case
     from eval.devices.baselines import Baselines
     from eval.worker.device_memory import DeviceMemory
+    from eval.worker.spares import Spares
     from eval.worker.trial import Trial
 
 DEVICE_FILES = ("nvidiactl", "nvidia[0-9]*", "nvidia-uvm", "kfd", "dri")
@@ -28,6 +29,11 @@ READABLE = ("/proc/driver/nvidia", "/proc/devices")
 """What the driver reads when it starts."""
 WRITABLE = ("/proc/self",)
 """It names its threads there."""
+AT_ONCE = 2
+"""Baselines that start at the same time. One that tunes itself comes last, when the others only compile on the CPU."""
+ROOMY_BYTES, KEPT_BYTES = 32 << 30, 512 << 20
+"""Least memory of a GPU on which workers stay or start in advance, because each takes about half a GB for the driver's
+context; and the largest inputs of which they keep copies."""
 KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Environment variables that say where the driver's libraries are, and which GPU is meant."""
 
@@ -46,14 +52,22 @@ class Gpu(Device):
     @cached_property
     def baselines(self) -> Baselines:
         from eval.devices.baselines import Baselines, settings
-        from eval.devices.gpu_baselines import gpu_sources
         from eval.languages.registry import TORCH
 
         bench = self.bench
         shared = settings()
         environment = {**self._environment, **shared.pop("environment")}
         trial_of = partial(self._trial, language=TORCH, environment=environment, **shared)
-        return Baselines(bench.task, bench.reference, gpu_sources(bench.task, bench.interface), trial_of, at_once=1)
+        kept = WIN_SESSIONS if self._roomy else 1
+        return Baselines(
+            bench.task, bench.reference, self.sources(), trial_of, at_once=AT_ONCE, kept=kept, kept_bytes=KEPT_BYTES
+        )
+
+    def sources(self) -> Mapping[str, str]:
+        """What makes candidates of the reference, by the name of the baseline."""
+        from eval.devices.gpu_baselines import gpu_sources
+
+        return gpu_sources(self.bench.task, self.bench.interface)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
@@ -62,9 +76,18 @@ class Gpu(Device):
         from eval.devices.sessions import measure
 
         trial = self.trial(candidate, language)
-        log = trial.check(cases, results)
-        timing, busy = measure(trial, self.baselines, cases, GpuUse)
+        try:
+            log = trial.check(cases, results)
+            self._spares.wait()
+            timing, busy = measure(trial, self.baselines, cases, GpuUse)
+        finally:
+            if self._roomy:
+                trial.start_spares(WIN_SESSIONS)
         return self.measured(timing, (busy, *self.baselines.notes), log)
+
+    def close(self) -> None:
+        super().close()
+        self._spares.close()
 
     def measured(self, timing: Timing, notes: Sequence[str], log: str) -> Judgement:
         """As `Device.measured`; nor can a candidate be faster than this GPU copies as many bytes as it must move."""
@@ -78,7 +101,20 @@ class Gpu(Device):
         return super().measured(timing, notes, log)
 
     def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
-        return self._trial(candidate, language, guards=self.bench.guards, environment=self._environment)
+        return self._trial(
+            candidate, language, guards=self.bench.guards, environment=self._environment, spares=self._spares
+        )
+
+    @cached_property
+    def _spares(self) -> Spares:
+        from eval.worker.spares import Spares
+
+        return Spares()
+
+    @property
+    def _roomy(self) -> bool:
+        """Whether it has the memory for several sets of baselines, and for workers in advance."""
+        return self._memory.total_bytes >= ROOMY_BYTES
 
     @cached_property
     def _memory(self) -> DeviceMemory:

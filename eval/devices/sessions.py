@@ -14,6 +14,7 @@ import torch
 from eval.cases import Case
 from eval.devices.baselines import Baselines
 from eval.devices.side import SHORT_US, Answer, Side, Yardstick
+from eval.devices.together import Together, time_together
 from eval.fault import Fault
 from eval.machine import CpuUse
 from eval.timing import Call, clocks_disagree, hidden_us, session_of, works_between
@@ -21,9 +22,27 @@ from eval.worker.process import Guard
 from eval.worker.trial import Trial
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, Outcome, Session, Timing
 
-LEAST_ROUNDS, MOST_ROUNDS, SESSION_S = 10, 200, 1.5
-MOST_SESSIONS, LUCK = 12, 0.1
-"""Sessions of a candidate that stays near a win; and by how much, as a logarithm, a lucky pair of processes differs."""
+LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS, MOST_SESSIONS = 10, 30, 200, 12
+PATIENCE = 4
+"""A session with less than enough rounds may last so many times as long."""
+
+
+class Pace(NamedTuple):
+    """How long candidates are timed on a device."""
+
+    session_s: float
+    """Time after which a session ends, if it has enough rounds."""
+    luck: float
+    """By how much, as the logarithm of a speed-up, a lucky pair of processes differs."""
+
+    @property
+    def small_win(self) -> float:
+        """Logarithm of a speed-up. The judge times a win by less in twice as many sessions."""
+        return 2 * self.luck
+
+
+PACES = {"cpu": Pace(0.75, 0.1), "cuda": Pace(0.75, 0.03)}
+"""By where torch keeps the tensors. The times of GPUs scatter less, and processes differ less in luck."""
 ATTEMPTS, PAUSE_S = 4, 2.0
 """Sessions that are tried until other work does not disturb one, and the pause between them."""
 
@@ -35,6 +54,7 @@ class _Tried(NamedTuple):
     theirs: dict[str, list[Call]]
     waits: list[Call]
     """Those of the yardstick; empty if there is none, because calls are long or all sides replay theirs."""
+    together: Together
     others: float
     users: tuple[str, ...]
     gpu: GpuState | None
@@ -43,12 +63,13 @@ class _Tried(NamedTuple):
         theirs = self.theirs[baseline]
         honest = self.waits or theirs
         hidden = hidden_us(self.mine, honest)
-        session = session_of(
-            [call.inside_us for call in theirs],
-            [call.inside_us + hidden for call in self.mine],
-            [call.inside_us for call in self.mine],
-        )
-        answering_us = median(call.answering_us for call in honest)
+        times_us = [call.inside_us + hidden for call in self.mine]
+        inside_us = [call.inside_us for call in self.mine]
+        session = session_of([call.inside_us for call in theirs], times_us, inside_us)
+        slower = session.speedup / self.together.speedups.get(baseline, math.inf)
+        if slower > 1:
+            session = session_of([call.inside_us for call in theirs], [slower * us for us in times_us], inside_us)
+        answering_us = median(call.answering_us for call in honest) / self.together.calls
         return session.model_copy(update={"others": self.others, "gpu": self.gpu, "answering_us": answering_us})
 
 
@@ -72,23 +93,29 @@ def measure(
     cases = [case for case in cases if case.reference is baselines.reference]
     tried: list[_Tried] = []
     while True:
+        baselines.begin(len(tried))
         session, busy = _clean_session(trial, baselines, cases, watch)
         tried.append(session)
         best = _fastest(tried)
         sessions = tuple(each.session(best) for each in tried)
         timing = Timing(baseline=best, baselines_us=baselines.medians_us, sessions=sessions)
-        if not _undecided(timing):
+        if not _undecided(timing, PACES[baselines.reference.device]):
             return timing, busy
-        baselines.restart()
 
 
-def _undecided(timing: Timing) -> bool:
-    """Whether more sessions may show a win: it is near enough, within the luck of few processes."""
-    count = len(timing.sessions)
-    if timing.busy or timing.won or count >= MOST_SESSIONS:
+def _undecided(timing: Timing, pace: Pace) -> bool:
+    """Whether more sessions may decide otherwise: it is near a win, or a win that lucky processes may have given.
+
+    The first sessions of all candidates have the same baselines, so the luck of these stays. A small win must also hold
+    against others.
+    """
+    count, gain = len(timing.sessions), math.log(timing.speedup)
+    if timing.won:
+        return gain < pace.small_win and count < 2 * WIN_SESSIONS
+    if timing.busy or count >= MOST_SESSIONS:
         return False
-    luck = LUCK / math.sqrt(count) if count < WIN_SESSIONS else 0.0
-    return math.log(timing.speedup) + luck > math.log(WIN_MARGIN)
+    luck = pace.luck / math.sqrt(count) if count < WIN_SESSIONS else 0.0
+    return gain + luck > math.log(WIN_MARGIN)
 
 
 def _fastest(tried: Sequence[_Tried]) -> str:
@@ -130,9 +157,13 @@ def _session(trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: C
         yardstick = baselines.yardstick(trial) if short and not all(replayed) else None
         use = watch()
         mine, theirs, waits = _rounds(trial, candidate, baselines, yardstick, cases, use)
+        faster = all(_median_us(mine) < _median_us(calls) for calls in theirs.values())
+        together = Together()
+        if faster and short and Guard.TOGETHER in trial.guards:
+            together = time_together(candidate, baselines.sides, baselines.reference, baselines.case, trial.guards)
         others, users = use.by_others()
         candidate.worker.finish()
-    return _Tried(mine, theirs, waits, others, users, use.gpu())
+    return _Tried(mine, theirs, waits, together, others, users, use.gpu())
 
 
 def _disagreement(mine: Sequence[Call], honest: Sequence[Call], theirs: Sequence[Call]) -> Fault | None:
@@ -171,6 +202,7 @@ def _rounds(
     waits: list[Call] = []
     arguments = case.inputs
     moments = _moments(cases) if Guard.FRESH_INPUTS in guards else []
+    session_s = PACES[reference.device].session_s
     start, progress = time.monotonic(), 0.0
     while len(mine) < LEAST_ROUNDS or progress < 1:
         turn = len(mine) % 2
@@ -188,7 +220,8 @@ def _rounds(
             theirs[name].append(other.call)
         if yardstick:
             waits.append(yardstick.wait(answer.call))
-        progress = max(len(mine) / MOST_ROUNDS, (time.monotonic() - start) / SESSION_S)
+        passed = (time.monotonic() - start) / session_s
+        progress = max(len(mine) / MOST_ROUNDS, min(passed, len(mine) / ENOUGH_ROUNDS), passed / PATIENCE)
     for _, tried in moments:
         _try(candidate, baselines, tried, 0, guards)
     return mine, theirs, waits

@@ -1,7 +1,7 @@
 """One side of a comparison of times: a candidate or a baseline, called in a worker of its own."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -10,14 +10,13 @@ from eval.cases import Case
 from eval.fault import Fault
 from eval.reference import Reference
 from eval.timing import Call
+from eval.worker.channel import ALL
 from eval.worker.language import WAIT
 from eval.worker.memory import Layout
 from eval.worker.process import Guard, WorkerProcess
 from eval.worker.trial import CallReport, Trial
 from kb.model.evidence import Outcome
 
-SLOTS = 4
-"""Most places for the inputs of a call, of which one is drawn at random each time."""
 SHORT_US = 1000.0
 """Of shorter calls, launching and answering take a considerable part. On a GPU they are recorded and replayed."""
 MOST_BYTES = 512 << 20
@@ -31,6 +30,13 @@ class Answer(NamedTuple):
     outputs: list[torch.Tensor]
 
 
+class Answers(NamedTuple):
+    """Several calls that one question asked for, timed together, and the outputs of each."""
+
+    call: Call
+    outputs: list[list[torch.Tensor]]
+
+
 class Side:
     """Calls one candidate or baseline, whose worker is stopped between calls. Use it as a context manager.
 
@@ -42,6 +48,8 @@ class Side:
     """
 
     worker: WorkerProcess
+    slots: int
+    """Number of places for the inputs of a call, of which one is drawn at random each time."""
 
     def __init__(self, trial: Trial, reference: Reference, case: Case) -> None:
         self._trial, self._reference, self._case = trial, reference, case
@@ -53,10 +61,10 @@ class Side:
         try:
             self._build()
             size = sum(x.numel() * x.element_size() for x in self._case.inputs if isinstance(x, torch.Tensor))
-            self._slots = max(1, min(SLOTS, MOST_BYTES // max(size, 1)))
-            self._shared = self._trial.memory.share(self.worker, [self._case.inputs] * self._slots)
+            self.slots = max(1, min(self._trial.memory.slots, MOST_BYTES // max(size, 1)))
+            self._shared = self._trial.memory.share(self.worker, [self._case.inputs] * self.slots)
             self._trial.send_inputs(self.worker, self._shared)
-            self._layouts: Sequence[Layout] = ()
+            self._layouts: tuple[Layout, ...] = ()
             self.call(self._case.inputs)
         except BaseException:
             self.worker.kill()
@@ -67,7 +75,8 @@ class Side:
         self._trial.build(self.worker, self._reference, self._case)
 
     def __exit__(self, *_: object) -> None:
-        self.worker.kill()
+        if hasattr(self, "worker"):
+            self.worker.kill()
 
     def interrupt(self) -> None:
         """End the worker while another thread starts it; that thread then gets a Fault."""
@@ -98,32 +107,53 @@ class Side:
 
     def call(self, arguments: Sequence[Any]) -> Answer:
         """A call without an untimed one before it; errors as in `timed`."""
-        slot = secrets.randbelow(self._slots)
-        report, between_s = self._called(slot, arguments)
-        outputs = self._trial.read_outputs(self.worker, report, self._case)
-        if Guard.MUTATION in self._trial.guards and not self._shared.unchanged(slot, arguments):
-            raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
+        place = secrets.randbelow(self.slots)
+        call, (outputs,) = self._answered(place, {place: arguments})
+        return Answer(call, outputs)
+
+    def together(self, sets: Sequence[Sequence[Any]]) -> Answers:
+        """A question for a call on every place, after an untimed call, with a set for each; errors as in `timed`."""
+        self._warm_up()
+        return self._answered(ALL, dict(enumerate(sets)))
+
+    def _answered(self, asked: int, inputs: Mapping[int, Sequence[Any]]) -> Answers:
+        report, between_s = self._called(asked, inputs)
+        each = len(report.outputs) // len(inputs)
+        parts = [report.part(number * each, each) for number in range(len(inputs))]
+        outputs = [self._trial.read_outputs(self.worker, part, self._case) for part in parts]
+        for place, arguments in inputs.items():
+            if Guard.MUTATION in self._trial.guards and not self._shared.unchanged(place, arguments):
+                raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
         between_s += self._release(report)
         times_s = (report.outside_s, report.seconds, report.late_s, between_s, report.awake_s - report.seconds)
-        return Answer(Call(*(1e6 * seconds for seconds in times_s)), outputs)
+        return Answers(Call(*(1e6 * seconds for seconds in times_s)), outputs)
 
     def _warm_up(self) -> float:
         """A call that brings threads and caches to work; nobody looks at its outputs. Returns its seconds."""
-        report, ready_s = self._called(secrets.randbelow(self._slots), self._case.inputs)
+        place = secrets.randbelow(self.slots)
+        report, ready_s = self._called(place, {place: self._case.inputs})
         return ready_s + report.outside_s + report.late_s + self._release(report)
 
-    def _called(self, slot: int, arguments: Sequence[Any]) -> tuple[CallReport, float]:
-        """A call, and the seconds that the worker took to get ready for it, before it had the inputs."""
+    def _called(self, asked: int, inputs: Mapping[int, Sequence[Any]]) -> tuple[CallReport, float]:
+        """Call on a place, or on all, with the inputs of each.
+
+        Returns:
+            What the worker says, and the seconds that it took to get ready, before it had the inputs.
+        """
         if Guard.TURNS not in self._trial.guards:
-            self._shared.write(slot, arguments)
-        self.worker.ask("ready", set=slot)
+            self._write(inputs)
+        self.worker.ask("ready", set=asked)
         ready_s = self.worker.answer_s
         with self.worker.beside():
             if Guard.TURNS in self._trial.guards:
-                self._shared.write(slot, arguments)
-            report = self._trial.start_call(self.worker, self._layouts)
-        self._layouts = report.outputs
+                self._write(inputs)
+            report = self._trial.start_call(self.worker, self._layouts * len(inputs))
+        self._layouts = self._layouts or report.outputs
         return report, ready_s
+
+    def _write(self, inputs: Mapping[int, Sequence[Any]]) -> None:
+        for place, arguments in inputs.items():
+            self._shared.write(place, arguments)
 
     def _release(self, report: CallReport) -> float:
         self._trial.release_outputs(self.worker, report)

@@ -58,7 +58,8 @@ class ToolchainDevice(Device):
                 raise self._explained(fault, variant) from fault
             if over := excess(screens):
                 return Judgement(Outcome.OVER_LIMIT, detail=over, screen=screens, log=log)
-        detail = "; ".join(self.attainable()) if self._toolchain.run else BUILT_ONLY
+        notes = (self._toolchain.longest(log), *self.attainable()) if self._toolchain.run else (BUILT_ONLY,)
+        detail = "; ".join(filter(None, notes))
         return Judgement(grade=self._toolchain.grade, detail=detail, screen=screens, log=log)
 
     def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:

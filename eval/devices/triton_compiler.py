@@ -17,11 +17,12 @@ from kb.model.kernels import Candidate
 
 if TYPE_CHECKING:
     from eval.cases import Case
-    from eval.devices.triton_trial import KernelTrial, PlannedCall
+    from eval.devices.triton_trial import PlannedCall
     from eval.worker.trial import Trial
 
 ELEMENTS = 1 << 16
 """Small, because the interpreter is thousands of times slower than a chip."""
+UNTRIED = "its values at the task's own sizes are untried: the reference takes too long there"
 
 
 class TritonCompiler(Device):
@@ -34,6 +35,7 @@ class TritonCompiler(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
+        from eval.devices.triton_own_size import try_own_size
         from eval.devices.triton_source import kernels_of
         from eval.devices.triton_trial import KernelTrial, planned
         from eval.worker.trial import Trial
@@ -56,12 +58,13 @@ class TritonCompiler(Device):
         with ThreadPoolExecutor(1) as beside:  # nothing is timed here
             compiling = beside.submit(self._compiled, Trial(kernels, *settings), own)
             log = tried.check(cases, results)
-            untried = "" if whole else _try_own_sizes(tried, own, own_case, results)
+            if own_case:
+                results += try_own_size(tried, own, own_case)
         screens = compiling.result()
         if over := excess(screens):
             return Judgement(Outcome.OVER_LIMIT, detail=over, screen=tuple(screens), log=log)
-        detail = "; ".join(filter(None, (untried, *self.attainable())))
-        return Judgement(grade=Grade.COMPILED, detail=detail, screen=tuple(screens), log=log)
+        remarks = self.attainable() if whole or own_case else (UNTRIED, *self.attainable())
+        return Judgement(grade=Grade.COMPILED, detail="; ".join(remarks), screen=tuple(screens), log=log)
 
     @cached_property
     def _own_case(self) -> Case | None:
@@ -85,21 +88,6 @@ class TritonCompiler(Device):
             if not isinstance(records := answer.get("kernels"), list):
                 raise Fault(Outcome.FORGED, "the answer is not a list of compiled kernels")
             return [screen_kernel(record, worker.folder, bench.isa, bench.facts) for record in records]
-
-
-def _try_own_sizes(trial: KernelTrial, own: PlannedCall, case: Case | None, results: list[CaseResult]) -> str:
-    """Try programs at the task's own sizes; return why that is impossible, if it is."""
-    from eval.devices.triton_own_size import try_programs
-
-    try:
-        if case is None:
-            raise Fault(Outcome.UNTRIED, "the reference takes too long there")
-        results += try_programs(trial, own, case)
-    except Fault as fault:
-        if fault.outcome not in (Outcome.UNTRIED, Outcome.TIMED_OUT):
-            raise
-        return f"its values at the task's own sizes are untried: {fault.detail}"
-    return ""
 
 
 def _check_kernels(own: PlannedCall, calls: Sequence[PlannedCall]) -> None:

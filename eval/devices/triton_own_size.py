@@ -1,4 +1,4 @@
-"""Try programs of a Triton candidate at the task's own sizes, where the interpreter is too slow for all of them."""
+"""Try a Triton candidate at the task's own sizes, where the interpreter is often too slow for all programs."""
 
 import math
 import random
@@ -23,8 +23,8 @@ MOST_ELEMENTS, MOST_OPERATIONS = 1 << 27, 1 << 35
 """Elements of all tensors, and operations of matrix products, up to which the reference takes a few seconds."""
 LEAST_PROGRAMS, MOST_PROGRAMS = 16, 256
 """Programs that must be tried to know that most do nothing, and that are tried."""
-SECONDS = 2.0
-"""Time for the programs of a launch, and for one program."""
+SAMPLE_S, PROGRAM_S, WHOLE_S = 2.0, 20.0, 60.0
+"""Time for the programs drawn from a launch, for one of them, and for a call of all."""
 BATCH = 16
 """Most programs after which the outputs are read."""
 SHARE, ERRORS = 0.9, 4.0
@@ -44,19 +44,37 @@ def own_case(reference: Reference, interface: Interface) -> Case | None:
     return None
 
 
-def try_programs(trial: KernelTrial, own: PlannedCall, case: Case) -> list[CaseResult]:
-    """Run programs of the launches that write the outputs last, and compare what they write.
+def try_own_size(trial: KernelTrial, own: PlannedCall, case: Case) -> list[CaseResult]:
+    """Run programs of the launches that write the outputs last; if these decide nothing, run all launches.
 
     Returns:
-        A result for each of these launches.
+        A result for each of these launches, or one for all.
 
     Raises:
-        Fault: the candidate is refused; or with the outcome `untried` or `timed_out`, this cannot decide about it.
+        Fault: the candidate is refused; with the outcome `untried`, neither decides about it.
     """
     if own.plan.size > MOST_BYTES:
-        raise Fault(Outcome.UNTRIED, f"it keeps or allocates more than {MOST_BYTES >> 30} GiB")
+        raise Fault(Outcome.UNTRIED, f"at the task's own sizes it keeps or allocates more than {MOST_BYTES >> 30} GiB")
     last = [own.plan.last_step(output) for output in own.plan.outputs]
-    return [_tried(trial, own, case, step, [s == step for s in last]) for step in sorted(set(last))]
+    try:
+        return [_tried(trial, own, case, step, [s == step for s in last]) for step in sorted(set(last))]
+    except Fault as fault:
+        if fault.outcome not in (Outcome.UNTRIED, Outcome.TIMED_OUT):
+            raise
+        return _try_whole(replace(trial, calls=(own,), call_s=WHOLE_S), case, fault.detail)
+
+
+def _try_whole(trial: KernelTrial, case: Case, why: str) -> list[CaseResult]:
+    """Run all launches of a call, because single programs decide nothing."""
+    results: list[CaseResult] = []
+    try:
+        trial.check([case], results)
+    except Fault as fault:
+        if fault.outcome != Outcome.TIMED_OUT:
+            raise
+        untried = f"its values at the task's own sizes are untried: {why}; all programs take more than {WHOLE_S:.0f} s"
+        raise Fault(Outcome.UNTRIED, untried) from fault
+    return results
 
 
 def _tried(trial: KernelTrial, own: PlannedCall, case: Case, step: int, writes: Sequence[bool]) -> CaseResult:
@@ -103,11 +121,11 @@ def _run(
         shared = trial.memory.share(worker, [case.inputs])
         trial.send_inputs(worker, shared)
         after = before = trial.read_outputs(worker, trial.call(worker, 0), case)
-        left, deadline = programs, time.monotonic() + SECONDS
+        left, deadline = programs, time.monotonic() + SAMPLE_S
         while left and (now := time.monotonic()) < deadline:
             count = 0
-            while count < min(BATCH, left) and time.monotonic() <= now + SECONDS / BATCH:
-                report, count = trial.call(worker, 0, within_s=SECONDS), count + 1
+            while count < min(BATCH, left) and time.monotonic() <= now + SAMPLE_S / BATCH:
+                report, count = trial.call(worker, 0, within_s=PROGRAM_S), count + 1
             earlier, after = after, trial.read_outputs(worker, report, case)
             changed = (int(_differ(a, b).sum()) for a, b, w in zip(earlier, after, writes, strict=True) if w)
             batches.append((count, sum(changed)))

@@ -6,8 +6,10 @@ from typing import Any
 
 from eval.fault import Fault
 from eval.languages.cpp_model import array_of, tensor_at
-from eval.languages.gpu_model import GpuModel
+from eval.languages.gpu_model import GpuModel, warm
 from eval.worker.channel import Message
+
+__all__ = ["load", "warm"]
 
 LIBRARY = "candidate.so"
 

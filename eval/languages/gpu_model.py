@@ -1,13 +1,14 @@
 """The worker's adapter for candidates in Python on a GPU, timed by its events."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from eval.fault import Fault
 from eval.languages.python_model import PythonModel
-from eval.worker.channel import Message
+from eval.worker.channel import ALL, Message
 from eval.worker.device_mapping import DeviceMapping
 from eval.worker.gpu_driver import Driver, installed_driver
 
@@ -55,7 +56,7 @@ class GpuModel(PythonModel):
         self._mapping = DeviceMapping(self._driver)
         self._clock = self._new_clock()
         self._recordings: dict[int, Recording] = {}
-        self._replayed: Recording | None = None
+        self._replayed: Sequence[Recording] = ()
         with torch.device(self._device):
             super().__init__(folder, memory, question)
 
@@ -64,10 +65,10 @@ class GpuModel(PythonModel):
         super().map_inputs(sets)
 
     def call(self, number: int) -> float:
-        self._replayed = self._recordings.get(number)
-        run = partial(self._replay, self._replayed) if self._replayed else partial(self._run, number)
+        self._replayed = [recording for each, recording in self._recordings.items() if number in (each, ALL)]
+        run = self._replay if self._replayed else partial(self._run, number)
         try:
-            return self._clock.time(run, everywhere=self._replayed is None)
+            return self._clock.time(run, everywhere=not self._replayed)
         except RuntimeError as error:
             if not self._still_works():
                 raise Fault("crashed", str(error).partition("\n")[0]) from error
@@ -79,16 +80,18 @@ class GpuModel(PythonModel):
         Raises:
             RuntimeError: they cannot be recorded, because the candidate looks at values; this model is lost.
         """
-        self._recordings, self._replayed = {}, None
+        self._recordings, self._replayed = {}, ()
         if on:
             self._recordings = {number: self._recorded(number) for number in range(len(self._inputs))}
         return on
 
     def places(self) -> Sequence[str]:
-        return self._replayed.places if self._replayed else self._places(self._outputs)
+        if self._replayed:
+            return [place for recording in self._replayed for place in recording.places]
+        return self._places(self._outputs)
 
     def layouts(self) -> list[Message]:
-        outputs = self._replayed.outputs if self._replayed else self._outputs
+        outputs = self._replayed[0].outputs if self._replayed else self._outputs
         return [self._layout(output) for output in outputs]
 
     def _new_clock(self) -> EventClock:
@@ -100,11 +103,9 @@ class GpuModel(PythonModel):
     def _places(self, outputs: Sequence[Any]) -> Sequence[str]:
         return [self._mapping.place_of(x) if "stride" in self._layout(x) else "0" for x in outputs]
 
-    def _run(self, number: int) -> None:
-        self._outputs = self._called(number)
-
-    def _replay(self, recording: Recording) -> None:
-        recording.graph.replay()
+    def _replay(self) -> None:
+        for recording in self._replayed:
+            recording.graph.replay()
 
     def _recorded(self, number: int) -> Recording:
         import torch
@@ -127,3 +128,10 @@ class GpuModel(PythonModel):
 
 
 load = GpuModel
+
+
+def warm() -> None:
+    """Load torch and Triton, and start the driver."""
+    installed_driver()
+    with suppress(ImportError):
+        import triton  # noqa: F401

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from eval.fault import Fault
-from eval.worker.channel import Message
+from eval.worker.channel import ALL, Message
 from eval.worker.mapping import mapped
 
 
@@ -35,7 +35,7 @@ class PythonModel:
 
     def call(self, number: int) -> float:
         start = perf_counter()
-        self._outputs = self._called(number)
+        self._run(number)
         return perf_counter() - start
 
     def capture(self, *, on: bool) -> bool:
@@ -59,6 +59,10 @@ class PythonModel:
 
     def _mapped(self, specs: list[Message]) -> list[Any]:
         return mapped(self._memory, specs)
+
+    def _run(self, number: int) -> None:
+        numbers = range(len(self._inputs)) if number == ALL else (number,)
+        self._outputs = tuple(output for each in numbers for output in self._called(each))
 
     def _called(self, number: int) -> tuple[Any, ...]:
         result = self._model(*self._inputs[number])

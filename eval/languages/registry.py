@@ -47,7 +47,7 @@ def described_language(name: str) -> Language:
     suffix = next((known.suffix for known in LANGUAGES if known.name == name), ".txt")
     try:
         return Language(
-            name=name, suffix=suffix, fences=(name,), rules=IN_WORDS, tunable="",
+            name=name, suffix=suffix, fences=(name,), rules=IN_WORDS, tunable="", judged=False,
             searched=(f"how to write a kernel in {name}", f"{name} programming guide"),
         )  # fmt: skip
     except ValidationError as error:

@@ -9,6 +9,8 @@ from typing import Any
 MAX_LINE_BYTES = 1 << 24
 """Enough for the longest source of a task or candidate, escaped, with the facts of a target."""
 CLOSED = -1
+ALL = -1
+"""In place of the number of a set of inputs: all sets, one after the other."""
 Message = dict[str, Any]
 
 

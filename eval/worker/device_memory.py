@@ -38,10 +38,12 @@ class Block(NamedTuple):
 class DeviceMemory:
     """Transfers tensors in the memory of the GPU that torch uses. The methods are those of HostMemory."""
 
+    slots = 16
+
     def __init__(self, driver: Driver | None = None) -> None:
         self._driver = driver or installed_driver()
         self._blocks: WeakKeyDictionary[WorkerProcess, list[Block]] = WeakKeyDictionary()
-        self.l2_bytes = self._driver.l2_bytes()
+        self.l2_bytes, self.total_bytes = self._driver.l2_bytes(), self._driver.total_bytes()
         self._flushed = torch.zeros(FLUSHED * self.l2_bytes // 4, dtype=torch.int32, device=self._driver.device)
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
 

@@ -99,6 +99,11 @@ class Driver:
 
         return int(torch.cuda.get_device_properties(0).L2_cache_size)
 
+    def total_bytes(self) -> int:
+        import torch
+
+        return int(torch.cuda.get_device_properties(0).total_memory)
+
     def bytes_at(self, pointer: int, size: int) -> Any:
         """The bytes at an address as a tensor, which does not own them."""
         import torch

@@ -196,6 +196,9 @@ def _transfer(call: str, pid: int, pointer: int, ours: torch.Tensor) -> None:
 class Memory(Protocol):
     """Transfers tensors between judge and worker."""
 
+    slots: int
+    """Most places for the inputs of the timed calls."""
+
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
         """Put arguments into memory that the worker maps, replacing earlier ones."""
 
@@ -220,6 +223,8 @@ class Memory(Protocol):
 
 class HostMemory:
     """Transfers tensors in host memory: inputs in shared memory, outputs read from the worker's memory."""
+
+    slots = 4
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
         return SharedTensors(sets, place_in(worker.memory))

@@ -16,25 +16,25 @@ from typing import Any, Self
 
 from eval.fault import Fault
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
+from eval.worker.compiled import Compiled, files_below, keep, restore
 from eval.worker.folder import new_folder, remove
 from eval.worker.language import JudgedLanguage
+from eval.worker.limits import limits_of
 from eval.worker.mapping import new_memory
-from eval.worker.sandbox import SandboxLimits
 from eval.worker.tree import ProcessTree
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
 
 HERE = Path(__file__).parent
-PACKAGE = HERE.parent
-"""The only part of kb that a worker may import."""
-SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
-          "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
 START_S, DEATH_S = 60.0, 5.0
-FILE_BYTES, OPEN_FILES = 1 << 30, 4096
 LIMITS_S = 0.05
 """Time between two looks at what an answering worker uses of the machine."""
 LOG_CHARACTERS, DETAIL_CHARACTERS, ERROR_CHARACTERS = 2000, 4000, 3000
+
+
+TRITON = "triton"
+"""The folder of Triton's cache in that of a worker."""
 
 
 class Guard(StrEnum):
@@ -59,6 +59,8 @@ class Guard(StrEnum):
     PAUSE = "pause"
     """The worker is stopped between questions, so that it can neither work ahead nor slow the baseline."""
     CLOCKS = "clocks"
+    TOGETHER = "together"
+    """Several calls are timed together as well: what a candidate hides in a question is shared by them."""
 
 
 ALL_GUARDS = frozenset(Guard)
@@ -67,7 +69,7 @@ ALL_GUARDS = frozenset(Guard)
 class WorkerProcess:
     """A worker for one candidate, in its own folder, which is removed at the end. Use it as a context manager.
 
-    It runs only during questions and is stopped between them.
+    It runs only during questions and is stopped between them. It may start before it has its candidate; see `warm`.
 
     Args:
         level: Sandbox level; see eval.machine.sandbox_level.
@@ -85,7 +87,6 @@ class WorkerProcess:
 
     def __init__(
         self,
-        candidate: Candidate,
         language: JudgedLanguage,
         *,
         level: int,
@@ -106,24 +107,47 @@ class WorkerProcess:
         self.at_end = ExitStack()
         self._variables = {
             "PATH": "/usr/bin:/bin", "USER": "kb", "HOME": str(self.folder), "TMPDIR": str(self.folder),
-            "TRITON_CACHE_DIR": f"{self.folder}/triton", **environment,
+            "TRITON_CACHE_DIR": f"{self.folder}/{TRITON}", **environment,
         }  # fmt: skip
-        (self.folder / f"candidate{language.suffix}").write_text(candidate.source, encoding="utf-8")
+        self._compiler: Sequence[str] = ()
+        self._compiled: Compiled = {}
         self._log = (self.folder / "log").open("a+b")
         self._channel = Channel(CLOSED, CLOSED)
         self._process: subprocess.Popen[bytes] | None = None
 
+    def give(self, candidate: Candidate, compiled: Compiled | None = None) -> Self:
+        """Give it its candidate, before it is entered.
+
+        Args:
+            compiled: What compilers made of the candidate in its first worker, which fills this in.
+        """
+        (self.folder / f"candidate{self._language.suffix}").write_text(candidate.source, encoding="utf-8")
+        self._compiled = {} if compiled is None else compiled
+        restore(self._compiled, self.folder)
+        return self
+
+    def warm(self) -> None:
+        """Start, and load what all candidates need; errors as in `ask`."""
+        try:
+            self._start()
+            self.ask("warm", adapter=str(self._language.adapter))
+        except BaseException:
+            self.kill()
+            raise
+
     def __enter__(self) -> Self:
         try:
-            self._compiler: Sequence[str] = self._language.compile_command(self.folder)
-            self._start()
-            self._compile()
+            if self._process is None:
+                self._start()
+            if self._compiler and not self._compiled:
+                self._compile()
         except BaseException:
             self.kill()
             raise
         return self
 
     def _start(self) -> None:
+        self._compiler = self._language.compile_command(self.folder)
         ours, theirs = os.pipe(), os.pipe()
         self._channel = Channel(theirs[0], ours[1])
         handles = (ours[0], theirs[1], self.memory)
@@ -142,9 +166,8 @@ class WorkerProcess:
             ) from fault
 
     def _compile(self) -> None:
-        """Compile the candidate in a process of its own, while the worker is stopped, if its language does so ahead."""
-        if not self._compiler:
-            return
+        """Compile the candidate in a process of its own, while the worker is stopped."""
+        before = set(files_below(self.folder))
         compiler = self._started(self._compiler, writable=(*self._writable, *self._language.compiler_folders()))
         try:
             status = compiler.wait(self._call_s)
@@ -157,6 +180,7 @@ class WorkerProcess:
         if status:
             raise Fault(Outcome.COMPILE_ERROR, errors)
         self._log.truncate(0)
+        keep(self._compiled, self.folder, set(files_below(self.folder)) - before)
 
     def _started(self, command: Sequence[str], handles: Sequence[int] = (), **confined: Any) -> subprocess.Popen[bytes]:
         """Start a program in the sandbox; `confined` are arguments of `limits_of`."""
@@ -173,6 +197,11 @@ class WorkerProcess:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+
+    @property
+    def lives(self) -> bool:
+        """Whether its process has started and not ended."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
@@ -301,6 +330,7 @@ class WorkerProcess:
             status = None
         if status != 0:
             raise Fault(Outcome.CRASHED, f"its process {self._death()} at the end")
+        keep(self._compiled, self.folder, files_below(self.folder / TRITON))
 
     def _death(self) -> str:
         try:
@@ -342,37 +372,3 @@ def _kill(leader: subprocess.Popen[bytes]) -> None:
 def _end(leader: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(leader.pid, signal.SIGKILL)
-
-
-def limits_of(
-    folder: Path,
-    *,
-    level: int,
-    call_s: float,
-    alone: bool = False,
-    launcher: bool = False,
-    readable: Sequence[str] = (),
-    writable: Sequence[str] = (),
-    devices: Sequence[str] = (),
-) -> SandboxLimits:
-    """The sandbox limits of a worker in `folder`."""
-    return SandboxLimits(
-        level=level,
-        listable=[str(PACKAGE.parent)],
-        readable=[
-            *SYSTEM,
-            *readable,
-            str(PACKAGE),
-            sys.prefix,
-            sys.base_prefix,
-            *(p for p in sys.path[1:] if p != str(PACKAGE.parent)),
-        ],
-        writable=[str(folder), *writable],
-        devices=list(devices),
-        alone=alone,
-        launcher=launcher,
-        cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,
-        file_bytes=FILE_BYTES,
-        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-        files=OPEN_FILES,
-    )

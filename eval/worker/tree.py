@@ -70,7 +70,8 @@ class ProcessTree:
     def stop(self) -> None:
         """Stop all processes, and wait until they stand still.
 
-        A thread that loses its core while it stops is charged for it later, so two looks at all clocks must agree.
+        A thread that loses its core while it stops is charged for it later, so the clocks must be the same before and
+        after all were found stopped.
 
         Raises:
             Fault: they do not stand still within STOP_S.
@@ -79,14 +80,15 @@ class ProcessTree:
         if not self._comes_to(os.WSTOPPED | os.WEXITED):
             raise Fault("forbidden", "its process does not stop when it is told to")
         deadline = time.monotonic() + STOP_S
-        before: dict[int, float] | None = None
         clocks = self._clocks()
-        while clocks != before or not all(_has_stopped(pid) for pid in clocks if pid != self._leader):
+        while True:
+            have_stopped = all(_has_stopped(pid) for pid in clocks if pid != self._leader)
+            before, clocks = clocks, self._clocks()
+            if have_stopped and clocks == before:
+                break
             if time.monotonic() > deadline:
                 raise Fault("forbidden", "its processes do not stand still when they are stopped")
-            if before:
-                time.sleep(PAUSE_S)
-            before, clocks = clocks, self._clocks()
+            time.sleep(PAUSE_S)
         self._stopped_at = clocks
 
     def go_on(self) -> None:

@@ -11,9 +11,11 @@ from eval.cases import Case
 from eval.fault import Fault
 from eval.reference import Reference, same_bits
 from eval.timing import REUSED_MEMORY
+from eval.worker.compiled import Compiled
 from eval.worker.language import JudgedLanguage
 from eval.worker.memory import HostMemory, Layout, Memory, RemoteTensor, SharedTensors
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
+from eval.worker.spares import Settings, Spares
 from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Candidate
@@ -43,6 +45,10 @@ class CallReport(Frozen):
     """Time from the start to the answer, by the judge's clock."""
     late_s: float
     """Time from the answer until a GPU worked for the judge again."""
+
+    def part(self, start: int, count: int) -> "CallReport":
+        """The same with some of the outputs only, those of one call of several."""
+        return self.model_copy(update={"outputs": self.outputs[start : start + count]})
 
 
 class _Described(Frozen):
@@ -75,22 +81,34 @@ class Trial:
     """How tensors are transferred between judge and worker."""
     threads: int = field(default_factory=torch.get_num_threads)
     """How many threads OpenMP and torch may use in a worker: as many as torch did here when the trial was made."""
+    spares: Spares | None = None
+    compiled: Compiled = field(default_factory=dict, init=False)
+    """The files that compilers wrote for its first worker; the others need not compile it again."""
 
     def worker(self, *, poisoned: bool = False) -> WorkerProcess:
         """A worker. If it is poisoned, new memory holds garbage, so that no candidate can rely on zeros."""
+        settings = self._settings(poisoned=poisoned)
+        worker = self.spares.take(settings) if self.spares else WorkerProcess(**settings)
+        return worker.give(self.candidate, self.compiled)
+
+    def start_spares(self, count: int) -> None:
+        """Let workers start for the next candidate: one that checks it, and as many that time it."""
+        if self.spares:
+            self.spares.start([self._settings(poisoned=True), *[self._settings(poisoned=False)] * count])
+
+    def _settings(self, *, poisoned: bool) -> Settings:
         environment = {**REUSED_MEMORY, **(POISON if poisoned else {}), **THREADING}
         environment |= dict.fromkeys(THREADS, str(self.threads))
-        return WorkerProcess(
-            self.candidate,
-            self.language,
-            level=self.level,
-            call_s=self.call_s,
-            guards=self.guards,
-            environment={**environment, **self.environment},
-            writable=self.writable,
-            readable=self.readable,
-            devices=self.devices,
-        )
+        return {
+            "language": self.language,
+            "level": self.level,
+            "call_s": self.call_s,
+            "guards": self.guards,
+            "environment": {**environment, **self.environment},
+            "writable": self.writable,
+            "readable": self.readable,
+            "devices": self.devices,
+        }
 
     def check(self, cases: Sequence[Case], results: list[CaseResult]) -> str:
         """Try the cases in one worker; append a result for each that passed.

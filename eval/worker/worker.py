@@ -38,16 +38,20 @@ class Model(Protocol):
         """
 
     def call(self, number: int) -> float:
-        """Call the candidate on a set and keep the outputs; return the seconds by the worker's clock."""
+        """Call the candidate on a set, or on ALL (see eval.worker.channel), and keep the outputs.
+
+        Returns:
+            The seconds by the worker's clock.
+        """
 
     def places(self) -> Sequence[int | str]:
-        """Address of each output of the last call, or HANDLE:OFFSET. It is quick, because the judge times it."""
+        """Address of each output of the last calls, or HANDLE:OFFSET. It is quick, because the judge times it."""
 
     def layouts(self) -> list[Message]:
-        """Describe type, shape and strides of each output of the last call; see eval.worker.memory.Layout."""
+        """Describe type, shape and strides of each output of the last calls; see eval.worker.memory.Layout."""
 
     def forget_outputs(self) -> None:
-        """Free the outputs of the last call."""
+        """Free the outputs of the last calls."""
 
 
 class Worker:
@@ -58,6 +62,9 @@ class Worker:
     def answer(self, question: Message) -> Message:
         match question["verb"]:
             case "ping":
+                return {}
+            case "warm":
+                adapter(question["adapter"]).warm()
                 return {}
             case "build":
                 self.model = adapter(question["adapter"]).load(self.folder, self.memory, question)

@@ -107,6 +107,7 @@ def judge(
     quick: Annotated[
         bool, typer.Option("--quick", help="Leave out cheats that are caught by timing, and time few sessions.")
     ] = False,
+    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often each honest kernel is judged.")] = 1,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -123,7 +124,8 @@ def judge(
     from kb.cli.selftest_report import show_self_test, show_verdict
 
     with open_kb() as kb:
-        found = self_test(kb, target, quick=quick, tell=(lambda verdict: None) if as_json else show_verdict)
+        tell = (lambda verdict: None) if as_json else show_verdict
+        found = self_test(kb, target, quick=quick, tell=tell, rounds=rounds)
     if out:
         out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
     show_result(found, show_self_test, as_json=as_json)

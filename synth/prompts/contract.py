@@ -13,8 +13,8 @@ How the judge decides:
 - Then comes speed, if the judge has the target: the candidate is timed from outside, alternating with the fastest of
   PyTorch's eager mode and its compiled modes. For a win, the lower end of the 95 % interval of the speed-up over
   {WIN_SESSIONS} or more sessions must be above {WIN_MARGIN}.
-- Without the target, the judge only compiles the candidate for it and compares the result with the limits in the
-  target's documents (registers, spills, scratchpad, instructions used). This says nothing about speed.
+- Without the target, the judge runs the candidate in a simulator, or only compiles it and compares the result with the
+  limits in the target's documents (registers, spills, scratchpad, instructions used). Neither says how fast it is.
 - The judge ignores whatever the candidate prints, measures or claims. The candidate has no network and no files except
   its own."""
 
@@ -26,8 +26,9 @@ The number is the value in use; the choices after `tune:` are whole numbers. Eve
 
 def contract(interface: Interface, language: Language) -> str:
     """The tensors of the task, the rules of the language, and how the judge decides."""
-    tuning = (_TUNING.format(example=language.tunable), JUDGING) if language.tunable else ()
-    return "\n\n".join((_described(interface), language.rules, *tuning))
+    tuning = _TUNING.format(example=language.tunable) if language.tunable else ""
+    judging = JUDGING if language.judged else ""
+    return "\n\n".join(filter(None, (_described(interface), language.rules, tuning, judging)))
 
 
 def _described(interface: Interface) -> str:

@@ -1,5 +1,6 @@
 """The self-test of the judge: what counts as failed, how rates are stated, and which kernels are tried."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -65,9 +66,9 @@ def fake_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "_not_here", lambda entry, *, quick: "it takes time" if quick and entry.timed else "")
 
 
-def result_of(kb: KnowledgeBase, *, quick: bool = False) -> tuple[SelfTest, Sequence[Verdict | Same]]:
+def result_of(kb: KnowledgeBase, *, quick: bool = False, rounds: int = 1) -> tuple[SelfTest, Sequence[Verdict | Same]]:
     told: list[Verdict | Same] = []
-    return self_test(kb, "cpu-x86", quick=quick, tell=told.append), told
+    return self_test(kb, "cpu-x86", quick=quick, tell=told.append, rounds=rounds), told
 
 
 def test_every_known_kernel_of_the_device_is_tried(kb: KnowledgeBase) -> None:
@@ -77,6 +78,12 @@ def test_every_known_kernel_of_the_device_is_tried(kb: KnowledgeBase) -> None:
     assert sorted((v.file, v.task) for v in found.verdicts) == sorted((e.file, e.task) for e in mine)
     assert [*told] == [*found.verdicts, *found.same]
     assert (found.failed, found.left_out) == ((), ())
+
+
+def test_honest_kernels_alone_are_judged_in_several_rounds(kb: KnowledgeBase) -> None:
+    once, often = (Counter(v.kind for v in result_of(kb, rounds=rounds)[0].verdicts) for rounds in (1, 3))
+
+    assert often == {"cheat": once["cheat"], "honest": 3 * once["honest"]}
 
 
 @pytest.mark.parametrize(

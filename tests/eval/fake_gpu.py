@@ -79,6 +79,9 @@ class FakeDriver:
     def l2_bytes(self) -> int:
         return 1 << 16
 
+    def total_bytes(self) -> int:
+        return 1 << 30
+
     def bytes_at(self, pointer: int, size: int) -> torch.Tensor:
         return torch.frombuffer((ctypes.c_char * size).from_address(pointer), dtype=torch.uint8)
 
@@ -122,6 +125,10 @@ class FakeGpuModel(GpuModel):
 
 
 load = FakeGpuModel
+
+
+def warm() -> None:
+    """Nothing: torch is there."""
 
 
 def _hex(name: str) -> str:

@@ -1,4 +1,4 @@
-"""A baseline that could not start beside a candidate is not left out."""
+"""Baselines: one that could not start beside a candidate is not left out, and no two sessions share processes."""
 
 from functools import partial
 
@@ -37,3 +37,23 @@ def test_a_baseline_that_a_candidate_disturbed_is_started_again(
         assert set(found.medians_us) == ({EAGER, "other"} if runs else {EAGER})
     finally:
         found.close()
+
+
+def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_candidate() -> None:
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=2)
+
+    def workers() -> list[object]:
+        used = []
+        for session in range(3):
+            found.begin(session)
+            used.append(found.sides[EAGER].worker)
+            assert found.timed(found.case.inputs)
+        return used
+
+    try:
+        first, second = workers(), workers()
+    finally:
+        found.close()
+    assert len(set(map(id, first))) == 3
+    assert [mine is theirs for mine, theirs in zip(first, second, strict=True)] == [False, True, False]

@@ -119,13 +119,18 @@ def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_tim
 
 @pytest.mark.alone
 @needs_compiler
-def test_most_work_of_a_candidate_that_answers_in_the_worker_s_place_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("unseen_us", [90, 20])
+def test_most_work_of_a_candidate_that_answers_in_the_worker_s_place_counts(
+    unseen_us: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(measure, "MOST_ROUNDS", 60)
+    cheat = tmp_path / "answers_itself.cpp"
+    cheat.write_text((WRONG / cheat.name).read_text(encoding="utf-8").replace("90e-6", f"{unseen_us}e-6"))
 
-    verdict = judge(WRONG / "answers_itself.cpp", "scale", timed=True)
+    verdict = judge(cheat, "scale", timed=True)
 
     if verdict.timing:
-        assert verdict.timing.candidate_us > 0.5 * 90
+        assert verdict.timing.candidate_us > 0.5 * unseen_us
     else:
         assert verdict.outcome is Outcome.CLOCKS_DISAGREE, verdict
 
@@ -136,7 +141,7 @@ def test_a_candidate_cannot_remember_the_cases_that_are_tried_while_it_is_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(measure, "MOST_ROUNDS", 120)
-    monkeypatch.setattr(measure, "SESSION_S", 60.0)
+    monkeypatch.setitem(measure.PACES, "cpu", measure.Pace(session_s=60.0, luck=0.1))
 
     verdict = judge(WRONG / "careful_at_first.cpp", "softmax", timed=True, hidden={})
 

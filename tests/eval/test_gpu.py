@@ -7,6 +7,7 @@ import pytest
 from eval.devices import gpu_baselines, sessions
 from eval.machine import present_gpu
 from eval.selftest.known import CORRECT, WRONG, Known, known_task, read_candidate
+from eval.worker.process import Guard
 from kb.model.evidence import Outcome
 from tests.eval.gpu_judging import CHEATS, HONEST, TEMPLATES, template, verdict_on
 
@@ -18,7 +19,7 @@ RECOVERY_S = 10.0
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One short session, and only the eager baseline."""
     monkeypatch.setattr(sessions, "WIN_SESSIONS", 1)
-    monkeypatch.setattr(sessions, "SESSION_S", 0.5)
+    monkeypatch.setitem(sessions.PACES, "cuda", sessions.Pace(session_s=0.5, luck=0.0))
     monkeypatch.setattr(gpu_baselines, "gpu_sources", lambda *_: {"eager": "ModelNew = Model"})
 
 
@@ -48,6 +49,7 @@ def test_a_cheat_is_accepted_when_its_guard_is_off(kernel: Known) -> None:
     [
         pytest.param("persisting_l2.cu", "row_sum.cu", marks=on_gpu),
         pytest.param("other_stream.py", "softmax_eager.py", marks=on_gpu),
+        pytest.param("hides_some.py", "softmax_eager.py", marks=on_gpu),
     ],
 )
 def test_a_trick_that_is_not_refused_gains_nothing(trick: str, honest: str) -> None:
@@ -58,7 +60,18 @@ def test_a_trick_that_is_not_refused_gains_nothing(trick: str, honest: str) -> N
 
     assert tricky
     assert plain
-    assert tricky.speedup < 1.03 * plain.speedup
+    assert tricky.speedup < 1.05 * plain.speedup
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("name", marked(["hides_some.py"]))
+def test_a_little_that_is_hidden_in_each_question_gains_if_calls_are_never_timed_together(name: str) -> None:
+    subject = next(kernel.subject for kernel in HONEST if kernel.file == "gpu/softmax_eager.py")
+
+    evidence = verdict_on(read_candidate(WRONG / "gpu" / name), subject, off=Guard.TOGETHER)
+
+    assert evidence.timing
+    assert evidence.timing.speedup > 1.1
 
 
 @pytest.mark.usefixtures("quick")

@@ -8,6 +8,7 @@ import pytest
 from eval.cases import Case
 from eval.devices.cpu import Cpu
 from eval.devices.device import Judgement
+from eval.devices.sessions import PACES, _undecided
 from eval.judge.task_judge import TaskJudge
 from eval.worker.language import JudgedLanguage
 from kb.model.evidence import WIN_SESSIONS, Bottleneck, CaseResult, Grade, Outcome, Session, Timing
@@ -35,6 +36,25 @@ def test_a_win_is_doubtful_if_a_call_could_work_as_long_unseen(answering_us: flo
     sessions = [session.model_copy(update={"answering_us": answering_us}) for session in timing.sessions]
 
     assert timing.model_copy(update={"sessions": tuple(sessions)}).doubtful is doubtful
+
+
+@pytest.mark.parametrize(
+    ("speedup", "sessions", "more"),
+    [
+        (1.1, WIN_SESSIONS, True),
+        (1.1, 2 * WIN_SESSIONS, False),
+        (1.5, WIN_SESSIONS, False),
+        (1.0, 1, True),
+        (1.0, WIN_SESSIONS, False),
+        (1.04, WIN_SESSIONS, True),
+        (0.8, 1, False),
+    ],
+)
+def test_what_lucky_processes_may_have_given_takes_more_sessions(speedup: float, sessions: int, more: bool) -> None:
+    timing = judgement(speedup, 0.5, sessions).timing
+
+    assert timing
+    assert _undecided(timing, PACES["cpu"]) is more
 
 
 class Deceived(Cpu):

@@ -70,6 +70,22 @@ def test_stopped_processes_use_no_processor_time_and_continue_afterwards() -> No
         assert sum(processes._clocks().values()) > stopped_s + 0.05
 
 
+def test_a_process_that_works_until_it_is_found_stopped_is_at_rest_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    has_stopped = tree._has_stopped
+
+    def works_until_looked_at(pid: int) -> bool:
+        used_s[0] = 0.5
+        return has_stopped(pid)
+
+    with running(SPINS) as processes:
+        [child] = set(processes._pids()) - {processes._leader}
+        used_s = [0.0]
+        processes._clocks = lambda: {child: used_s[0]}  # type: ignore[method-assign]
+        monkeypatch.setattr(tree, "_has_stopped", works_until_looked_at)
+        processes.stop()
+        processes.go_on()
+
+
 def test_a_process_that_is_continued_by_another_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     with running(SPINS) as processes:
         processes.stop()

@@ -92,10 +92,10 @@ def worker() -> Iterator[WorkerProcess]:
 
 
 def start(*, guards: frozenset[Guard] = ALL_GUARDS, call_s: float = 20.0, level: int | None = None) -> WorkerProcess:
-    return WorkerProcess(
-        Candidate(language="torch", source="# nothing"), TORCH, level=sandbox_level() if level is None else level,
-        call_s=call_s, guards=guards, environment={},
-    )  # fmt: skip
+    worker = WorkerProcess(
+        TORCH, level=sandbox_level() if level is None else level, call_s=call_s, guards=guards, environment={}
+    )
+    return worker.give(Candidate(language="torch", source="# nothing"))
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
@@ -252,7 +252,7 @@ from eval.languages.registry import CPP
 from eval.worker.process import ALL_GUARDS, WorkerProcess
 from kb.model.kernels import Candidate
 candidate = Candidate(language="cpp", source="")
-worker = WorkerProcess(candidate, CPP, level=1, call_s=9, guards=ALL_GUARDS, environment={})
+worker = WorkerProcess(CPP, level=1, call_s=9, guards=ALL_GUARDS, environment={}).give(candidate)
 worker.__enter__()
 print(worker.pid, flush=True)
 sys.stdin.read()

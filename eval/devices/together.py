@@ -1,0 +1,65 @@
+"""Time several calls in one question: what a candidate can hide in a question is then shared by all of them."""
+
+import secrets
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from eval.cases import Case
+from eval.devices.side import Answers, Side
+from eval.fault import Fault
+from eval.reference import Reference
+from eval.timing import Call, hidden_us, session_of
+from eval.worker.process import Guard
+from kb.model.evidence import Outcome
+
+LEAST_QUESTIONS, MOST_QUESTIONS, SECONDS = 6, 30, 0.75
+
+
+class Together(NamedTuple):
+    """What was measured with several calls to a question."""
+
+    calls: int = 1
+    """In a question."""
+    speedups: Mapping[str, float] = {}
+    """The upper end of the interval over each baseline, so that noise refuses no win; empty if nothing was measured."""
+
+
+def time_together(
+    candidate: Side, baselines: Mapping[str, Side], reference: Reference, case: Case, guards: frozenset[Guard]
+) -> Together:
+    """Ask candidate and baselines for several calls at once, and time the answers.
+
+    A worker has places for a number of inputs, and makes one call on each.
+
+    All inputs of a question are visible at once, so single calls are timed too, and the smaller speed-up counts.
+
+    Raises:
+        Fault: the candidate failed, or an output does not match its inputs.
+    """
+    mine: list[Call] = []
+    theirs: dict[str, list[Call]] = {name: [] for name in baselines}
+    fresh, start = Guard.FRESH_INPUTS in guards, time.monotonic()
+    while len(mine) < LEAST_QUESTIONS or (len(mine) < MOST_QUESTIONS and time.monotonic() < start + SECONDS):
+        sets = [reference.inputs(secrets.randbits(62)) if fresh else case.inputs for _ in range(candidate.slots)]
+        answers = candidate.together(sets)
+        mine.append(answers.call)
+        for name, side in baselines.items():
+            others = side.together(sets)
+            theirs[name].append(others.call)
+            if Guard.COMPARISON in guards:
+                _compare(answers, others, case)
+    return Together(candidate.slots, {name: _highest_speedup(calls, mine) for name, calls in theirs.items()})
+
+
+def _highest_speedup(theirs: list[Call], mine: list[Call]) -> float:
+    hidden, inside_us = hidden_us(mine, theirs), [call.inside_us for call in mine]
+    return session_of([call.inside_us for call in theirs], [hidden + us for us in inside_us], inside_us).high
+
+
+def _compare(answers: Answers, others: Answers, case: Case) -> None:
+    for outputs, expected in zip(answers.outputs, others.outputs, strict=True):
+        if not case.near(outputs, expected):
+            raise Fault(
+                Outcome.STALE_OUTPUT, "of several calls, an output is not that of its inputs, or not a new tensor"
+            )

@@ -1,0 +1,67 @@
+"""Workers that start, and load what candidates need, before they have one, so that none waits for that."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from eval.fault import Fault
+from eval.worker.process import WorkerProcess
+from eval.worker.starting import Starting
+from kb.errors import JudgeError
+
+AT_ONCE = 4
+
+Settings = Mapping[str, Any]
+"""The arguments of a WorkerProcess."""
+
+
+class Spares:
+    """Workers without a candidate. They start in the background; close them at the end."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._spares: list[tuple[Settings, Starting[WorkerProcess]]] = []
+
+    def take(self, settings: Settings) -> WorkerProcess:
+        """A worker with these settings: a spare if one has started and still lives, otherwise a new one."""
+        for spare in [spare for spare in self._spares if spare[0] == settings]:
+            self._spares.remove(spare)
+            with suppress(Fault, JudgeError):
+                worker = spare[1].result()
+                if worker.lives:
+                    return worker
+                worker.kill()
+        return WorkerProcess(**settings)
+
+    def start(self, wanted: Sequence[Settings]) -> None:
+        """Have a spare for each of these settings: keep those that are there, start those that are missing, end others.
+
+        On a full disk there are fewer.
+        """
+        there, self._spares = self._spares, []
+        for settings in wanted:
+            known = next((spare for spare in there if spare[0] == settings), None)
+            if known:
+                there.remove(known)
+            with suppress(OSError):
+                self._spares.append(known or (settings, self._started(WorkerProcess(**settings))))
+        _end(there)
+
+    def wait(self) -> None:
+        """Wait until all have started, because that would disturb what is timed."""
+        for _, spare in self._spares:
+            spare.wait()
+
+    def close(self) -> None:
+        """End all."""
+        _end(self._spares)
+        self._pool.shutdown()
+
+    def _started(self, worker: WorkerProcess) -> Starting[WorkerProcess]:
+        return Starting(self._pool, worker, worker.warm)
+
+
+def _end(spares: Sequence[tuple[Settings, Starting[WorkerProcess]]]) -> None:
+    for _, spare in spares:
+        spare.end()
