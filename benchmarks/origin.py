@@ -16,6 +16,12 @@ def origin(libraries: Sequence[str] = LIBRARIES) -> dict:
     return {
         "date": time.strftime("%Y-%m-%d"),
         "commit": commit,
-        "device": f"{platform.machine()} CPU, {os.cpu_count()} cores",
+        "device": ", ".join(filter(None, (_gpu(), f"{platform.machine()} CPU", f"{os.cpu_count()} cores"))),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in libraries},
     }
+
+
+def _gpu() -> str:
+    import torch
+
+    return torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""

@@ -1,8 +1,9 @@
 """Lets an author write kernels for a chip that nobody has seen, with the documents or without, and judges them.
 
 Each trial is a folder: `prompt-1.md`, the author's `answer-1.md`, `verdict-1.json`, the next prompt, and so on. What an
-author was shown beside the prompts, such as the output of searches, is in `read-1.txt`, if it was recorded. All arms
-are runs of kb in homes of their own, so they differ only in what the home holds, and in one sentence of the prompt.
+author was shown beside the prompts, such as the output of searches, is in `read-1.txt`, if it was recorded. An author
+who remembers may be shown only what is new in a prompt, which is then in `shown-1.md`. All arms are runs of kb in homes
+of their own, so they differ only in what the home holds, and in one sentence of the prompt.
 """
 
 import json
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.unseen import kernels
+from benchmarks.unseen.bound import least_cycles
 from benchmarks.unseen.chip import chip
 from benchmarks.unseen.host import simulate
 from benchmarks.unseen.make import DOCUMENTS, TOOLCHAIN, make
@@ -57,7 +59,8 @@ class Arm(StrEnum):
 
 EXTRA = {
     Arm.NOTHING: "There are no documents.",
-    Arm.RAW: "The chip's documents are files in {documents}: read and search them as you like. What they say holds.",
+    Arm.RAW: "The chip's documents are the files in `documents`: read and search them as you like. "
+    "What they say holds.",
 }
 KB_EXTRA = (
     "The chip's documents are in kb: `kb search QUESTION --target {target}` and `kb --help`. What they say holds."
@@ -98,32 +101,33 @@ def advance(trial: Trial, out: Path, author: str = "") -> bool:
     if not trial.home.is_dir():
         shutil.copytree(_prepared(trial.seed, trial.arm, out), trial.home)
         trial.folder.mkdir(parents=True)
+        if trial.arm is Arm.RAW:
+            (trial.folder / DOCUMENTS).symlink_to((_made(trial.seed, out) / DOCUMENTS).resolve())
     task = load_task(task_file(trial.task))
     with KnowledgeBase(Settings.load(trial.home)) as kb:
         for attempt in range(1, ATTEMPTS + 1):
             if not trial.file("prompt", attempt).is_file():
-                _begin(kb, trial, task, out)
+                _begin(kb, trial, task)
             if not trial.file("verdict", attempt, ".json").is_file():
                 answer = trial.file("answer", attempt)
                 if author and not answer.is_file():
                     _ask(author, trial, attempt)
                 if not answer.is_file():
                     return False
-                _judge(kb, trial, task, attempt, out)
+                _judge(kb, trial, attempt)
             if trial.verdicts()[-1]["outcome"] == "passed":
                 break
     return True
 
 
-def _begin(kb: KnowledgeBase, trial: Trial, task: Task, out: Path) -> None:
+def _begin(kb: KnowledgeBase, trial: Trial, task: Task) -> None:
     plan = kb.plan(task, _target(trial.seed), synthesizer="external", evaluations=ATTEMPTS)
     _, prompt = kb.prompt(plan)
-    trial.file("prompt", 1).write_text(_prompt_text(trial, prompt.text, out), encoding="utf-8")
+    trial.file("prompt", 1).write_text(_prompt_text(trial, prompt.text), encoding="utf-8")
 
 
-def _prompt_text(trial: Trial, text: str, out: Path) -> str:
-    documents = (_made(trial.seed, out) / DOCUMENTS).resolve()
-    extra = EXTRA.get(trial.arm, KB_EXTRA).format(documents=documents, target=_target(trial.seed))
+def _prompt_text(trial: Trial, text: str) -> str:
+    extra = EXTRA.get(trial.arm, KB_EXTRA).format(target=_target(trial.seed))
     return f"{text}\n\n{extra}\n"
 
 
@@ -136,15 +140,16 @@ def _ask(author: str, trial: Trial, attempt: int) -> None:
     subprocess.run(command, cwd=trial.folder, env=environment, check=True)
 
 
-def _judge(kb: KnowledgeBase, trial: Trial, task: Task, attempt: int, out: Path) -> None:
+def _judge(kb: KnowledgeBase, trial: Trial, attempt: int) -> None:
     """Judge an answer; write the verdict, and the next prompt if it was refused."""
     answer = trial.file("answer", attempt).read_text(encoding="utf-8")
-    read = trial.file("read", attempt, ".txt")
-    shown = trial.file("prompt", attempt).read_text(encoding="utf-8")
+    read, shown = trial.file("read", attempt, ".txt"), trial.file("shown", attempt)
+    prompt = trial.file("prompt", attempt).read_text(encoding="utf-8")
     verdict: dict = {
         "attempt": attempt,
-        "prompt_characters": len(shown),
-        "prompt_tokens": tokens_of(shown),
+        "prompt_characters": len(prompt),
+        "prompt_tokens": tokens_of(prompt),
+        "shown_characters": len(shown.read_text(encoding="utf-8") if shown.is_file() else prompt),
         "read_characters": len(read.read_text(encoding="utf-8")) if read.is_file() else 0,
         "answer_characters": len(answer),
         "answer_tokens": tokens_of(answer),
@@ -154,14 +159,14 @@ def _judge(kb: KnowledgeBase, trial: Trial, task: Task, attempt: int, out: Path)
         submission = kb.submit(run, answer)
     except (SynthesisError, RunError) as error:  # it holds no program, or one that was refused before
         verdict |= {"outcome": "no_candidate", "detail": str(error)}
-        following = f"{shown}\nThe last answer was refused: {error}\n"
+        following = f"{prompt}\nThe last answer was refused: {error}\n"
     else:
         evidence = submission.evidence
         verdict |= {"outcome": evidence.outcome, "detail": evidence.detail}
         if evidence.passed:
             source = run.attempts[-1].candidate.source
             verdict |= {"cycles": cycles_of(trial.seed, trial.task, source), **anchors(trial.seed, trial.task)}
-        following = _prompt_text(trial, submission.prompt.text, out) if submission.prompt else ""
+        following = _prompt_text(trial, submission.prompt.text) if submission.prompt else ""
     trial.file("verdict", attempt, ".json").write_text(json.dumps(verdict, indent=1) + "\n", encoding="utf-8")
     if verdict["outcome"] != "passed" and attempt < ATTEMPTS:
         trial.file("prompt", attempt + 1).write_text(following, encoding="utf-8")
@@ -180,11 +185,13 @@ def cycles_of(seed: int, task: str, source: str) -> int:
 
 
 def anchors(seed: int, task: str) -> dict[str, int]:
-    """The cycles of the expert's and of the naive program."""
-    found = chip(seed)
+    """The cycles of the expert's and of the naive program, and those that no program can go below."""
+    found, reference = chip(seed), Reference(load_task(task_file(task)), seed=0)
+    given = [tuple(tensor.shape) for tensor in (*reference.inputs(0), *reference.state.values())]
     return {
         "expert_cycles": cycles_of(seed, task, kernels.expert(found, task)),
         "naive_cycles": cycles_of(seed, task, kernels.naive(found, task)),
+        "least_cycles": least_cycles(found, task, given, reference.interface().outputs[0].shape),
     }
 
 

@@ -47,13 +47,21 @@ def attempts(verdicts: Verdicts) -> float:
 
 def over_expert(verdicts: Verdicts) -> float:
     """Logarithm of the cycles over the expert's; NaN if no attempt passed."""
-    passed = [math.log(v["cycles"] / v["expert_cycles"]) for v in verdicts if _passed(v)]
-    return min(passed, default=math.nan)
+    return _over("expert_cycles", verdicts)
+
+
+def over_least(verdicts: Verdicts) -> float:
+    """Logarithm of the cycles over those that no program can go below; NaN if no attempt passed."""
+    return _over("least_cycles", verdicts)
+
+
+def _over(anchor: str, verdicts: Verdicts) -> float:
+    return min((math.log(v["cycles"] / v[anchor]) for v in verdicts if _passed(v)), default=math.nan)
 
 
 def read(verdicts: Verdicts) -> float:
-    """Characters of prompts, and of what else was recorded as read."""
-    return float(sum(v["prompt_characters"] + v["read_characters"] for v in verdicts))
+    """Characters of prompts, as far as they were new to the author, and of what else was recorded as read."""
+    return float(sum(v["shown_characters"] + v["read_characters"] for v in verdicts))
 
 
 def written(verdicts: Verdicts) -> float:
@@ -65,10 +73,11 @@ MEASURES: dict[str, Callable[[Verdicts], float]] = {
     f"correct within {ATTEMPTS}": solved,
     f"attempts ({ATTEMPTS + 1}: never)": attempts,
     "cycles over expert": over_expert,
+    "cycles over bound": over_least,
     "characters read": read,
     "characters written": written,
 }
-LOGARITHMIC = ("cycles over expert",)
+LOGARITHMIC = ("cycles over expert", "cycles over bound")
 
 
 def compared(trials: Trials) -> dict[str, dict[str, dict[str, object]]]:
@@ -129,15 +138,26 @@ def _short(value: float) -> str:
 
 
 def plot(trials: Trials, file: Path) -> None:
-    """Draw the share of trials that were correct after each attempt."""
+    """Draw the share of trials that were correct after each attempt, and what correct ones took and read."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 4))
-    axes = figure.subplots()
+    arms = [arm for arm in Arm if arm in trials]
+    result = compared(trials)
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    attempted, *others = figure.subplots(1, 3)
     numbers = range(1, ATTEMPTS + 1)
-    for arm, pairs in trials.items():
-        done = [attempts(verdicts) for repeated in pairs.values() for verdicts in repeated]
-        axes.plot(numbers, [fmean(float(d <= number) for d in done) for number in numbers], marker="o", label=arm.value)
-    axes.set(xlabel="attempts", ylabel="share of trials that are correct", ylim=(-0.02, 1.02), xticks=numbers)
-    axes.legend()
+    for place, arm in enumerate(arms):
+        done = [attempts(verdicts) for repeated in trials[arm].values() for verdicts in repeated]
+        aside = 0.08 * (place - len(arms) / 2)  # so that equal arms do not hide each other
+        shares = [fmean(float(d <= number) for d in done) for number in numbers]
+        attempted.plot([number + aside for number in numbers], shares, color=f"C{place}", marker="o", label=arm.value)
+    attempted.set(xlabel="attempts", ylabel="share of trials that are correct", ylim=(-0.04, 1.04), xticks=numbers)
+    for axes, name in zip(others, ("cycles over bound", "characters read"), strict=True):
+        for place, arm in enumerate(arms):
+            if (mean := result[arm.value][name]["mean"]) is not None:
+                low, high = result[arm.value][name]["interval"]
+                axes.errorbar(mean, place, xerr=[[mean - low], [high - mean]], color=f"C{place}", marker="o", capsize=4)
+        axes.set(xlabel=name, yticks=range(len(arms)), yticklabels=[arm.value for arm in arms], xlim=(0, None))
+        axes.set_ylim(len(arms) - 0.5, -0.5)
+    figure.legend(loc="outside lower left", ncols=len(arms))
     figure.savefig(file)

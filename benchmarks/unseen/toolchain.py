@@ -81,6 +81,7 @@ environment = {{ PYTHONPATH = "{{here}}/{name}:{{contract}}" }}
 task = "{name}_task.py"
 example = "{name}_example.s"
 needs = [{{ package = "numpy", install = "pip install numpy" }}]
+cycles = "simulated cycles: ([0-9]+)"
 messages = [
 {messages}
 ]
