@@ -9,6 +9,7 @@ from kb.model.protocols import Proposal, RecalledSkill, Request
 from kb.model.skill import SkillKind, SkillStanding
 from synth.search.greedy import next_point
 
+PROVEN = (SkillStanding.ACTIVE, SkillStanding.VERIFIED)
 NOTICE = "tune searches the parameters of kernels that skills hold; it writes no kernels"
 
 
@@ -55,15 +56,13 @@ def score_of(evidence: Evidence) -> float | None:
 
 
 def _starts(request: Request) -> list[list[tuple[RecalledSkill, Candidate]]]:
-    """The kernels to try, best first: for each the best skill that holds it, then the others with values that won."""
+    """The kernels to try, best first: for each the skills whose values won, or else the best one that holds it."""
     by_template: dict[str, list[tuple[RecalledSkill, Candidate]]] = {}
     for recalled in request.skills:
         kernel = recalled.skill.candidate
         if kernel and recalled.skill.kind is SkillKind.KERNEL and kernel.language == request.language.name:
-            starts = by_template.setdefault(kernel.template_digest, [])
-            if not starts or recalled.standing in (SkillStanding.ACTIVE, SkillStanding.VERIFIED):
-                starts.append((recalled, kernel))
-    return list(by_template.values())
+            by_template.setdefault(kernel.template_digest, []).append((recalled, kernel))
+    return [[start for start in starts if start[0].standing in PROVEN] or starts[:1] for starts in by_template.values()]
 
 
 def _values(candidate: Candidate) -> dict[str, int]:

@@ -12,7 +12,7 @@ from kb.facts.quantities import Quantity
 from kb.model.units import Unit
 
 _CELL_REST = re.compile(
-    r"[^\w/]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w]*",
+    r"[^\w/%]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w%]*",
     re.IGNORECASE,
 )
 """Text that a cell may hold beside its value."""

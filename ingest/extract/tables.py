@@ -36,12 +36,18 @@ def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) ->
     for row in table.rows:
         texts = tuple(map(plain, row.cells))
         for column, text in enumerate(texts):
-            if targets := owners.of(row, column):
-                beside = [cell for cell in texts[:column] if not begins_with_value(cell)][:2]
-                above = header[column] if column < len(header) else ""
+            beside = [cell for cell in texts[:column] if not begins_with_value(cell)][:2]
+            above = header[column] if column < len(header) else ""
+            if (targets := owners.of(row, column)) and not (owners.is_item(row) and _is_of_row(beside, above)):
                 labels = [*beside, above] if owners.of_column(column) else [above, *beside]
                 around = Around(targets, tuple(context[:2]))
                 yield from cell_facts(text, row.spans[column], labels, around, subjects)
+
+
+def _is_of_row(beside: Sequence[str], above: str) -> bool:
+    """Whether only the header says what the number counts: the bank of each pin is no number of banks."""
+    counted = {quantity for quantity in Label(above).quantities if quantity.unit == "1"}
+    return bool(counted.difference(*(Label(label).quantities for label in beside)))
 
 
 class _Owners:
@@ -61,6 +67,10 @@ class _Owners:
 
     def of_column(self, column: int) -> tuple[str, ...]:
         return self._columns[column] if column < len(self._columns) else ()
+
+    def is_item(self, row: Row) -> bool:
+        """Whether a row may be a thing of the owner, such as one of its pins: nothing names a product there."""
+        return len(self._rows) > 1 and not self._by_column and not self._rows[self._index[row.start]]
 
     def of(self, row: Row, column: int) -> tuple[str, ...]:
         """Return the owners of a cell; empty if its row or column belongs to an unknown product."""

@@ -92,6 +92,7 @@ def _show_tree(outline: Outline, depth: int | None) -> None:
     show_table((unit, "passages", "heading"), rows, cut={2})
     if deeper := len(outline.sections) - len(shown):
         show(f"{_count(deeper, 'heading')} below these (--depth {depth + 1}, --section HEADING)")
+    show("--text prints the text")
 
 
 def _fitting(depths: Sequence[int]) -> int:

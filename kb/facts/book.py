@@ -8,7 +8,16 @@ from datetime import UTC, datetime
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError, did_you_mean, nearest
 from kb.facts.asked import Asked
-from kb.facts.profile import FactStanding, StandingFact, Verdict, contradict, judge_facts, profile_of, same_value
+from kb.facts.profile import (
+    FactStanding,
+    StandingFact,
+    Verdict,
+    contradict,
+    force_of,
+    judge_facts,
+    profile_of,
+    same_value,
+)  # fmt: skip
 from kb.facts.quantities import quantities
 from kb.facts.select import answers, conditions
 from kb.model.base import Frozen
@@ -207,11 +216,15 @@ class FactBook:
         with write_lock(self._catalog.home):
             standings = self.standings(own)
             held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
+
+            def equals(standing: StandingFact) -> list[Fact]:
+                return [other for other in standing.against if force_of(other) >= force_of(standing.fact)]
+
             chosen = [
                 s.fact
                 for s in standings
                 if s.fact.target == own and s.fact.form is Form.PROPOSED and s.standing is FactStanding.UNCONFIRMED
-                if not any(o.form is Form.PROPOSED or o.citation.id in held for o in s.against)
+                if not any(o.form is Form.PROPOSED or o.citation.id in held for o in equals(s))
                 if not documents or s.fact.citation.path in documents
             ]
             self._put([fact.citation.id for fact in chosen], Verdict.ACCEPTED, reason=reason)

@@ -16,7 +16,7 @@ from typing import Any
 from kb.facts.quantities import quantities
 from kb.facts.select import comparable, conditions
 from kb.model.base import Frozen
-from kb.model.edition import is_same_product
+from kb.model.edition import force, is_same_product
 from kb.model.fact import Fact
 from kb.model.records import Form, Trust
 from kb.model.units import PIECES, unit_of
@@ -106,6 +106,7 @@ class _Ranks:
         scores: list[tuple[str, Callable[[Fact], Any]]] = [
             ("accepted", lambda f: self.verdict(f) is Verdict.ACCEPTED),
             ("stated for a nearer target", lambda f: -self.lineage.index(f.target)),
+            ("errata outrank what they correct, and all outranks drafts and archives", force_of),
             ("a fact table outranks what was read from other text", lambda f: f.form is Form.STATED),
             ("a table outranks a reader's answer", lambda f: f.form is Form.TABLE),
             ("the vendor outranks the community", lambda f: f.trust is Trust.VENDOR),
@@ -122,10 +123,15 @@ class _Ranks:
         """Whether the fact holds without a second document."""
         if fact.form is Form.STATED or self.verdict(fact) is Verdict.ACCEPTED:
             return True
-        if fact.form is not Form.TABLE:
+        if fact.form is not Form.TABLE or force_of(fact) < 0:
             return False
         known = quantities().by_name.get(fact.quantity)
         return known is not None and not known.confirm and fact.target not in self.families
+
+
+def force_of(fact: Fact) -> int:
+    """Which of two facts holds because of the documents that they are in; see `kb.model.edition.force`."""
+    return force(fact.citation.path, " ".join(fact.citation.section[:1]), fact.trust)
 
 
 def _release(version: str) -> list[tuple[int, str]]:
@@ -163,7 +169,8 @@ class _Side:
         if self.fact.target in self.ranks.families:
             return any(o.fact.form is Form.STATED for o in self.agreeing)
         own = self.fact.citation.sha256 if self.fact.form is Form.TABLE else ""
-        return any(o.fact.form in (Form.STATED, Form.TABLE) and o.fact.citation.sha256 != own for o in self.agreeing)
+        tables = (o.fact for o in self.agreeing if o.fact.form in (Form.STATED, Form.TABLE))
+        return any(table.citation.sha256 != own and force_of(table) >= 0 for table in tables)
 
     @cached_property
     def rivals(self) -> "list[_Side]":

@@ -9,6 +9,7 @@ from kb.facts.answers import number_of, quote_spans, refusal
 from kb.facts.book import Conflict
 from kb.facts.profile import FactStanding, profile_of
 from kb.facts.worksheet import Entry, Line, topics, worksheet
+from kb.home.in_force import is_set_aside
 from kb.home.knowledge_base import KnowledgeBase
 from kb.model.base import Frozen, tokens_of
 from kb.model.fact import Fact, FactAnswer, RefusedAnswer
@@ -174,7 +175,7 @@ def _place(kb: KnowledgeBase, own: str, given: FactAnswer) -> tuple[str, int, in
     ids = kb.catalog.lexical(
         match_expression(words), weights=(0.1, 0.1, 1.0, 0.1, 0.1), targets=scope, limit=SEARCHED
     ) if words else []  # fmt: skip
-    passages = [*named, *kb.catalog.passages([chunk for chunk, _ in ids])]
+    passages = [*named, *sorted(kb.catalog.passages([chunk for chunk, _ in ids]), key=is_set_aside)]
     for whole in (False, True):  # a quote may run over the end of its passage
         for passage in passages:
             source, at = _source(kb, passage)

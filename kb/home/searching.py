@@ -6,6 +6,7 @@ from functools import partial
 from kb.catalog.words import query_words
 from kb.errors import QueryError
 from kb.home.facts_first import answering_facts, stated_first
+from kb.home.in_force import in_force_first
 from kb.home.knowledge_base import KnowledgeBase
 from kb.home.staleness import Staleness
 from kb.model.passages import Context, Hit, Only, SearchResult, Status
@@ -165,7 +166,8 @@ def ranked(
     """The best passages of the documents in `scope`; names unknown to the documents are no obstacle."""
     reranker = kb.models.reranker
     wanted = max(limit, RERANKED_HITS) if reranker else limit
-    found = kb.models.retriever(among).search(phrasings, targets=scope, limit=wanted)
+    found = kb.models.retriever(among).search(phrasings, targets=scope, limit=2 * wanted)
+    found = found.model_copy(update={"hits": tuple(in_force_first(found.hits, limit=wanted))})
     if reranker:
         found = _reranked(reranker, phrasings[0], found, limit=limit)
     if target is None:

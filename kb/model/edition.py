@@ -4,6 +4,7 @@ import re
 from typing import Self
 
 from kb.model.base import Frozen
+from kb.model.records import Trust
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
@@ -21,6 +22,11 @@ _PART = re.compile(
     r"(?:.*[-_])?(?:v?\d+(?:\.(?:\d+|x))+|(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?)"
     r"|(?:version|release|rev|v|r)[-_]?\d+(?:[._]\d+)*|latest|stable|main|new|old|legacy|archive|previous",
     re.IGNORECASE,
+)
+
+_CORRECTS = re.compile(r"errat(?:a|um)|corrigend(?:a|um)", re.IGNORECASE)
+_SET_ASIDE = re.compile(
+    r"(?:.*[^a-z])?(?:draft|archive|legacy|deprecated|obsolete|superseded|previous|old)s?(?:[^a-z].*)?"
 )
 
 
@@ -89,6 +95,17 @@ def edition_folder(path: str) -> str:
 def names_edition(part: str) -> bool:
     """Whether a folder or the stem of a file is named for an edition: `v1.1.6`, `guide-2026-02`, `stable`."""
     return _PART.fullmatch(part) is not None
+
+
+def force(path: str, title: str, trust: Trust) -> int:
+    """Which of two documents holds where they differ: that with the greater number.
+
+    The vendor's errata (1) say so in their name or title. What is not in force (-1) lies in a folder that says so:
+    `draft-v0.7`, `archive`, `old`. All others have 0.
+    """
+    if any(_SET_ASIDE.fullmatch(part.lower()) for part in path.split("/")[:-1]):
+        return -1
+    return int(trust is Trust.VENDOR and _CORRECTS.search(f"{path} {title}") is not None)
 
 
 def _release(version: str) -> tuple[tuple[int, ...], bool]:

@@ -130,7 +130,7 @@ class Session(Frozen):
     others: float = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
     answering_us: float = 0.0
-    """Time that an honest worker needs to be told of a call and to answer. A candidate that answers in its place could
+    """Time per call that an honest worker needs to be told and to answer. A candidate that answers in its place could
     use it to work unseen."""
     gpu: GpuState | None = None
 

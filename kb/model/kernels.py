@@ -68,6 +68,8 @@ class Language(Frozen):
     """Example of a line that declares a parameter; see `Parameter`. Empty: parameters are not searched."""
     searched: tuple[str, ...] = ()
     """Phrasings for what a chip's documents say of the language."""
+    judged: bool = True
+    """Whether kb can judge it; a language that is known from documents alone it cannot."""
 
 
 class Parameter(Frozen):

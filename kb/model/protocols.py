@@ -60,7 +60,7 @@ class Request(Frozen):
     """Best first."""
     attempts: tuple[Attempt, ...] = ()
     """Attempts in the order in which they were made."""
-    budget_tokens: int = Field(default=6000, gt=0)
+    budget_tokens: int = Field(default=16000, gt=0)
     """Maximum length of the prompt."""
     seed: int = 0
 

@@ -96,6 +96,8 @@ class Toolchain(Frozen):
     """Whether `build` makes a GPU's assembly, whose kernels are compared with the target's limits."""
     variants: tuple[dict[str, str], ...] = ({},)
     """Values of names in `build` and `run`; a candidate must be correct with each."""
+    cycles: Annotated[str, AfterValidator(_compiled)] = ""
+    """Regular expression for what `run` prints: its group is the number of cycles that the simulator counted."""
     messages: tuple[MessageRule, ...] = ()
     limits: ToolchainLimits = ToolchainLimits()
     task: str = "scaled_add.py"
@@ -115,11 +117,19 @@ class Toolchain(Frozen):
             raise ValueError("it has neither `build` nor `run`")
         if self.screen and self.run:
             raise ValueError("`screen` is for what is only built: a toolchain with it has no `run`")
+        if self.cycles and re.compile(self.cycles).groups != 1:
+            raise ValueError(f"`cycles` must have one group, for the number: {self.cycles!r}")
         for command in (self.build, self.run):
             _check_names(command, self.variants)
         for value in self.environment.values():
             _check_names((value,), ({},))
         return self
+
+    def longest(self, log: str) -> str:
+        """In words, the most cycles that the simulator counted for one call; empty if `log` names none."""
+        found = re.findall(self.cycles, log) if self.cycles else []
+        counted = [int(number) for one in found if (number := one.replace(",", "")).isdecimal()]
+        return f"the simulator counted {max(counted):,} cycles for the longest call" if counted else ""
 
     def rule_for(self, message: str) -> MessageRule | None:
         """The first rule that a message fits."""

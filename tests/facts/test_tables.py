@@ -171,6 +171,8 @@ NOTHING = {
     "no named owner": table("Cache | Size", "L2 cache | 3 MB"),
     "an assumed share": table("Chip | LDS (KiB)", "MI300X | 65"),
     "words beside the quantity": table("Chip | L2 cache prefetch", "MI300X | 3 MB"),
+    "the bank of each pin": "## MI300X\n\n" + table("Ball | Net | Bank", "L3 | LNK | 8", "L4 | VSS | 3"),
+    "a share of a name": "## MI300X\n\n" + table("Rail | Current | Tolerance", "core | 88 A | 7 %", "fan | 3 A | 3 %"),
     "no value": table("Chip | L2 cache", "MI300X | - ", "MI250 | n/a", "MI210 | "),
 }
 

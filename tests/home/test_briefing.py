@@ -11,6 +11,7 @@ from kb.home.knowledge_base import KnowledgeBase
 from kb.model.fact import Fact, FactAnswer
 from kb.model.kernels import Interface, Task, TensorSpec
 from kb.model.passages import Citation
+from kb.model.records import Trust
 from kb.settings import Settings
 from synth.prompts.needs import needs, operation
 
@@ -130,6 +131,35 @@ def test_what_the_facts_leave_open_is_answered_by_documents_about_kernels_alone(
     plan = kb.plan(task, "zchip", language="zc", synthesizer="external")
     assert "19 inches" in kb.search("barrier alignment", target="zchip").hits[0].passage.text
     assert "19 inches" not in kb.prompt(plan)[1].text
+
+
+def test_a_short_manual_and_errata_are_given_from_end_to_end_and_drafts_are_not(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    folder = tmp_path / "zchip"
+    (folder / "draft").mkdir()
+    (folder / "draft" / "manual.md").write_text(MANUAL.replace("zc_", "old_"))
+    (folder / "errata.md").write_text("# Errata\n\n## E1\n\nThe watchdog needs 3 seconds.\n")
+    kb.ingest([folder])
+    _, prompt = kb.prompt(kb.plan(load_task(SOFTMAX), "zchip", language="zc", synthesizer="external"))
+    assert "signature" in prompt.text
+    assert "The watchdog needs 3 seconds" in prompt.text
+    assert "old_" not in prompt.text
+
+
+def test_errata_that_nobody_vouches_for_stay_out(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "errata.md").write_text("# Errata\n\nUse `zc_secret()` instead of all exponentials.\n")
+    kb.ingest([tmp_path / "errata.md"], target="zchip", trust=Trust.UNTRUSTED)
+    _, prompt = kb.prompt(kb.plan(load_task(SOFTMAX), "zchip", language="zc", synthesizer="external"))
+    assert "zc_secret" not in prompt.text
+
+
+def test_a_long_manual_is_not(kb: KnowledgeBase, tmp_path: Path) -> None:
+    chapters = [f"## Watchdog {number}\n\n{'The watchdog waits for the boot. ' * 20}\n" for number in range(300)]
+    (tmp_path / "zchip" / "manual.md").write_text("\n".join([MANUAL, *chapters]))
+    kb.ingest([tmp_path / "zchip"])
+    _, prompt = kb.prompt(kb.plan(load_task(SOFTMAX), "zchip", language="zc", synthesizer="external"))
+    assert prompt.text.count("> Watchdog") < 10
 
 
 def fact(quantity: str, condition: str = "") -> Fact:

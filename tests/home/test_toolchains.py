@@ -27,6 +27,7 @@ variants = [{ lanes = "24" }, { lanes = "48" }]
 example = "right.toy"
 needs = [{ package = "numpy", install = "pip install numpy" }]
 environment = { PYTHONPATH = "{contract}" }
+cycles = "took ([0-9]+) cycles"
 limits = { seconds = 20, memory_mb = 2048, output_mb = 8, elements = 4096 }
 messages = [
   { pattern = "scratchpad .* exceeds", outcome = "over_limit", quantity = "scratchpad_bytes" },
@@ -91,6 +92,14 @@ def test_the_example_of_a_toolchain_passes_with_its_grade(kb) -> None:
     assert len(evidence.cases) > 4
 
 
+def test_the_cycles_of_the_longest_call_are_told_and_are_no_time(judge: LocalJudge) -> None:
+    evidence = judge.verify(Candidate(language="toyasm", source=f"{RIGHT}cost 17\ncost 1700\n"))
+
+    assert evidence.passed
+    assert "counted 1,700 cycles for the longest call" in evidence.detail
+    assert evidence.timing is None
+
+
 @pytest.mark.parametrize(
     ("source", "outcome", "said"),
     [
@@ -141,6 +150,7 @@ def test_nothing_is_left_behind(kb, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ('grade = "simulated"', 'grade = "simulated"\nscreen = true', "`screen` is for what is only built"),
         ('package = "numpy"', 'package = "numpy", command = "x"', "either a command or a package"),
         ("illegal opcode", "illegal (opcode", "messages"),
+        ("took ([0-9]+) cycles", "took [0-9]+ cycles", "must have one group"),
         ('title = "A toy chip"', "title = ", "cannot be read"),
         ('name = "toyasm"', 'name = "Toy Asm"', "language.name"),
         ("seconds = 20", "seconds = 0", "limits.seconds"),

@@ -23,6 +23,8 @@ for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines():
             result += 2 * a
         case ["add-b"]:
             result += b
+        case ["cost", cycles]:
+            print(f"took {cycles} cycles;")
         case ["lanes", lanes]:  # right on a chip with so many lanes only
             result += sys.argv[2] != lanes
         case ["spin"]:

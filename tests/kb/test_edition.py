@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.edition import Edition, edition_folder, is_same_product, product_folder
+from kb.model.edition import Edition, edition_folder, force, is_same_product, product_folder
+from kb.model.records import Trust
 
 TEXTS = [
     ("1.1.6", "1.1.6", ""),
@@ -89,3 +90,27 @@ def test_parts_that_name_chips_are_no_editions() -> None:
     assert product_folder(path) == tuple(path.split("/")[:-1])
     assert edition_folder(path) == ""
     assert edition_folder("chip/v1.2/guide/a.md") == "chip/v1.2"
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "number"),
+    [
+        ("chip/draft-v0.7/reference.md", "", -1),
+        ("chip/legacyreleases/2021/isa.pdf", "", 0),
+        ("chip/legacy-releases/2021/isa.pdf", "", -1),
+        ("chip/Archive/errata.pdf", "", -1),
+        ("chip/docs.old/isa.pdf", "", -1),
+        ("chip/thresholds/isa.md", "", 0),
+        ("chip/drafting/isa.md", "", 0),
+        ("chip/guide/archive.md", "", 0),
+        ("chip/errata-rev-b.pdf", "Chip", 1),
+        ("chip/notes.md", "Specification Corrigendum 2", 1),
+        ("chip/operator.md", "Operata", 0),
+    ],
+)
+def test_names_of_folders_and_documents_say_what_is_in_force(path: str, title: str, number: int) -> None:
+    assert force(path, title, Trust.VENDOR) == number
+
+
+def test_only_the_vendor_corrects_its_documents() -> None:
+    assert force("chip/errata.md", "Errata", Trust.COMMUNITY) == 0
