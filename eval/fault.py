@@ -7,9 +7,10 @@ class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge
     Args:
         outcome: The value of a kb.model.evidence.Outcome.
         detail: The reason, in a few lines.
+        case: The number of the case on which it failed, if it was one of several.
     """
 
-    def __init__(self, outcome: str, detail: str) -> None:
+    def __init__(self, outcome: str, detail: str, case: int | None = None) -> None:
         self.detail = detail.encode(errors="replace").decode()  # a candidate's text may be malformed
         super().__init__(self.detail)
-        self.outcome = outcome
+        self.outcome, self.case = outcome, case

@@ -47,6 +47,9 @@ class Reference:
             self.model: torch.nn.Module = self._guarded("Model(...)", lambda: self._names["Model"](*self.arguments))
         if device == "meta":
             return
+        self._guarded("its parameters", self._spread_constants)
+
+    def _spread_constants(self) -> None:
         learned = {name for name, parameter in self.model.named_parameters() if parameter.numel() > 1}
         for name, tensor in self.state.items():
             if is_float(tensor) and tensor.numel() and bool(tensor.min() == tensor.max()):
@@ -86,7 +89,7 @@ class Reference:
         Args:
             nudged: A seed; all of them are changed at random by about NUDGE of their values, except whole numbers.
         """
-        exact = copy.deepcopy(self.model).double()
+        exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
         wide = [x.double() if is_float(x) else x for x in inputs]
         if nudged is not None:
             numbers = torch.Generator(self.device).manual_seed(nudged)

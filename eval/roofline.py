@@ -10,16 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
+from eval.dtypes import ITEM_BYTES
 from kb.errors import FactError
 from kb.facts.select import best, matching
 from kb.model.base import Frozen
 from kb.model.evidence import Bottleneck
 from kb.model.fact import Fact
 from kb.model.kernels import Interface, TensorSpec
-
-ELEMENT_BYTES = {"float64": 8, "int64": 8, "complex64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
-                 "int16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
-"""Bytes by dtype; all others, the float8 types, have one byte."""
 
 IMPLAUSIBLE = 1.5
 """Ratio of memory time to candidate time above which a candidate is refused; measured rates vary with load."""
@@ -133,7 +130,7 @@ def least_bytes(interface: Interface) -> int:
 
 
 def tensor_bytes(tensor: TensorSpec) -> int:
-    return math.prod(tensor.shape) * ELEMENT_BYTES.get(tensor.dtype, 1)
+    return math.prod(tensor.shape) * ITEM_BYTES[tensor.dtype]
 
 
 def operand_type(interface: Interface) -> str:

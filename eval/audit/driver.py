@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from enum import StrEnum
 
 from kb.model.base import Frozen
@@ -72,11 +74,19 @@ def audit(task: Task, *, limit_s: float = AUDIT_S, limit_bytes: int = AUDIT_BYTE
         answer, _ = process.communicate(task.model_dump_json(), timeout=limit_s)
         ended = f"its process ended with status {process.returncode}" if process.returncode else ""
     except subprocess.TimeoutExpired:
-        process.kill()
+        _kill(process)
         answer, _ = process.communicate()
         ended = f"the audit took more than {limit_s:g} s"
+    finally:
+        _kill(process)
     lines = [line for line in answer.splitlines(keepends=True) if line.endswith("\n")]
     found = Audit.model_validate(json.loads(lines[-1])) if lines else Audit(task=task.name, task_digest=task.digest)
     if ended and found.verdict is not Verdict.REFUSED:
         found = found.model_copy(update={"verdict": Verdict.NOT_HERE, "reason": f"{ended} ({found.reason})"})
     return found.model_copy(update={"seconds": round(time.monotonic() - start, 2)})
+
+
+def _kill(leader: subprocess.Popen[str]) -> None:
+    """Kill a process and all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(leader.pid, signal.SIGKILL)

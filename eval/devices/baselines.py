@@ -2,8 +2,9 @@
 
 import atexit
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from statistics import median
@@ -13,7 +14,7 @@ import torch
 
 from eval.cases import given_case
 from eval.devices.canaries import check_canaries
-from eval.devices.side import Answer, Side, Yardstick
+from eval.devices.side import Answer, Answers, Side, Yardstick
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.reference import Reference
@@ -96,12 +97,13 @@ class Baselines:
         """The baselines that are about as fast as the fastest, by name. The judge tests itself before it times them.
 
         Raises:
-            JudgeError: the eager reference cannot run in a worker, or the judge misjudges a canary.
+            JudgeError: the eager reference cannot run in a worker, a canary fails, or the judge misjudges one.
         """
         found: dict[str, Side] = {}
         for starting in self._starting[0].values():
             starting.wait()  # one that still compiles would disturb the calls of the others
-        check_canaries(self._trial_of, self.reference.device)
+        with own_worker():
+            check_canaries(self._trial_of, self.reference.device)
         for name, starting in list(self._starting[0].items()):
             try:
                 found[name] = self._running(name, starting)
@@ -110,41 +112,51 @@ class Baselines:
                 self._check(tries[-1])
             except Fault as fault:
                 if not self.medians_us:
-                    raise _broken(fault) from fault
+                    raise _failed(fault) from fault
                 self.notes.append(f"no {name} baseline: {fault.detail[:200]}")
             else:
                 self.medians_us[name] = median(answer.call.inside_us for answer in tries)
         limit_us = CLOSE * min(self.medians_us.values())
-        return {name: side for name, side in found.items() if self.medians_us.get(name, limit_us + 1) <= limit_us}
+        fast = {name: side for name, side in found.items() if self.medians_us.get(name, limit_us + 1) <= limit_us}
+        for name in self._starting[0].keys() - fast:
+            self._starting[0].pop(name).end()
+        return fast
 
     def begin(self, session: int) -> None:
         """Set `sides` for a session of a candidate, counted from 0: no two of them share processes, and so luck."""
         names, place = list(self.sides), session % self._kept
-        if session >= self._kept or place not in self._starting:
+        if session >= self._kept or not self._lasts(place):
             self._end(place)
             self._starting[place] = self._start(names)
-        try:
+        with own_worker():
             self.sides = {name: self._starting[place][name].result() for name in names}
-        except Fault as fault:
-            raise _broken(fault) from fault
+
+    def capture(self, *, on: bool) -> bool:
+        """`Side.capture` of all `sides`; whether all of them replay. Raises JudgeError if one fails."""
+        with own_worker():
+            replay = [side.capture(on=on) for side in self.sides.values()]
+        return all(replay)
 
     def timed(self, arguments: Sequence[Any]) -> dict[str, Answer]:
         """A timed call of each of `sides`, by name. Raises JudgeError if one fails."""
-        try:
+        with own_worker():
             return {name: side.timed(arguments) for name, side in self.sides.items()}
-        except Fault as fault:
-            raise _broken(fault) from fault
+
+    def together(self, sets: Sequence[Sequence[Any]]) -> dict[str, Answers]:
+        """`Side.together` of each of `sides`, by name. Raises JudgeError if one fails."""
+        with own_worker():
+            return {name: side.together(sets) for name, side in self.sides.items()}
 
     def yardstick(self, trial: Trial) -> Yardstick | None:
         """A running yardstick in the language of a trial; None if the language has none."""
-        language = trial.language
+        language, found = trial.language, self._yardsticks.get(trial.language.name)
         source = language.idle(self._task.source)
-        if source and language.name not in self._yardsticks:
+        if source and not (found and found.worker.lasts):
+            if found:
+                found.__exit__()
             idle = replace(trial, candidate=Candidate(language=language.name, source=source), guards=GUARDS)
-            try:
+            with own_worker():
                 self._yardsticks[language.name] = Yardstick(idle, self.reference, self.case).__enter__()
-            except Fault as fault:
-                raise _broken(fault) from fault
         return self._yardsticks.get(language.name)
 
     def close(self) -> None:
@@ -172,6 +184,13 @@ class Baselines:
         self._starting[0] |= self._start([name])
         return self._starting[0][name].result()
 
+    def _lasts(self, place: int) -> bool:
+        """Whether a set has started and lasts for another session."""
+        try:
+            return place in self._starting and all(s.result().worker.lasts for s in self._starting[place].values())
+        except Fault:
+            return False
+
     def _start(self, names: Iterable[str]) -> dict[str, Starting[Side]]:
         sides = {name: Side(self._trials[name], self.reference, self.case) for name in names}
         return {name: Starting(self._pool, side, side.__enter__) for name, side in sides.items()}
@@ -188,5 +207,17 @@ def settings() -> dict[str, Any]:
     return {"guards": GUARDS, "environment": environment, "writable": (cache,) if cache else ()}
 
 
-def _broken(fault: Fault) -> JudgeError:
-    return JudgeError(f"a baseline fails in a worker: {fault.detail}", hint="the reference must run on this machine")
+@contextmanager
+def own_worker() -> Iterator[None]:
+    """Workers that the judge starts for itself are no candidates. Raises JudgeError if one fails."""
+    try:
+        yield
+    except Fault as fault:
+        raise _failed(fault) from fault
+
+
+def _failed(fault: Fault) -> JudgeError:
+    return JudgeError(
+        f"a worker of the judge itself fails: {fault.detail}",
+        hint="the task's reference must run on this machine, in the sandbox and within the time limit of a call",
+    )

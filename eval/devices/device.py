@@ -88,6 +88,8 @@ class Device(ABC):
     """Names of the languages, the usual one first."""
     sizes: CaseSizes
 
+    runs = True
+    """Whether it runs candidates; some only build them."""
     tensors: ClassVar[str] = "cpu"
     """Where torch keeps the tensors of references and candidates."""
 

@@ -72,14 +72,19 @@ class Gpu(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
+        from torch import OutOfMemoryError
+
         from eval.devices.gpu_use import GpuUse
         from eval.devices.sessions import measure
+        from eval.worker.gpu_driver import DriverError
 
         trial = self.trial(candidate, language)
         try:
             log = trial.check(cases, results)
             self._spares.wait()
             timing, busy = measure(trial, self.baselines, cases, GpuUse)
+        except (OutOfMemoryError, DriverError) as error:
+            raise Fault(Outcome.CRASHED, "beside it, the GPU's memory does not suffice for the judge's data") from error
         finally:
             if self._roomy:
                 trial.start_spares(WIN_SESSIONS)

@@ -4,7 +4,7 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import median
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from eval.cases import Case
-from eval.devices.baselines import Baselines
+from eval.devices.baselines import Baselines, own_worker
 from eval.devices.side import SHORT_US, Answer, Side, Yardstick
 from eval.devices.together import Together, time_together
 from eval.fault import Fault
@@ -25,6 +25,9 @@ from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, O
 LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS, MOST_SESSIONS = 10, 30, 200, 12
 PATIENCE = 4
 """A session with less than enough rounds may last so many times as long."""
+HOPELESS, HOPELESS_ROUNDS, HOPELESS_S = 2.0, 3, 10.0
+"""A session ends after so many rounds and seconds if the candidate needed this many times the time of every baseline in
+each round."""
 
 
 class Pace(NamedTuple):
@@ -93,8 +96,7 @@ def measure(
     cases = [case for case in cases if case.reference is baselines.reference]
     tried: list[_Tried] = []
     while True:
-        baselines.begin(len(tried))
-        session, busy = _clean_session(trial, baselines, cases, watch)
+        session, busy = _clean_session(trial, baselines, len(tried), cases, watch)
         tried.append(session)
         best = _fastest(tried)
         sessions = tuple(each.session(best) for each in tried)
@@ -128,7 +130,7 @@ def _median_us(calls: Sequence[Call]) -> float:
 
 
 def _clean_session(
-    trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse]
+    trial: Trial, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
 ) -> tuple[_Tried, str]:
     """A session that nothing disturbed, or the last of several; and what disturbed it.
 
@@ -138,7 +140,7 @@ def _clean_session(
     disagreement: Fault | None = None
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE_S * bool(attempt))
-        tried = _session(trial, baselines, cases, watch)
+        tried = _session(trial, baselines, number, cases, watch)
         theirs = tried.theirs[_fastest([tried])]
         checked = Guard.CLOCKS in trial.guards
         disagreement = _disagreement(tried.mine, tried.waits or theirs, theirs) if checked else None
@@ -149,18 +151,29 @@ def _clean_session(
     return tried, f"other work took {tried.others:.0%} of the CPU time ({', '.join(tried.users)}): judge it again"
 
 
-def _session(trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse]) -> _Tried:
-    sides = list(baselines.sides.values())  # all of them run before the candidate starts
+def _session(
+    trial: Trial, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
+) -> _Tried:
+    """One session, counted from 0.
+
+    Of two processes of the same program the later may be 2 % faster. So in the sessions with which a small win is
+    tried again, the candidate starts before the baselines.
+    """
+    baselines_first = number < WIN_SESSIONS
+    if baselines_first:
+        baselines.begin(number)
     with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
+        if not baselines_first:
+            baselines.begin(number)
         short = min(baselines.medians_us.values()) < SHORT_US
-        replayed = [side.capture(on=short) for side in (candidate, *sides)]
+        replayed = [candidate.capture(on=short), baselines.capture(on=short)]
         yardstick = baselines.yardstick(trial) if short and not all(replayed) else None
         use = watch()
         mine, theirs, waits = _rounds(trial, candidate, baselines, yardstick, cases, use)
         faster = all(_median_us(mine) < _median_us(calls) for calls in theirs.values())
         together = Together()
         if faster and short and Guard.TOGETHER in trial.guards:
-            together = time_together(candidate, baselines.sides, baselines.reference, baselines.case, trial.guards)
+            together = time_together(candidate, baselines, trial.guards)
         others, users = use.by_others()
         candidate.worker.finish()
     return _Tried(mine, theirs, waits, together, others, users, use.gpu())
@@ -204,7 +217,7 @@ def _rounds(
     moments = _moments(cases) if Guard.FRESH_INPUTS in guards else []
     session_s = PACES[reference.device].session_s
     start, progress = time.monotonic(), 0.0
-    while len(mine) < LEAST_ROUNDS or progress < 1:
+    while progress < 1:
         turn = len(mine) % 2
         if Guard.FRESH_INPUTS in guards:
             arguments = reference.inputs(secrets.randbits(62))
@@ -219,12 +232,22 @@ def _rounds(
         for name, other in given.items():
             theirs[name].append(other.call)
         if yardstick:
-            waits.append(yardstick.wait(answer.call))
-        passed = (time.monotonic() - start) / session_s
-        progress = max(len(mine) / MOST_ROUNDS, min(passed, len(mine) / ENOUGH_ROUNDS), passed / PATIENCE)
+            with own_worker():
+                waits.append(yardstick.wait(answer.call))
+        seconds = time.monotonic() - start
+        if seconds > HOPELESS_S and _is_hopeless(mine, theirs):
+            return mine, theirs, waits
+        passed, count = seconds / session_s, len(mine)
+        progress = max(count / MOST_ROUNDS, min(passed, count / ENOUGH_ROUNDS), passed / PATIENCE)
+        progress = min(progress, count / LEAST_ROUNDS)
     for _, tried in moments:
         _try(candidate, baselines, tried, 0, guards)
     return mine, theirs, waits
+
+
+def _is_hopeless(mine: Sequence[Call], theirs: Mapping[str, Sequence[Call]]) -> bool:
+    slowest_us = max(call.inside_us for calls in theirs.values() for call in calls)
+    return len(mine) >= HOPELESS_ROUNDS and min(call.inside_us for call in mine) > HOPELESS * slowest_us
 
 
 def _round(

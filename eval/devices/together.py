@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from eval.cases import Case
+from eval.devices.baselines import Baselines
 from eval.devices.side import Answers, Side
 from eval.fault import Fault
-from eval.reference import Reference
 from eval.timing import Call, hidden_us, session_of
 from eval.worker.process import Guard
 from kb.model.evidence import Outcome
@@ -25,9 +25,7 @@ class Together(NamedTuple):
     """The upper end of the interval over each baseline, so that noise refuses no win; empty if nothing was measured."""
 
 
-def time_together(
-    candidate: Side, baselines: Mapping[str, Side], reference: Reference, case: Case, guards: frozenset[Guard]
-) -> Together:
+def time_together(candidate: Side, baselines: Baselines, guards: frozenset[Guard]) -> Together:
     """Ask candidate and baselines for several calls at once, and time the answers.
 
     A worker has places for a number of inputs, and makes one call on each.
@@ -37,15 +35,15 @@ def time_together(
     Raises:
         Fault: the candidate failed, or an output does not match its inputs.
     """
+    reference, case = baselines.reference, baselines.case
     mine: list[Call] = []
-    theirs: dict[str, list[Call]] = {name: [] for name in baselines}
+    theirs: dict[str, list[Call]] = {name: [] for name in baselines.sides}
     fresh, start = Guard.FRESH_INPUTS in guards, time.monotonic()
     while len(mine) < LEAST_QUESTIONS or (len(mine) < MOST_QUESTIONS and time.monotonic() < start + SECONDS):
         sets = [reference.inputs(secrets.randbits(62)) if fresh else case.inputs for _ in range(candidate.slots)]
         answers = candidate.together(sets)
         mine.append(answers.call)
-        for name, side in baselines.items():
-            others = side.together(sets)
+        for name, others in baselines.together(sets).items():
             theirs[name].append(others.call)
             if Guard.COMPARISON in guards:
                 _compare(answers, others, case)

@@ -38,6 +38,7 @@ class ToolchainDevice(Device):
         if self._toolchain.screen and bench.isa.backend not in VENDORS:
             hint = "name one of its chips: `kb targets list`"
             raise JudgeError(f"compilers have no name for {bench.target}", hint=hint)
+        self.runs = bool(self._toolchain.run)
         elements = self._toolchain.limits.elements
         self.languages = (bench.toolchain.name,)
         self.sizes = CaseSizes(odd=elements, even=elements, given=elements)
@@ -50,7 +51,7 @@ class ToolchainDevice(Device):
         for variant in self._toolchain.variants:
             trial = self.trial(candidate, language.model_copy(update={"variant": variant}))
             try:
-                if self._toolchain.run:
+                if self.runs:
                     log = trial.check(cases, results)
                 else:
                     log, screens = self._built(trial)
@@ -58,7 +59,7 @@ class ToolchainDevice(Device):
                 raise self._explained(fault, variant) from fault
             if over := excess(screens):
                 return Judgement(Outcome.OVER_LIMIT, detail=over, screen=screens, log=log)
-        notes = (self._toolchain.longest(log), *self.attainable()) if self._toolchain.run else (BUILT_ONLY,)
+        notes = (self._toolchain.longest(log), *self.attainable()) if self.runs else (BUILT_ONLY,)
         detail = "; ".join(filter(None, notes))
         return Judgement(grade=self._toolchain.grade, detail=detail, screen=screens, log=log)
 
@@ -82,7 +83,7 @@ class ToolchainDevice(Device):
         detail = " ".join((fault.detail.rstrip(), *(f"({name}={value})" for name, value in variant.items())))
         rule = self._toolchain.rule_for(fault.detail)
         if rule is None or fault.outcome in (Outcome.INCORRECT, Outcome.FORBIDDEN, Outcome.FORGED):
-            return Fault(fault.outcome, detail)
+            return Fault(fault.outcome, detail, fault.case)
         limit = one_value(self.bench.facts, *rule.quantity.split(", ")) if rule.quantity else None
         cited = f"\n{limit[1].quantity}: {limit[0]:,.0f} [kb cite {limit[1].citation.id}]" if limit else ""
         return Fault(rule.outcome, f"{detail}{cited}")

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +11,6 @@ from eval.devices.registry import device_for
 from eval.languages.toolchain import ToolchainLanguage
 from eval.timing import REUSED_MEMORY
 from eval.worker.channel import Channel, Message, NotAMessage
-from eval.worker.process import ALL_GUARDS, Guard
 from kb import errors
 from kb.errors import JudgeError
 from kb.model.evidence import Evidence
@@ -56,7 +55,6 @@ class LocalJudge:
         facts: Sequence[Fact],
         cache: Path,
         call_s: float = CALL_S,
-        guards: Iterable[Guard] = ALL_GUARDS,
         toolchain: ToolchainLanguage | None = None,
     ) -> None:
         if toolchain is None:
@@ -75,7 +73,7 @@ class LocalJudge:
         setup = {
             "task": task.model_dump(), "target": target, "isa": str(isa or ABSENT), "call_s": call_s,
             "toolchain": toolchain and toolchain.model_dump(mode="json"),
-            "facts": [f.model_dump(mode="json") for f in facts], "guards": sorted(guards),
+            "facts": [f.model_dump(mode="json") for f in facts],
             "refused": str(cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl"),
         }  # fmt: skip
         try:

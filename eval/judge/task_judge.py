@@ -82,15 +82,15 @@ class TaskJudge:
         """Raises JudgeError if the device does not judge the candidate's language, or cannot do so on this machine."""
         results: list[CaseResult] = []
         language = self._language_of(candidate)
-        cases = self._cases.for_candidate()
+        cases = self._cases.for_candidate() if self.device.runs else []
         try:
             found = self.device.judge(candidate, language, cases, results)
             if found.surprising:
-                cases += (again := self._cases.once_more())
-                self.device.trial(candidate, language).check(again, results)
+                cases = self._cases.once_more()
+                self.device.trial(candidate, language).check(cases, results)
         except Fault as fault:
-            if fault.outcome == Outcome.INCORRECT and len(results) < len(cases):
-                self._cases.refused(cases[len(results)])
+            if fault.outcome == Outcome.INCORRECT and fault.case is not None:
+                self._cases.refused(cases[fault.case])
             found = Judgement(Outcome(fault.outcome), detail=fault.detail)
         return Evidence(
             task=self.task.name,
@@ -137,7 +137,6 @@ def _judge_of(question: Mapping[str, Any]) -> TaskJudge:
         Isa.parse(question["isa"]),
         [Fact.model_validate(f) for f in question["facts"]],
         call_s=question["call_s"],
-        guards=frozenset(Guard(g) for g in question["guards"]),
         toolchain=ToolchainLanguage.model_validate(given) if (given := question["toolchain"]) else None,
         refused=Path(question["refused"]),
     )
@@ -148,6 +147,7 @@ def main() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # unwinds the stack, which ends the worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver too, which ends this process
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
     with ExitStack() as at_end:
         _answer_questions(channel, at_end)

@@ -5,7 +5,6 @@ It does not import torch. The command is started in the folder `call`, which hol
 
 import ctypes
 import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from eval.languages.cpp_model import row_major, size_bytes
 from eval.worker.channel import Message
 from eval.worker.mapping import shared_pages
 from eval.worker.sandbox import become
+from eval.worker.tree import signal_name
 
 SAID = 3000
 """Characters of what a run printed that a refusal repeats."""
@@ -80,7 +80,7 @@ class CommandModel:
         if printed >= self._limits[resource.RLIMIT_FSIZE]:
             raise Fault("raised", f"it printed {printed:,} bytes or more, which is more than is allowed")
         if done.returncode < 0:
-            raise Fault("crashed", f"it died of {signal.Signals(-done.returncode).name}; it printed: {text}")
+            raise Fault("crashed", f"it died of {signal_name(-done.returncode)}; it printed: {text}")
         if done.returncode:
             raise Fault("raised", text or f"it ended with status {done.returncode} and printed nothing")
         sys.stdout.write(text)  # into the log of the worker

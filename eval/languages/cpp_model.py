@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from eval.dtypes import ITEM_BYTES
 from eval.fault import Fault
 from eval.worker.channel import ALL, Message
 from eval.worker.mapping import shared_pages
@@ -18,10 +19,6 @@ from eval.worker.mapping import shared_pages
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 LIBRARY = "candidate.so"
 ALIGNMENT = 64
-ITEM_BYTES = {
-    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
-    "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
-}  # fmt: skip
 
 
 _KEPT: list[mmap.mmap] = []

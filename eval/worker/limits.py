@@ -14,6 +14,11 @@ SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/al
 FILE_BYTES, OPEN_FILES = 1 << 30, 4096
 
 
+def cpu_limit_s(call_s: float) -> int:
+    """CPU seconds that the sandbox allows each process of a worker, for a time limit of one call."""
+    return int(call_s * (os.cpu_count() or 1) * 4) + 60
+
+
 def limits_of(
     folder: Path,
     *,
@@ -41,7 +46,7 @@ def limits_of(
         devices=list(devices),
         alone=alone,
         launcher=launcher,
-        cpu_s=int(call_s * (os.cpu_count() or 1) * 4) + 60,
+        cpu_s=cpu_limit_s(call_s),
         file_bytes=FILE_BYTES,
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         files=OPEN_FILES,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import torch
-from pydantic import Field, NonNegativeInt
+from pydantic import Field
 
 from eval.reference import same_bits
 from eval.worker.channel import Message
@@ -31,13 +31,17 @@ GARBAGE = 0xFF
 """Byte that overwrites floating-point outputs, in all types of which it is NaN, and truth values, which are 0 or 1."""
 
 
+Length = Annotated[int, Field(ge=0, lt=1 << 48)]
+"""A number of elements; processors address no more bytes than this."""
+
+
 class Layout(Frozen):
     """The layout of a tensor in a worker's memory, as the worker describes it."""
 
     dtype: str
     """Name as in torch, without the prefix; another description if it is not a plain tensor."""
-    shape: tuple[NonNegativeInt, ...] = ()
-    stride: tuple[NonNegativeInt, ...] = ()
+    shape: tuple[Length, ...] = ()
+    stride: tuple[Length, ...] = ()
     """Strides in elements."""
 
     @property

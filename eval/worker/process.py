@@ -19,9 +19,9 @@ from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_o
 from eval.worker.compiled import Compiled, files_below, keep, restore
 from eval.worker.folder import new_folder, remove
 from eval.worker.language import JudgedLanguage
-from eval.worker.limits import limits_of
+from eval.worker.limits import cpu_limit_s, limits_of
 from eval.worker.mapping import new_memory
-from eval.worker.tree import ProcessTree
+from eval.worker.tree import ProcessTree, signal_name
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
@@ -204,6 +204,11 @@ class WorkerProcess:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def lasts(self) -> bool:
+        """Whether it lives, and has not used half of the CPU time that the sandbox allows it."""
+        return self.lives and self._tree.cpu_s() < cpu_limit_s(self._call_s) / 2
+
+    @property
     def pid(self) -> int:
         return self._running.pid
 
@@ -337,7 +342,7 @@ class WorkerProcess:
             status = self._running.wait(DEATH_S)
         except subprocess.TimeoutExpired:
             return "did not end"
-        return f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return f"died of {signal_name(-status)}" if status < 0 else f"ended with status {status}"
 
     def interrupt(self) -> None:
         """End the worker's processes while another thread asks it, which then gets a Fault."""
@@ -345,7 +350,9 @@ class WorkerProcess:
             _end(self._process)
 
     def kill(self) -> None:
-        """Kill the worker and its child processes, and remove its folder."""
+        """Kill the worker and its child processes, and remove its folder; again, it does nothing."""
+        if self._log.closed:
+            return
         if self._process:
             _kill(self._process)
         self.at_end.close()

@@ -151,12 +151,11 @@ def confine(limits: SandboxLimits) -> None:
     """Restrict this process and its future children permanently. Raises OSError if the kernel refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
     _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
-    resource.setrlimit(resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
-    files = min(limits.files, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    resource.setrlimit(resource.RLIMIT_CORE, (1, 1))  # 0 would still start a program that collects core dumps: core(5)
+    _limit(resource.RLIMIT_CPU, limits.cpu_s, grace=1)
+    _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _limit(resource.RLIMIT_DATA, limits.memory_bytes)
+    _limit(resource.RLIMIT_NOFILE, limits.files)
+    _limit(resource.RLIMIT_CORE, 1)  # 0 would still start a program that collects core dumps: core(5)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")  # if memory runs out, this process is killed first
     if limits.level < 2:
@@ -165,6 +164,13 @@ def confine(limits: SandboxLimits) -> None:
     _restrict_files(libc, limits)
     _check(libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)), "capset")
     _refuse_calls(libc, limits)
+
+
+def _limit(number: int, limit: int, *, grace: int = 0) -> None:
+    """Set a resource limit of this process, `grace` higher as a hard limit; an existing hard limit stays if lower."""
+    hard = resource.getrlimit(number)[1]
+    soft, highest = (each if hard == resource.RLIM_INFINITY else min(each, hard) for each in (limit, limit + grace))
+    resource.setrlimit(number, (soft, highest))
 
 
 def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
@@ -212,7 +218,7 @@ def become(command: Sequence[str], limits: Mapping[int, int], *, level: int) -> 
         OSError: the kernel refuses.
     """
     for number, limit in limits.items():
-        resource.setrlimit(number, (limit, limit))
+        _limit(number, limit)
     libc = ctypes.CDLL(None, use_errno=True)
     _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
     libc.mmap.restype = ctypes.c_void_p

@@ -67,6 +67,10 @@ class ProcessTree:
                 clocks[pid] = _cpu_s(pid)
         return clocks
 
+    def cpu_s(self) -> float:
+        """CPU seconds that the worker itself has used."""
+        return _cpu_s(self._leader)
+
     def stop(self) -> None:
         """Stop all processes, and wait until they stand still.
 
@@ -157,6 +161,13 @@ class ProcessTree:
         for what, now in _free(self._folder).items():
             if now < MUST_STAY_FREE * self._free[what]:
                 raise Fault("forbidden", f"it fills the machine's {what}: {now:,} of {self._free[what]:,} are left")
+
+
+def signal_name(number: int) -> str:
+    """`SIGSEGV` for 11. Only some of the real-time signals have names."""
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
 
 
 def _cpu_s(pid: int) -> float:

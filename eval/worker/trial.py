@@ -27,6 +27,8 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
 """MKL starts no fewer threads than it is told, although it counts a single core in the sandbox. OpenMP's idle threads
 sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
+MOST_S = 1e6
+"""No call takes so many seconds: the judge would have ended it."""
 SAID = 500
 """Characters of an invalid answer's fault."""
 POISON = {"MALLOC_PERTURB_": "1"}
@@ -36,9 +38,9 @@ POISON = {"MALLOC_PERTURB_": "1"}
 class CallReport(Frozen):
     """What a worker says of a call."""
 
-    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    seconds: Annotated[float, Field(ge=0, lt=MOST_S)]
     """Time by the clock inside the worker."""
-    awake_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    awake_s: Annotated[float, Field(ge=0, lt=MOST_S)]
     """By the same clock, the time in which the worker also understood the start and wrote its answer."""
     outputs: tuple[RemoteTensor, ...]
     outside_s: float
@@ -117,18 +119,18 @@ class Trial:
             The candidate's output.
 
         Raises:
-            Fault: the candidate is refused; the detail names the case.
+            Fault: the candidate is refused; it names the case.
         """
         built: Reference | None = None
         with self.worker(poisoned=True) as worker:
-            for case in cases:
+            for number, case in enumerate(cases):
                 try:
                     if case.reference is not built:
                         self.build(worker, case.reference, case)
                         built = case.reference
                     results.append(self._try(worker, case))
                 except Fault as fault:
-                    raise Fault(fault.outcome, f"{fault.detail} ({case.name})") from fault
+                    raise Fault(fault.outcome, f"{fault.detail} ({case.name})", number) from fault
             worker.finish()
             return worker.log
 
@@ -181,7 +183,7 @@ class Trial:
             layouts = layouts or _Described.model_validate(worker.ask("layouts")).layouts
             outputs = [_placed(layout, place) for layout, place in zip(layouts, answer["places"], strict=True)]
             return CallReport.model_validate({"outputs": outputs, **times})
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Fault(Outcome.FORGED, f"not a valid answer to `call`: {str(error)[:SAID]}") from error
 
     def read_outputs(self, worker: WorkerProcess, report: CallReport, case: Case) -> list[torch.Tensor]:

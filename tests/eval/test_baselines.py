@@ -1,5 +1,8 @@
 """Baselines: one that could not start beside a candidate is not left out, and no two sessions share processes."""
 
+import os
+import signal
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -10,9 +13,16 @@ from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.worker.trial import Trial
+from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from tests.eval.judging import PATIENCE_S, needs_linux, reference, task
 
+SLOW = """
+class ModelNew(Model):
+    def forward(self, *inputs):
+        __import__("time").sleep(0.01)
+        return super().forward(*inputs)
+"""
 pytestmark = [needs_linux, pytest.mark.alone]
 
 
@@ -57,3 +67,50 @@ def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_ca
         found.close()
     assert len(set(map(id, first))) == 3
     assert [mine is theirs for mine, theirs in zip(first, second, strict=True)] == [False, True, False]
+
+
+@pytest.fixture
+def kept() -> Iterator[Baselines]:
+    """Two baselines of which a set stays for the next candidates."""
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of)
+    found.begin(0)
+    yield found
+    found.close()
+
+
+def test_a_baseline_that_died_is_started_again_for_the_next_candidate(kept: Baselines) -> None:
+    dead = kept.sides[EAGER].worker
+    os.kill(dead.pid, signal.SIGKILL)
+    for each in (lambda: kept.timed(kept.case.inputs), lambda: kept.together([kept.case.inputs])):
+        with pytest.raises(JudgeError, match=r"a worker of the judge itself fails: .*SIGKILL"):
+            each()
+
+    kept.begin(0)
+
+    assert kept.sides[EAGER].worker is not dead
+    assert kept.timed(kept.case.inputs)
+
+
+def test_a_set_that_failed_to_start_is_started_again(kept: Baselines, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Side, "__enter__", lambda _: (_ for _ in ()).throw(Fault(Outcome.RAISED, "no memory")))
+        with pytest.raises(JudgeError, match="no memory"):
+            kept.begin(1)
+
+    kept.begin(0)
+
+    assert kept.timed(kept.case.inputs)
+
+
+def test_a_baseline_that_lost_the_race_ends() -> None:
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    sources = {EAGER: SOURCES[EAGER], "slow": SLOW}
+    found = Baselines(task("scale"), reference("scale"), sources, trial_of)
+    try:
+        worker = found._starting[0]["slow"].result().worker
+        assert set(found.sides) == {EAGER}
+        assert set(found.medians_us) == {EAGER, "slow"}
+        assert not worker.lives
+    finally:
+        found.close()

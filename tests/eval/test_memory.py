@@ -168,7 +168,8 @@ def test_an_invalid_address_or_layout_is_an_error(
 @pytest.mark.parametrize(
     "said",
     [{"dtype": 7}, {"shape": [-1]}, {"shape": "4"}, {"shape": [4], "stride": [-1]}, {"more": 1}, {"pointer": -1},
-     {"pointer": 1 << 63}, {"pointer": None}],
+     {"pointer": 1 << 63}, {"pointer": None},
+     {"shape": [1 << 63]}, {"shape": [1], "stride": [1 << 63]}],
 )  # fmt: skip
 def test_a_malformed_description_of_an_output_is_refused(said: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
@@ -180,7 +181,7 @@ def test_a_malformed_description_of_an_output_is_refused(said: dict[str, object]
     st.integers(0, (1 << 63) - 1),
     st.sampled_from(["float32", "int64", "bool", "bfloat16", "Tensor", "x"]),
     st.lists(st.integers(0, 9), max_size=4),
-    st.lists(st.integers(0, 9) | st.integers(0, 1 << 70), max_size=4),
+    st.lists(st.integers(0, 9) | st.integers(0, (1 << 48) - 1), max_size=4),
 )
 def test_an_arbitrary_address_and_layout_cannot_harm_the_judge(
     holder: Holder, pointer: int, dtype: str, shape: list[int], stride: list[int]

@@ -85,6 +85,24 @@ def test_a_file_cannot_grow_beyond_its_limit(place: Place, level: int) -> None:
     assert (place.folder / "larger").stat().st_size == 1000
 
 
+@pytest.mark.parametrize("limit", ["CORE", "NOFILE", "FSIZE", "DATA", "CPU"])
+def test_a_lower_limit_of_the_user_s_own_stays(place: Place, limit: str) -> None:
+    limits = limits_of(place.folder, level=1, call_s=1.0)
+    lowest = {"CORE": 0, "NOFILE": 64, "FSIZE": 4096, "DATA": 1 << 28, "CPU": 20}[limit]
+    number = f"resource.RLIMIT_{limit}"
+    lowers = f"""
+import os, resource, sys
+resource.setrlimit({number}, ({lowest}, {lowest}))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+    asks = f"import resource; print(resource.getrlimit({number})[1])"
+    confined = [*PYTHON, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *PYTHON, "-c", asks]
+
+    done = subprocess.run([*PYTHON, "-c", lowers, *confined], capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.stderr) == (f"{lowest}\n", "")
+
+
 def test_limits_survive_json_and_exclude_the_project_s_own_files(place: Place) -> None:
     limits = limits_of(place.folder, level=2, call_s=60.0)
 

@@ -219,6 +219,25 @@ def test_a_worker_is_stopped_between_questions(worker: WorkerProcess) -> None:
     assert state(worker.pid) == "T"
 
 
+def test_a_worker_lasts_until_it_dies_or_has_used_half_its_processor_time(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert worker.lasts
+    with monkeypatch.context() as patched:
+        patched.setattr(tree.ProcessTree, "cpu_s", lambda _: 0.51 * worker_process.cpu_limit_s(worker._call_s))
+        assert not worker.lasts
+    os.kill(worker.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+    assert not worker.lasts
+
+
+def test_killing_a_worker_twice_does_no_harm(worker: WorkerProcess) -> None:
+    worker.kill()
+    with tempfile.TemporaryFile() as other:  # may get the number of the memory's handle
+        worker.kill()
+        assert os.fstat(other.fileno())
+
+
 def test_without_the_guard_a_worker_is_not_stopped() -> None:
     with start(guards=ALL_GUARDS - {Guard.PAUSE}) as worker:
         assert state(worker.pid) != "T"

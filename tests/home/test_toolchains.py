@@ -14,7 +14,7 @@ from eval.worker.folder import FOLDER
 from kb.errors import JudgeError, KbError, ToolchainError
 from kb.home.toolchains import SHIPPED, load
 from kb.model.evidence import Grade, Outcome
-from kb.model.kernels import Candidate
+from kb.model.kernels import Candidate, Task
 from tests.eval.judging import needs_linux, needs_sandbox
 
 SIMULATOR = Path(__file__).with_name("toy_simulator.py")
@@ -42,6 +42,19 @@ rules = "One word per line."
 tunable = ""
 """
 TASK = load_task(SHIPPED / "scaled_add.py")
+LARGE = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum()
+
+def get_inputs():
+    return [torch.rand(1 << 16)]
+
+def get_init_inputs():
+    return []
+"""
 RIGHT = "alloc 64\ntwice-a\nadd-b\n"
 
 pytestmark = [needs_linux]
@@ -124,6 +137,28 @@ def test_each_mistake_has_its_own_outcome(judge: LocalJudge, source: str, outcom
     assert evidence.outcome is outcome, evidence
     assert said in evidence.detail
     assert evidence.grade is None
+
+
+def test_a_draw_that_refused_a_candidate_on_a_later_variant_is_kept(kb, tmp_path: Path) -> None:
+    language = language_of_toolchain(load(tmp_path / "home" / "toolchains" / "toy.toml"), None, tmp_path)
+    with LocalJudge(TASK, target="toy", isa=None, facts=(), cache=tmp_path, toolchain=language) as judge:
+        wrong = judge.verify(Candidate(language="toyasm", source="twice-a\nadd-b\nlanes 24\n"))
+
+    [draws] = (tmp_path / "refused").iterdir()
+    assert len(draws.read_text().splitlines()) == 1
+    assert wrong.detail.endswith("(lanes=48)")
+
+
+def test_what_only_builds_needs_no_cases(kb, home: Path) -> None:
+    lines = [line for line in TOY.splitlines() if not line.startswith(("run", "variants", "cycles"))]
+    lines.insert(0, 'build = "{python} -c pass"')
+    only_built = "\n".join(lines).replace("simulated", "compiled")
+    (home / "toolchains" / "toy.toml").write_text(only_built)
+    large = Task(name="large", source=LARGE)
+
+    evidence = kb.verify(large, Candidate(language="toyasm", source=RIGHT), "toy")
+
+    assert (evidence.outcome, evidence.grade, evidence.cases) == (Outcome.PASSED, Grade.COMPILED, ())
 
 
 def test_a_run_that_hangs_is_ended(kb, home: Path) -> None:

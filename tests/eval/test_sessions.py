@@ -1,0 +1,91 @@
+"""The rounds of a timing session: how many there are, and when the cases are tried between them."""
+
+from typing import cast
+
+import pytest
+
+from eval.cases import Case
+from eval.devices import sessions
+from eval.devices.baselines import EAGER, Baselines
+from eval.devices.side import Answer, Side
+from eval.languages.registry import TORCH
+from eval.machine import CpuUse
+from eval.timing import Call
+from eval.worker.trial import Trial
+from kb.model.kernels import Candidate
+from tests.eval.judging import given_case, needs_linux, reference
+
+pytestmark = needs_linux
+CASE = given_case("scale")
+
+
+class Clocked:
+    """A session of which each round takes some seconds by a clock of its own."""
+
+    sides = (EAGER,)
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, round_s: float, slower: float = 1.0) -> None:
+        self.reference, self.case = reference("scale"), CASE
+        self.now_s, self.rounds = 0.0, 0
+        self.tried: list[tuple[int, str]] = []
+
+        def a_round(*_: object) -> tuple[Answer, dict[str, Answer]]:
+            self.now_s += round_s
+            self.rounds += 1
+            mine, theirs = (Call(outside_us=us, inside_us=us) for us in (slower * 100.0, 100.0))
+            return Answer(mine, list(CASE.expected)), {EAGER: Answer(theirs, list(CASE.expected))}
+
+        monkeypatch.setattr(sessions.time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(sessions, "_round", a_round)
+        monkeypatch.setattr(sessions, "_try", lambda *given: self.tried.append((self.rounds, given[2].name)))
+
+    def run(self) -> int:
+        """The number of rounds."""
+        trial = Trial(Candidate(language="torch", source=""), TORCH, level=0)
+        baselines, side = cast(Baselines, self), cast(Side, None)
+        mine, theirs, _ = sessions._rounds(trial, side, baselines, None, [CASE], CpuUse())
+        assert len(mine) == len(theirs[EAGER])
+        return len(mine)
+
+
+@pytest.mark.parametrize(
+    ("round_s", "least", "most"),
+    [
+        pytest.param(1e-4, sessions.MOST_ROUNDS, sessions.MOST_ROUNDS, id="quick"),
+        pytest.param(0.02, 37, 39, id="as long as a session should last"),
+        pytest.param(0.06, sessions.ENOUGH_ROUNDS, sessions.ENOUGH_ROUNDS, id="longer, for enough rounds"),
+        pytest.param(30.0, sessions.LEAST_ROUNDS, sessions.LEAST_ROUNDS, id="slow"),
+    ],
+)
+def test_a_session_has_enough_rounds_and_ends_in_time(
+    round_s: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert least <= Clocked(monkeypatch, round_s=round_s).run() <= most
+
+
+def test_the_session_of_a_much_slower_candidate_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Clocked(monkeypatch, round_s=30.0, slower=5.0).run() == sessions.HOPELESS_ROUNDS
+    assert Clocked(monkeypatch, round_s=1.0, slower=5.0).run() == sessions.LEAST_ROUNDS
+
+
+@pytest.mark.parametrize(("round_s", "rounds"), [(0.001, 200), (0.06, 30), (30.0, 10)])
+def test_cases_are_tried_in_all_parts_of_a_session(
+    round_s: float, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = [(share / 10, CASE) for share in reversed(range(10))]
+    monkeypatch.setattr(sessions, "_moments", lambda cases: list(moments))
+    session = Clocked(monkeypatch, round_s=round_s)
+
+    session.run()
+
+    assert [after for after, _ in session.tried] == [share * rounds // 10 for share in range(10)]
+
+
+def test_each_case_is_tried_at_a_moment_that_cannot_be_foreseen() -> None:
+    cases = cast(list[Case], list(range(50)))
+
+    first, second = sessions._moments(cases), sessions._moments(cases)
+
+    assert [moment for moment, _ in first] == sorted((moment for moment, _ in first), reverse=True)
+    assert {case for _, case in first} == set(cases)
+    assert [case for _, case in first] != [case for _, case in second]
