@@ -18,6 +18,7 @@ from eval.devices.side import Answer, Answers, Side, Yardstick
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.reference import Reference
+from eval.worker.mapping import new_memory
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.starting import Starting
 from eval.worker.trial import Trial
@@ -61,6 +62,7 @@ class Baselines:
         kept_bytes: Largest inputs of which several sets of workers may keep copies.
 
     Attributes:
+        memory: Handle of the memory of all sides; see `Side`.
         case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
         medians_us: For each baseline, a quick median of the time of one call; empty before `sides` is used.
         notes: Reasons why a baseline is missing.
@@ -78,6 +80,7 @@ class Baselines:
         kept_bytes: int = KEPT_BYTES,
     ) -> None:
         self.reference, self.case = reference, given_case("timed", reference)
+        self.memory = new_memory()
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
@@ -156,7 +159,7 @@ class Baselines:
                 found.__exit__()
             idle = replace(trial, candidate=Candidate(language=language.name, source=source), guards=GUARDS)
             with own_worker():
-                self._yardsticks[language.name] = Yardstick(idle, self.reference, self.case).__enter__()
+                self._yardsticks[language.name] = Yardstick(idle, self.reference, self.case, self.memory).__enter__()
         return self._yardsticks.get(language.name)
 
     def close(self) -> None:
@@ -166,6 +169,7 @@ class Baselines:
         for side in self._yardsticks.values():
             side.__exit__()
         self._pool.shutdown()
+        os.close(self.memory)
         atexit.unregister(self.close)
 
     def _check(self, answer: Answer) -> None:
@@ -192,7 +196,7 @@ class Baselines:
             return False
 
     def _start(self, names: Iterable[str]) -> dict[str, Starting[Side]]:
-        sides = {name: Side(self._trials[name], self.reference, self.case) for name in names}
+        sides = {name: Side(self._trials[name], self.reference, self.case, self.memory) for name in names}
         return {name: Starting(self._pool, side, side.__enter__) for name, side in sides.items()}
 
     def _end(self, place: int) -> None:

@@ -162,7 +162,7 @@ def _session(
     baselines_first = number < WIN_SESSIONS
     if baselines_first:
         baselines.begin(number)
-    with _one_thread(), Side(trial, baselines.reference, baselines.case) as candidate:
+    with _one_thread(), Side(trial, baselines.reference, baselines.case, baselines.memory) as candidate:
         if not baselines_first:
             baselines.begin(number)
         short = min(baselines.medians_us.values()) < SHORT_US

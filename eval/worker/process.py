@@ -77,6 +77,7 @@ class WorkerProcess:
         devices: Device files, and folders of them, that it may use.
         readable: Files and folders that it may read besides those of its language.
         writable: Folders, besides its own, that it may write.
+        memory: Handle of the memory to share with it, which stays open; None: it gets memory of its own.
 
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
@@ -96,13 +97,14 @@ class WorkerProcess:
         devices: Sequence[str] = (),
         readable: Sequence[str] = (),
         writable: Sequence[str] = (),
+        memory: int | None = None,
     ) -> None:
         self._language, self._call_s, self._guards, self._devices = language, call_s, guards, devices
         self._writable = writable
         self._level = level if Guard.SANDBOX in guards else 0
         self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = new_folder()
-        self.memory = new_memory()
+        self.memory = new_memory() if memory is None else os.dup(memory)
         self.answer_s = self.late_s = 0.0
         self.at_end = ExitStack()
         self._variables = {

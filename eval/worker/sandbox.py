@@ -57,6 +57,7 @@ REFUSED_CALLS: dict[str, Numbers] = {
     # Calls that slow other processes, above all the baseline's.
     "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
     "sched_setattr": (314, 274), "setpriority": (141, 140), "ioprio_set": (251, 30), "io_setup": (206, 0),
+    "process_madvise": (440, 440),
     # A call that changes a file without opening it, which older versions of Landlock do not see.
     "truncate": (76, 45),
     # Calls that create objects that outlive the process.
@@ -85,8 +86,9 @@ MISSING_CALLS: dict[str, Numbers] = {
     "memfd_create": (319, 279), "memfd_secret": (447, 447),
 }  # fmt: skip
 """System calls that this kernel seems to lack."""
-KILL, TGKILL, PRLIMIT64, CLONE, PRCTL, FCNTL, IOCTL, SOCKETPAIR, SOCKET = (
-    (62, 129), (234, 131), (302, 261), (56, 220), (157, 167), (72, 25), (16, 29), (53, 199), (41, 198),
+KILL, TGKILL, PRLIMIT64, CLONE, PRCTL, FCNTL, IOCTL, SOCKETPAIR, SOCKET, MADVISE, FALLOCATE = (
+    (62, 129), (234, 131), (302, 261), (56, 220), (157, 167), (72, 25), (16, 29), (53, 199), (41, 198), (28, 233),
+    (285, 47),
 )  # fmt: skip
 """Allowed with restrictions."""
 NEW_NAMESPACES, CLONE_PARENT, CLONE_THREAD, EXIT_SIGNAL = 0x7E020000, 0x8000, 0x10000, 0xFF
@@ -98,6 +100,8 @@ REFUSED_FCNTL = (8, 10, 15, 1024, 1026)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: send signals when a file changes, or hold up who opens it."""
 REFUSED_IOCTL = (0x5412, 0x541C, 0x8901, 0x8902)
 """TIOCSTI and TIOCLINUX type into a terminal; FIOSETOWN and SIOCSPGRP are F_SETOWN (asm-generic/{ioctls,sockios}.h)."""
+REFUSED_ADVICE = (9, 20, 21, 25)
+"""MADV_REMOVE, MADV_COLD, MADV_PAGEOUT and MADV_COLLAPSE: move pages that others use too (asm-generic/mman-common.h)."""
 LOAD_WORD, AND, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT, ARGUMENT_BYTES = 0, 4, 16, 8
 """Offsets in struct seccomp_data; for an argument that of the lower half on little-endian machines."""
@@ -267,6 +271,8 @@ def _refuse_calls(libc: Any, limits: SandboxLimits) -> None:
         *((numbers, [action]) for calls, action in whole for numbers in calls.values()),
         *([] if limits.launcher else _signals_to_itself()),
         (PRLIMIT64, [_load(0), (JUMP_IF_EQUAL, 1, 0, 0), REFUSE, ALLOW]),
+        (MADVISE, [_load(2), *_if_any(REFUSED_ADVICE, REFUSE), ALLOW]),
+        (FALLOCATE, [_load(1), (JUMP_IF_EQUAL, 1, 0, 0), REFUSE, ALLOW]),
         (SOCKETPAIR, stream),
         (SOCKET, driver_socket if limits.devices else [REFUSE]),
         (CLONE, [_load(0), *(ONLY_THREADS if limits.alone else ONLY_COMMON_CHILDREN)]),

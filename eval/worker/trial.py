@@ -87,10 +87,15 @@ class Trial:
     compiled: Compiled = field(default_factory=dict, init=False)
     """The files that compilers wrote for its first worker; the others need not compile it again."""
 
-    def worker(self, *, poisoned: bool = False) -> WorkerProcess:
-        """A worker. If it is poisoned, new memory holds garbage, so that no candidate can rely on zeros."""
+    def worker(self, *, poisoned: bool = False, memory: int | None = None) -> WorkerProcess:
+        """A worker.
+
+        Args:
+            poisoned: New memory holds garbage, so that no candidate can rely on zeros.
+            memory: See `WorkerProcess`. A spare has memory of its own.
+        """
         settings = self._settings(poisoned=poisoned)
-        worker = self.spares.take(settings) if self.spares else WorkerProcess(**settings)
+        worker = self.spares.take(settings) if self.spares else WorkerProcess(**settings, memory=memory)
         return worker.give(self.candidate, self.compiled)
 
     def start_spares(self, count: int) -> None:

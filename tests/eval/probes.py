@@ -8,6 +8,7 @@ import ctypes
 import errno
 import fcntl
 import json
+import mmap
 import os
 import signal
 import socket
@@ -24,6 +25,7 @@ PARENT = os.getppid()
 CLONE_NEWUSER, CLONE_PARENT = 0x10000000, 0x8000
 PTRACE_SEIZE, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SCHED_CORE = 0x4206, 4, 36, 62
 F_SETSIG, F_SETOWN_EX, TIOCSTI, FIOSETOWN, MS_RDONLY = 10, 15, 0x5412, 0x8901, 1
+MADV_REMOVE, MADV_PAGEOUT, FALLOC_KEEP_SIZE, FALLOC_PUNCH_HOLE = 9, 21, 1, 2
 THREAD_KEYRING, AT_FDCWD, MNT_DETACH = -1, -100, 2
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -192,6 +194,12 @@ def leave_message_queue() -> None:
     system(241, b"kb-probe")
 
 
+def cut_hole() -> None:
+    with (FOLDER / "whole").open("wb") as file:
+        file.write(bytes(mmap.PAGESIZE))
+        system(285, file.fileno(), FALLOC_KEEP_SIZE | FALLOC_PUNCH_HOLE, 0, mmap.PAGESIZE)
+
+
 def set_timer() -> None:
     timer = ctypes.c_int()
     system(222, 1, None, ctypes.byref(timer))
@@ -250,6 +258,9 @@ PROBES: dict[str, Callable[[], object]] = {
     "binds its parent to processors": lambda: os.sched_setaffinity(PARENT, os.sched_getaffinity(PARENT)),
     "schedules its parent": lambda: os.sched_setscheduler(PARENT, os.SCHED_OTHER, os.sched_param(0)),
     "makes its parent nice": lambda: os.setpriority(os.PRIO_PROCESS, PARENT, os.getpriority(os.PRIO_PROCESS, PARENT)),
+    "frees the pages of shared memory": lambda: mmap.mmap(-1, mmap.PAGESIZE).madvise(MADV_REMOVE),
+    "moves the pages of shared memory out": lambda: mmap.mmap(-1, mmap.PAGESIZE).madvise(MADV_PAGEOUT),
+    "cuts a hole into a file": cut_hole,
     "limits its parent": lambda: system(302, PARENT, 7, None, None),
     "has a sibling": lambda: clone_with(CLONE_PARENT | signal.SIGCHLD),
     # ways to run while the judge has stopped it, or to hide
@@ -300,6 +311,7 @@ NEEDS: dict[str, Callable[[], object]] = {
     "has a pair of sockets": lambda: [end.close() for end in socket.socketpair()],
     "changes a mode": lambda: (FOLDER / "own").chmod(0o700),
     "changes a time": lambda: os.utime(FOLDER / "own", (0, 0)),
+    "gives memory back": lambda: mmap.mmap(-1, mmap.PAGESIZE).madvise(mmap.MADV_DONTNEED),
     "knows its limits": lambda: system(302, 0, 7, None, ctypes.create_string_buffer(16)),
     "signals itself": lambda: os.kill(os.getpid(), 0),
     "draws random numbers": lambda: Path("/dev/urandom").open("rb").close(),

@@ -15,9 +15,11 @@ from eval.worker.process import HERE
 from eval.worker.sandbox import (
     ARCHITECTURES,
     CLONE,
+    FALLOCATE,
     FCNTL,
     IOCTL,
     KILL,
+    MADVISE,
     MISSING_CALLS,
     PRCTL,
     PRETENDED_CALLS,
@@ -120,7 +122,8 @@ def test_system_calls_have_the_numbers_of_the_kernel_headers(machine: str) -> No
     column = list(ARCHITECTURES).index(machine)
     restricted = {
         "kill": KILL, "tgkill": TGKILL, "prlimit64": PRLIMIT64, "clone": CLONE, "prctl": PRCTL, "fcntl": FCNTL,
-        "ioctl": IOCTL, "socketpair": SOCKETPAIR,
+        "ioctl": IOCTL, "socketpair": SOCKETPAIR, "madvise": MADVISE,
+        "fallocate": FALLOCATE,
     }  # fmt: skip
     named = {**REFUSED_CALLS, **REFUSED_ALONE, **PRETENDED_CALLS, **MISSING_CALLS, **restricted}
 
