@@ -47,8 +47,8 @@ class Side:
 
     Args:
         case: Inputs at the task's sizes, with the expected shapes and types.
-        memory: Memory of the host for inputs. Sides that share it are equally fast: calls on one piece of memory may take
-            15 % longer than on another, by luck with its pages.
+        memory: Memory of the host for inputs. Sides share it, because calls on one piece of memory may take 15 % longer
+            than on another, by luck with its pages.
     """
 
     worker: WorkerProcess

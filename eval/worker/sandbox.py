@@ -101,7 +101,7 @@ REFUSED_FCNTL = (8, 10, 15, 1024, 1026)
 REFUSED_IOCTL = (0x5412, 0x541C, 0x8901, 0x8902)
 """TIOCSTI and TIOCLINUX type into a terminal; FIOSETOWN and SIOCSPGRP are F_SETOWN (asm-generic/{ioctls,sockios}.h)."""
 REFUSED_ADVICE = (9, 20, 21, 25)
-"""MADV_REMOVE, MADV_COLD, MADV_PAGEOUT and MADV_COLLAPSE: move pages that others use too (asm-generic/mman-common.h)."""
+"""MADV_REMOVE, COLD, PAGEOUT and COLLAPSE move pages that others use too (asm-generic/mman-common.h)."""
 LOAD_WORD, AND, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT, ARGUMENT_BYTES = 0, 4, 16, 8
 """Offsets in struct seccomp_data; for an argument that of the lower half on little-endian machines."""
