@@ -90,14 +90,8 @@ def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
     )
 
 
-def bottleneck(
-    seconds: float, interface: Interface, facts: Sequence[Fact], *, launch: float = 0.0
-) -> Bottleneck | None:
-    """What limits a candidate that takes this long; None if the target's rates are unknown.
-
-    Args:
-        launch: Share of the time in which it waits for launches.
-    """
+def bottleneck(seconds: float, interface: Interface, facts: Sequence[Fact]) -> Bottleneck | None:
+    """What limits a candidate that takes this long; None if the target's rates are unknown."""
     try:
         ceilings = {ceiling.what: ceiling for ceiling in task_roofline(interface, facts).ceilings}
     except FactError:
@@ -105,7 +99,7 @@ def bottleneck(
     memory, compute = (ceilings[w].seconds / seconds if w in ceilings else 0.0 for w in ("memory", "arithmetic"))
     kind: Literal["memory", "compute", "latency", "launch"] = "memory" if memory >= compute else "compute"
     if max(memory, compute) < BOUND:
-        kind = "launch" if launch > BOUND else "latency"
+        kind = "latency"
     return Bottleneck(
         kind=kind, memory=memory, compute=compute, citations=tuple(c.fact.citation.id for c in ceilings.values())
     )

@@ -38,6 +38,8 @@ class Settings(BaseSettings):
     """Most tokens of a prompt for a kernel."""
     anthropic_model: str = ""
     """The model for phrasings, proposed facts and `kb optimize --synthesizer anthropic`."""
+    profile: bool = False
+    """Whether NVIDIA Nsight Compute profiles each kernel that passes on this machine's GPU, in about 15 seconds."""
     signing_key: str = ""
     """File of the SSH key that signs the evidence of this home, for others who trust its owner."""
 

@@ -15,6 +15,7 @@ from kb.errors import FactError
 from kb.model.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome, Timing
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Interface, Task
+from kb.model.profile import Profile
 from kb.model.target import Isa
 
 if TYPE_CHECKING:  # these import torch, which the driver does not load
@@ -56,6 +57,8 @@ class Bench:
     guards: frozenset[Guard] = ALL_GUARDS
     toolchain: ToolchainLanguage | None = None
     """What judges instead of a device of this machine."""
+    profile: bool = False
+    """Whether each candidate that passes is profiled, if the device has a profiler."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Judgement:
     detail: str = ""
     timing: Timing | None = None
     bottleneck: Bottleneck | None = None
+    profile: Profile | None = None
     screen: tuple[KernelScreen, ...] = ()
     log: str = ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
 from eval.machine import present_gpu
+from eval.roofline import BOUND
 from eval.worker.language import JudgedLanguage
+from kb.errors import JudgeError
 from kb.model.evidence import WIN_SESSIONS, CaseResult, Outcome, Timing
 from kb.model.kernels import Candidate
 from kb.model.target import Isa
@@ -83,12 +86,13 @@ class Gpu(Device):
             log = trial.check(cases, results)
             self._spares.wait()
             timing, busy = measure(trial, self.baselines, cases, GpuUse)
+            judgement = self.measured(timing, (busy, *self.baselines.notes), log)
+            return self._profiled(judgement, trial, timing) if self.bench.profile else judgement
         except (OutOfMemoryError, DriverError) as error:
             raise Fault(Outcome.CRASHED, "beside it, the GPU's memory does not suffice for the judge's data") from error
         finally:
             if self._roomy:
                 trial.start_spares(WIN_SESSIONS)
-        return self.measured(timing, (busy, *self.baselines.notes), log)
 
     def close(self) -> None:
         super().close()
@@ -104,6 +108,20 @@ class Gpu(Device):
                 took = f"{timing.candidate_us:,.1f} us, but this GPU takes {copy_us:,.1f} us"
                 raise Fault(Outcome.TOO_FAST, f"{took} to copy {moved:,} bytes, which it must move")
         return super().measured(timing, notes, log)
+
+    def _profiled(self, judgement: Judgement, trial: Trial, timing: Timing) -> Judgement:
+        from eval.devices.gpu_profile import profile
+
+        try:
+            found = profile(trial, self.bench.reference, self.baselines.case)
+        except JudgeError as error:
+            detail = "; ".join(filter(None, (judgement.detail, f"{error.message} ({error.hint})")))
+            return replace(judgement, detail=detail)
+        limit = judgement.bottleneck
+        waits = 1 - found.microseconds / timing.candidate_us
+        if limit and limit.kind == "latency" and waits > BOUND:
+            limit = limit.model_copy(update={"kind": "launch"})
+        return replace(judgement, profile=found, bottleneck=limit)
 
     def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
         return self._trial(

@@ -35,6 +35,7 @@ class LocalJudge:
         isa: The target as compilers name it.
         facts: Facts about the target, with its limits.
         toolchain: What judges instead of a device of this machine.
+        profile: Whether each candidate that passes is profiled, if the device has a profiler.
         cache: Folder for compiled baselines and the draws that refused candidates.
 
     Raises:
@@ -56,6 +57,7 @@ class LocalJudge:
         cache: Path,
         call_s: float = CALL_S,
         toolchain: ToolchainLanguage | None = None,
+        profile: bool = False,
     ) -> None:
         if toolchain is None:
             device_for(isa, target)
@@ -73,7 +75,7 @@ class LocalJudge:
         setup = {
             "task": task.model_dump(), "target": target, "isa": str(isa or ABSENT), "call_s": call_s,
             "toolchain": toolchain and toolchain.model_dump(mode="json"),
-            "facts": [f.model_dump(mode="json") for f in facts],
+            "facts": [f.model_dump(mode="json") for f in facts], "profile": profile,
             "refused": str(cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl"),
         }  # fmt: skip
         try:

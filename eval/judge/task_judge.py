@@ -46,6 +46,7 @@ class TaskJudge:
         device: Device to use instead of the one that serves `isa`.
         toolchain: The only language, judged by its own compiler or simulator instead of a device for `isa`.
         languages: The known languages; the device judges some of them.
+        profile: Whether each candidate that passes is profiled, if the device has a profiler.
         refused: File with the draws that refused candidates for this task and target.
 
     Raises:
@@ -65,6 +66,7 @@ class TaskJudge:
         device: type[Device] | None = None,
         toolchain: ToolchainLanguage | None = None,
         languages: Iterable[JudgedLanguage] = LANGUAGES,
+        profile: bool = False,
         refused: Path | None = None,
     ) -> None:
         self.task = task
@@ -73,7 +75,7 @@ class TaskJudge:
         reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
         self.interface = interface_of(task, reference)
         self.bench = Bench(
-            task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain
+            task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain, profile
         )
         self._refused = RefusedDraws(refused)
         self.device = kind(self.bench)
@@ -138,6 +140,7 @@ def _judge_of(question: Mapping[str, Any]) -> TaskJudge:
         [Fact.model_validate(f) for f in question["facts"]],
         call_s=question["call_s"],
         toolchain=ToolchainLanguage.model_validate(given) if (given := question["toolchain"]) else None,
+        profile=question["profile"],
         refused=Path(question["refused"]),
     )
 

@@ -85,6 +85,15 @@ class GpuModel(PythonModel):
             self._recordings = {number: self._recorded(number) for number in range(len(self._inputs))}
         return on
 
+    def profile(self, number: int) -> None:
+        from torch.cuda import profiler
+
+        self._driver.synchronize()
+        profiler.start()
+        self._called(number)
+        self._driver.synchronize()
+        profiler.stop()
+
     def places(self) -> Sequence[str]:
         if self._replayed:
             return [place for recording in self._replayed for place in recording.places]

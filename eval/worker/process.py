@@ -77,6 +77,7 @@ class WorkerProcess:
         devices: Device files, and folders of them, that it may use.
         readable: Files and folders that it may read besides those of its language.
         writable: Folders, besides its own, that it may write.
+        profiler: The command of a profiler that starts it.
         memory: Handle of the memory to share with it, which stays open; None: it gets memory of its own.
 
     Attributes:
@@ -97,10 +98,11 @@ class WorkerProcess:
         devices: Sequence[str] = (),
         readable: Sequence[str] = (),
         writable: Sequence[str] = (),
+        profiler: Sequence[str] = (),
         memory: int | None = None,
     ) -> None:
         self._language, self._call_s, self._guards, self._devices = language, call_s, guards, devices
-        self._writable = writable
+        self._writable, self._profiler = writable, profiler
         self._level = level if Guard.SANDBOX in guards else 0
         self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = new_folder()
@@ -156,7 +158,10 @@ class WorkerProcess:
         command = [sys.executable, "-I", str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
         launcher = self._language.launcher
         alone = bool(self._compiler) and not launcher
-        self._process = self._started(command, handles, alone=alone, launcher=launcher, writable=self._writable)
+        self._process = self._started(
+            command, handles, self._profiler, alone=alone, launcher=launcher, writable=self._writable,
+            profiled=bool(self._profiler),
+        )  # fmt: skip
         os.close(ours[0])
         os.close(theirs[1])
         self._tree = ProcessTree(self.pid, self.folder, alone=alone and self._level > 1)
@@ -184,8 +189,10 @@ class WorkerProcess:
         self._log.truncate(0)
         keep(self._compiled, self.folder, set(files_below(self.folder)) - before)
 
-    def _started(self, command: Sequence[str], handles: Sequence[int] = (), **confined: Any) -> subprocess.Popen[bytes]:
-        """Start a program in the sandbox; `confined` are arguments of `limits_of`."""
+    def _started(
+        self, command: Sequence[str], handles: Sequence[int] = (), profiler: Sequence[str] = (), **confined: Any
+    ) -> subprocess.Popen[bytes]:
+        """Start a program in the sandbox, under a profiler that is outside; `confined` are arguments of `limits_of`."""
         if self._level:
             limits = limits_of(
                 self.folder, level=self._level, call_s=self._call_s, readable=self._readable, devices=self._devices,
@@ -193,7 +200,7 @@ class WorkerProcess:
             )  # fmt: skip
             command = [sys.executable, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.Popen(
-            command, cwd=self.folder, env=self._variables, stdin=subprocess.DEVNULL, stdout=self._log,
+            [*profiler, *command], cwd=self.folder, env=self._variables, stdin=subprocess.DEVNULL, stdout=self._log,
             stderr=self._log, close_fds=True, pass_fds=handles, start_new_session=True,
         )  # fmt: skip
 

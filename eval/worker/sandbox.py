@@ -143,6 +143,8 @@ class SandboxLimits(NamedTuple):
     """Whether it may start no other process."""
     launcher: bool
     """Whether it runs no candidate itself, but launches each by `become`, which confines it further."""
+    profiled: bool
+    """Whether it may open sockets and connect them, to a profiler on this machine."""
     cpu_s: int
     file_bytes: int
     memory_bytes: int
@@ -262,9 +264,11 @@ def _refuse_calls(libc: Any, limits: SandboxLimits) -> None:
         _load(0), (JUMP_IF_EQUAL, 1, 0, AF_UNIX), REFUSE,
         _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_SEQPACKET), REFUSE, ALLOW,
     ]  # fmt: skip
+    refused = {name: call for name, call in REFUSED_CALLS.items() if name != "connect" or not limits.profiled}
+    sockets = [ALLOW] if limits.profiled else driver_socket if limits.devices else [REFUSE]
     stream = [_load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_STREAM), REFUSE, ALLOW]
     whole = (
-        (REFUSED_CALLS, REFUSE), (REFUSED_ALONE if limits.alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
+        (refused, REFUSE), (REFUSED_ALONE if limits.alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
         (MISSING_CALLS, SEEM_TO_LACK),
     )  # fmt: skip
     _install(libc, [
@@ -274,7 +278,7 @@ def _refuse_calls(libc: Any, limits: SandboxLimits) -> None:
         (MADVISE, [_load(2), *_if_any(REFUSED_ADVICE, REFUSE), ALLOW]),
         (FALLOCATE, [_load(1), (JUMP_IF_EQUAL, 1, 0, 0), REFUSE, ALLOW]),
         (SOCKETPAIR, stream),
-        (SOCKET, driver_socket if limits.devices else [REFUSE]),
+        (SOCKET, sockets),
         (CLONE, [_load(0), *(ONLY_THREADS if limits.alone else ONLY_COMMON_CHILDREN)]),
         (FCNTL, [_load(1), *_if_any(REFUSED_FCNTL, REFUSE), ALLOW]),
         (IOCTL, [_load(1), *_if_any(REFUSED_IOCTL, REFUSE), ALLOW]),

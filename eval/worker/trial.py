@@ -83,6 +83,8 @@ class Trial:
     """How tensors are transferred between judge and worker."""
     threads: int = field(default_factory=torch.get_num_threads)
     """How many threads OpenMP and torch may use in a worker: as many as torch did here when the trial was made."""
+    profiler: tuple[str, ...] = ()
+    """The command of a profiler that starts the worker."""
     spares: Spares | None = None
     compiled: Compiled = field(default_factory=dict, init=False)
     """The files that compilers wrote for its first worker; the others need not compile it again."""
@@ -115,6 +117,7 @@ class Trial:
             "writable": self.writable,
             "readable": self.readable,
             "devices": self.devices,
+            "profiler": self.profiler,
         }
 
     def check(self, cases: Sequence[Case], results: list[CaseResult]) -> str:

@@ -44,6 +44,9 @@ class Model(Protocol):
             The seconds by the worker's clock.
         """
 
+    def profile(self, number: int) -> None:
+        """Call the candidate on a set while a profiler watches. Only models on a GPU can."""
+
     def places(self) -> Sequence[int | str]:
         """Address of each output of the last calls, or HANDLE:OFFSET. It is quick, because the judge times it."""
 
@@ -82,6 +85,9 @@ class Worker:
                 return {}
             case "capture":
                 return {"captured": self._built.capture(on=question["on"])}
+            case "profile":
+                self._built.profile(question["set"])
+                return {}
             case "plan":
                 return {"plan": adapter(question["adapter"]).plan(self.folder, self.memory, question)}
             case "compile":

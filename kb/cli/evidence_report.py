@@ -21,6 +21,8 @@ def show_evidence(evidence: Evidence) -> None:
     if evidence.bottleneck:
         cited = " ".join(f"[kb cite {id_}]" for id_ in evidence.bottleneck.citations)
         show_wrapped(f"{evidence.bottleneck} {cited}", "  ")
+    for kernel in evidence.profile.kernels if evidence.profile else ():
+        show_wrapped(str(kernel), "  ")
     if evidence.passed and evidence.detail:
         show_wrapped(evidence.detail, "  ")
     for screen in evidence.screen:

@@ -123,6 +123,7 @@ def _judge(kb: "KnowledgeBase", task: Task, target: str, language: str) -> Local
         facts=kb.known_facts(name),
         cache=cache_dir(),
         toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
+        profile=kb.settings.profile,
     )
 
 

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from kb.model.base import Frozen
 from kb.model.kernels import LanguageName, digest_of
+from kb.model.profile import Profile
 from kb.model.target import IsaText
 
 WIN_MARGIN = 1.03
@@ -277,6 +278,8 @@ class Evidence(Frozen):
     timing: Timing | None = None
     bottleneck: Bottleneck | None = Field(default=None, exclude_if=lambda found: found is None)
     """None if it was not timed, or the target's rates are unknown."""
+    profile: Profile | None = Field(default=None, exclude_if=lambda found: found is None)
+    """None unless it was asked for, and the target's GPU is here and has a profiler."""
     screen: tuple[KernelScreen, ...] = ()
     log: str = ""
     """The end of the candidate's output: data, not to be trusted."""

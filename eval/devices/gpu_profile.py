@@ -1,0 +1,121 @@
+"""Profiles a candidate with NVIDIA's Nsight Compute. What it measures explains a time, and decides nothing.
+
+The profiler (Nsight Compute CLI, "Command Line Options") starts the worker's sandbox and talks to the worker by
+sockets, which only this worker may open. The report is where no candidate can write.
+"""
+
+import csv
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from eval.cases import Case
+from eval.fault import Fault
+from eval.reference import Reference
+from eval.worker.process import Guard
+from eval.worker.trial import Trial
+from kb.errors import JudgeError
+from kb.model.profile import DURATION_NS, METRICS, KernelProfile, Profile
+
+PROFILE_S = 120.0
+MOST_LAUNCHES, MOST_KERNELS, MOST_NAME = 50, 5, 200
+GUARDS = frozenset({Guard.SANDBOX, Guard.CHANNEL, Guard.EXIT})
+"""Nothing is compared, and the profiler cannot work while the worker is stopped."""
+KERNEL, NUMBER = "Kernel Name", re.compile(r"[\d,]+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def profiler() -> str | None:
+    """The program, if this machine has it."""
+    toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    return shutil.which("ncu") or shutil.which("ncu", path=f"{toolkit}/bin")
+
+
+def profile(trial: Trial, reference: Reference, case: Case) -> Profile:
+    """Call a candidate twice, and profile the second call.
+
+    Raises:
+        JudgeError: this machine has no profiler, or it measured nothing.
+    """
+    program = profiler()
+    if program is None:
+        raise JudgeError("there is no `ncu` on the path", hint="install NVIDIA Nsight Compute")
+    with TemporaryDirectory(prefix="kb-profile-") as folder:
+        report = Path(folder) / "report.csv"
+        command = (
+            program, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+            "--profile-from-start", "off", "--target-processes", "all", "--launch-count", str(MOST_LAUNCHES),
+            "--metrics", ",".join(METRICS), "--log-file", str(report),
+        )  # fmt: skip
+        try:
+            _run(replace(trial, guards=GUARDS, profiler=command, spares=None), reference, case)
+        except Fault as fault:
+            raise JudgeError(f"it fails while it is profiled: {fault.detail}", hint=_said(report)) from fault
+        try:
+            return parsed(report.read_text(encoding="utf-8", errors="replace").splitlines())
+        except (OSError, ValueError) as error:
+            raise JudgeError(f"nothing was profiled: {error}", hint=_said(report)) from error
+
+
+def parsed(lines: Iterable[str]) -> Profile:
+    """The profile in a report in CSV: a row of names, a row of units, and a row for each launch.
+
+    Raises ValueError if there is none.
+    """
+    rows = csv.reader(line for line in lines if not line.startswith("=="))
+    names = next((row for row in rows if KERNEL in row), [])
+    launches = [dict(zip(names, row, strict=False)) for row in rows][1:]
+    if not launches:
+        raise ValueError("the report has no kernels")
+    measured = [(launch[KERNEL], _numbers(launch)) for launch in launches]
+    kernels: dict[str, list[Mapping[str, float]]] = {}
+    for name, numbers in measured:
+        kernels.setdefault(name, []).append(numbers)
+    found = sorted((_kernel(name, each) for name, each in kernels.items()), key=lambda kernel: -kernel.microseconds)
+    return Profile(
+        kernels=tuple(found[:MOST_KERNELS]),
+        launches=len(measured),
+        microseconds=sum(kernel.microseconds for kernel in found),
+        missing=tuple(name for name in METRICS if all(name not in numbers for _, numbers in measured)),
+    )
+
+
+def _run(trial: Trial, reference: Reference, case: Case) -> None:
+    with trial.worker() as worker:
+        trial.build(worker, reference, case)
+        trial.send_inputs(worker, trial.memory.share(worker, [case.inputs]))
+        trial.call(worker, 0)  # compiles and tunes
+        worker.ask("forget")
+        worker.ask("profile", set=0, within_s=PROFILE_S)
+        worker.finish()  # the profiler ends, and writes its report
+
+
+def _kernel(name: str, launches: Sequence[Mapping[str, float]]) -> KernelProfile:
+    longest = max(launches, key=_duration_us)
+    return KernelProfile(
+        kernel="".join(c for c in name if c.isprintable())[:MOST_NAME],
+        launches=len(launches),
+        microseconds=sum(map(_duration_us, launches)),
+        metrics={metric: longest[metric] for metric in METRICS if metric in longest},
+    )
+
+
+def _duration_us(launch: Mapping[str, float]) -> float:
+    return launch.get(DURATION_NS, 0.0) / 1e3
+
+
+def _numbers(launch: Mapping[str, str]) -> dict[str, float]:
+    texts = {name: launch.get(name) or "" for name in METRICS}
+    return {name: float(text.replace(",", "")) for name, text in texts.items() if NUMBER.fullmatch(text)}
+
+
+def _said(report: Path) -> str:
+    """What the profiler said in place of numbers."""
+    try:
+        lines = report.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    return next((line.strip("= ") for line in lines if "ERROR" in line), "try `ncu` on a program of your own")
