@@ -1,7 +1,8 @@
 """Profiles a candidate with NVIDIA's Nsight Compute. What it measures explains a time, and decides nothing.
 
 The profiler (Nsight Compute CLI, "Command Line Options") starts the worker's sandbox and talks to the worker by
-sockets, which only this worker may open. The report is where no candidate can write.
+sockets. The worker may open some until the GPU's driver has started, and loads the candidate after that. The report is
+where no candidate can write.
 """
 
 import csv
@@ -22,6 +23,8 @@ from kb.errors import JudgeError
 from kb.model.profile import DURATION_NS, METRICS, KernelProfile, Profile
 
 PROFILE_S = 120.0
+SEALED = 2
+"""Sandbox level from which on a worker can open no socket."""
 MOST_LAUNCHES, MOST_KERNELS, MOST_NAME = 50, 5, 200
 GUARDS = frozenset({Guard.SANDBOX, Guard.CHANNEL, Guard.EXIT})
 """Nothing is compared, and the profiler cannot work while the worker is stopped."""
@@ -85,6 +88,9 @@ def parsed(lines: Iterable[str]) -> Profile:
 
 def _run(trial: Trial, reference: Reference, case: Case) -> None:
     with trial.worker() as worker:
+        worker.ask("warm", adapter=str(trial.language.adapter))
+        if trial.level >= SEALED:
+            worker.ask("refuse sockets")
         trial.build(worker, reference, case)
         trial.send_inputs(worker, trial.memory.share(worker, [case.inputs]))
         trial.call(worker, 0)  # compiles and tunes

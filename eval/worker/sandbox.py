@@ -144,7 +144,7 @@ class SandboxLimits(NamedTuple):
     launcher: bool
     """Whether it runs no candidate itself, but launches each by `become`, which confines it further."""
     profiled: bool
-    """Whether it may open sockets and connect them, to a profiler on this machine."""
+    """Whether it may open sockets and connect them, to a profiler on this machine, until `refuse_sockets`."""
     cpu_s: int
     file_bytes: int
     memory_bytes: int
@@ -247,6 +247,11 @@ def become(command: Sequence[str], limits: Mapping[int, int], *, level: int) -> 
     variables = [os.fsencode(f"{key}={value}") for key, value in os.environ.items()]
     arrays = [(ctypes.c_char_p * (len(texts) + 1))(*texts, None) for texts in (words, variables)]
     _check(libc.execve(ctypes.c_void_p(name), *arrays), command[0])
+
+
+def refuse_sockets() -> None:
+    """Refuse sockets and connections to this thread, and to the threads and processes that it starts from now on."""
+    _install(ctypes.CDLL(None, use_errno=True), [(REFUSED_CALLS["connect"], [REFUSE]), (SOCKET, [REFUSE])])
 
 
 def _signals_to_itself() -> list[Rule]:

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from eval.fault import Fault
 from eval.worker.channel import Channel, Message
+from eval.worker.sandbox import refuse_sockets
 
 ROOT = Path(__file__).parents[2]
 LOG_CHARACTERS, LINE_BYTES = 4000, 64
@@ -85,6 +86,9 @@ class Worker:
                 return {}
             case "capture":
                 return {"captured": self._built.capture(on=question["on"])}
+            case "refuse sockets":
+                refuse_sockets()
+                return {}
             case "profile":
                 self._built.profile(question["set"])
                 return {}

@@ -37,9 +37,9 @@ class Place:
         return self.root / "home"
 
     def run(
-        self, *command: str, level: int, alone: bool = False, devices: Sequence[str] = ()
+        self, *command: str, level: int, alone: bool = False, profiled: bool = False, devices: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
-        limits = limits_of(self.folder, level=level, call_s=60.0, alone=alone, devices=devices)
+        limits = limits_of(self.folder, level=level, call_s=60.0, alone=alone, profiled=profiled, devices=devices)
         confined = [self.python, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.run(
             [self.python, "-I", "-c", VICTIM, *confined], cwd=self.folder, capture_output=True, text=True, timeout=60,

@@ -5,7 +5,9 @@ from typing import Any
 
 from eval.languages.gpu_model import Recording
 from eval.worker.channel import Message
-from tests.eval.fake_gpu import FakeGpuModel
+from tests.eval.fake_gpu import FakeGpuModel, warm
+
+__all__ = ["load", "warm"]
 
 
 class FakeGraph:

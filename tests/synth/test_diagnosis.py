@@ -6,11 +6,13 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.model.evidence import CaseResult, Evidence, Finding, Outcome
+from kb.model.profile import STALLS, KernelProfile, Profile
 from synth.prompts.diagnosis import (
     BOTTLENECK_PHRASES,
     CHECK_PHRASES,
     MEANING,
     REFUSED_PHRASES,
+    STALL_PHRASES,
     diagnose,
     search_phrases,
 )
@@ -119,3 +121,18 @@ def test_every_check_with_a_phrase_exists_in_the_screen() -> None:
     screen = (Path(__file__).parents[2] / "eval" / "screen" / "screen.py").read_text(encoding="utf-8")
 
     assert [check for check in CHECK_PHRASES if f'"{check}"' not in screen] == []
+
+
+def profiled(stall: str) -> Evidence:
+    metrics = {f"smsp__warp_issue_stalled_{stall}_per_warp_active.pct": 80.0}
+    kernel = KernelProfile(kernel="scale_rows", launches=1, microseconds=7.0, metrics=metrics)
+    found = Profile(kernels=(kernel,), launches=1, microseconds=7.0)
+    return evidence(KERNEL, speedup=0.8).model_copy(update={"profile": found})
+
+
+@pytest.mark.parametrize("stall", STALLS)
+def test_what_warps_wait_for_is_told_and_searched_for(stall: str) -> None:
+    said = diagnose(profiled(stall))
+
+    assert f"Profiled, kernel scale_rows: 7.0 us; warps wait {STALLS[stall]} 80 % of the time." in said
+    assert search_phrases(profiled(stall)) == STALL_PHRASES[stall]
