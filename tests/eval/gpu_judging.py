@@ -1,6 +1,7 @@
 """Judge the GPU candidates of kernels/ on this machine's GPU, in this process."""
 
-from functools import cache
+from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 
 from eval.devices.gpu import Gpu
@@ -27,13 +28,20 @@ def template(name: str) -> tuple[Candidate, Task]:
     return read_candidate(kernel), load_task(ROOT / "examples" / f"{TEMPLATES[name]}.py")
 
 
-@cache
+_others = ExitStack()
+"""Ends the judge before: several judges have dozens of workers, which slow each other."""
+
+
+@lru_cache(maxsize=1)
 def judge_on(task: Task, call_s: float = 60.0, off: Guard | None = None) -> TaskJudge:
     """The judge for a task on this GPU, without one of its guards."""
+    _others.close()
     found = present_gpu()
     assert found
     isa = Isa(found.backend, found.architecture, 32)
-    return TaskJudge(task, "this-gpu", isa, [], call_s=call_s, guards=ALL_GUARDS - {off}, device=Gpu)
+    judge = TaskJudge(task, "this-gpu", isa, [], call_s=call_s, guards=ALL_GUARDS - {off}, device=Gpu)
+    _others.callback(judge.device.close)
+    return judge
 
 
 def verdict_on(candidate: Candidate, task: Task, call_s: float = 60.0, off: Guard | None = None) -> Evidence:
