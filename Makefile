@@ -5,7 +5,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 
 MAKEFLAGS += --jobs=2  # runs `lint` and `wheel-check` at the same time
 
-.PHONY: demo test test-slow test-toolchains lint wheel-check docs clean
+.PHONY: demo test test-slow test-gpu test-toolchains lint wheel-check docs clean
 
 demo: .venv/.ready  ## show kb on real documents; DOCS=path adds your own folder
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
@@ -14,8 +14,11 @@ test: lint wheel-check  ## run what CI runs
 	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
 	$(BIN)/python -m pytest -m "not alone and not slow and not toolchains" --durations 10 -n 2 --dist loadfile
 
-test-slow: .venv/.ready-dev  ## run the tests that take minutes, on the whole corpus if it is beside the project
+test-slow: .venv/.ready-dev  ## run the tests that take minutes, on a corpus of documents if there is one
 	$(BIN)/python -m pytest -m slow
+
+test-gpu: .venv/.ready-dev  ## run the tests of the judge on this machine's GPU
+	$(BIN)/python -m pytest -m gpu
 
 test-toolchains: .venv/.ready-dev  ## run the tests of other chips' compilers and simulators; say which are missing
 	$(INSTALL) -e '.[toolchains]'

@@ -16,7 +16,9 @@ For = Annotated[str, typer.Option("--target", "-t", metavar="TARGET", help="The 
 In = Annotated[
     str | None,
     typer.Option(
-        "--language", metavar="LANGUAGE", help="triton, cpp or torch (default: cpp for CPUs, triton for others)."
+        "--language",
+        metavar="LANGUAGE",
+        help="triton, cuda, cpp, torch or a toolchain's (default: the target's usual one).",
     ),
 ]
 Evaluations = Annotated[int, typer.Option(min=1, metavar="N", help="Most candidates to judge.")]
@@ -30,7 +32,10 @@ def add_to(app: typer.Typer) -> None:
 def verify(
     task: TaskFile,
     candidate: Annotated[
-        Path, typer.Argument(metavar="CANDIDATE", help="A .py file with ModelNew, or a .cpp file with model_new.")
+        Path,
+        typer.Argument(
+            metavar="CANDIDATE", help="A .py file with ModelNew, a .cpp or .cu file with model_new, or a toolchain's."
+        ),
     ],
     target: For,
     as_json: Json = False,

@@ -88,7 +88,9 @@ def show_skill(
 def search_skills(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words that describe the kernel, or an identifier.")],
     target: Target = None,
-    language: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="triton, cpp or torch.")] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="LANGUAGE", help="triton, cuda, cpp, torch or a toolchain's.")
+    ] = None,
     why: Annotated[
         bool, typer.Option("--why", help="Show the reasons for each rank, and why others are left out.")
     ] = False,
