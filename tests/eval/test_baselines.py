@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.devices.baselines import EAGER, SOURCES, Baselines, settings
 from eval.devices.side import Side
@@ -114,3 +115,24 @@ def test_a_baseline_that_lost_the_race_ends() -> None:
         assert not worker.lives
     finally:
         found.close()
+
+
+def test_no_side_leaves_new_inputs_in_the_memory_that_the_next_one_sees(kept: Baselines) -> None:
+    new = kept.reference.inputs(7)
+    mine = Side(kept._trials[EAGER], kept.reference, kept.case, kept.memory)
+
+    with mine:
+        kept.timed(new)
+        kept.together([new])
+
+        seen = [place[0] for place in mine._shared.sets]
+        assert len(seen) == mine.slots
+        assert all(torch.equal(x, kept.case.inputs[0]) for x in seen)
+        assert not torch.equal(new[0], kept.case.inputs[0])
+
+
+def test_sides_with_one_memory_have_the_same_pages(kept: Baselines) -> None:
+    with Side(kept._trials[EAGER], kept.reference, kept.case, kept.memory) as mine:
+        mine._shared.sets[0][0].fill_(3.0)
+
+        assert bool((kept.sides[EAGER]._shared.sets[0][0] == 3.0).all())
