@@ -86,13 +86,12 @@ class GpuModel(PythonModel):
         return on
 
     def profile(self, number: int) -> None:
-        from torch.cuda import profiler
+        from torch.cuda.profiler import profile
 
         self._driver.synchronize()
-        profiler.start()
-        self._called(number)
-        self._driver.synchronize()
-        profiler.stop()
+        with profile():
+            self._called(number)
+            self._driver.synchronize()
 
     def places(self) -> Sequence[str]:
         if self._replayed:

@@ -123,7 +123,7 @@ def test_no_side_leaves_new_inputs_in_the_memory_that_the_next_one_sees(kept: Ba
 
     with mine:
         kept.timed(new)
-        kept.together([new])
+        kept.together([new] * mine.slots)
 
         seen = [place[0] for place in mine._shared.sets]
         assert len(seen) == mine.slots
