@@ -97,7 +97,7 @@ def bottleneck(seconds: float, interface: Interface, facts: Sequence[Fact]) -> B
     except FactError:
         return None
     memory, compute = (ceilings[w].seconds / seconds if w in ceilings else 0.0 for w in ("memory", "arithmetic"))
-    kind: Literal["memory", "compute", "latency", "launch"] = "memory" if memory >= compute else "compute"
+    kind: Literal["memory", "compute", "latency"] = "memory" if memory >= compute else "compute"
     if max(memory, compute) < BOUND:
         kind = "latency"
     return Bottleneck(
