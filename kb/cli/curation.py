@@ -32,8 +32,9 @@ def queue(
 ) -> None:
     """Show the proposals that wait for a decision.
 
-    Each fits one screen: the claim, the evidence with intervals and environment, the three nearest active skills, the
-    change from the nearest one's code, what looks wrong, and the cited passages. JSON holds all proposals.
+    Each fits one screen: the claim, the evidence with intervals and environment, the three nearest skills (active ones,
+    if there are any), the change from the nearest one's code, what looks wrong, and the cited passages. JSON holds all
+    proposals.
 
     Example: kb skills queue --all
     """

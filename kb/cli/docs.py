@@ -17,8 +17,8 @@ def list_documents(target: Target = None, as_json: Json = False) -> None:
     """List the documents by target and path.
 
     --target lists the documents of the target, its ancestors and its descendants. The version is the one that the
-    document states, or else the start of its sha256. A terminal cuts the beginning of long paths; `kb docs show`
-    accepts the rest.
+    document, its package or its path states, or else the start of its sha256. A terminal cuts the beginning of long
+    paths; `kb docs show` accepts the rest.
 
     Example: kb docs list --target mi300x
     """

@@ -43,8 +43,8 @@ def verify(
     """Judge one kernel.
 
     The judge compares the kernel with the reference on new values and sizes. If the target is this machine's CPU or
-    GPU, the judge times it against the best of eager and torch.compile. For any other target, it compiles the kernel
-    for that chip, runs it in a simulator if there is one (`kb toolchains list`), and claims no speed.
+    GPU, the judge times it against the fastest PyTorch baseline. For any other target, it compiles the kernel for that
+    chip, runs it in a simulator if there is one (`kb toolchains list`), and claims no speed.
 
     Example: kb verify examples/softmax.py my_softmax.py --target mi300x
 
@@ -116,7 +116,10 @@ def prompt(
 def submit(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run from `kb prompt`, or the end of the id.")],
     answer: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A kernel (.py, .cpp), or a model's whole answer (.md, .txt).")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A kernel (.py, .cpp, .cu or a toolchain's), or a model's whole answer (.md, .txt)."
+        ),
     ],
     note: Annotated[str, typer.Option(metavar="TEXT", help="One line that describes the kernel or the change.")] = "",
     as_json: Json = False,

@@ -67,7 +67,7 @@ def ingest(
 ) -> None:
     """Read manuals into the knowledge base.
 
-    Words find each document as soon as it is read; vectors follow when all are.
+    Lexical search finds each document once it is read; vector search comes last.
     Unchanged files are not read again; moved files keep their ids; deleted and excluded files are removed from the
     home. After an interrupt the next ingest goes on.
 

@@ -120,8 +120,8 @@ def answer(
 ) -> None:
     """Store facts that somebody read in the documents.
 
-    A fact is stored if the words of its quote stand in a document of the target and hold the value and the unit. kb
-    finds the place itself.
+    A fact is stored if the words of its quote stand in a document of the target and hold the value. The unit may
+    also stand in the table's header or the headings. kb finds the place itself.
 
     Example: kb facts answer k230 answers.jsonl --trust-quotes
 

@@ -57,7 +57,7 @@ class KnowledgeBase(OpenHome):
     ) -> IngestReport:
         """Update the catalog to match files, folders and archives, embed all passages, and publish the vector index.
 
-        Words find each document as soon as it is read; vectors follow when all are.
+        Lexical search finds each document once it is read; vector search comes last.
 
         Args:
             target: Target of all documents, which is added if it is unknown (default: the folder names tell it).
