@@ -67,6 +67,10 @@ class Case:
     """None for inputs that were not drawn."""
 
     @property
+    def input_bytes(self) -> int:
+        return sum(x.numel() * x.element_size() for x in self.inputs if isinstance(x, torch.Tensor))
+
+    @property
     def is_finite(self) -> bool:
         """Whether the reference is finite in both precisions; otherwise no candidate can be compared with it."""
         errors = (tolerance.native_error for tolerance in self.tolerances)

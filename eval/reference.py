@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from eval.dtypes import ITEM_BYTES
 from kb.errors import KbError, TaskError
 from kb.model.kernels import Interface, Task, TensorSpec
 
@@ -247,7 +248,10 @@ def _is_plain(value: Any) -> bool:
 
 
 def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:
-    return TensorSpec(name=name, shape=tuple(tensor.shape), dtype=str(tensor.dtype).removeprefix("torch."))
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    if dtype not in ITEM_BYTES:
+        raise TaskError(f"{name} is a tensor of type {dtype}", hint=f"use one of {', '.join(ITEM_BYTES)}")
+    return TensorSpec(name=name, shape=tuple(tensor.shape), dtype=dtype)
 
 
 def is_float(value: Any) -> bool:

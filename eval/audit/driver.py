@@ -14,6 +14,7 @@ from kb.model.kernels import Task
 
 AUDIT_S = 120.0
 """Time limit for the audit of one task."""
+REST_S = 5.0
 AUDIT_BYTES = 6 << 30
 """Limit of the data that the audit of one task may hold."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -62,11 +63,11 @@ class Audit(Frozen):
     """Duration of the audit."""
 
 
-def audit(task: Task, *, limit_s: float = AUDIT_S, limit_bytes: int = AUDIT_BYTES) -> Audit:
+def audit(task: Task, *, limit_s: float = AUDIT_S) -> Audit:
     """Audit a task. Never raises: whatever its code does is part of the result."""
     start = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "eval.audit.task_audit", str(limit_bytes)],
+        [sys.executable, "-P", "-m", "eval.audit.task_audit", str(AUDIT_BYTES)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         env={**os.environ, **ONE_THREAD, **OFFLINE}, start_new_session=True,
     )  # fmt: skip
@@ -75,7 +76,7 @@ def audit(task: Task, *, limit_s: float = AUDIT_S, limit_bytes: int = AUDIT_BYTE
         ended = f"its process ended with status {process.returncode}" if process.returncode else ""
     except subprocess.TimeoutExpired:
         _kill(process)
-        answer, _ = process.communicate()
+        answer = _rest(process)
         ended = f"the audit took more than {limit_s:g} s"
     finally:
         _kill(process)
@@ -86,7 +87,15 @@ def audit(task: Task, *, limit_s: float = AUDIT_S, limit_bytes: int = AUDIT_BYTE
     return found.model_copy(update={"seconds": round(time.monotonic() - start, 2)})
 
 
+def _rest(process: subprocess.Popen[str]) -> str:
+    """What a killed process has written; nothing if one that left its group still holds the pipe."""
+    try:
+        return process.communicate(timeout=REST_S)[0]
+    except subprocess.TimeoutExpired:
+        return ""
+
+
 def _kill(leader: subprocess.Popen[str]) -> None:
-    """Kill a process and all that it has started."""
+    """Kill a process and those of its group."""
     with suppress(ProcessLookupError):
         os.killpg(leader.pid, signal.SIGKILL)

@@ -14,11 +14,11 @@ import torch
 
 from eval.cases import given_case
 from eval.devices.canaries import check_canaries
-from eval.devices.side import Answer, Answers, Side, Yardstick
+from eval.devices.side import Answer, Answers, Side, Yardstick, common_memory
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.reference import Reference
-from eval.worker.mapping import new_memory
+from eval.worker.gpu_driver import DriverError
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.starting import Starting
 from eval.worker.trial import Trial
@@ -47,6 +47,8 @@ DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
 """How a baseline can fail because a candidate that is checked beside it takes the cores, the memory or the disk."""
 TRIES = 7
 KEPT_BYTES = 32 << 20
+BESIDE = -1
+"""Place of the set that started beside a candidate."""
 CLOSE = 1.25
 """Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""
 
@@ -62,7 +64,7 @@ class Baselines:
         kept_bytes: Largest inputs of which several sets of workers may keep copies.
 
     Attributes:
-        memory: Handle of the memory of all sides; see `Side`.
+        memory: Handle of the memory of all sides on a CPU; see `common_memory`.
         case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
         medians_us: For each baseline, a quick median of the time of one call; empty before `sides` is used.
         notes: Reasons why a baseline is missing.
@@ -80,17 +82,17 @@ class Baselines:
         kept_bytes: int = KEPT_BYTES,
     ) -> None:
         self.reference, self.case = reference, given_case("timed", reference)
-        self.memory = new_memory()
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
-        size = sum(x.numel() * x.element_size() for x in self.case.inputs if isinstance(x, torch.Tensor))
-        self._kept = kept if size <= kept_bytes else 1
+        self._kept = kept if self.case.input_bytes <= kept_bytes else 1
         self._yardsticks: dict[str, Yardstick] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
             for name, source in sources.items()
         }
+        first = next(iter(self._trials.values()))
+        self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._pool = ThreadPoolExecutor(at_once)
         self._starting = {0: self._start(sources)}
         atexit.register(self.close)
@@ -103,6 +105,7 @@ class Baselines:
             JudgeError: the eager reference cannot run in a worker, a canary fails, or the judge misjudges one.
         """
         found: dict[str, Side] = {}
+        self.medians_us, self.notes = {}, []
         for starting in self._starting[0].values():
             starting.wait()  # one that still compiles would disturb the calls of the others
         with own_worker():
@@ -125,11 +128,17 @@ class Baselines:
             self._starting[0].pop(name).end()
         return fast
 
-    def begin(self, session: int) -> None:
-        """Set `sides` for a session of a candidate, counted from 0: no two of them share processes, and so luck."""
-        names, place = list(self.sides), session % self._kept
-        if session >= self._kept or not self._lasts(place):
-            self._end(place)
+    def begin(self, session: int, *, beside: bool = False) -> None:
+        """Set `sides` for a session of a candidate, counted from 0: no two of them share processes, and so luck.
+
+        Args:
+            beside: The candidate's worker has started, and might slow those that start now. No later candidate is
+                compared with them.
+        """
+        names, place = list(self.sides), BESIDE if beside else session % self._kept
+        self._end(BESIDE)
+        if beside or session >= self._kept or not self._lasts(place):
+            self._end(place if self._kept > 1 else 0)  # large inputs have no room for two sets
             self._starting[place] = self._start(names)
         with own_worker():
             self.sides = {name: self._starting[place][name].result() for name in names}
@@ -169,7 +178,8 @@ class Baselines:
         for side in self._yardsticks.values():
             side.__exit__()
         self._pool.shutdown()
-        os.close(self.memory)
+        if self.memory is not None:
+            os.close(self.memory)
         atexit.unregister(self.close)
 
     def _check(self, answer: Answer) -> None:
@@ -182,18 +192,16 @@ class Baselines:
         """A baseline that has started. One that failed is started again now, when no candidate is checked beside it."""
         try:
             return starting.result()
-        except Fault as fault:
-            if fault.outcome not in DISTURBED:
+        except Exception as error:
+            if isinstance(error, Fault) and error.outcome not in DISTURBED:
                 raise
         self._starting[0] |= self._start([name])
         return self._starting[0][name].result()
 
     def _lasts(self, place: int) -> bool:
         """Whether a set has started and lasts for another session."""
-        try:
-            return place in self._starting and all(s.result().worker.lasts for s in self._starting[place].values())
-        except Fault:
-            return False
+        found = self._starting.get(place, {}).values()
+        return bool(found) and all(not s.has_failed() and s.result().worker.lasts for s in found)
 
     def _start(self, names: Iterable[str]) -> dict[str, Starting[Side]]:
         sides = {name: Side(self._trials[name], self.reference, self.case, self.memory) for name in names}
@@ -213,15 +221,15 @@ def settings() -> dict[str, Any]:
 
 @contextmanager
 def own_worker() -> Iterator[None]:
-    """Workers that the judge starts for itself are no candidates. Raises JudgeError if one fails."""
+    """Turn what goes wrong with a worker that the judge starts for itself into a JudgeError: it is no candidate."""
     try:
         yield
-    except Fault as fault:
-        raise _failed(fault) from fault
+    except (Fault, torch.OutOfMemoryError, DriverError) as error:
+        raise _failed(error) from error
 
 
-def _failed(fault: Fault) -> JudgeError:
+def _failed(error: Exception) -> JudgeError:
     return JudgeError(
-        f"a worker of the judge itself fails: {fault.detail}",
+        f"a worker of the judge itself fails: {error.detail if isinstance(error, Fault) else error}",
         hint="the task's reference must run on this machine, in the sandbox and within the time limit of a call",
     )

@@ -81,18 +81,18 @@ class Gpu(Device):
         from eval.devices.sessions import measure
         from eval.worker.gpu_driver import DriverError
 
-        trial = self.trial(candidate, language)
+        trial, baselines = self.trial(candidate, language), self.baselines
         try:
             log = trial.check(cases, results)
             self._spares.wait()
-            timing, busy = measure(trial, self.baselines, cases, GpuUse)
-            judgement = self.measured(timing, (busy, *self.baselines.notes), log)
-            return self._profiled(judgement, trial, timing) if self.bench.profile else judgement
+            timing, busy = measure(trial, baselines, cases, GpuUse)
         except (OutOfMemoryError, DriverError) as error:
-            raise Fault(Outcome.CRASHED, "beside it, the GPU's memory does not suffice for the judge's data") from error
+            raise Fault(Outcome.CRASHED, "it leaves too little of the GPU's memory for its own inputs") from error
         finally:
             if self._roomy:
                 trial.start_spares(WIN_SESSIONS)
+        judgement = self.measured(timing, (busy, *baselines.notes), log)
+        return self._profiled(judgement, trial, timing) if self.bench.profile else judgement
 
     def close(self) -> None:
         super().close()
@@ -110,7 +110,7 @@ class Gpu(Device):
         return super().measured(timing, notes, log)
 
     def _profiled(self, judgement: Judgement, trial: Trial, timing: Timing) -> Judgement:
-        from eval.devices.gpu_profile import profile
+        from eval.devices.gpu_profile import MOST_LAUNCHES, profile
 
         try:
             found = profile(trial, self.bench.reference, self.baselines.case)
@@ -119,7 +119,7 @@ class Gpu(Device):
             return replace(judgement, detail=detail)
         limit = judgement.bottleneck
         waits = 1 - found.microseconds / timing.candidate_us
-        if limit and limit.kind == "latency" and waits > BOUND:
+        if limit and limit.kind == "latency" and waits > BOUND and 0 < found.launches < MOST_LAUNCHES:
             limit = limit.model_copy(update={"kind": "launch"})
         return replace(judgement, profile=found, bottleneck=limit)
 

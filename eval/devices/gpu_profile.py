@@ -14,9 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from torch import OutOfMemoryError
+
 from eval.cases import Case
 from eval.fault import Fault
 from eval.reference import Reference
+from eval.worker.gpu_driver import DriverError
 from eval.worker.process import Guard
 from eval.worker.trial import Trial
 from kb.errors import JudgeError
@@ -49,28 +52,29 @@ def profile(trial: Trial, reference: Reference, case: Case) -> Profile:
     with TemporaryDirectory(prefix="kb-profile-") as folder:
         report = Path(folder) / "report.csv"
         command = (
-            program, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-            "--profile-from-start", "off", "--target-processes", "all", "--launch-count", str(MOST_LAUNCHES),
-            "--metrics", ",".join(METRICS), "--log-file", str(report),
+            program, "--config-file", "off", "--csv", "--page", "raw", "--print-units", "base",
+            "--clock-control", "none", "--profile-from-start", "off", "--target-processes", "all",
+            "--launch-count", str(MOST_LAUNCHES), "--metrics", ",".join(METRICS), "--log-file", str(report),
         )  # fmt: skip
         try:
             _run(replace(trial, guards=GUARDS, profiler=command, spares=None), reference, case)
-        except Fault as fault:
-            raise JudgeError(f"it fails while it is profiled: {fault.detail}", hint=_said(report)) from fault
+        except (Fault, OutOfMemoryError, DriverError) as error:
+            why = error.detail if isinstance(error, Fault) else error
+            raise JudgeError(f"it fails while it is profiled: {why}", hint=_said(report)) from error
         try:
             return parsed(report.read_text(encoding="utf-8", errors="replace").splitlines())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, csv.Error) as error:
             raise JudgeError(f"nothing was profiled: {error}", hint=_said(report)) from error
 
 
 def parsed(lines: Iterable[str]) -> Profile:
     """The profile in a report in CSV: a row of names, a row of units, and a row for each launch.
 
-    Raises ValueError if there is none.
+    Raises ValueError if there is none, csv.Error if it is no CSV.
     """
     rows = csv.reader(line for line in lines if not line.startswith("=="))
     names = next((row for row in rows if KERNEL in row), [])
-    launches = [dict(zip(names, row, strict=False)) for row in rows][1:]
+    launches = [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)][1:]
     if not launches:
         raise ValueError("the report has no kernels")
     measured = [(launch[KERNEL], _numbers(launch)) for launch in launches]

@@ -5,7 +5,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -20,14 +20,15 @@ from eval.machine import CpuUse
 from eval.timing import Call, clocks_disagree, hidden_us, session_of, works_between
 from eval.worker.process import Guard
 from eval.worker.trial import Trial
+from kb.errors import JudgeError
 from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, Outcome, Session, Timing
 
 LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS, MOST_SESSIONS = 10, 30, 200, 12
 PATIENCE = 4
 """A session with less than enough rounds may last so many times as long."""
 HOPELESS, HOPELESS_ROUNDS, HOPELESS_S = 2.0, 3, 10.0
-"""A session ends after so many rounds and seconds if the candidate needed this many times the time of every baseline in
-each round."""
+"""A session ends after so many rounds and seconds if the candidate's fastest call took this many times as long as the
+slowest call of any baseline. It cannot win any more, so no further case is tried."""
 
 
 class Pace(NamedTuple):
@@ -164,7 +165,7 @@ def _session(
         baselines.begin(number)
     with _one_thread(), Side(trial, baselines.reference, baselines.case, baselines.memory) as candidate:
         if not baselines_first:
-            baselines.begin(number)
+            _begin_beside(candidate, baselines, number)
         short = min(baselines.medians_us.values()) < SHORT_US
         replayed = [candidate.capture(on=short), baselines.capture(on=short)]
         yardstick = baselines.yardstick(trial) if short and not all(replayed) else None
@@ -177,6 +178,21 @@ def _session(
         others, users = use.by_others()
         candidate.worker.finish()
     return _Tried(mine, theirs, waits, together, others, users, use.gpu())
+
+
+def _begin_beside(candidate: Side, baselines: Baselines, number: int) -> None:
+    """Start new baselines while a candidate is there.
+
+    Raises:
+        Fault: they start only without it, as when it takes all memory.
+        JudgeError: they do not start at all.
+    """
+    for _ in range(2):
+        with suppress(JudgeError):
+            return baselines.begin(number, beside=True)
+    candidate.worker.kill()
+    baselines.begin(number, beside=True)
+    raise Fault(Outcome.CRASHED, "the baselines do not start beside it: it leaves them too little memory")
 
 
 def _disagreement(mine: Sequence[Call], honest: Sequence[Call], theirs: Sequence[Call]) -> Fault | None:

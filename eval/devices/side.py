@@ -12,7 +12,8 @@ from eval.reference import Reference
 from eval.timing import Call
 from eval.worker.channel import ALL
 from eval.worker.language import WAIT
-from eval.worker.memory import Layout
+from eval.worker.mapping import new_memory
+from eval.worker.memory import Layout, specs_of
 from eval.worker.process import Guard, WorkerProcess
 from eval.worker.trial import CallReport, Trial
 from kb.model.evidence import Outcome
@@ -47,8 +48,7 @@ class Side:
 
     Args:
         case: Inputs at the task's sizes, with the expected shapes and types.
-        memory: Memory of the host for inputs. Sides share it, because calls on one piece of memory may take 15 % longer
-            than on another, by luck with its pages.
+        memory: The memory of all sides; see `common_memory`. None: each has its own.
     """
 
     worker: WorkerProcess
@@ -64,9 +64,10 @@ class Side:
         self.worker.__enter__()
         try:
             self._build()
-            size = sum(x.numel() * x.element_size() for x in self._case.inputs if isinstance(x, torch.Tensor))
-            self.slots = max(1, min(self._trial.memory.slots, MOST_BYTES // max(size, 1)))
-            self._shared = self._trial.memory.share(self.worker, [self._case.inputs] * self.slots)
+            sets = _sets(self._trial, self._case)
+            self.slots = len(sets)
+            start = 0 if self._memory is None else _state_end(self._reference)
+            self._shared = self._trial.memory.share(self.worker, sets, start)
             self._trial.send_inputs(self.worker, self._shared)
             self._layouts: tuple[Layout, ...] = ()
             self.call(self._case.inputs)
@@ -128,7 +129,7 @@ class Side:
         for place, arguments in inputs.items():
             if Guard.MUTATION in self._trial.guards and not self._shared.unchanged(place, arguments):
                 raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
-            self._shared.write(place, self._case.inputs)  # the next side, which may see this memory, gets the same soon
+            self._shared.write(place, self._case.inputs)  # the next side could read new inputs before its turn
         between_s += self._release(report)
         seconds = max(report.seconds, LEAST_S)
         times_s = (report.outside_s, seconds, report.late_s, between_s, report.awake_s - seconds)
@@ -164,6 +165,26 @@ class Side:
     def _release(self, report: CallReport) -> float:
         self._trial.release_outputs(self.worker, report)
         return self.worker.answer_s
+
+
+def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
+    """Handle of host memory for all sides: calls on one piece of memory may take 15 % longer than on another, by luck.
+
+    It holds the parameters, and behind them the places for inputs, so that sides which start at the same time write
+    the same to each byte.
+    """
+    _, size = specs_of(_sets(trial, case), _state_end(reference))
+    return new_memory(size)
+
+
+def _sets(trial: Trial, case: Case) -> list[list[Any]]:
+    """The inputs for each place."""
+    return [case.inputs] * max(1, min(trial.memory.slots, MOST_BYTES // max(case.input_bytes, 1)))
+
+
+def _state_end(reference: Reference) -> int:
+    _, end = specs_of([list(reference.state.values())])
+    return end
 
 
 class Yardstick(Side):

@@ -71,7 +71,7 @@ def _try_whole(trial: KernelTrial, case: Case, why: str) -> list[CaseResult]:
         trial.check([case], results)
     except Fault as fault:
         if fault.outcome != Outcome.TIMED_OUT:
-            raise
+            raise Fault(fault.outcome, fault.detail) from fault  # its number is that of the only case here
         untried = f"its values at the task's own sizes are untried: {why}; all programs take more than {WHOLE_S:.0f} s"
         raise Fault(Outcome.UNTRIED, untried) from fault
     return results

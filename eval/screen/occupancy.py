@@ -47,7 +47,10 @@ class ComputeUnit(NamedTuple):
 
 
 def occupancy(needs: Needs, unit: ComputeUnit) -> tuple[int, str]:
-    """Wavefronts per compute unit (0 if no workgroup fits), and the fact that limits them."""
+    """Wavefronts per compute unit (0 if no workgroup fits), and the fact that limits them.
+
+    All of `unit` but its reserve is positive, and so are the wavefronts that are needed.
+    """
     fitting = _workgroups(needs, unit)
     limit = min(fitting, key=fitting.__getitem__)
     return fitting[limit] * needs.wavefronts, limit

@@ -121,7 +121,7 @@ def _screened(kernel: str, code: str, usage: Usage, isa: Isa, facts: Sequence[Fa
     vendor, lanes = VENDORS[isa.backend], isa.lanes or 1
     instructions = Counter(m[1] for m in vendor.instruction.finditer(code))
     matrix, memory = _kept(instructions, vendor.matrix), _kept(instructions, vendor.memory)
-    num_warps = None if usage.workgroup_size is None else -(-usage.workgroup_size // lanes)
+    num_warps = -(-usage.workgroup_size // lanes) if usage.workgroup_size else None
     resident, occupancy_finding = _occupancy(usage, num_warps, lanes, vendor, facts)
     return KernelScreen(
         kernel=kernel,
@@ -209,7 +209,7 @@ def _occupancy(
         return None, Finding(check="occupancy", state="unknown", message=message)
     needs = Needs(num_warps, usage.vector_registers, usage.scalar_registers, usage.scratchpad_bytes)
     found = {name: one_value(facts, name, condition) for name, condition in vendor.compute_unit.items()}
-    known = {name: value for name, value in found.items() if value is not None}
+    known = {name: value for name, value in found.items() if value and (value[0] > 0 or name == "lds_reserved")}
     if missing := [key for key in vendor.compute_unit.items() if key[0] not in known]:
         return None, _unknown("occupancy", *missing)
     unit = ComputeUnit(lanes, **{name: int(number) for name, (number, _) in known.items()})

@@ -47,8 +47,8 @@ class DeviceMemory:
         self._flushed = torch.zeros(FLUSHED * self.l2_bytes // 4, dtype=torch.int32, device=self._driver.device)
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
 
-    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
-        """Put arguments into memory that the worker can open, replacing earlier ones."""
+    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
+        """Put arguments into memory that the worker can open, replacing earlier ones from `start` on."""
 
         def place(specs: list[Message], size: int) -> list[torch.Tensor]:
             block = self._block(worker, size)
@@ -57,7 +57,7 @@ class DeviceMemory:
                 spec["handle"] = block.handle
             return [view(page, spec) for spec in specs]
 
-        shared = SharedTensors(sets, place)
+        shared = SharedTensors(sets, place, start)
         self._driver.synchronize()
         return shared
 

@@ -73,22 +73,12 @@ class SharedTensors:
     Args:
         sets: For each call its arguments; shapes and types are the same in all sets.
         place: Places tensors in that memory.
+        start: Bytes at its beginning that stay as they are.
     """
 
-    def __init__(self, sets: Sequence[Sequence[Any]], place: Place) -> None:
-        self.specs: list[list[Message]] = []
-        size = 0
-        for arguments in sets:
-            described: list[Message] = []
-            for value in arguments:
-                if not isinstance(value, torch.Tensor):
-                    described.append({"value": value})
-                    continue
-                dtype = str(value.dtype).removeprefix("torch.")
-                described.append({"shape": list(value.shape), "dtype": dtype, "offset": size})
-                size += -(-value.numel() * value.element_size() // ALIGNMENT) * ALIGNMENT
-            self.specs.append(described)
-        pages = iter(place([spec for specs in self.specs for spec in specs if "value" not in spec], size))
+    def __init__(self, sets: Sequence[Sequence[Any]], place: Place, start: int = 0) -> None:
+        self.specs, end = specs_of(sets, start)
+        pages = iter(place([spec for specs in self.specs for spec in specs if "value" not in spec], end))
         self.sets = [[next(pages) if isinstance(v, torch.Tensor) else v for v in arguments] for arguments in sets]
         for number, arguments in enumerate(sets):
             self.write(number, arguments)
@@ -103,6 +93,23 @@ class SharedTensors:
         """Whether a set still has these values, bit for bit."""
         pairs = zip(self.sets[number], arguments, strict=True)
         return all(same_bits(page, value) for page, value in pairs if isinstance(page, torch.Tensor))
+
+
+def specs_of(sets: Sequence[Sequence[Any]], start: int = 0) -> tuple[list[list[Message]], int]:
+    """Where the arguments of each set lie in memory whose first bytes stay as they are, and where the last one ends."""
+    specs: list[list[Message]] = []
+    end = start
+    for arguments in sets:
+        described: list[Message] = []
+        for value in arguments:
+            if not isinstance(value, torch.Tensor):
+                described.append({"value": value})
+                continue
+            dtype = str(value.dtype).removeprefix("torch.")
+            described.append({"shape": list(value.shape), "dtype": dtype, "offset": end})
+            end += -(-value.numel() * value.element_size() // ALIGNMENT) * ALIGNMENT
+        specs.append(described)
+    return specs, end
 
 
 def place_in(memory: int) -> Place:
@@ -203,8 +210,8 @@ class Memory(Protocol):
     slots: int
     """Most places for the inputs of the timed calls."""
 
-    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
-        """Put arguments into memory that the worker maps, replacing earlier ones."""
+    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
+        """Put arguments into memory that the worker maps, replacing earlier ones from `start` on."""
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
         """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""
@@ -230,8 +237,8 @@ class HostMemory:
 
     slots = 4
 
-    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]]) -> SharedTensors:
-        return SharedTensors(sets, place_in(worker.memory))
+    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
+        return SharedTensors(sets, place_in(worker.memory), start)
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
         return read_tensor(worker.pid, tensor)

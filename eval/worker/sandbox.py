@@ -16,6 +16,7 @@ source; Landlock: include/uapi/linux/landlock.h; the filter: include/uapi/linux/
 """
 
 import ctypes
+import errno
 import json
 import os
 import platform
@@ -30,8 +31,8 @@ from typing import Any, NamedTuple
 
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 LANDLOCK_RULE_PATH_BENEATH = 1
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
-SECCOMP_MODE_FILTER = 2
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC = 1, 1
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 TRUNCATE, IOCTL_DEV, REFER = 1 << 14, 1 << 15, 1 << 13
@@ -86,6 +87,7 @@ MISSING_CALLS: dict[str, Numbers] = {
     "memfd_create": (319, 279), "memfd_secret": (447, 447),
 }  # fmt: skip
 """System calls that this kernel seems to lack."""
+SECCOMP: Numbers = (317, 277)
 KILL, TGKILL, PRLIMIT64, CLONE, PRCTL, FCNTL, IOCTL, SOCKETPAIR, SOCKET, MADVISE, FALLOCATE = (
     (62, 129), (234, 131), (302, 261), (56, 220), (157, 167), (72, 25), (16, 29), (53, 199), (41, 198), (28, 233),
     (285, 47),
@@ -250,8 +252,9 @@ def become(command: Sequence[str], limits: Mapping[int, int], *, level: int) -> 
 
 
 def refuse_sockets() -> None:
-    """Refuse sockets and connections to this thread, and to the threads and processes that it starts from now on."""
-    _install(ctypes.CDLL(None, use_errno=True), [(REFUSED_CALLS["connect"], [REFUSE]), (SOCKET, [REFUSE])])
+    """Refuse sockets and connections to all threads of this process, and to what they start from now on."""
+    rules = [(REFUSED_CALLS["connect"], [REFUSE]), (SOCKET, [REFUSE])]
+    _install(ctypes.CDLL(None, use_errno=True), rules, SECCOMP_FILTER_FLAG_TSYNC)
 
 
 def _signals_to_itself() -> list[Rule]:
@@ -290,8 +293,12 @@ def _refuse_calls(libc: Any, limits: SandboxLimits) -> None:
     ])  # fmt: skip
 
 
-def _install(libc: Any, rules: Sequence[Rule]) -> None:
-    """Filter the system calls of this process from now on: each rule decides on one call; all others are allowed."""
+def _install(libc: Any, rules: Sequence[Rule], flags: int = 0) -> None:
+    """Filter the system calls of this thread from now on: each rule decides on one call; all others are allowed.
+
+    Args:
+        flags: See seccomp(2).
+    """
     machine = list(ARCHITECTURES).index(platform.machine())
     program: list[Instruction] = [
         (LOAD_WORD, 0, 0, ARCHITECTURE), (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[platform.machine()]), KILL_PROCESS,
@@ -307,7 +314,9 @@ def _install(libc: Any, rules: Sequence[Rule]) -> None:
         _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
     filter_ = Filter(len(program), ctypes.cast(code, ctypes.c_void_p))
-    _check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filter_), 0, 0), "seccomp")
+    number = SECCOMP[machine]
+    if _check(libc.syscall(number, SECCOMP_SET_MODE_FILTER, flags, ctypes.byref(filter_)), "seccomp"):
+        raise OSError(errno.ESRCH, "seccomp: a thread has other filters")
 
 
 def _load(argument: int) -> Instruction:

@@ -35,6 +35,10 @@ class Starting(Generic[P]):
         """Wait until it has started or failed."""
         wait([self._started])
 
+    def has_failed(self) -> bool:
+        """Whether its start has failed, once that is known."""
+        return self._started.exception() is not None
+
     def end(self) -> None:
         """End the process, also if it still starts."""
         self._started.cancel()
