@@ -72,9 +72,9 @@ def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_ca
 
 @pytest.fixture
 def kept() -> Iterator[Baselines]:
-    """Two baselines of which a set stays for the next candidates."""
+    """A baseline of which a set stays for the next candidates; its task has parameters."""
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
-    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of)
+    found = Baselines(task("linear"), reference("linear"), {EAGER: SOURCES[EAGER]}, trial_of)
     found.begin(0)
     yield found
     found.close()
@@ -102,6 +102,58 @@ def test_a_set_that_failed_to_start_is_started_again(kept: Baselines, monkeypatc
     kept.begin(0)
 
     assert kept.timed(kept.case.inputs)
+
+
+def test_a_start_that_failed_for_want_of_anything_is_renewed_for_the_next_candidate(
+    kept: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error in (JudgeError("a worker does not start", hint="wait"), OSError(28, "no space"), MemoryError()):
+        with monkeypatch.context() as patched:
+            patched.setattr(Side, "__enter__", lambda _, error=error: (_ for _ in ()).throw(error))
+            with pytest.raises(type(error)):
+                kept.begin(1)
+
+        kept.begin(0)
+        assert kept.timed(kept.case.inputs)
+
+
+def test_no_candidate_is_compared_with_a_set_that_began_beside_another() -> None:
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=2)
+    try:
+        found.begin(0)
+        clean = found.sides[EAGER].worker
+        found.begin(2, beside=True)
+        beside = found.sides[EAGER].worker
+        assert found.timed(found.case.inputs)
+
+        found.begin(0)
+
+        assert found.sides[EAGER].worker is clean is not beside
+        assert not beside.lives
+    finally:
+        found.close()
+
+
+def test_of_large_inputs_there_are_no_two_sets_at_once(kept: Baselines) -> None:
+    clean = kept.sides[EAGER].worker
+
+    kept.begin(3, beside=True)
+
+    assert not clean.lives
+    kept.begin(0)
+    assert kept.timed(kept.case.inputs)
+
+
+def test_sides_that_start_at_once_leave_each_other_s_parameters_and_inputs(kept: Baselines) -> None:
+    eager, state = kept._trials[EAGER], list(kept.reference.state.values())
+    assert state
+
+    with Side(eager, kept.reference, kept.case, kept.memory) as mine:
+        parameters = eager.memory.share(mine.worker, [state])
+        assert mine._shared.unchanged(0, kept.case.inputs)
+        with Side(eager, kept.reference, kept.case, kept.memory):
+            assert parameters.unchanged(0, state)
 
 
 def test_a_baseline_that_lost_the_race_ends() -> None:

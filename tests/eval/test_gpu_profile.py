@@ -1,5 +1,6 @@
 """A profile explains a time: it is read from the profiler's report, and a profiled candidate can open no socket."""
 
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 from eval.devices import gpu_profile
 from eval.devices.device import Bench, Judgement
 from eval.devices.gpu import Gpu
-from eval.devices.gpu_profile import parsed, profile
+from eval.devices.gpu_profile import MOST_LAUNCHES, parsed, profile
 from eval.languages.registry import TORCH
 from eval.worker.device_memory import DeviceMemory
 from eval.worker.limits import PACKAGE
@@ -50,15 +51,28 @@ cat {report} > "$report"
 """
 RECORDING = TORCH.model_copy(update={"adapter": Path(fake_recording_gpu.__file__)})
 CONNECTS = """
-import socket, sys
+import socket, sys, threading
 sys.path.insert(0, sys.argv[1])
 from eval.worker.sandbox import refuse_sockets
 socket.socket(socket.AF_UNIX).close()
+refused = threading.Event()
+
+def connect():
+    try:
+        socket.socket(socket.AF_UNIX)
+    except PermissionError:
+        print("refused")
+
+def other():
+    refused.wait()
+    connect()
+
+thread = threading.Thread(target=other)
+thread.start()
 refuse_sockets()
-try:
-    socket.socket(socket.AF_UNIX)
-except PermissionError:
-    print("refused")
+refused.set()
+thread.join()
+connect()
 """
 
 
@@ -90,6 +104,10 @@ def test_a_kernel_is_described_in_words() -> None:
         "kernel first: 3.5 us, 2 launches; 50 % of the most possible warps active, "
         "warps wait for global or local memory 70 % of the time",
     ]
+
+
+def test_rows_that_are_cut_are_left_out() -> None:
+    assert parsed([*REPORT.splitlines(), "", '"3","cut"']) == parsed(REPORT.splitlines())
 
 
 @pytest.mark.parametrize("lines", ["", "==ERROR== no permission\n", '"ID","Kernel Name"\n"",""\n'])
@@ -145,6 +163,16 @@ def test_a_candidate_that_fails_then_has_no_profile(
         )
 
 
+@pytest.mark.parametrize("report", [REPORT.replace("first", "x" * (1 << 18)), REPORT.replace('"first"', "\0")])
+def test_a_report_that_is_no_csv_loses_the_profile_alone(
+    report: str, trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(report, tmp_path, monkeypatch)
+
+    with suppress(JudgeError):
+        assert profile(trial, reference("scale"), given_case("scale")).launches == 3
+
+
 def test_without_a_profiler_the_reason_is_told(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_profile, "profiler", lambda: None)
 
@@ -159,7 +187,7 @@ def test_sockets_are_there_for_the_profiler_alone(tmp_path: Path) -> None:
     script.write_text(CONNECTS)
     command = (place.python, "-I", str(script), str(PACKAGE.parent))
 
-    assert place.run(*command, level=2, profiled=True).stdout == "refused\n"
+    assert place.run(*command, level=2, profiled=True).stdout == "refused\nrefused\n"
     assert "PermissionError" in place.run(*command, level=2).stderr
 
 
@@ -183,11 +211,14 @@ def judged(monkeypatch: pytest.MonkeyPatch, found: Profile | JudgeError) -> Judg
     return device._profiled(Judgement(timing=timing, bottleneck=limit, detail="right"), trial, timing)
 
 
-@pytest.mark.parametrize(("microseconds", "kind"), [(40.0, "launch"), (60.0, "latency")])
+@pytest.mark.parametrize(
+    ("microseconds", "launches", "kind"), [(40.0, 3, "launch"), (60.0, 3, "latency"), (40.0, MOST_LAUNCHES, "latency")]
+)
 def test_a_call_whose_kernels_take_less_than_half_of_it_is_launch_bound(
-    microseconds: float, kind: str, monkeypatch: pytest.MonkeyPatch
+    microseconds: float, launches: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = parsed(REPORT.splitlines()).model_copy(update={"microseconds": microseconds})
+    update = {"microseconds": microseconds, "launches": launches}
+    found = parsed(REPORT.splitlines()).model_copy(update=update)
 
     judgement = judged(monkeypatch, found)
 

@@ -62,6 +62,18 @@ def test_a_draw_at_sizes_that_the_device_cannot_run_is_not_tried_again(tmp_path:
     assert all(case.draw and case.draw.sizes for case in found)
 
 
+def test_a_draw_at_sizes_that_exceed_the_wanted_number_is_tried_again(tmp_path: Path) -> None:
+    cases = hidden(task("row_sum"), refused=tmp_path / "refused.jsonl")
+    [first, *_] = [case for case in cases.for_candidate() if case.draw and case.draw.sizes]
+    cases.refused(first)
+    elements = sum(x.numel() for x in (*first.inputs, *first.expected))
+
+    limits = CaseSizes(odd=elements // 2, even=1 << 6, given=None)
+    again = hidden(task("row_sum"), limits=limits, refused=tmp_path / "refused.jsonl").for_candidate()[0]
+
+    assert again.draw == first.draw
+
+
 def test_a_random_reference_is_refused_where_its_own_sizes_are_not_run() -> None:
     with pytest.raises(TaskError, match="other outputs on the same inputs"):
         hidden(task_of("nn.functional.dropout(x)", constants="N = 4096"), limits=CaseSizes(1 << 12, 1 << 10, 1 << 10))

@@ -43,6 +43,18 @@ sys.stdin.read()
 """
 
 
+def test_memory_of_a_fixed_size_can_neither_grow_nor_shrink() -> None:
+    memory = new_memory(4096)
+    try:
+        for size in (0, 8192):
+            with pytest.raises(PermissionError):
+                os.ftruncate(memory, size)
+        with pytest.raises(PermissionError):
+            os.posix_fallocate(memory, 0, 8192)
+    finally:
+        os.close(memory)
+
+
 @dataclass(frozen=True)
 class Holder:
     """A process with an array 0, 1, ... 23 of float32 and a mapping of memory shared with it."""

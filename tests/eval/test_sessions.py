@@ -1,5 +1,6 @@
 """The rounds of a timing session: how many there are, and when the cases are tried between them."""
 
+import math
 from typing import cast
 
 import pytest
@@ -8,10 +9,12 @@ from eval.cases import Case
 from eval.devices import sessions
 from eval.devices.baselines import EAGER, Baselines
 from eval.devices.side import Answer, Side
+from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import CpuUse
 from eval.timing import Call
 from eval.worker.trial import Trial
+from kb.errors import JudgeError
 from kb.model.kernels import Candidate
 from tests.eval.judging import given_case, needs_linux, reference
 
@@ -79,6 +82,43 @@ def test_cases_are_tried_in_all_parts_of_a_session(
     session.run()
 
     assert [after for after, _ in session.tried] == [share * rounds // 10 for share in range(10)]
+
+
+class Beside:
+    """Baselines that fail to start a number of times, or as long as a candidate lives; the candidate itself."""
+
+    def __init__(self, failures: float) -> None:
+        self.worker, self.failures, self.lives = self, failures, True
+
+    def kill(self) -> None:
+        self.lives = False
+
+    def begin(self, session: int, *, beside: bool) -> None:
+        assert (session, beside) == (4, True)
+        self.failures -= 1
+        if self.failures >= 0 and (self.lives or self.failures < math.inf):
+            raise JudgeError("no memory", hint="wait")
+
+    def start(self) -> None:
+        sessions._begin_beside(cast(Side, self), cast(Baselines, self), 4)
+
+
+def test_a_baseline_that_fails_once_beside_a_candidate_refuses_nobody() -> None:
+    beside = Beside(failures=1)
+
+    beside.start()
+
+    assert beside.lives
+
+
+def test_a_candidate_that_leaves_the_baselines_no_memory_is_refused() -> None:
+    with pytest.raises(Fault, match="leaves them too little memory"):
+        Beside(failures=math.inf).start()
+
+
+def test_baselines_that_start_without_the_candidate_neither_refuse_nobody() -> None:
+    with pytest.raises(JudgeError, match="no memory"):
+        Beside(failures=9).start()
 
 
 def test_each_case_is_tried_at_a_moment_that_cannot_be_foreseen() -> None:
