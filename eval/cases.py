@@ -68,7 +68,7 @@ class Case:
 
     @property
     def input_bytes(self) -> int:
-        return sum(x.numel() * x.element_size() for x in self.inputs if isinstance(x, torch.Tensor))
+        return sum(x.nbytes for x in self.inputs if isinstance(x, torch.Tensor))
 
     @property
     def is_finite(self) -> bool:

@@ -12,6 +12,7 @@ from eval.devices.triton_plan import Plan, plan_of
 from eval.fault import Fault
 from eval.reference import Reference
 from eval.worker.channel import Message
+from eval.worker.mapping import spec_of
 from eval.worker.process import WorkerProcess
 from eval.worker.trial import Trial
 from kb.errors import TaskError
@@ -69,11 +70,11 @@ def planned(trial: Trial, isa: Isa, cases: Iterable[Case], reference: Reference,
     calls: dict[tuple[int, str], PlannedCall] = {}
     with trial.worker() as worker:
         for case in cases:
-            inputs = _described(case.inputs)
+            inputs = list(map(spec_of, case.inputs))
             key = id(case.reference), json.dumps(inputs)
             if key not in calls:
                 calls[key] = _planned(trial, worker, isa, case.reference, inputs, with_constants=True)
-        inputs = _described(own.inputs if own else _own_inputs(reference))
+        inputs = list(map(spec_of, own.inputs if own else _own_inputs(reference)))
         last = _planned(trial, worker, isa, reference, inputs, with_constants=False)
         if own and last.plan.size <= MOST_BYTES:
             last = replace(last, constants=_constants(trial, worker, last.plan))
@@ -119,12 +120,3 @@ def _own_inputs(reference: Reference) -> list[Any]:
             return reference.inputs(0)
     except TaskError:
         return reference.inputs(0)
-
-
-def _described(inputs: Sequence[Any]) -> list[Message]:
-    return [
-        {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
-        if isinstance(value, torch.Tensor)
-        else {"value": value}
-        for value in inputs
-    ]

@@ -15,6 +15,7 @@ from eval.languages.interpreter import agree_with_compiler, confine_to, one_prog
 from eval.languages.python_model import PythonModel, import_candidate
 from eval.languages.triton_host import plan
 from eval.worker.channel import Message
+from eval.worker.mapping import spec_of
 
 __all__ = ["compile_only", "load", "plan"]
 
@@ -99,7 +100,7 @@ class Planned:
         """The plan for some inputs, whose memory is now that of the call."""
         import torch
 
-        plan, constants = self._plans[json.dumps([_spec(value) for value in inputs])]
+        plan, constants = self._plans[json.dumps([spec_of(value) for value in inputs])]
         given = [value.reshape(-1).view(torch.uint8) for value in inputs if isinstance(value, torch.Tensor)]
         buffers = [torch.empty(size, dtype=torch.uint8) for size in plan["buffers"]]
         self._memory = {"inputs": given, "constants": constants, "buffers": buffers}
@@ -229,11 +230,3 @@ def _bytes(view: Message, memory: dict[str, list[Any]]) -> Any:
     size = getattr(torch, view["dtype"]).itemsize
     shape, stride = (*view["shape"], size), (*(size * step for step in view["stride"]), 1)
     return memory[view["of"]][view["number"]].as_strided(shape, stride, size * view["offset"])
-
-
-def _spec(value: Any) -> Message:
-    import torch
-
-    if not isinstance(value, torch.Tensor):
-        return {"value": value}
-    return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}

@@ -10,6 +10,15 @@ from typing import Any
 from eval.worker.channel import Message
 
 
+def spec_of(argument: Any) -> Message:
+    """Shape and type of a tensor; anything else itself."""
+    import torch
+
+    if not isinstance(argument, torch.Tensor):
+        return {"value": argument}
+    return {"shape": list(argument.shape), "dtype": str(argument.dtype).removeprefix("torch.")}
+
+
 def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
     """Tensors in the memory of a handle; each spec has its `offset` there."""
     import torch

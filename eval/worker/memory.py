@@ -18,7 +18,7 @@ from pydantic import Field
 
 from eval.reference import same_bits
 from eval.worker.channel import Message
-from eval.worker.mapping import mapped
+from eval.worker.mapping import mapped, spec_of
 from eval.worker.process import WorkerProcess
 from kb.errors import JudgeError
 from kb.model.base import Frozen
@@ -97,18 +97,12 @@ class SharedTensors:
 
 def specs_of(sets: Sequence[Sequence[Any]], start: int = 0) -> tuple[list[list[Message]], int]:
     """Where the arguments of each set lie in memory whose first bytes stay as they are, and where the last one ends."""
-    specs: list[list[Message]] = []
-    end = start
-    for arguments in sets:
-        described: list[Message] = []
-        for value in arguments:
-            if not isinstance(value, torch.Tensor):
-                described.append({"value": value})
-                continue
-            dtype = str(value.dtype).removeprefix("torch.")
-            described.append({"shape": list(value.shape), "dtype": dtype, "offset": end})
-            end += -(-value.numel() * value.element_size() // ALIGNMENT) * ALIGNMENT
-        specs.append(described)
+    specs, end = [[spec_of(value) for value in arguments] for arguments in sets], start
+    for arguments, found in zip(sets, specs, strict=True):
+        for value, spec in zip(arguments, found, strict=True):
+            if isinstance(value, torch.Tensor):
+                spec["offset"] = end
+                end += -(-value.nbytes // ALIGNMENT) * ALIGNMENT
     return specs, end
 
 

@@ -159,9 +159,8 @@ class WorkerProcess:
         launcher = self._language.launcher
         alone = bool(self._compiler) and not launcher
         self._process = self._started(
-            command, handles, self._profiler, alone=alone, launcher=launcher, writable=self._writable,
-            profiled=bool(self._profiler),
-        )  # fmt: skip
+            command, handles, self._profiler, alone=alone, launcher=launcher, writable=self._writable
+        )
         os.close(ours[0])
         os.close(theirs[1])
         self._tree = ProcessTree(self.pid, self.folder, alone=alone and self._level > 1)
@@ -196,7 +195,7 @@ class WorkerProcess:
         if self._level:
             limits = limits_of(
                 self.folder, level=self._level, call_s=self._call_s, readable=self._readable, devices=self._devices,
-                **confined,
+                profiled=bool(profiler), **confined,
             )  # fmt: skip
             command = [sys.executable, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.Popen(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eval.fault import Fault
+from eval.machine import free_bytes
 
 STOP_S = 5.0
 PAUSE_S = 1e-5
@@ -191,7 +192,5 @@ def _stat(path: str) -> Stat:
 
 def _free(folder: Path) -> dict[str, int]:
     """Bytes of memory, bytes of disk and number of files that can still be allocated."""
-    with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123
-        memory = next((int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:")), 0)
     disk = os.statvfs(folder)
-    return {"memory": memory, "disk": disk.f_bavail * disk.f_frsize, "files": disk.f_favail}
+    return {"memory": free_bytes(), "disk": disk.f_bavail * disk.f_frsize, "files": disk.f_favail}

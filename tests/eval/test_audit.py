@@ -48,6 +48,16 @@ def audited(forward: str, changes: dict[str, str] | None = None) -> Audit:
     return found
 
 
+def test_a_process_that_left_the_audit_s_group_does_not_hold_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "REST_S", 0.5)
+    leaves = "import subprocess; subprocess.Popen(['sleep', '20'], start_new_session=True); time.sleep(60)"
+
+    found = driver.audit(task(f"{leaves}\n        return x"), limit_s=8)
+
+    assert found.verdict is Verdict.NOT_HERE
+    assert found.seconds < 15
+
+
 def test_a_sound_task_is_usable() -> None:
     found = audited("return x @ x.T")
 

@@ -7,6 +7,7 @@ import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.cases import given_case
 from eval.reference import Reference, integer_constants, interface_of
+from eval.reference import _spec as spec_of
 from eval.selftest.known import TASKS
 from eval.task import load_task
 from kb.errors import TaskError
@@ -165,6 +166,13 @@ BROKEN = {
         "return x * self.weight", "assert x.dtype is torch.float32; return x * self.weight", "float64.*AssertionError",
     ),
 }  # fmt: skip
+
+
+def test_a_type_whose_size_is_unknown_is_refused() -> None:
+    packed = torch.zeros(2, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+
+    with pytest.raises(TaskError, match="x is a tensor of type float4_e2m1fn_x2"):
+        spec_of("x", packed)
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BROKEN.values(), ids=BROKEN)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.fault import Fault
+from eval.screen import screen as screening
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
 from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, screen_file, screen_kernel
 from kb.facts.select import one_value
@@ -214,6 +215,17 @@ def test_without_any_one_of_its_facts_occupancy_is_unknown(isa: Isa) -> None:
         assert screen.occupancy is None
         assert finding(screen, "occupancy").state == "unknown"
         assert quantity in finding(screen, "occupancy").message
+
+
+@pytest.mark.parametrize("isa", [AMD, NVIDIA], ids=str)
+def test_a_document_that_states_zero_makes_occupancy_unknown(isa: Isa, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stated(facts: Sequence[Fact], quantity: str, *conditions: str) -> tuple[float, Fact] | None:
+        found = one_value(facts, quantity, *conditions)
+        return (0.0, found[1]) if found else None
+
+    monkeypatch.setattr(screening, "one_value", stated)
+
+    assert screened(isa, facts_of(isa)).occupancy is None
 
 
 def screened(isa: Isa, facts: list[Fact], **changes: Any) -> KernelScreen:

@@ -1,7 +1,7 @@
 """For an absent chip a Triton candidate's kernels do all the work, and those that were tried are compiled."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +13,7 @@ from eval.devices.device import Bench, Judgement
 from eval.devices.triton_compiler import TritonCompiler
 from eval.devices.triton_plan import plan_of
 from eval.devices.triton_source import kernels_of
+from eval.devices.triton_trial import KernelTrial
 from eval.fault import Fault
 from eval.languages.registry import TORCH, TRITON
 from eval.machine import sandbox_level
@@ -294,6 +295,17 @@ FORGERIES: dict[str, dict[str, Any]] = {
     "a name that is no name": {"steps": [{"launch": LAUNCH | {"kernel": "os.abort"}}]},
     "a grid without end": {"steps": [{"launch": LAUNCH | {"grid": [1 << 40]}}]},
 }
+
+
+def test_what_refuses_at_the_task_s_own_sizes_is_none_of_the_hidden_cases() -> None:
+    class Refusing:
+        def check(self, *_: object) -> None:
+            raise Fault(Outcome.INCORRECT, "wrong (sizes as given)", 0)
+
+    with pytest.raises(Fault, match="wrong") as caught:
+        triton_own_size._try_whole(cast(KernelTrial, Refusing()), given_case("row_sum"), "atomics")
+
+    assert caught.value.case is None
 
 
 def test_a_plan_within_its_memory_is_accepted() -> None:
