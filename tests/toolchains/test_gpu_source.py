@@ -68,6 +68,11 @@ def test_a_right_kernel_is_built_and_its_needs_are_known(chip: Judge, operation:
     assert any(name.startswith(("LDG", "global_load")) for name in screen.memory_instructions)
 
 
+@of_chips(["sm_90a"])
+def test_what_a_candidate_prints_in_the_compiler_s_name_counts_for_nothing(chip: Judge) -> None:
+    assert "scratchpad 512 B" in finding(chip("says_less", "row_sum"), "scratchpad").message
+
+
 @of_chips(DOCUMENTED)
 def test_each_limit_that_documents_state_is_cited(chip: Judge) -> None:
     found = {f.check: f for screen in chip("row_sum").screen for f in screen.findings}
