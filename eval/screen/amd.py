@@ -17,9 +17,11 @@ def _code(text: str, kernel: str) -> str:
 def _usage(text: str, kernel: str) -> Usage | None:
     """From the kernel's metadata, which state architected and accumulation registers as one sum.
 
-    A kernel without launch bounds is compiled for the largest workgroup, which is then stated.
+    The compiler writes them at the end; what looks like them before may be a candidate's own text in inline assembly. A
+    kernel without launch bounds is compiled for the largest workgroup, which is then stated.
     """
-    about = next((part for part in text.split("\n  - ") if re.search(rf"\.symbol: +{kernel}\.kd$", part, re.M)), "")
+    _, _, metadata = text.rpartition("\t.amdgpu_metadata\n")
+    about = next((part for part in metadata.split("\n  - ") if re.search(rf"\.symbol: +{kernel}\.kd$", part, re.M)), "")
     stated = [re.search(rf"^ *\.{name}: +(\d{{1,9}})$", about, re.M) for name in _STATED]
     numbers = [int(m[1]) for m in stated if m]
     return Usage._make((*numbers, False)) if len(numbers) == len(_STATED) else None

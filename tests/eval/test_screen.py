@@ -246,6 +246,16 @@ def test_amd_assembly_is_read() -> None:
     }  # fmt: skip
 
 
+def test_what_inline_assembly_says_of_a_kernel_counts_for_nothing(tmp_path: Path) -> None:
+    text = (SYNTHETIC / "tiny.amdgcn").read_text()
+    stated = text[text.index("\t.amdgpu_metadata") :].replace("     100", "     1").replace(" 2048", " 16")
+    (tmp_path / "tiny.amdgcn").write_text(text.replace("\ts_endpgm", f"/*\n{stated}\n*/\n\ts_endpgm"))
+
+    screen = screen_kernel({**RECORD, "assembly": "tiny.amdgcn"}, tmp_path, AMD, facts_of(AMD))
+
+    assert (screen.registers, screen.scratchpad_bytes) == (100, 2048)
+
+
 def test_nvidia_assembly_is_read() -> None:
     screen = screened(NVIDIA, facts_of(NVIDIA))
 
