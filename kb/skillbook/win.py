@@ -54,7 +54,7 @@ def skill_of_win(
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
         "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
-        f"{len(evidence.cases)} case(s), and timed on {target} at the sizes in the task's file.",
+        f"{len(evidence.cases)} cases, and timed on {target} at the sizes in the task's file.",
         WHY: f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
         "Parameters": _table(("parameter", "value", "choices"), *parameters) if parameters else "None are declared.",
         "Evidence": _measured(evidence, timing),

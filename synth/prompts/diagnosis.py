@@ -134,7 +134,8 @@ def _worth(evidence: Evidence) -> list[str]:
 
 def _compared(cases: tuple[CaseResult, ...]) -> list[str]:
     failed = [case for case in cases if case.outcome is not Outcome.PASSED]
-    count = [f"Right in {len(cases) - len(failed)} case(s)."] if cases else []
+    right = len(cases) - len(failed)
+    count = [f"Right in {right} {'case' if right == 1 else 'cases'}."] if cases else []
     return [*count, *map(_failure, failed)]
 
 

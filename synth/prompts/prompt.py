@@ -208,7 +208,8 @@ def _attempts(request: Request) -> list[_Item]:
 def _account(attempt: Attempt, number: int) -> str:
     """The account of an attempt, without its code."""
     evidence = attempt.evidence
-    said = dict.fromkeys((evidence.detail, *(case.detail for case in evidence.cases if case.error_ratio is None)))
+    refused = "" if evidence.passed else evidence.detail  # of one that passed, `diagnose` tells it
+    said = dict.fromkeys((refused, *(case.detail for case in evidence.cases if case.error_ratio is None)))
     quote = _joined(*(text.strip() for text in (*said, evidence.log)))
     return _joined(
         f"### Attempt {number}: {evidence.outcome.replace('_', ' ')}",

@@ -60,7 +60,7 @@ def test_failing_cases_are_named_with_their_error() -> None:
     )
 
     assert diagnose(evidence(KERNEL, Outcome.INCORRECT, cases=cases))[1:] == (
-        "Right in 1 case(s).",
+        "Right in 1 case.",
         "Case `rows=7`: incorrect, largest error inf, inf times what is allowed.",
         "Case `rows=9`: raised.",
     )
