@@ -151,12 +151,6 @@ def _cpu_ticks() -> tuple[int, int, int]:
     return busy, steal, busy + idle + iowait
 
 
-def free_bytes() -> int:
-    """Memory that can be used without swapping (MemAvailable of proc_meminfo(5))."""
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
-
-
 def landlock_abi() -> int:
     """Version of the kernel's Landlock ABI; 0 if it has none."""
     if sys.platform != "linux":

@@ -29,10 +29,10 @@ from eval.cases import (
 )
 from eval.degenerate import degenerate_answers
 from eval.judge.driver import CALL_S
-from eval.machine import free_bytes
 from eval.reference import Reference, integer_constants
 from eval.roofline import operand_type, tensor_bytes
 from eval.values import learn_structures
+from eval.worker.tree import free_bytes
 from kb.errors import TaskError
 from kb.model.kernels import Interface, Task
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eval.fault import Fault
-from eval.machine import free_bytes
 
 STOP_S = 5.0
 PAUSE_S = 1e-5
@@ -188,6 +187,12 @@ def _stat(path: str) -> Stat:
     with open(path, "rb") as file:  # noqa: PTH123 - called hundreds of times a second
         fields = file.read().rpartition(b")")[2].split()
     return Stat(fields[0].decode(), int(fields[17]), int(fields[36]))
+
+
+def free_bytes() -> int:
+    """Memory that can be used without swapping (MemAvailable of proc_meminfo(5))."""
+    with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123 - called hundreds of times a second
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:"))
 
 
 def _free(folder: Path) -> dict[str, int]:

@@ -284,10 +284,9 @@ class Tools:
     ) -> Annotated[CallToolResult, facts.ProposedFacts]:
         """Store hardware facts that you read in the documents, for the user to confirm; they do not hold before.
 
-        A fact is stored if the words of its quote stand in a document of the chip and state the value. The unit
-        may also stand in the table's header or the headings. Values of one quantity that contradict each other need
-        conditions that tell them apart. Leave out what the text
-        does not say, and what one program uses or an example shows.
+        A fact is stored if the words of its quote stand in a document of the chip and state the value; the unit may
+        stand in a header or heading. Values of one quantity that contradict each other need conditions that tell them
+        apart. Leave out what the text does not say, and what one program uses or an example shows.
         """
         return await self._ask(lambda kb: facts.propose(kb, target, answers, max_tokens=max_tokens))
 
