@@ -1,4 +1,4 @@
-"""Measure how many candidates an hour the judge judges, in a mix like that of a search.
+"""Measure how many candidates an hour the judge judges, right and wrong ones in turn.
 
     python -m benchmarks.judge_throughput --target cpu-x86 --out benchmarks/results/judge-throughput.json
 

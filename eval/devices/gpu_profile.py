@@ -30,7 +30,7 @@ SEALED = 2
 """Sandbox level from which on a worker can open no socket."""
 MOST_LAUNCHES, MOST_KERNELS, MOST_NAME = 50, 5, 200
 GUARDS = frozenset({Guard.SANDBOX, Guard.CHANNEL, Guard.EXIT})
-"""Nothing is compared, and the profiler cannot work while the worker is stopped."""
+"""The others compare outputs, which nobody looks at here, or stop the worker, in which the profiler has to work."""
 KERNEL, NUMBER = "Kernel Name", re.compile(r"[\d,]+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 

@@ -116,7 +116,7 @@ def test_a_candidate_that_leaves_the_baselines_no_memory_is_refused() -> None:
         Beside(failures=math.inf).start()
 
 
-def test_baselines_that_start_without_the_candidate_neither_refuse_nobody() -> None:
+def test_baselines_that_do_not_start_at_all_are_a_fault_of_the_judge() -> None:
     with pytest.raises(JudgeError, match="no memory"):
         Beside(failures=9).start()
 
