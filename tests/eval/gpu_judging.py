@@ -16,8 +16,11 @@ from kb.model.target import Isa
 
 ROOT = Path(__file__).parents[2]
 SKILLS = ROOT / "kb" / "skills"
-CHEATS = [cheat for cheat in known().cheats if cheat.device == "Gpu"]
-HONEST = [kernel for kernel in known().honest if kernel.device == "Gpu"]
+CHEATS, HONEST = (
+    sorted((k for k in kernels if k.device == "Gpu"), key=lambda k: (k.task, k.call_s or 0.0))
+    for kernels in (known().cheats, known().honest)
+)
+"""Those with the same task follow each other, because they share its judge."""
 TEMPLATES = {path.name: path.name.removesuffix("-triton").replace("-", "_") for path in SKILLS.glob("*-triton")}
 """Skills with Triton kernels, and the tasks that they solve."""
 
