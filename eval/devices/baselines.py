@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from eval.cases import given_case
-from eval.devices.canaries import check_canaries
+from eval.devices.canaries import Canaries
 from eval.devices.side import Answer, Answers, Side, Yardstick, common_memory
 from eval.fault import Fault
 from eval.languages.registry import TORCH
@@ -39,8 +39,8 @@ class ModelNew(Model):
 """What makes a candidate of a reference, by the name of the baseline."""
 GUARDS = ALL_GUARDS - {Guard.ALIASING}
 """A reference is not suspected; it may return a part of its input."""
-SETTINGS, CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR"
-"""How the environment names settings of torch.compile, and the folder of what it has compiled."""
+SETTINGS, CACHE, TRITON_CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
+"""How the environment names settings of torch.compile, the folder of what it has compiled, and that of its kernels."""
 ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 """Makes it compile without other processes."""
 DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
@@ -95,6 +95,7 @@ class Baselines:
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._pool = ThreadPoolExecutor(at_once)
         self._starting = {0: self._start(sources)}
+        self._canaries = self._start_canaries()
         atexit.register(self.close)
 
     @cached_property
@@ -109,7 +110,7 @@ class Baselines:
         for starting in self._starting[0].values():
             starting.wait()  # one that still compiles would disturb the calls of the others
         with own_worker():
-            check_canaries(self._trial_of, self.reference.device)
+            self._check_canaries()
         for name, starting in list(self._starting[0].items()):
             try:
                 found[name] = self._running(name, starting)
@@ -175,6 +176,7 @@ class Baselines:
         """End all workers."""
         for place in list(self._starting):
             self._end(place)
+        self._canaries.end()
         for side in self._yardsticks.values():
             side.__exit__()
         self._pool.shutdown()
@@ -187,6 +189,13 @@ class Baselines:
         result = self.case.compare(answer.outputs)
         if result.outcome is not Outcome.PASSED:
             raise Fault(result.outcome, result.detail)
+
+    def _check_canaries(self) -> None:
+        """As `Canaries.check`, in a worker that starts again now if it failed, or if it has served."""
+        if self._canaries.has_failed() or not self._canaries.result().worker.lives:
+            self._canaries = self._start_canaries()
+        self._canaries.result().check()
+        self._canaries.end()
 
     def _running(self, name: str, starting: Starting[Side]) -> Side:
         """A baseline that has started. One that failed is started again now, when no candidate is checked beside it."""
@@ -207,6 +216,10 @@ class Baselines:
         sides = {name: Side(self._trials[name], self.reference, self.case, self.memory) for name in names}
         return {name: Starting(self._pool, side, side.__enter__) for name, side in sides.items()}
 
+    def _start_canaries(self) -> Starting[Canaries]:
+        canaries = Canaries(self._trial_of, self.reference.device)
+        return Starting(self._pool, canaries, canaries.__enter__)
+
     def _end(self, place: int) -> None:
         for starting in self._starting.pop(place, {}).values():
             starting.end()
@@ -214,9 +227,10 @@ class Baselines:
 
 def settings() -> dict[str, Any]:
     """The settings of a trial that all baselines share: a compiler keeps what it has compiled."""
-    cache = os.environ.get(CACHE)
     environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
-    return {"guards": GUARDS, "environment": environment, "writable": (cache,) if cache else ()}
+    writable = tuple(environment[name] for name in [CACHE] if name in environment)
+    kernels = {TRITON_CACHE: f"{cache}/triton" for cache in writable}
+    return {"guards": GUARDS, "environment": environment | kernels, "writable": writable}
 
 
 @contextmanager

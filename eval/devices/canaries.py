@@ -59,46 +59,49 @@ class ModelNew(Model):
 """One candidate that is what its second input says, so that one worker is enough."""
 
 
-def check_canaries(trial_of: Callable[[Candidate], Trial], device: str) -> None:
-    """Judge the canaries.
+class Canaries(Side):
+    """A worker that serves as each of the canaries in turn.
 
     Args:
         trial_of: Makes a trial of a candidate in torch, with the settings of the device that judges.
         device: Where torch keeps the tensors.
-
-    Raises:
-        JudgeError: a wrong canary passes, the right one does not, or the one that sleeps is not slower. Then no verdict
-            of this judge counts.
     """
-    reference = Reference(TASK, seed=0, device=device)
-    case = given_case("canary", reference)
-    x = case.inputs[0]
-    trial = trial_of(Candidate(language=TORCH.name, source=CANARY))
-    with Side(trial, reference, case) as side:
+
+    def __init__(self, trial_of: Callable[[Candidate], Trial], device: str) -> None:
+        reference = Reference(TASK, seed=0, device=device)
+        case = given_case("canary", reference)
+        super().__init__(trial_of(Candidate(language=TORCH.name, source=CANARY)), reference, case)
+
+    def check(self) -> None:
+        """Judge the canaries.
+
+        Raises:
+            JudgeError: a wrong canary passes, the right one does not, or the one that sleeps is not slower. Then no
+                verdict of this judge counts.
+        """
         for kind, what in ((RIGHT, "is right"), (WRONG, "has one wrong element"), (NOTHING, "computes nothing")):
-            outcome = case.compare(side.call(_arguments(x, kind)).outputs).outcome
+            outcome = self._case.compare(self.call(self._arguments(kind)).outputs).outcome
             if (outcome is Outcome.PASSED) != (kind == RIGHT):
                 raise _misjudged(f"a kernel that {what} is {outcome}")
         for attempt in range(ATTEMPTS):
             time.sleep(PAUSE_S * bool(attempt))
-            slower_us = _slower_us(side, x)
+            slower_us = self._slower_us()
             if slower_us >= SEEN * SLEEP_US:
                 return
-    raise _misjudged(f"a kernel that sleeps {SLEEP_US:g} us is measured as {slower_us:.1f} us slower")
+        raise _misjudged(f"a kernel that sleeps {SLEEP_US:g} us is measured as {slower_us:.1f} us slower")
 
+    def _arguments(self, kind: int) -> Sequence[torch.Tensor]:
+        x = self._case.inputs[0]
+        return [x, torch.tensor(kind, device=x.device)]
 
-def _arguments(x: torch.Tensor, kind: int) -> Sequence[torch.Tensor]:
-    return [x, torch.tensor(kind, device=x.device)]
-
-
-def _slower_us(side: Side, x: torch.Tensor) -> float:
-    """How much longer a call that sleeps is than one that does not."""
-    calls: dict[int, list[Call]] = {RIGHT: [], SLEEPS: []}
-    for _ in range(ROUNDS):
-        for kind, found in calls.items():
-            found.append(side.timed(_arguments(x, kind)).call)
-    lasts_us = {kind: median(call.inside_us for call in found) for kind, found in calls.items()}
-    return lasts_us[SLEEPS] + hidden_us(calls[SLEEPS], calls[RIGHT]) - lasts_us[RIGHT]
+    def _slower_us(self) -> float:
+        """How much longer a call that sleeps is than one that does not."""
+        calls: dict[int, list[Call]] = {RIGHT: [], SLEEPS: []}
+        for _ in range(ROUNDS):
+            for kind, found in calls.items():
+                found.append(self.timed(self._arguments(kind)).call)
+        lasts_us = {kind: median(call.inside_us for call in found) for kind, found in calls.items()}
+        return lasts_us[SLEEPS] + hidden_us(calls[SLEEPS], calls[RIGHT]) - lasts_us[RIGHT]
 
 
 def _misjudged(what: str) -> JudgeError:

@@ -34,6 +34,8 @@ WRITABLE = ("/proc/self",)
 """It names its threads there."""
 AT_ONCE = 2
 """Baselines that start at the same time. One that tunes itself comes last, when the others only compile on the CPU."""
+CHECKS_AHEAD = 3
+"""Workers that start in advance to check candidates: a wrong one is refused before the next worker has started."""
 ROOMY_BYTES, KEPT_BYTES = 32 << 30, 512 << 20
 """Least memory of a GPU on which workers stay or start in advance, because each takes about half a GB for the driver's
 context; and the largest inputs of which they keep copies."""
@@ -82,15 +84,14 @@ class Gpu(Device):
         from eval.worker.gpu_driver import DriverError
 
         trial, baselines = self.trial(candidate, language), self.baselines
+        if self._roomy:
+            trial.start_spares(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
         try:
             log = trial.check(cases, results)
             self._spares.wait()
             timing, busy = measure(trial, baselines, cases, GpuUse)
         except (OutOfMemoryError, DriverError) as error:
             raise Fault(Outcome.CRASHED, "it leaves too little of the GPU's memory for its own inputs") from error
-        finally:
-            if self._roomy:
-                trial.start_spares(WIN_SESSIONS)
         judgement = self.measured(timing, (busy, *baselines.notes), log)
         return self._profiled(judgement, trial, timing) if self.bench.profile else judgement
 

@@ -100,10 +100,11 @@ class Trial:
         worker = self.spares.take(settings) if self.spares else WorkerProcess(**settings, memory=memory)
         return worker.give(self.candidate, self.compiled)
 
-    def start_spares(self, count: int) -> None:
-        """Let workers start for the next candidate: one that checks it, and as many that time it."""
+    def start_spares(self, *, checks: int, sessions: int) -> None:
+        """Let workers start that check this candidate and the next ones, and those that time one in its sessions."""
+        checking, timed = self._settings(poisoned=True), self._settings(poisoned=False)
         if self.spares:
-            self.spares.start([self._settings(poisoned=True), *[self._settings(poisoned=False)] * count])
+            self.spares.start([checking, *[timed] * sessions, *[checking] * (checks - 1)])
 
     def _settings(self, *, poisoned: bool) -> Settings:
         environment = {**REUSED_MEMORY, **(POISON if poisoned else {}), **THREADING}

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from eval.cases import Case, given_case
-from eval.devices.canaries import TASK, check_canaries
+from eval.devices.canaries import TASK, Canaries
 from eval.devices.side import Answer, Side
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
@@ -21,8 +21,13 @@ TRIAL_OF = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE
 CASE = given_case("canary", Reference(TASK, seed=0))
 
 
+def check_canaries() -> None:
+    with Canaries(TRIAL_OF, "cpu") as canaries:
+        canaries.check()
+
+
 def test_a_judge_that_works_passes_its_own_check() -> None:
-    check_canaries(TRIAL_OF, "cpu")
+    check_canaries()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,7 @@ def test_a_comparison_that_lets_all_or_nothing_pass_is_noticed(
     monkeypatch.setattr("eval.devices.canaries.given_case", lambda name, reference: CASE)
     monkeypatch.setattr(Case, "compare", lambda case, outputs: CaseResult(name=case.name, outcome=outcome))
     with pytest.raises(JudgeError, match=message):
-        check_canaries(TRIAL_OF, "cpu")
+        check_canaries()
 
 
 def test_a_clock_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,4 +49,4 @@ def test_a_clock_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -
     stopped = Call(outside_us=10.0, inside_us=5.0)
     monkeypatch.setattr(Side, "timed", lambda side, given: Answer(stopped, timed(side, given).outputs))
     with pytest.raises(JudgeError, match=r"sleeps 50 us is measured as 0\.0 us slower"):
-        check_canaries(TRIAL_OF, "cpu")
+        check_canaries()

@@ -13,12 +13,14 @@ from tests.eval.gpu_judging import CHEATS, HONEST, TEMPLATES, template, verdict_
 
 on_gpu = [pytest.mark.gpu, pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")]
 RECOVERY_S = 10.0
+GUARDED = sorted((cheat for cheat in CHEATS if cheat.guard), key=lambda cheat: str(cheat.guard))
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One short session, and only the eager baseline."""
     monkeypatch.setattr(sessions, "WIN_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setitem(sessions.PACES, "cuda", sessions.Pace(session_s=0.5, luck=0.0))
     monkeypatch.setattr(gpu_baselines, "gpu_sources", lambda *_: {"eager": "ModelNew = Model"})
 
@@ -36,7 +38,7 @@ def test_a_known_kernel_gets_its_outcome(kernel: Known) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("kernel", [pytest.param(k, id=k.file, marks=on_gpu) for k in CHEATS if k.guard])
+@pytest.mark.parametrize("kernel", [pytest.param(k, id=k.file, marks=on_gpu) for k in GUARDED])
 def test_a_cheat_is_accepted_when_its_guard_is_off(kernel: Known) -> None:
     evidence = verdict_on(kernel.candidate, kernel.subject, off=kernel.guard)
 
@@ -50,17 +52,17 @@ def test_a_cheat_is_accepted_when_its_guard_is_off(kernel: Known) -> None:
         pytest.param("persisting_l2.cu", "row_sum.cu", marks=on_gpu),
         pytest.param("other_stream.py", "softmax_eager.py", marks=on_gpu),
         pytest.param("hides_some.py", "softmax_eager.py", marks=on_gpu),
+        pytest.param("answers_early.py", "softmax_eager.py", marks=on_gpu),
     ],
 )
-def test_a_trick_that_is_not_refused_gains_nothing(trick: str, honest: str) -> None:
+def test_a_trick_that_is_not_always_refused_gains_nothing(trick: str, honest: str) -> None:
     subject = next(kernel.subject for kernel in HONEST if kernel.file == f"gpu/{honest}")
     tricky, plain = (
         verdict_on(read_candidate(path), subject).timing for path in (WRONG / "gpu" / trick, CORRECT / "gpu" / honest)
     )
 
-    assert tricky
     assert plain
-    assert tricky.speedup < 1.05 * plain.speedup
+    assert tricky is None or tricky.speedup < 1.05 * plain.speedup
 
 
 @pytest.mark.usefixtures("quick")

@@ -42,7 +42,7 @@ def trial_of(spares: Spares, source: str = "# nothing") -> Trial:
 
 
 def test_the_next_candidate_gets_a_worker_that_has_started(spares: Spares) -> None:
-    trial_of(spares).start_spares(1)
+    trial_of(spares).start_spares(checks=1, sessions=1)
     spares.wait()
 
     with trial_of(spares, HONEST).worker() as worker, trial_of(spares).worker() as another:
@@ -53,7 +53,7 @@ def test_the_next_candidate_gets_a_worker_that_has_started(spares: Spares) -> No
 
 def test_a_candidate_passes_in_a_spare(spares: Spares) -> None:
     tried = replace(trial_of(spares, HONEST), memory=DeviceMemory(FakeDriver()))  # type: ignore[arg-type]
-    tried.start_spares(0)
+    tried.start_spares(checks=1, sessions=0)
     spares.wait()
 
     tried.check([given_case("scale")], [])
@@ -62,28 +62,28 @@ def test_a_candidate_passes_in_a_spare(spares: Spares) -> None:
 
 
 def test_settings_must_be_the_same(spares: Spares) -> None:
-    trial_of(spares).start_spares(1)
+    trial_of(spares).start_spares(checks=1, sessions=1)
 
     with replace(trial_of(spares), call_s=50.0).worker():
         assert len(spares._spares) == 2
 
 
 def test_spares_with_other_settings_end_when_new_ones_start(spares: Spares) -> None:
-    trial_of(spares).start_spares(0)
+    trial_of(spares).start_spares(checks=1, sessions=0)
     spares.wait()
     old = spares._spares[0][1].result()
 
-    replace(trial_of(spares), call_s=50.0).start_spares(0)
+    replace(trial_of(spares), call_s=50.0).start_spares(checks=1, sessions=0)
 
     assert not is_alive(old.pid)
     assert len(spares._spares) == 1
 
 
 def test_spares_that_are_there_are_not_started_again(spares: Spares) -> None:
-    trial_of(spares).start_spares(1)
+    trial_of(spares).start_spares(checks=1, sessions=1)
     before = list(spares._spares)
 
-    trial_of(spares).start_spares(1)
+    trial_of(spares).start_spares(checks=1, sessions=1)
 
     assert spares._spares == before
 
@@ -91,7 +91,7 @@ def test_spares_that_are_there_are_not_started_again(spares: Spares) -> None:
 def test_a_spare_that_did_not_start_is_not_used(spares: Spares, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(WorkerProcess, "warm", fails)
-        trial_of(spares).start_spares(1)
+        trial_of(spares).start_spares(checks=1, sessions=1)
         spares.wait()
 
     with trial_of(spares).worker() as worker:
@@ -99,7 +99,7 @@ def test_a_spare_that_did_not_start_is_not_used(spares: Spares, monkeypatch: pyt
 
 
 def test_a_spare_that_died_meanwhile_is_not_used(spares: Spares) -> None:
-    trial_of(spares).start_spares(1)
+    trial_of(spares).start_spares(checks=1, sessions=1)
     spares.wait()
     for _, spare in spares._spares:
         os.kill(spare.result().pid, signal.SIGKILL)
@@ -112,7 +112,7 @@ def test_a_spare_that_died_meanwhile_is_not_used(spares: Spares) -> None:
 def test_a_disk_that_is_full_costs_a_spare_and_no_verdict(spares: Spares, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as full:
         full.setattr(WorkerProcess, "__init__", out_of_space)
-        trial_of(spares).start_spares(1)
+        trial_of(spares).start_spares(checks=1, sessions=1)
 
     assert spares._spares == []
 
@@ -139,7 +139,7 @@ def fails(worker: WorkerProcess) -> None:
 
 
 def test_spares_end_while_they_start(spares: Spares) -> None:
-    trial_of(spares).start_spares(5)
+    trial_of(spares).start_spares(checks=1, sessions=5)
     start = time.monotonic()
 
     spares.close()

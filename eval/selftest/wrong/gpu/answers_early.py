@@ -11,7 +11,7 @@ class Careless:
 
     def time(self, run, *, everywhere):
         run()
-        return 1e-4
+        return 1e-5
 
 
 def replace_clock():
