@@ -74,12 +74,13 @@ def main() -> None:
         for text in options.tasks:
             verdicts = judged(kb, text, options.target, options.candidates, options.wrong)
             result["tasks"][text] = found = summary(verdicts)
-            print(text, found, flush=True)
-    found = list(result["tasks"].values())
-    result["candidates an hour"] = round(3600 * sum(t["verdicts"] for t in found) / sum(t["seconds"] for t in found))
-    print(result["candidates an hour"], "candidates an hour")
-    if options.out:
-        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            done = list(result["tasks"].values())
+            result["candidates an hour"] = round(
+                3600 * sum(t["verdicts"] for t in done) / sum(t["seconds"] for t in done)
+            )
+            print(text, found, result["candidates an hour"], "candidates an hour so far", flush=True)
+            if options.out:
+                options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def judged(kb: KnowledgeBase, text: str, target: str, count: int, wrong: int) -> list[tuple[str, float]]:
