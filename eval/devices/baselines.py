@@ -228,9 +228,10 @@ class Baselines:
 def settings() -> dict[str, Any]:
     """The settings of a trial that all baselines share: a compiler keeps what it has compiled."""
     environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
-    writable = tuple(environment[name] for name in [CACHE] if name in environment)
-    kernels = {TRITON_CACHE: f"{cache}/triton" for cache in writable}
-    return {"guards": GUARDS, "environment": environment | kernels, "writable": writable}
+    cache = environment.get(CACHE)
+    if cache:
+        environment[TRITON_CACHE] = f"{cache}/triton"
+    return {"guards": GUARDS, "environment": environment, "writable": (cache,) if cache else ()}
 
 
 @contextmanager
