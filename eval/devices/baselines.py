@@ -41,8 +41,8 @@ GUARDS = ALL_GUARDS - {Guard.ALIASING}
 """A reference is not suspected; it may return a part of its input."""
 SETTINGS, CACHE, TRITON_CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
 """How the environment names settings of torch.compile, the folder of what it has compiled, and that of its kernels."""
-ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
-"""Makes it compile without other processes."""
+ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
+"""Makes it compile without other processes, and not first all headers, which it would not keep for the next worker."""
 DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
 """How a baseline can fail because a candidate that is checked beside it takes the cores, the memory or the disk."""
 TRIES = 7

@@ -107,7 +107,7 @@ def measure(
 
 
 def _undecided(timing: Timing, pace: Pace) -> bool:
-    """Whether more sessions may decide otherwise: it is near a win, or a win that lucky processes may have given.
+    """Whether more sessions may decide otherwise: it may become a win, or is one that lucky processes may have given.
 
     The first sessions of all candidates have the same baselines, so the luck of these stays. A small win must also hold
     against others.
@@ -117,8 +117,9 @@ def _undecided(timing: Timing, pace: Pace) -> bool:
         return gain < pace.small_win and count < 2 * WIN_SESSIONS
     if timing.busy or count >= MOST_SESSIONS:
         return False
-    luck = pace.luck / math.sqrt(count) if count < WIN_SESSIONS else 0.0
-    return gain + luck > math.log(WIN_MARGIN)
+    if count < WIN_SESSIONS:
+        return gain + pace.luck / math.sqrt(count) > math.log(WIN_MARGIN)
+    return timing.may_win(MOST_SESSIONS)
 
 
 def _fastest(tried: Sequence[_Tried]) -> str:

@@ -165,10 +165,18 @@ class Timing(Frozen):
         """
         if len(self.sessions) < WIN_SESSIONS:
             return min(s.low for s in self.sessions), max(s.high for s in self.sessions)
-        spread = max(stdev(log(s.speedup) for s in self.sessions), LEAST_SPREAD)
-        quantile = STUDENT[min(len(self.sessions) - WIN_SESSIONS, len(STUDENT) - 1)]
-        factor = exp(quantile * spread / sqrt(len(self.sessions)))
+        factor = self._factor(len(self.sessions))
         return self.speedup / factor, self.speedup * factor
+
+    def may_win(self, sessions: int) -> bool:
+        """Whether it would be a win if so many sessions had the mean and the spread of those so far."""
+        return self.speedup / self._factor(sessions) > WIN_MARGIN
+
+    def _factor(self, sessions: int) -> float:
+        """By how much the ends of the interval over so many sessions differ from the speed-up."""
+        spread = max(stdev(log(s.speedup) for s in self.sessions), LEAST_SPREAD)
+        quantile = STUDENT[min(sessions - WIN_SESSIONS, len(STUDENT) - 1)]
+        return exp(quantile * spread / sqrt(sessions))
 
     @property
     def others(self) -> float:

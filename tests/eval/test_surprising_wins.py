@@ -46,7 +46,8 @@ def test_a_win_is_doubtful_if_a_call_could_work_as_long_unseen(answering_us: flo
         (1.5, WIN_SESSIONS, False),
         (1.0, 1, True),
         (1.0, WIN_SESSIONS, False),
-        (1.04, WIN_SESSIONS, True),
+        (1.05, WIN_SESSIONS, True),
+        (1.04, WIN_SESSIONS, False),  # not even twelve such sessions would show a win
         (0.8, 1, False),
     ],
 )
