@@ -4,6 +4,7 @@ import ctypes
 import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,13 @@ class CpuUse:
     def gpu(self) -> GpuState | None:
         """The state of the GPU so far; None if there is none."""
         return None
+
+    def memory_bytes(self, pid: int) -> int:
+        """The most memory that a process has had; 0 if that is unknown. See proc_pid_status(5), VmHWM."""
+        with suppress(OSError):
+            found = re.search(r"^VmHWM:\s*(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+            return int(found[1]) << 10 if found else 0
+        return 0
 
     def by_others(self) -> tuple[float, tuple[str, ...]]:
         """The share that others took, and what took most of it, each with its share in per cent."""

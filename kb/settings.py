@@ -42,6 +42,8 @@ class Settings(BaseSettings):
     """Whether NVIDIA Nsight Compute profiles each kernel that passes on this machine's GPU, in about 15 seconds."""
     signing_key: str = ""
     """File of the SSH key that signs the evidence of this home, for others who trust its owner."""
+    skill_licence: str = ""
+    """Licence of the skills that runs write, by its name at spdx.org/licenses; a changed one keeps its own."""
 
     @classmethod
     def load(cls, home: Path | None = None) -> Self:

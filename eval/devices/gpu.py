@@ -163,6 +163,11 @@ class Gpu(Device):
             memory=self._memory,
             readable=READABLE,
             writable=(*WRITABLE, *writable),
-            devices=tuple(str(path) for pattern in DEVICE_FILES for path in Path("/dev").glob(pattern)),
+            devices=device_files(),
             **settings,
         )
+
+
+def device_files() -> tuple[str, ...]:
+    """The files through which a process uses this machine's GPUs."""
+    return tuple(str(path) for pattern in DEVICE_FILES for path in Path("/dev").glob(pattern))

@@ -34,6 +34,10 @@ class GpuUse(CpuUse):
             throttled=tuple(sorted({reason for reading in self._readings for reason in reading.throttled})),
         )
 
+    def memory_bytes(self, pid: int) -> int:
+        """The GPU's memory that a process has. Torch keeps what it once had."""
+        return self._nvml.memory_bytes(pid) if self._nvml else 0
+
     def by_others(self) -> tuple[float, tuple[str, ...]]:
         share, users = super().by_others()
         if self._nvml is None:

@@ -14,6 +14,8 @@ THROTTLING = {
 }  # fmt: skip
 """Bits of nvmlClocksEventReasons that mean a slower clock than the work would have."""
 MOST_SAMPLES = 1024
+UNKNOWN_BYTES = (1 << 64) - 1
+"""NVML_VALUE_NOT_AVAILABLE."""
 
 
 class Reading(NamedTuple):
@@ -35,6 +37,17 @@ class _Sample(ctypes.Structure):
         ("memory_percent", ctypes.c_uint),
         ("encoder_percent", ctypes.c_uint),
         ("decoder_percent", ctypes.c_uint),
+    )
+
+
+class _Process(ctypes.Structure):
+    """nvmlProcessInfo_t."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("memory_bytes", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
     )
 
 
@@ -79,6 +92,13 @@ class Nvml:
             if sample.time_us >= since_us:
                 found[sample.pid] = max(found.get(sample.pid, 0.0), sample.sm_percent / 100)
         return found
+
+    def memory_bytes(self, pid: int) -> int:
+        """The memory that a process has now; 0 if that is unknown."""
+        processes, count = (_Process * MOST_SAMPLES)(), ctypes.c_uint(MOST_SAMPLES)
+        code = self._library.nvmlDeviceGetComputeRunningProcesses_v3(self._device, ctypes.byref(count), processes)
+        known = processes[: 0 if code else count.value]
+        return next((p.memory_bytes for p in known if p.pid == pid and p.memory_bytes != UNKNOWN_BYTES), 0)
 
     def _asked(self, function: str, answer: Any, *arguments: int) -> int:
         code = getattr(self._library, function)(self._device, *arguments, ctypes.byref(answer))

@@ -61,6 +61,8 @@ class _Tried(NamedTuple):
     together: Together
     others: float
     users: tuple[str, ...]
+    memory_bytes: int
+    baselines_bytes: Mapping[str, int]
     gpu: GpuState | None
 
     def session(self, baseline: str) -> Session:
@@ -74,7 +76,9 @@ class _Tried(NamedTuple):
         if slower > 1:
             session = session_of([call.inside_us for call in theirs], [slower * us for us in times_us], inside_us)
         answering_us = median(call.answering_us for call in honest) / self.together.calls
-        return session.model_copy(update={"others": self.others, "gpu": self.gpu, "answering_us": answering_us})
+        told = {"others": self.others, "gpu": self.gpu, "answering_us": answering_us}
+        memory = {"memory_bytes": self.memory_bytes, "baseline_memory_bytes": self.baselines_bytes[baseline]}
+        return session.model_copy(update=told | memory)
 
 
 def measure(
@@ -177,8 +181,10 @@ def _session(
         if faster and short and Guard.TOGETHER in trial.guards:
             together = time_together(candidate, baselines, trial.guards)
         others, users = use.by_others()
+        own_bytes = use.memory_bytes(candidate.worker.pid)
+        their_bytes = {name: use.memory_bytes(side.worker.pid) for name, side in baselines.sides.items()}
         candidate.worker.finish()
-    return _Tried(mine, theirs, waits, together, others, users, use.gpu())
+    return _Tried(mine, theirs, waits, together, others, users, own_bytes, their_bytes, use.gpu())
 
 
 def _begin_beside(candidate: Side, baselines: Baselines, number: int) -> None:

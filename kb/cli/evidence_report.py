@@ -58,6 +58,9 @@ def _show_timing(timing: Timing) -> None:
     others = ", ".join(f"{name} {us:,.0f} us" for name, us in timing.baselines_us.items())
     show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} {timing.baseline_us:,.1f} us")
     show_wrapped(f"baselines tried: {others}", "  ")
+    if timing.memory_bytes:
+        mine, theirs = (f"{count / 1e6:,.0f} MB" for count in (timing.memory_bytes, timing.baseline_memory_bytes))
+        show_wrapped(f"memory: candidate {mine}, {timing.baseline} {theirs}, with all that each process loads", "  ")
     show("  sessions, each in a fresh process:")
     rows = [
         (str(len(s.candidate_us)), f"{s.speedup:.2f}x", f"{s.low:.2f} to {s.high:.2f}", f"{s.others:.0%}")

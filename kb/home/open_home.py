@@ -92,6 +92,7 @@ class OpenHome:
             versions=versions,
             stands=lambda citation: self.documents.stands(citation),
             key=Path(key).expanduser() if (key := self.settings.signing_key) else None,
+            licence=self.settings.skill_licence,
         )
 
     @cached_property

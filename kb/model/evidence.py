@@ -5,7 +5,7 @@ import re
 from enum import StrEnum
 from math import exp, log, sqrt
 from statistics import fmean, median, stdev
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -133,6 +133,9 @@ class Session(Frozen):
     answering_us: float = 0.0
     """Time per call that an honest worker needs to be told and to answer. A candidate that answers in its place could
     use it to work unseen."""
+    memory_bytes: int = 0
+    """Most memory that the candidate's process had, on a GPU the GPU's, with inputs and libraries; 0 is unknown."""
+    baseline_memory_bytes: int = 0
     gpu: GpuState | None = None
 
 
@@ -202,6 +205,14 @@ class Timing(Frozen):
     def busy(self) -> bool:
         """Whether other work took so much CPU time that the speed-up says nothing."""
         return self.others > MOST_OTHERS
+
+    @property
+    def memory_bytes(self) -> int:
+        return max(s.memory_bytes for s in self.sessions)
+
+    @property
+    def baseline_memory_bytes(self) -> int:
+        return max(s.baseline_memory_bytes for s in self.sessions)
 
     @property
     def candidate_us(self) -> float:
@@ -308,7 +319,12 @@ class Evidence(Frozen):
     @property
     def id(self) -> str:
         """Digest of the whole record."""
-        return digest_of(json.dumps(self.model_dump(mode="json"), sort_keys=True))
+        return digest_of(json.dumps(self.stated, sort_keys=True))
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The record without values that are defaults: a field that is added later changes no digest or signature."""
+        return self.model_dump(mode="json", exclude_defaults=True)
 
     @property
     def passed(self) -> bool:

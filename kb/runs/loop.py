@@ -209,7 +209,8 @@ class Loop:
             return
         self.skillbook.attest(*(attempt.evidence for attempt in self.run.attempts))
         self._publish(interface)
-        for lesson in lessons_of(self.run.plan.task, self.run.attempts, suffix=self.language.suffix):
+        plan, attempts = self.run.plan, self.run.attempts
+        for lesson in lessons_of(plan.task, attempts, suffix=self.language.suffix, licence_of=self._licence):
             self.skillbook.propose(lesson)
 
     def _publish(self, interface: Interface) -> None:
@@ -222,6 +223,7 @@ class Loop:
             best.candidate,
             best.evidence,
             suffix=self.language.suffix,
+            licence=self.skillbook.licence,
             note=best.note,
             failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
             interface=interface,
@@ -233,6 +235,10 @@ class Loop:
         if skill.name not in self.run.published:
             self.skillbook.publish(skill)
             self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
+
+    def _licence(self, lesson: Skill) -> str:
+        parent = self._parent(lesson.candidate) if lesson.candidate else None
+        return parent.license if parent else self.skillbook.licence
 
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""

@@ -223,7 +223,7 @@ def skill_files(skill: Skill) -> dict[str, bytes]:
 
 def evidence_text(evidence: Evidence) -> str:
     """The content of its file, which is what a signature signs."""
-    return json.dumps(evidence.model_dump(mode="json"), indent=1, sort_keys=True)
+    return json.dumps(evidence.stated, indent=1, sort_keys=True)
 
 
 def _front(skill: Skill) -> str:

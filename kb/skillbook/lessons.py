@@ -1,7 +1,7 @@
 """What a run learnt beside its win, as proposals: what mended a refused kernel, and what one parameter gained."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from itertools import pairwise, permutations
 from typing import NamedTuple
@@ -30,15 +30,19 @@ class _Gain(NamedTuple):
     new: int
 
 
-def lessons_of(task: Task, attempts: Sequence[Attempt], *, suffix: str) -> list[Skill]:
+def lessons_of(
+    task: Task, attempts: Sequence[Attempt], *, suffix: str, licence_of: Callable[[Skill], str] = lambda _: ""
+) -> list[Skill]:
     """The proposals of a run: a pitfall for each refused kernel that the next attempt mended, and its best technique.
 
     Args:
         attempts: In the order in which they were made.
         suffix: Suffix of a kernel's file.
+        licence_of: Gives the licence of a proposal.
     """
     found = [_pitfall(task, *pair, suffix) for pair in pairwise(attempts)]
-    return [lesson for lesson in (*found, _technique(task, attempts, suffix)) if lesson]
+    lessons = filter(None, (*found, _technique(task, attempts, suffix)))
+    return [named(lesson.model_copy(update={"license": licence_of(lesson)})) for lesson in lessons]
 
 
 def _pitfall(task: Task, refused: Attempt, mended: Attempt, suffix: str) -> Skill | None:
@@ -123,7 +127,7 @@ def _lesson(
     """A proposal with both kernels, so that others can judge them."""
     before, after = (attempt.evidence for attempt in pair)
     text = "\n\n".join([f"# {title}", *(f"## {heading}\n\n{said}" for heading, said in sections.items())])
-    skill = Skill(
+    return Skill(
         name=f"{name}-{after.target}",
         kind=kind,
         description=description,
@@ -136,7 +140,6 @@ def _lesson(
         suffix=suffix,
         evidence=(before, after),
     )
-    return named(skill)
 
 
 def _kernel(task: Task, attempt: Attempt) -> str:

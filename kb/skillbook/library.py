@@ -36,6 +36,7 @@ class Skillbook:
         versions: Gives the versions of the software here, as `StandingContext` has them.
         stands: Whether a cited passage is still in the documents.
         key: The SSH key that signs the evidence of this home.
+        licence: Licence of the skills that are written here.
     """
 
     def __init__(
@@ -48,12 +49,13 @@ class Skillbook:
         stands: Callable[[str], bool] = lambda citation: True,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         key: Path | None = None,
+        licence: str = "",
     ) -> None:
         self.home = home
         self._store = SkillStore(home, shipped)
         self.folder = self._store.folder
         self._name_of, self._versions, self._stands, self._today = name_of, versions, stands, today
-        self._key = key
+        self._key, self.licence = key, licence
 
     def skills(self, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The well-formed skills, sorted by name; with `scope`, only those for a target in it or for `any`."""

@@ -22,6 +22,7 @@ def skill_of_win(
     evidence: Evidence,
     *,
     suffix: str,
+    licence: str = "",
     note: str = "",
     failed: Sequence[Attempt] = (),
     interface: Interface | None = None,
@@ -31,6 +32,7 @@ def skill_of_win(
 
     Args:
         suffix: Suffix of the candidate's file in its language.
+        licence: Licence of the skill, unless it has a parent: then it has the parent's.
         note: The synthesizer's note on the candidate; quoted.
         failed: Attempts on the same task that were refused or slower.
         interface: Interface of the task.
@@ -73,6 +75,7 @@ def skill_of_win(
         body="\n\n".join(
             [f"# {task.name} on {target}", *(f"## {title}\n\n{text}" for title, text in sections.items())]
         ),
+        license=parent.license if parent else licence,
         target=target,
         language=candidate.language,
         preconditions=Preconditions(

@@ -155,6 +155,7 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
         candidate=candidate,
         worse=worse,
         suffix=language.suffix if language and candidate else "",
+        license=kb.skills.licence,
     )
     seen = review(kb, kb.skills.propose(skill), kb.skills.proposals())
     flags = (*seen.flags, *map(str, seen.findings))

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,10 +35,9 @@ class Place:
         """Home of someone else."""
         return self.root / "home"
 
-    def run(
-        self, *command: str, level: int, alone: bool = False, profiled: bool = False, devices: Sequence[str] = ()
-    ) -> subprocess.CompletedProcess[str]:
-        limits = limits_of(self.folder, level=level, call_s=60.0, alone=alone, profiled=profiled, devices=devices)
+    def run(self, *command: str, level: int, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run a program; `options` are arguments of `limits_of`."""
+        limits = limits_of(self.folder, level=level, call_s=60.0, **options)
         confined = [self.python, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.run(
             [self.python, "-I", "-c", VICTIM, *confined], cwd=self.folder, capture_output=True, text=True, timeout=60,
@@ -51,13 +49,13 @@ class Place:
         (self.folder / "script.py").write_text(text, encoding="utf-8")
         return self.run(self.python, "-I", str(self.folder / "script.py"), **options)
 
-    def probe(self, *, level: int) -> dict[str, str]:
-        """The outcome of each probe."""
+    def probe(self, *, level: int, **options: Any) -> dict[str, str]:
+        """The outcome of each probe; `options` are arguments of `limits_of`."""
         # A copy, because a confined process cannot read this project's files.
         script = self.folder / "probes.py"
         script.write_text(Path(probes.__file__).read_text(encoding="utf-8"), encoding="utf-8")
         arguments = (str(self.folder), str(self.home), probes.__file__)
-        done = self.run(self.python, "-I", str(script), *arguments, level=level)
+        done = self.run(self.python, "-I", str(script), *arguments, level=level, **options)
         assert done.returncode == 0, done.stderr
         outcomes: dict[str, str] = json.loads(done.stdout)
         return outcomes

@@ -7,9 +7,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from eval.devices.gpu import READABLE, WRITABLE, device_files
 from eval.worker.process import HERE
 from tests.eval import probes
 from tests.eval.confined import Place, make_place
@@ -50,14 +52,19 @@ def can_start(python: str, user: int) -> bool:
     return done.returncode == 0
 
 
-def probed(user: int | None, python: str, *, level: int) -> dict[str, str]:
+def probed(user: int | None, python: str, *, level: int, **options: Any) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as root:
-        return make_place(Path(root), user, python).probe(level=level)
+        return make_place(Path(root), user, python).probe(level=level, **options)
 
 
-@pytest.fixture(scope="module")
-def confined(user: int | None, python: str) -> dict[str, str]:
-    return probed(user, python, level=2)
+@pytest.fixture(
+    scope="module", params=[pytest.param(False, id="no GPU"), pytest.param(True, id="GPU", marks=pytest.mark.gpu)]
+)
+def confined(request: pytest.FixtureRequest, user: int | None, python: str) -> dict[str, str]:
+    given = {"devices": device_files(), "readable": READABLE, "writable": WRITABLE} if request.param else {}
+    if request.param and not given["devices"]:
+        pytest.skip("there is no GPU")
+    return probed(user, python, level=2, **given)
 
 
 @pytest.fixture(scope="module")

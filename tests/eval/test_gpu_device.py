@@ -114,6 +114,13 @@ def utilization(_device: Any, samples: Any, count: Any, _since: Any) -> int:
     return 0
 
 
+def running(_device: Any, count: Any, processes: Any) -> int:
+    for i, (pid, size) in enumerate([(7, 512 << 20), (8, (1 << 64) - 1)]):
+        processes[i].pid, processes[i].memory_bytes = pid, size
+    count._obj.value = 2
+    return 0
+
+
 NOT_SUPPORTED, NOT_FOUND = 3, 6
 LIBRARY = SimpleNamespace(
     nvmlInit_v2=lambda: 0,
@@ -123,6 +130,7 @@ LIBRARY = SimpleNamespace(
     nvmlDeviceGetTemperature=lambda *_: NOT_SUPPORTED,
     nvmlDeviceGetCurrentClocksThrottleReasons=answers(0x4 | 0x1 | 0x40),
     nvmlDeviceGetProcessUtilization=utilization,
+    nvmlDeviceGetComputeRunningProcesses_v3=running,
 )
 
 
@@ -142,13 +150,19 @@ def test_shares_of_processes_are_the_largest_since_a_time():
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("pid", "size"), [(7, 512 << 20), (8, 0), (9, 0)])
+def test_the_memory_of_a_process_is_0_if_it_is_unknown(pid: int, size: int):
+    assert Nvml("GPU-1").memory_bytes(pid) == size
+
+
+@pytest.mark.usefixtures("library")
 def test_an_unknown_gpu_is_an_error():
     with pytest.raises(OSError, match="GPU-2"):
         Nvml("GPU-2")
 
 
 def test_samples_have_the_size_that_the_library_expects():
-    assert ctypes.sizeof(nvml._Sample) == 32
+    assert (ctypes.sizeof(nvml._Sample), ctypes.sizeof(nvml._Process)) == (32, 24)
 
 
 class FakeNvml:
@@ -161,6 +175,9 @@ class FakeNvml:
 
     def shares(self, since_us: int) -> dict[int, float]:
         return {1: 0.5, 2: 0.25, 999: 0.75}
+
+    def memory_bytes(self, pid: int) -> int:
+        return 1000 * pid
 
 
 def test_a_session_has_the_extremes_and_who_else_used_the_gpu(monkeypatch: pytest.MonkeyPatch):
@@ -177,12 +194,14 @@ def test_a_session_has_the_extremes_and_who_else_used_the_gpu(monkeypatch: pytes
     assert use.gpu() == GpuState(sm_mhz=(1500, 1980), power_w=495, temperature_c=40, throttled=("hardware slowdown",))
     assert share >= 0.25
     assert users[0] == "theirs 25% of the GPU"
+    assert use.memory_bytes(2) == 2000
 
 
 def test_a_gpu_that_reports_nothing_has_no_state(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gpu_use, "_nvml", lambda: None)
 
     assert GpuUse().gpu() is None
+    assert GpuUse().memory_bytes(1) == 0
 
 
 @pytest.mark.parametrize(("candidate_us", "refused"), [(9.0, True), (11.0, False)])

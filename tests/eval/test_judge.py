@@ -71,6 +71,7 @@ def test_one_judge_judges_several_candidates_whatever_the_working_directory(
     assert len({case.name for case in right.cases}) > 4
     assert right.timing
     assert right.timing.low <= right.timing.speedup
+    assert 0 < right.timing.memory_bytes < right.timing.baseline_memory_bytes, "only the baseline loads torch"
     assert right.sandbox_level == sandbox_level()
     assert Evidence.model_validate_json(right.model_dump_json()) == right
     assert list(temporary.iterdir()) == []

@@ -107,6 +107,24 @@ def test_a_mended_candidate_becomes_a_pitfall(home: Path, library: Path, judge: 
     assert (pitfall.kind, "-// wrong" in pitfall.body) == ("pitfall", True)
 
 
+@pytest.mark.parametrize(("stated", "licence"), [(None, "MIT"), ("Apache-2.0", "Apache-2.0"), ("", "")])
+def test_what_a_run_writes_has_the_licence_of_the_kernel_that_it_changed_else_that_of_the_home(
+    stated: str | None, licence: str, home: Path, tmp_path: Path, judge: FakeJudge
+) -> None:
+    shipped = Skillbook(tmp_path / "shipped", shipped=tmp_path / "none")
+    if stated is not None:
+        shipped.publish(template().model_copy(update={"license": stated}))
+    run = start(home, kind=SynthesizerKind.EXTERNAL)
+    loop = loop_of(run, home, shipped.folder)
+    loop.skillbook.licence = "MIT"
+
+    loop.submit(candidate().model_copy(update={"source": f"// wrong\n{candidate().source}"}), judge)
+    loop.submit(candidate(**BEST), judge)
+
+    written = [loop.skillbook.get(name) for name in run.published] + loop.skillbook.proposals()
+    assert [skill.license for skill in written] == [licence] * 2
+
+
 def test_the_same_kernel_is_one_skill_however_often_it_wins(home: Path, library: Path, judge: FakeJudge) -> None:
     for _ in range(2):
         run = start(home, kind=SynthesizerKind.EXTERNAL)
