@@ -42,6 +42,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "LEAST_ROUNDS", 12)
     monkeypatch.setattr(measure, "MOST_ROUNDS", 12)
     monkeypatch.setattr(measure, "WIN_SESSIONS", 1)
+    monkeypatch.setattr(measure, "MOST_SESSIONS", 1)
     monkeypatch.setattr(measure, "ATTEMPTS", 1)
     monkeypatch.setattr(channel, "MAX_LINE_BYTES", 1 << 19)
 
