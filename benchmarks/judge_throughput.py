@@ -8,15 +8,18 @@ one element changed. One judge judges all candidates of a task, as in `kb optimi
 """
 
 import argparse
-import json
 import random
 import time
+from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import kb as knowledge
 from benchmarks.origin import origin
+from benchmarks.parts import measure_parts
 from eval.devices.registry import device_for
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import load_candidate
@@ -68,23 +71,23 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=8, help="right ones for each task")
     parser.add_argument("--wrong", type=int, default=1, help="wrong ones after each right one")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--minutes", type=float, help="begin no task after that time; the same command goes on")
     options = parser.parse_args()
-    result = origin(LIBRARIES) | {"target": options.target, "wrong after each right one": options.wrong, "tasks": {}}
+    head = origin(LIBRARIES) | {"target": options.target, "wrong after each right one": options.wrong}
     with knowledge.open() as kb:
-        for text in options.tasks:
-            verdicts = judged(kb, text, options.target, options.candidates, options.wrong)
-            result["tasks"][text] = found = summary(verdicts)
-            done = list(result["tasks"].values())
-            result["candidates an hour"] = round(
-                3600 * sum(t["verdicts"] for t in done) / sum(t["seconds"] for t in done)
-            )
-            print(text, found, result["candidates an hour"], "candidates an hour so far", flush=True)
-            if options.out:
-                options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        parts = {
+            text: partial(judged, kb, text, options.target, options.candidates, options.wrong) for text in options.tasks
+        }
+        measure_parts(head, parts, options.out, options.minutes, an_hour)
 
 
-def judged(kb: KnowledgeBase, text: str, target: str, count: int, wrong: int) -> list[tuple[str, float]]:
-    """The outcome of each verdict on a task, with its seconds; the first includes the judge's start."""
+def an_hour(tasks: Sequence[dict[str, Any]]) -> dict[str, int]:
+    verdicts, seconds = (sum(task[name] for task in tasks) for name in ("verdicts", "seconds"))
+    return {"candidates an hour": round(3600 * verdicts / seconds)}
+
+
+def judged(kb: KnowledgeBase, text: str, target: str, count: int, wrong: int) -> dict[str, object]:
+    """How long the verdicts on a task took; the first includes the judge's start."""
     task, isa = sized_task(str(ROOT / "examples" / text)).task, kb.targets.isa(target)
     language = device_for(isa, target).languages[0]
     verdicts = []
@@ -96,7 +99,7 @@ def judged(kb: KnowledgeBase, text: str, target: str, count: int, wrong: int) ->
             busy = evidence.timing is not None and evidence.timing.busy
             verdicts.append(("busy" if busy else evidence.outcome, now - start))
             start = now
-    return verdicts
+    return summary(verdicts)
 
 
 def stream(operation: str, language: str, count: int, wrong: int) -> list[Candidate]:

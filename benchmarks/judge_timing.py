@@ -9,16 +9,17 @@ process beside the judge writes memory all the time.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 from benchmarks.origin import origin
+from benchmarks.parts import measure_parts
 from eval.devices.baselines import EAGER, SOURCES
 from eval.devices.cpu import Cpu
 from eval.devices.device import Device
@@ -128,22 +129,21 @@ def main() -> None:
     parser.add_argument("--hog", action="store_true")
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--minutes", type=float, help="begin nothing after that time; the same command goes on")
     options = parser.parse_args()
     kinds, tasks = (GPU_KINDS, GPU_TASKS) if options.gpu else (KINDS, TASKS)
-    result = origin(LIBRARIES) | {"hog": options.hog}
+    rounds = -(-options.sessions // len(tasks))
+    parts = {
+        f"{kind}: {name}": partial(timed, plain, shares, rounds, gpu=options.gpu)
+        for kind, shares in kinds.items()
+        for name, plain in tasks.items()
+    }
     with memory_hog() if options.hog else nullcontext():
-        for kind, shares in kinds.items():
-            for name, plain in tasks.items():
-                rounds = -(-options.sessions // len(tasks))
-                times = timed(plain, shares, rounds, gpu=options.gpu)
-                result[f"{kind}: {name}"] = found = summary(times)
-                print(kind, "|", name, "|", found, flush=True)
-                if options.out:
-                    options.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        measure_parts(origin(LIBRARIES) | {"hog": options.hog}, parts, options.out, options.minutes)
 
 
-def timed(plain: str, shares: tuple[float, float], verdicts: int, *, gpu: bool) -> list[Timing]:
-    """Times of the candidate in a number of verdicts."""
+def timed(plain: str, shares: tuple[float, float], verdicts: int, *, gpu: bool) -> dict[str, object]:
+    """What a number of verdicts on the same candidate say."""
     shared, form = HEAD + plain + TAIL, REPEATING if gpu else WAITING
     reference, source = (
         shared + form.format(name=name, share=share) for name, share in zip(("Model", "ModelNew"), shares, strict=True)
@@ -159,7 +159,7 @@ def timed(plain: str, shares: tuple[float, float], verdicts: int, *, gpu: bool) 
         for evidence in judged:
             if evidence.timing is None:
                 print(evidence.outcome, evidence.detail)
-        return [evidence.timing for evidence in judged if evidence.timing]
+        return summary([evidence.timing for evidence in judged if evidence.timing])
     finally:
         judge.device.close()
 

@@ -40,6 +40,10 @@ extern "C" void model_new(const Tensor *in, const Tensor *state, const double *i
     for (int64_t i = 0; i < in[0].count; i++) y[i] = 2 * x[i] + 1;
 }
 """
+SLOW = RIGHT.replace("STEP = 1;", "STEP = 1;\nvolatile int waited;").replace(
+    "    for", "    for (int i = 0; i < 1000000; i++) waited = i;\n    for"
+)
+"""It loses clearly, so that one session decides."""
 TRITON = """import torch
 import triton
 import triton.language as tl
@@ -167,7 +171,7 @@ def test_a_correct_candidate_is_timed_and_exits_with_status_0(
 ) -> None:
     if not compiled:  # torch.compile gives the reference back as it is: the first time on a machine it takes a minute
         monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
-    done = run("verify", task, written(task.parent, "kernel.cpp", RIGHT), "--target", "cpu-x86", "--json")
+    done = run("verify", task, written(task.parent, "kernel.cpp", SLOW), "--target", "cpu-x86", "--json")
     assert done.status == 0
     assert done.json["grade"] == "measured"
     assert done.json["timing"]["sessions"]

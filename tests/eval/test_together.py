@@ -67,7 +67,7 @@ def trial_of(memory: DeviceMemory) -> Callable[[str], Trial]:
 def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch) -> Iterator[Baselines]:
     """Baselines of 800 us, beside a judge that does not see what is hidden."""
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
-    monkeypatch.setattr(sessions, "MOST_SESSIONS", 3)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setattr(sessions, "clocks_disagree", lambda *_: False)
     monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.2, luck=0.0))
     for module in (sessions, together):
