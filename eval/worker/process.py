@@ -279,8 +279,7 @@ class WorkerProcess:
             raise Fault(Outcome.CRASHED, f"its process {self._death()} during `{verb}`") from None
         self.answer_s = time.perf_counter() - start
         then()
-        self.late_s = time.perf_counter() - start - self.answer_s
-        self._stop()
+        self.late_s = self._stop() - start - self.answer_s
         if "outcome" in answer:
             refusals = (o for o in Outcome if o == answer["outcome"] and o is not Outcome.PASSED)
             detail = answer.get("detail")
@@ -317,9 +316,9 @@ class WorkerProcess:
         time.sleep(seconds)
         self._stop()
 
-    def _stop(self) -> None:
-        if Guard.PAUSE in self._guards:
-            self._tree.stop()
+    def _stop(self) -> float:
+        """When it stood still, by time.perf_counter."""
+        return self._tree.stop() if Guard.PAUSE in self._guards else time.perf_counter()
 
     def beside(self) -> AbstractContextManager[None]:
         """See `ProcessTree.beside`."""

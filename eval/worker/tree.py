@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,8 @@ from eval.fault import Fault
 
 STOP_S = 5.0
 PAUSE_S = 1e-5
+AWAKE_S = 0.001
+"""Time for which the judge waits without sleep: what a worker still does is timed, and to wake takes some 60 us."""
 STOPPED_CPU_S = 0.001
 """CPU time that a stopped process may use; it should use none."""
 MOST_TASKS = 4096
@@ -47,6 +49,7 @@ class ProcessTree:
         self._leader, self._folder, self._alone = leader, folder, alone
         self._free = _free(folder)
         self._stopped_at: dict[int, float] | None = None
+        self._others: Set[int] = frozenset()
 
     def _pids(self) -> list[int]:
         if self._alone:
@@ -71,11 +74,15 @@ class ProcessTree:
         """CPU seconds that the worker itself has used."""
         return _cpu_s(self._leader)
 
-    def stop(self) -> None:
+    def stop(self) -> float:
         """Stop all processes, and wait until they stand still.
 
-        A thread that loses its core while it stops is charged for it later, so the clocks must be the same before and
-        after all were found stopped.
+        A system call goes on until it is done. A thread that loses its core while it stops is charged for it later, so
+        the clocks must be the same before and after all were found stopped.
+
+        Returns:
+            When the leader and the others that stood still the last time did so again, by time.perf_counter. To find
+            processes that are new takes longer.
 
         Raises:
             Fault: they do not stand still within STOP_S.
@@ -84,16 +91,19 @@ class ProcessTree:
         if not self._comes_to(os.WSTOPPED | os.WEXITED):
             raise Fault("forbidden", "its process does not stop when it is told to")
         deadline = time.monotonic() + STOP_S
+        while not all(map(_has_stopped, self._others)):
+            _pause(deadline)
+        stopped = time.perf_counter()
         clocks = self._clocks()
         while True:
             have_stopped = all(_has_stopped(pid) for pid in clocks if pid != self._leader)
             before, clocks = clocks, self._clocks()
             if have_stopped and clocks == before:
                 break
-            if time.monotonic() > deadline:
-                raise Fault("forbidden", "its processes do not stand still when they are stopped")
-            time.sleep(PAUSE_S)
+            _pause(deadline)
         self._stopped_at = clocks
+        self._others = clocks.keys() - {self._leader}
+        return stopped
 
     def go_on(self) -> None:
         """Continue all processes, if they were stopped; errors as in `check_rest`."""
@@ -143,11 +153,13 @@ class ProcessTree:
         """Whether the worker, with all its threads, reaches one of these os.waitid states within STOP_S."""
         if sys.platform != "linux":
             return False
-        deadline = time.monotonic() + STOP_S
+        start = time.monotonic()
         while os.waitid(os.P_PID, self._leader, states | os.WNOHANG | os.WNOWAIT) is None:
-            if time.monotonic() > deadline:
+            waited_s = time.monotonic() - start
+            if waited_s > STOP_S:
                 return False
-            time.sleep(PAUSE_S)
+            if waited_s > AWAKE_S:
+                time.sleep(PAUSE_S)
         return True
 
     def check_limits(self) -> None:
@@ -161,6 +173,13 @@ class ProcessTree:
         for what, now in _free(self._folder).items():
             if now < MUST_STAY_FREE * self._free[what]:
                 raise Fault("forbidden", f"it fills the machine's {what}: {now:,} of {self._free[what]:,} are left")
+
+
+def _pause(deadline: float) -> None:
+    """Raises Fault after `deadline` of the monotonic clock."""
+    if time.monotonic() > deadline:
+        raise Fault("forbidden", "its processes do not stand still when they are stopped")
+    time.sleep(PAUSE_S)
 
 
 def signal_name(number: int) -> str:
