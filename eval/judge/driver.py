@@ -21,7 +21,7 @@ from kb.storage import slug
 
 CALL_S = 60.0
 """Time limit for one build or call of a candidate."""
-ANSWER_S = 900.0
+ANSWER_S = 1800.0
 """Time limit for one complete verdict, including baselines."""
 EXIT_S = 5.0
 STDERR = 2
@@ -113,7 +113,7 @@ class LocalJudge:
             self._channel.send(dict(question), within_s=ANSWER_S)
             answer = self._channel.receive(within_s=ANSWER_S)
         except TimeoutError:
-            self._process.kill()  # otherwise a late answer would be taken for the answer to the next question
+            self.close()  # otherwise a late answer would be taken for the answer to the next question
             raise JudgeError(f"no verdict within {ANSWER_S:g} s", hint="is the reference very slow here?") from None
         except (EOFError, BrokenPipeError, NotAMessage) as error:
             raise JudgeError(

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from eval.fault import Fault
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
-from eval.worker.compiled import Compiled, files_below, keep, restore
+from eval.worker.compiled import Compiled, keep, names_in, restore
 from eval.worker.folder import new_folder, remove
 from eval.worker.language import JudgedLanguage
 from eval.worker.limits import cpu_limit_s, limits_of
@@ -173,7 +173,7 @@ class WorkerProcess:
 
     def _compile(self) -> None:
         """Compile the candidate in a process of its own, while the worker is stopped."""
-        before = set(files_below(self.folder))
+        before = names_in(self.folder)
         compiler = self._started(self._compiler, writable=(*self._writable, *self._language.compiler_folders()))
         try:
             status = compiler.wait(self._call_s)
@@ -186,7 +186,7 @@ class WorkerProcess:
         if status:
             raise Fault(Outcome.COMPILE_ERROR, errors)
         self._log.truncate(0)
-        keep(self._compiled, self.folder, set(files_below(self.folder)) - before)
+        keep(self._compiled, self.folder, known=before)
 
     def _started(
         self, command: Sequence[str], handles: Sequence[int] = (), profiler: Sequence[str] = (), **confined: Any
@@ -342,7 +342,8 @@ class WorkerProcess:
             status = None
         if status != 0:
             raise Fault(Outcome.CRASHED, f"its process {self._death()} at the end")
-        keep(self._compiled, self.folder, files_below(self.folder / TRITON))
+        _end(self._running)
+        keep(self._compiled, self.folder, below=TRITON)
 
     def _death(self) -> str:
         try:

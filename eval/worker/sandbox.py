@@ -58,7 +58,7 @@ REFUSED_CALLS: dict[str, Numbers] = {
     # Calls that slow other processes, above all the baseline's.
     "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
     "sched_setattr": (314, 274), "setpriority": (141, 140), "ioprio_set": (251, 30), "io_setup": (206, 0),
-    "process_madvise": (440, 440),
+    "process_madvise": (440, 440), "timerfd_create": (283, 85),
     # A call that changes a file without opening it, which older versions of Landlock do not see.
     "truncate": (76, 45),
     # Calls that create objects that outlive the process.

@@ -1,5 +1,6 @@
 """Try one candidate: build it in a worker, call it, and check its outputs from outside."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -22,6 +23,8 @@ from kb.model.kernels import Candidate
 
 SETTLE_S = 0.05
 """Time during which the outputs of the first case of each size must not change after the call has returned."""
+MOST_CALLS = 10
+"""All cases together may take as long as so many calls that just end in time."""
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that say how many threads OpenMP and Intel's MKL start."""
 THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
@@ -131,8 +134,12 @@ class Trial:
             Fault: the candidate is refused; it names the case.
         """
         built: Reference | None = None
+        limit_s = MOST_CALLS * self.call_s
+        deadline = time.monotonic() + limit_s
         with self.worker(poisoned=True) as worker:
             for number, case in enumerate(cases):
+                if time.monotonic() > deadline:
+                    raise Fault(Outcome.TIMED_OUT, f"{number} of {len(cases)} cases take more than {limit_s:g} s")
                 try:
                     if first := case.reference is not built:
                         self.build(worker, case.reference, case)

@@ -346,7 +346,7 @@ def test_a_folder_is_removed_however_a_candidate_leaves_it(user: int | None) -> 
         os.seteuid(os.getuid() if user is None else user)
         try:
             leave_a_mess(Path(root) / "folder")
-            remove(Path(root) / "folder", os.open(root, os.O_RDONLY))
+            remove(Path(root) / "folder", os.open(Path(root) / "folder", os.O_RDONLY))
         finally:
             os.seteuid(os.getuid())
 
