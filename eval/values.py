@@ -19,6 +19,7 @@ COMMON_ZEROS = 0.01
 CLOSE = 4e-3
 """Relative difference up to which a sum counts as one, and two values as equal."""
 LEARNING_SEEDS = (0, 1)
+INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 Numbers = torch.Generator
 Change = Callable[[torch.Tensor, Numbers], torch.Tensor]
@@ -62,6 +63,12 @@ def _sorted(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
     return torch.cat([piece.sort(dim=-1).values for piece in torch.split(x, LONG, dim=-1)], dim=-1)
 
 
+def _extreme(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """Each row holds only that of its numbers which has the largest magnitude."""
+    high, low = x.amax(-1, keepdim=True), x.amin(-1, keepdim=True)
+    return torch.where(high + low >= 0, high, low).expand_as(x).clone()
+
+
 def _far(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
     """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
 
@@ -83,21 +90,27 @@ FACTORS: Mapping[str, Change] = {
 divisor dominates, and so tiny that their squares are zero, large values, and rare large values among the usual ones."""
 REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far}
 """Kinds that give each value another place: each row holds one value, or is sorted, or all are far from zero."""
+OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
+"""The same for integers, which stay numbers that the task drew for their row: they may be indices."""
 KINDS = ("given", *FACTORS, *REPLACEMENTS)
 
 
 class Structure(Enum):
-    """What a task promises about a floating-point input."""
+    """What a task promises about an input."""
 
     FREE = "nothing: any kind of values is allowed"
     SPARSE = "zeros, which multiplication keeps"
     SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
+    INTEGERS = "integers, any of which may stand in the place of another of its row"
     DRAWN = "more than a change of values keeps, so it is only drawn again"
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of values that keep the structure."""
-        return {Structure.FREE: KINDS, Structure.DRAWN: ("given",)}.get(self, ("given", *FACTORS))
+        known = {
+            Structure.FREE: KINDS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS)
+        }  # fmt: skip
+        return known.get(self, ("given", *FACTORS))
 
 
 def learn_structures(reference: Reference) -> list[Structure]:
@@ -107,16 +120,18 @@ def learn_structures(reference: Reference) -> list[Structure]:
 
 def change_values(inputs: Sequence[Any], structures: Sequence[Structure], kinds: Sequence[str], seed: int) -> list[Any]:
     """Inputs with values of one kind, or of several: then each slice of the first dimension has a kind of its own."""
-    device = next((x.device for x in inputs if is_float(x)), None)
+    device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
     numbers = torch.Generator(device or "cpu").manual_seed(seed)
     return [
-        _changed(x, structure, [kind for kind in kinds if kind in structure.kinds], numbers) if is_float(x) else x
+        _changed(x, structure, [kind for kind in kinds if kind in structure.kinds], numbers)
         for x, structure in zip(inputs, structures, strict=True)
     ]
 
 
-def _changed(x: torch.Tensor, structure: Structure, kinds: Sequence[str], numbers: Numbers) -> torch.Tensor:
-    if structure is Structure.FREE:
+def _changed(x: Any, structure: Structure, kinds: Sequence[str], numbers: Numbers) -> Any:
+    if structure is Structure.DRAWN:
+        return x
+    if structure in (Structure.FREE, Structure.INTEGERS):
         return _mixed(x, kinds, numbers)
     factors = _mixed(torch.ones_like(x), kinds, numbers)
     return x * (factors.triu() + factors.triu(1).mT if structure is Structure.SYMMETRIC else factors)
@@ -135,9 +150,10 @@ def _mixed(x: torch.Tensor, kinds: Sequence[str], numbers: Numbers) -> torch.Ten
 
 
 def _of_kind(x: torch.Tensor, kind: str, numbers: Numbers) -> torch.Tensor:
-    if kind in FACTORS:
+    if kind in FACTORS and x.is_floating_point():
         return x * FACTORS[kind](x, numbers)
-    return REPLACEMENTS[kind](x, numbers) if kind in REPLACEMENTS and x.dim() else x
+    changes = REPLACEMENTS if x.is_floating_point() else OF_INTEGERS
+    return changes[kind](x, numbers) if kind in changes and x.dim() and x.numel() else x
 
 
 def _slices(x: torch.Tensor, count: int) -> torch.Tensor:
@@ -150,8 +166,10 @@ def _slices(x: torch.Tensor, count: int) -> torch.Tensor:
 
 def _structure(one: Any, other: Any) -> Structure:
     """The structure that two draws have in common; a property that may be chance is none."""
-    if not is_float(one) or one.shape != other.shape or not one.numel():
+    if not isinstance(one, torch.Tensor) or one.shape != other.shape or not one.numel():
         return Structure.DRAWN
+    if not is_float(one):
+        return Structure.DRAWN if any(map(_is_bound, (one, other))) else Structure.INTEGERS
     if torch.equal(one, other) or all(_is_special(x.double()) for x in (one, other)):
         return Structure.DRAWN
     zeros, same = one == 0, (one == 0) & (other == 0)
@@ -162,14 +180,28 @@ def _structure(one: Any, other: Any) -> Structure:
     return Structure.FREE
 
 
+def _is_bound(x: torch.Tensor) -> bool:
+    """Whether numbers may depend on each other: they are sorted, are no more than two values, or differ in each row."""
+    if x.dtype not in INTEGERS or not x.dim():
+        return True
+    low, high = x.min(), x.max()
+    distinct = any(bool((x.sort(dim).values.diff(dim=dim) != 0).all()) for dim in range(x.dim()))
+    return distinct or _is_sorted(x) or bool(((x == low) | (x == high)).all())
+
+
+def _is_sorted(x: torch.Tensor) -> bool:
+    """Whether each row is sorted, up or down, and has so many values that this is no chance."""
+    steps = x.diff(dim=-1) if x.dim() else x
+    return steps.numel() >= CHANCE and (bool((steps >= 0).all()) or bool((steps <= 0).all()))
+
+
 def _is_special(x: torch.Tensor) -> bool:
     """Whether a tensor holds whole numbers, infinities or two values, or is sorted or normalised."""
     if not bool(x.isfinite().all()) or torch.equal(x, x.round()):
         return True
     if x.numel() > CHANCE and bool(((x == x.max()) | (x == x.min())).all()):
         return True
-    steps = x.diff(dim=-1) if x.dim() else x
-    if steps.numel() >= CHANCE and (bool((steps >= 0).all()) or bool((steps <= 0).all())):
+    if _is_sorted(x):
         return True
     return any(
         bool(((sums - 1).abs() <= CLOSE).all())

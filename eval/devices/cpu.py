@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Cpu(Device):
     backends = ("cpu",)
     languages = ("cpp", "torch")
-    sizes = CaseSizes(odd=1 << 22, even=1 << 14, given=None)
+    sizes = CaseSizes(large=1 << 22, small=1 << 14, given=None)
 
     @cached_property
     def baselines(self) -> Baselines:

@@ -31,10 +31,11 @@ DOUBT = "code that answers in the worker's place could hide {:.0f} us a call, mo
 
 
 class CaseSizes(NamedTuple):
-    """Maximum number of elements in all tensors of a case on this device, if its sizes are odd, even or the task's."""
+    """Maximum number of elements in all tensors of a case on this device, if its sizes are large or small ones that the
+    judge chose, or the task's."""
 
-    odd: int
-    even: int
+    large: int
+    small: int
     given: int | None
     """The task's own sizes are skipped if they exceed it; None: they are always tried."""
 

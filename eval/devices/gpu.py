@@ -46,7 +46,7 @@ KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEV
 class Gpu(Device):
     backends = ("cuda", "hip")
     languages = ("triton", "cuda", "torch")
-    sizes = CaseSizes(odd=1 << 24, even=1 << 16, given=None)
+    sizes = CaseSizes(large=1 << 24, small=1 << 16, given=None)
     tensors = "cuda"
 
     @classmethod

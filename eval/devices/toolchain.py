@@ -41,7 +41,7 @@ class ToolchainDevice(Device):
         self.runs = bool(self._toolchain.run)
         elements = self._toolchain.limits.elements
         self.languages = (bench.toolchain.name,)
-        self.sizes = CaseSizes(odd=elements, even=elements, given=elements)
+        self.sizes = CaseSizes(large=elements, small=elements, given=elements)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

@@ -30,7 +30,7 @@ class TritonCompiler(Device):
 
     backends = ("cuda", "hip")
     languages = ("triton",)
-    sizes = CaseSizes(odd=ELEMENTS, even=1 << 14, given=ELEMENTS)
+    sizes = CaseSizes(large=ELEMENTS, small=1 << 14, given=ELEMENTS)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

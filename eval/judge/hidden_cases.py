@@ -42,15 +42,15 @@ class HiddenCases:
         self, task: Task, reference: Reference, interface: Interface, limits: CaseSizes, refused: RefusedDraws
     ) -> None:
         self._refused = refused
-        small, odd = (
+        runs_given = limits.given is None or count_elements(interface) <= limits.given
+        small, large = (
             sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
             for sizes in (
-                smaller_sizes(task, elements=limits.even, odd=False),
-                smaller_sizes(task, elements=limits.odd, odd=True),
+                _small_sizes(task, limits, odd=runs_given),
+                smaller_sizes(task, elements=limits.large, odd=True),
             )
         )
-        runs_given = limits.given is None or count_elements(interface) <= limits.given
-        references = [r for r in (small, odd, reference if runs_given else None) if r]
+        references = [r for r in (small, large, reference if runs_given else None) if r]
         if not references:
             raise TaskError(
                 f"task {task.name} is too large to interpret and has no sizes to reduce",
@@ -76,7 +76,7 @@ class HiddenCases:
             if not (draw.sizes or runs_given):
                 continue
             again = Reference(task, seed=draw.parameters, sizes=draw.sizes, device=reference.device)
-            if not draw.sizes or count_elements(again.interface()) <= TOLERATED_EXCESS * limits.odd:
+            if not draw.sizes or count_elements(again.interface()) <= TOLERATED_EXCESS * limits.large:
                 case = draw_case(again, self._structures, draw.kinds, seed=draw.inputs)
                 self._fixed[:0] = [case] if case else []
 
@@ -96,3 +96,13 @@ class HiddenCases:
             self._fixed.insert(0, case)
         if case.draw:
             self._refused.add(case.draw)
+
+
+def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool) -> dict[str, int] | None:
+    """Sizes at which one element decides much, odd ones if possible: whoever forgets the last ones fails.
+
+    Args:
+        odd: False if the task's own sizes, which are often even, are not tried.
+    """
+    found = smaller_sizes(task, elements=limits.small, odd=odd)
+    return found or smaller_sizes(task, elements=limits.small, odd=False)

@@ -103,12 +103,12 @@ def test_given_and_mixed_values_are_tried_however_little_time_there_is() -> None
     assert [case.name for case in tried] == ["N=65; given values", "N=65; mixed values"]
 
 
-def test_integer_inputs_are_tried_only_with_given_values() -> None:
-    task = task_of("x + 1", drawn="torch.randint(0, 9, (N,))")
+def test_integer_inputs_hold_only_numbers_that_the_task_draws() -> None:
+    found = cases_of(task_of("x + 1", drawn="torch.randint(0, 9, (N,))"))
 
-    [case] = cases_of(task)
-
-    assert case.compare([case.inputs[0] + 1]).outcome is Outcome.PASSED
+    assert {kind for case in found for kind in case.draw.kinds} == {"given", "equal", "sorted"}
+    assert all(case.compare([case.inputs[0] + 1]).outcome is Outcome.PASSED for case in found)
+    assert all(0 <= int(case.inputs[0].min()) <= int(case.inputs[0].max()) < 9 for case in found)
 
 
 DOMAINS = {

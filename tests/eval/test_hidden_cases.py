@@ -15,7 +15,7 @@ from kb.model.kernels import Task
 from tests.eval.judging import task
 from tests.eval.test_cases import task_of
 
-ALL_SIZES = CaseSizes(odd=1 << 14, even=1 << 10, given=None)
+ALL_SIZES = CaseSizes(large=1 << 14, small=1 << 10, given=None)
 
 
 def hidden(subject: Task, *, limits: CaseSizes = ALL_SIZES, refused: Path | None = None) -> HiddenCases:
@@ -51,12 +51,22 @@ def test_a_draw_that_refused_one_candidate_is_tried_first_on_all_later_ones(tmp_
     assert all(torch.equal(a, b) for a, b in zip(later.expected, fresh.expected, strict=True))
 
 
+@pytest.mark.parametrize(("given", "odd"), [(None, True), (1 << 6, False)])
+def test_small_sizes_are_odd_unless_no_even_ones_would_be_tried(given: int | None, odd: bool) -> None:
+    limits = CaseSizes(large=1 << 14, small=1 << 10, given=given)
+
+    first = hidden(task("row_sum"), limits=limits).for_candidate()[0]
+
+    assert first.draw
+    assert all(size % 2 == odd for size in first.draw.sizes.values())
+
+
 def test_a_draw_at_sizes_that_the_device_cannot_run_is_not_tried_again(tmp_path: Path) -> None:
     cases = hidden(task("row_sum"), refused=tmp_path / "refused.jsonl")
     [given] = [case for case in cases.for_candidate() if case.name == "sizes as given"]
     cases.refused(given)
 
-    limits = CaseSizes(odd=1 << 12, even=1 << 10, given=1 << 12)
+    limits = CaseSizes(large=1 << 12, small=1 << 10, given=1 << 12)
     found = hidden(task("row_sum"), limits=limits, refused=tmp_path / "refused.jsonl").for_candidate()
 
     assert all(case.draw and case.draw.sizes for case in found)
@@ -68,7 +78,7 @@ def test_a_draw_at_sizes_that_exceed_the_wanted_number_is_tried_again(tmp_path: 
     cases.refused(first)
     elements = sum(x.numel() for x in (*first.inputs, *first.expected))
 
-    limits = CaseSizes(odd=elements // 2, even=1 << 6, given=None)
+    limits = CaseSizes(large=elements // 2, small=1 << 6, given=None)
     again = hidden(task("row_sum"), limits=limits, refused=tmp_path / "refused.jsonl").for_candidate()[0]
 
     assert again.draw == first.draw

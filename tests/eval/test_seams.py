@@ -51,7 +51,7 @@ class ToyChip(Device):
 
     backends = ("toy",)
     languages = ("toy",)
-    sizes = CaseSizes(odd=1 << 12, even=1 << 10, given=None)
+    sizes = CaseSizes(large=1 << 12, small=1 << 10, given=None)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

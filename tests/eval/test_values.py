@@ -35,7 +35,14 @@ DRAWN = {
     "two values": ("torch.rand(N).round() * 0.5 + 0.1", Structure.DRAWN),
     "a mask with infinities": ("torch.full((N, N), -torch.inf).triu(1)", Structure.DRAWN),
     "always the same": ("torch.linspace(0.1, 0.9, N).flip(0).sin()", Structure.DRAWN),
-    "integers": ("torch.randint(0, 9, (N,))", Structure.DRAWN),
+    "integers": ("torch.randint(0, 9, (N,))", Structure.INTEGERS),
+    "rows of integers": ("torch.randint(-9, 9, (N, N), dtype=torch.int8)", Structure.INTEGERS),
+    "truth values": ("torch.rand(N) < 0.5", Structure.DRAWN),
+    "integers of two values": ("torch.randint(0, 2, (N, N))", Structure.DRAWN),
+    "a permutation": ("torch.randperm(N)", Structure.DRAWN),
+    "a permutation in each row": ("torch.rand(N, N).argsort(-1)", Structure.DRAWN),
+    "a permutation in each column": ("torch.rand(N, N).argsort(0)", Structure.DRAWN),
+    "ends of segments": ("torch.randint(0, 9, (N,)).cumsum(0)", Structure.DRAWN),
 }
 
 
@@ -78,6 +85,23 @@ def test_what_is_only_drawn_is_not_changed(seed: int, kinds) -> None:
     changed = change_values(inputs, [Structure.DRAWN] * 4, kinds, seed)
 
     assert all(a is b or torch.equal(a, b) for a, b in zip(inputs, changed, strict=True))
+
+
+@given(st.integers(1, 20), st.integers(1, 20), SEEDS, SOME_KINDS)
+def test_integers_stay_numbers_that_were_drawn_for_their_row(rows: int, columns: int, seed: int, kinds) -> None:
+    x = torch.randint(-50, 50, (rows, columns), generator=torch.Generator().manual_seed(seed))
+
+    [changed] = change_values([x], [Structure.INTEGERS], kinds, seed)
+
+    assert all(set(row.tolist()) <= set(before.tolist()) for row, before in zip(changed, x, strict=True))
+
+
+def test_equal_integers_are_those_of_largest_magnitude() -> None:
+    x = torch.tensor([[1, -3, 2], [4, -3, 2]])
+
+    [changed] = change_values([x], [Structure.INTEGERS], ["equal"], 7)
+
+    assert changed.tolist() == [[-3, -3, -3], [4, 4, 4]]
 
 
 LOOKS = {
