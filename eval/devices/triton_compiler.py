@@ -46,8 +46,10 @@ class TritonCompiler(Device):
         own_case = None if whole else self._own_case
         *calls, own = planned(Trial(candidate, *settings), bench.isa, cases, bench.reference, own_case)
         _check_kernels(own, calls)
-        names = {name for call in (*calls, own) for name in call.plan.names}
-        kernels = candidate.model_copy(update={"source": kernels_of(candidate.source, names)})
+        plans = [call.plan for call in (*calls, own)]
+        names = {name for plan in plans for name in plan.names}
+        texts = {name: text for plan in plans for name, text in plan.texts.items()}
+        kernels = candidate.model_copy(update={"source": kernels_of(candidate.source, names, texts)})
         tried = KernelTrial(
             kernels,
             *settings,

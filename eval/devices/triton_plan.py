@@ -116,6 +116,8 @@ class Plan(Frozen):
     buffers: tuple[Size, ...]
     """Bytes of each."""
     steps: Annotated[tuple[Step, ...], Field(max_length=MOST_STEPS)]
+    texts: dict[Name, str] = Field(default_factory=dict)
+    """What Triton would compile for each kernel that is launched or passed to another, by its name."""
     outputs: tuple[View, ...]
 
     @property

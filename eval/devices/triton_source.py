@@ -7,9 +7,9 @@ nothing that runs when it is imported. The text may use no means to find out whi
 import ast
 import importlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn
 
 from eval.fault import Fault
@@ -35,27 +35,32 @@ STATEMENTS = (
 """What the body of a kernel may consist of. Not f-strings, which interpreter and compiler format differently."""
 
 
-def kernels_of(source: str, names: Iterable[str]) -> str:
+def kernels_of(source: str, names: Iterable[str], texts: Mapping[str, str] = MappingProxyType({})) -> str:
     """The text of some kernels of a file and of all that they use.
 
     Args:
         names: Names of the kernels: functions at the top level that are decorated with `triton.jit`. Their other
             decorators are left out.
+        texts: What Triton would compile for kernels of these names.
 
     Raises:
-        Fault: there is no such kernel, or it uses more than Triton's language.
+        Fault: there is no such kernel, it has another text, or it uses more than Triton's language.
     """
     try:
-        return _kernels_of(ast.parse(source), names)
+        return _kernels_of(ast.parse(source), names, {name: ast.parse(text) for name, text in texts.items()})
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two if it is nested too deep
         raise Fault(Outcome.COMPILE_ERROR, f"{type(error).__name__}: {error}") from error
 
 
-def _kernels_of(tree: ast.Module, names: Iterable[str]) -> str:
+def _kernels_of(tree: ast.Module, names: Iterable[str], texts: Mapping[str, ast.Module]) -> str:
     cut = _Cut(tree)
-    for name in sorted(set(names)):
+    names = sorted(set(names))
+    for name in names:
         if not cut.is_kernel(name):
             _refuse(f"`{name}` is launched, but is no function with @triton.jit at the top level of the file")
+        if name in texts and not cut.has_text(name, texts[name]):
+            _refuse(f"what is launched as `{name}` is not the kernel of that name in the file")
+    for name in names:
         cut.take(name)
     taken = sorted(cut.taken.values(), key=lambda statement: statement.lineno)
     return ast.unparse(ast.fix_missing_locations(ast.Module(list(taken), [])))
@@ -80,6 +85,15 @@ class _Cut:
     def is_kernel(self, name: str) -> bool:
         statement = self._statements.get(name)
         return isinstance(statement, ast.FunctionDef) and self._jit(statement) is not None
+
+    def binds(self, name: str) -> bool:
+        return name in self._statements
+
+    def has_text(self, name: str, text: ast.Module) -> bool:
+        """Whether a function has the text of a file that holds nothing else, but for its decorators."""
+        return [_without_decorators(function) for function in text.body] == [
+            _without_decorators(self._statements[name])
+        ]
 
     def take(self, name: str) -> None:
         """Take the statement that binds a name, and whatever it needs."""
@@ -204,6 +218,8 @@ class _Reader:
         if node.id in self._local or isinstance(node.ctx, ast.Store):
             return
         if node.id in BUILTINS:
+            if self._cut.binds(node.id):
+                self.refuse(f"uses `{node.id}`, to which the file gives another meaning", node)
             return
         if self._cut.imported(node) is not None:
             self._language(node)
@@ -302,6 +318,12 @@ def _is_literal(node: ast.expr) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _without_decorators(statement: ast.stmt) -> str:
+    if not isinstance(statement, ast.FunctionDef):
+        return ast.dump(statement)
+    return ast.dump(ast.FunctionDef(statement.name, statement.args, statement.body, [], statement.returns))
 
 
 def _stored(function: ast.FunctionDef) -> set[str]:

@@ -80,7 +80,8 @@ def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> N
     The interpreter has Python's numbers where the compiled kernel has Triton's, which divide and round otherwise: loop
     variables and arguments that are floats. It takes every block for true where `min` and `max` compare. It runs the
     programs of a grid in order, while a chip runs them in any; here the order is random. It multiplies in float32 where
-    the compiled kernel does so in TF32.
+    the compiled kernel does so in TF32. It loads zeros where a mask is false and nothing is said of other values; here
+    it loads NaN or any integers.
 
     Args:
         names: The global names of the kernels, in which `range`, `min` and `max` get Triton's meaning.
@@ -133,12 +134,30 @@ def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> N
             a, b = map(_in_tf32, (a, b))
         return multiply(builder, a, b, total, precision, *rest)
 
+    load = type(builder).create_masked_load
+
+    def loaded(pointers: Any, mask: Any, other: Any, *rest: Any, **options: Any) -> Any:
+        return load(builder, pointers, mask, _undefined(pointers) if other is None else other, *rest, **options)
+
     builder.set_grid_dim, builder.set_grid_idx, builder.create_dot = started, next_program, multiplied
+    builder.create_masked_load = loaded
     builder.options = replace(builder.options, allowed_dot_input_precisions=precisions)
     if patch_language.__module__ == interpreter.__name__:
         interpreter._patch_lang_core, interpreter._implicit_cvt = patched_language, converted  # noqa: SLF001
     core = language.core
     names.update(range=counted, min=chosen(core.builtin_min), max=chosen(core.builtin_max))
+
+
+def _undefined(pointers: Any) -> Any:
+    """What a load gives where its mask is false: NaN, of which all bits are set in each type, or random integers."""
+    import numpy
+    from triton.runtime.interpreter import TensorHandle, _get_np_dtype
+
+    dtype = pointers.get_element_ty()
+    size = pointers.data.size * numpy.dtype(_get_np_dtype(dtype)).itemsize
+    content = b"\xff" * size if dtype.is_floating() else random.randbytes(size)  # noqa: S311 - no secret
+    data = numpy.frombuffer(content, _get_np_dtype(dtype)).reshape(pointers.data.shape)
+    return TensorHandle(data, dtype)
 
 
 def _in_random_order(count: int) -> Iterator[int]:

@@ -107,6 +107,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._constants: list[Message] = []
         self._buffers: list[int] = []
         self._steps: list[Message] = []
+        self._texts: dict[str, str] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name, kwargs = func.overloadpacket.__name__, kwargs or {}
@@ -129,7 +130,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> None:
         self._steps.append({
             "launch": {
-                "kernel": kernel.fn.__name__,
+                "kernel": self._named(kernel),
                 "grid": [operator.index(size) for size in grid],
                 "arguments": {name: self._argument(value) for name, value in arguments.items()},
                 "options": {name: _option(name, value) for name, value in options.items()},
@@ -143,7 +144,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if not isinstance(output, torch.Tensor):
                 raise Fault("bad_output", f"forward returns {type(output).__name__}, not a tensor")
         views = [self._view(output) for output in outputs]
-        return {"constants": self._constants, "buffers": self._buffers, "steps": self._steps, "outputs": views}
+        return {
+            "constants": self._constants, "buffers": self._buffers, "steps": self._steps, "texts": self._texts,
+            "outputs": views,
+        }  # fmt: skip
+
+    def _named(self, kernel: Any) -> str:
+        """The name of a kernel in the text that Triton would compile."""
+        name = kernel.src.removeprefix("def").partition("(")[0].strip()
+        if self._texts.setdefault(name, kernel.src) != kernel.src:
+            raise Fault("outside_kernels", f"forward launches two kernels that are called {name}")
+        return str(name)
 
     def _allocated(self, like: torch.Tensor) -> torch.Tensor:
         size = like.untyped_storage().size()
@@ -188,7 +199,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             case triton.language.dtype():
                 return {"dtype": value.name}
             case triton.JITFunction():
-                return {"kernel": value.fn.__name__}
+                return {"kernel": self._named(value)}
             case tuple() | list():
                 return {"items": [self._argument(item) for item in value]}
             case bool() | int() | float() | str() | None:

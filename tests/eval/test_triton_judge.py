@@ -209,6 +209,7 @@ FILES = {
     "no such function": "",
     "a kernel in a class": "class A:\n    @triton.jit\n    def k(x):\n        tl.store(x, 0)\n",
     "a helper that asks": "@triton.jit\ndef h(B):\n    return isinstance(B, int)\n@triton.jit\ndef k(x):\n    h(x)\n",
+    "another meaning of a function of Python": "def min(a, b): return a\n@triton.jit\ndef k(x):\n    min(x, x)\n",
     "a name of another module": "from os import getpid as load\n@triton.jit\ndef k(x):\n    load(x)\n",
 }
 
@@ -219,6 +220,24 @@ def test_what_a_kernel_uses_may_not_run_anything(text: str) -> None:
         kernels_of(HEAD + "def HOST(*_): return 0\n" + text, ["k"])
 
     assert caught.value.outcome == Outcome.OUTSIDE_KERNELS
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("def k(x, n: tl.constexpr = 1):\n    tl.store(x, n)  # here\n", True),
+        ("def k(x, n: tl.constexpr = 1):\n    tl.store(x, 0)\n", False),
+        ("def k(x, n: tl.constexpr = 2):\n    tl.store(x, n)\n", False),
+        ("def k(x, n: tl.constexpr = 1):\n    tl.store(x, n)\ndef m(): pass\n", False),
+    ],
+)
+def test_what_is_launched_has_the_text_of_the_file(text: str, same: bool) -> None:
+    source = HEAD + "@triton.autotune([], key=[])\n@triton.jit\ndef k(x, n: tl.constexpr = 1):\n    tl.store(x, n)\n"
+    if same:
+        assert "tl.store(x, n)" in kernels_of(source, ["k"], {"k": text})
+        return
+    with pytest.raises(Fault, match="is not the kernel of that name"):
+        kernels_of(source, ["k"], {"k": text})
 
 
 @pytest.mark.parametrize("text", ["def k(:", "\0", "x = " + "-" * 100_000 + "1", KERNEL.format("x" + " + 1" * 20_000)])

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -44,6 +45,17 @@ for number, line in enumerate(questions):
     token = json.loads(line)["token"]
     answer = {answer!r} if number else '{{"token": "TOKEN"}}'
     print(answer.replace("TOKEN", token), file=answers, flush=True)
+"""
+COPIES_AFTER_ANSWER = """
+import json, os, sys
+questions, answers, memory = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w"), int(sys.argv[-2])
+space = bytearray(1 << 28)
+os.ftruncate(memory, len(space))
+os.preadv(memory, [space], 0)
+for number, line in enumerate(questions):
+    print(json.dumps({"token": json.loads(line)["token"]}), file=answers, flush=True)
+    if number % 2:
+        os.preadv(memory, [space], 0)
 """
 NOBODY = 65534
 DEEP = "[" * 900 + "]" * 900
@@ -201,6 +213,17 @@ def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
 
     assert caught.value.outcome == outcome
     assert caught.value.detail.encode().decode() == caught.value.detail
+
+
+def test_a_system_call_that_goes_on_after_the_answer_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(COPIES_AFTER_ANSWER, tmp_path, monkeypatch)
+    late_s = []
+    with start(level=0) as worker:
+        for _ in range(10):
+            worker.ask("ping")
+            late_s.append(worker.late_s)
+
+    assert median(late_s[::2]) > median(late_s[1::2]) + 0.005
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
