@@ -1,5 +1,8 @@
 """The exception with which worker and judge refuse a candidate. Standard library only, because the worker uses it."""
 
+MOST_CHARACTERS = 8000
+"""Of a reason; the end of a longer one is left out."""
+
 
 class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge
     """A candidate is refused.
@@ -11,6 +14,6 @@ class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge
     """
 
     def __init__(self, outcome: str, detail: str, case: int | None = None) -> None:
-        self.detail = detail.encode(errors="replace").decode()  # a candidate's text may be malformed
+        self.detail = detail[:MOST_CHARACTERS].encode(errors="replace").decode()  # a candidate's text may be malformed
         super().__init__(self.detail)
         self.outcome, self.case = outcome, case

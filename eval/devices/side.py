@@ -10,10 +10,10 @@ from eval.cases import Case
 from eval.fault import Fault
 from eval.reference import Reference
 from eval.timing import Call
-from eval.worker.channel import ALL
+from eval.worker.channel import ALL, Message
 from eval.worker.language import WAIT
 from eval.worker.mapping import new_memory
-from eval.worker.memory import Layout, specs_of
+from eval.worker.memory import Layout, clear_gaps, specs_of
 from eval.worker.process import Guard, WorkerProcess
 from eval.worker.trial import CallReport, Trial
 from kb.model.evidence import Outcome
@@ -66,7 +66,10 @@ class Side:
             self._build()
             sets = _sets(self._trial, self._case)
             self.slots = len(sets)
-            start = 0 if self._memory is None else _state_end(self._reference)
+            start = 0
+            if self._memory is not None:
+                start = _state_end(self._reference)
+                clear_gaps(self._memory, _all_specs(sets, self._reference))
             self._shared = self._trial.memory.share(self.worker, sets, start)
             self._trial.send_inputs(self.worker, self._shared)
             self._layouts: tuple[Layout, ...] = ()
@@ -180,6 +183,12 @@ def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
 def _sets(trial: Trial, case: Case) -> list[list[Any]]:
     """The inputs for each place."""
     return [case.inputs] * max(1, min(trial.memory.slots, MOST_BYTES // max(case.input_bytes, 1)))
+
+
+def _all_specs(sets: list[list[Any]], reference: Reference) -> list[Message]:
+    """All tensors that lie in the common memory."""
+    state, start = specs_of([list(reference.state.values())])
+    return [spec for specs in (*state, *specs_of(sets, start)[0]) for spec in specs]
 
 
 def _state_end(reference: Reference) -> int:

@@ -42,9 +42,11 @@ class CommandModel:
     def map_inputs(self, sets: list[list[Message]]) -> None:
         self._inputs = sets
 
-    def call(self, number: int) -> float:
+    def ready(self, number: int) -> None:
         for i in range(len(self._specs)):
             self._output(i).unlink(missing_ok=True)
+
+    def call(self, number: int) -> float:
         inputs = self._inputs[number]
         self._write("input", inputs)
         lines = [*(_line("input", i, spec) for i, spec in enumerate(inputs)), *self._about]

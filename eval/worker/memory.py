@@ -9,7 +9,7 @@ import errno
 import math
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -27,6 +27,8 @@ ALIGNMENT = 64
 """Alignment in bytes, the same as that of torch's CPU tensors."""
 MOST_STRETCH = 4
 """Maximum ratio of the span of a strided output to its size."""
+MOST_DIMENSIONS = 64
+"""Of a tensor, as in torch."""
 GARBAGE = 0xFF
 """Byte that overwrites floating-point outputs, in all types of which it is NaN, and truth values, which are 0 or 1."""
 
@@ -40,8 +42,8 @@ class Layout(Frozen):
 
     dtype: str
     """Name as in torch, without the prefix; another description if it is not a plain tensor."""
-    shape: tuple[Length, ...] = ()
-    stride: tuple[Length, ...] = ()
+    shape: Annotated[tuple[Length, ...], Field(max_length=MOST_DIMENSIONS)] = ()
+    stride: Annotated[tuple[Length, ...], Field(max_length=MOST_DIMENSIONS)] = ()
     """Strides in elements."""
 
     @property
@@ -104,6 +106,15 @@ def specs_of(sets: Sequence[Sequence[Any]], start: int = 0) -> tuple[list[list[M
                 spec["offset"] = end
                 end += -(-value.nbytes // ALIGNMENT) * ALIGNMENT
     return specs, end
+
+
+def clear_gaps(memory: int, specs: Iterable[Message]) -> None:
+    """Zero the bytes of a handle's memory in which no tensor lies: a process could leave a note for the next there."""
+    end = 0
+    for spec in sorted((spec for spec in specs if "offset" in spec), key=lambda spec: spec["offset"]):
+        os.pwrite(memory, bytes(spec["offset"] - end), end)
+        end = spec["offset"] + math.prod(spec["shape"]) * getattr(torch, spec["dtype"]).itemsize
+    os.pwrite(memory, bytes(os.fstat(memory).st_size - end), end)
 
 
 def place_in(memory: int) -> Place:

@@ -38,8 +38,14 @@ class Model(Protocol):
         Only models on a GPU can.
         """
 
+    def ready(self, number: int) -> None:
+        """Do what a call on a set, or on ALL (see eval.worker.channel), needs before its inputs are there.
+
+        The judge does not time it.
+        """
+
     def call(self, number: int) -> float:
-        """Call the candidate on a set, or on ALL (see eval.worker.channel), and keep the outputs.
+        """Call the candidate on the set for which it has got ready, and keep the outputs.
 
         Returns:
             The seconds by the worker's clock.
@@ -77,7 +83,7 @@ class Worker:
                 self._built.map_inputs(question["sets"])
                 return {}
             case "ready":
-                self._built  # noqa: B018 - raises if there is none
+                self._built.ready(question["set"])
                 return {}
             case "layouts":
                 return {"layouts": self._built.layouts()}
