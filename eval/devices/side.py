@@ -1,7 +1,7 @@
 """One side of a comparison of times: a candidate or a baseline, called in a worker of its own."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -134,6 +134,8 @@ class Side:
                 raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
             self._shared.write(place, self._case.inputs)  # the next side could read new inputs before its turn
         between_s += self._release(report)
+        if Guard.PAUSE in self._trial.guards:
+            self._trial.memory.check_rest()  # what was written last could start work of a stopped worker
         seconds = max(report.seconds, LEAST_S)
         times_s = (report.outside_s, seconds, report.late_s, between_s, report.awake_s - seconds)
         return Answers(Call(*(1e6 * seconds for seconds in times_s)), outputs)
@@ -150,20 +152,24 @@ class Side:
         Returns:
             What the worker says, and the seconds that it took to get ready, before it had the inputs.
         """
-        if Guard.TURNS not in self._trial.guards:
+        in_turn = Guard.TURNS in self._trial.guards
+        if not in_turn:
             self._write(inputs)
         self.worker.ask("ready", set=asked)
         ready_s = self.worker.answer_s
         with self.worker.beside():
-            if Guard.TURNS in self._trial.guards:
-                self._write(inputs)
-            report = self._trial.start_call(self.worker, self._layouts * len(inputs))
+            rest = self._write(inputs, withhold=self._trial.memory.withholds) if in_turn else []
+            report = self._trial.start_call(self.worker, self._layouts * len(inputs), last=rest)
         self._layouts = self._layouts or report.outputs
         return report, ready_s
 
-    def _write(self, inputs: Mapping[int, Sequence[Any]]) -> None:
+    def _write(self, inputs: Mapping[int, Sequence[Any]], *, withhold: bool = False) -> list[Callable[[], None]]:
+        """Write the inputs of each place; return what writes the parts that are withheld."""
+        if withhold:
+            return [self._shared.withhold(place, arguments) for place, arguments in inputs.items()]
         for place, arguments in inputs.items():
             self._shared.write(place, arguments)
+        return []
 
     def _release(self, report: CallReport) -> float:
         self._trial.release_outputs(self.worker, report)

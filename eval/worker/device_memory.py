@@ -39,6 +39,8 @@ class DeviceMemory:
     """Transfers tensors in the memory of the GPU that torch uses. The methods are those of HostMemory."""
 
     slots = 16
+    withholds = True
+    """A stream of a stopped process can wait for a value in memory, and start kernels when the judge writes it."""
 
     def __init__(self, driver: Driver | None = None) -> None:
         self._driver = driver or installed_driver()
@@ -79,9 +81,12 @@ class DeviceMemory:
         """Whether an output is in memory that the worker got for inputs."""
         return any(tensor.handle == block.handle for block in self._blocks.get(worker, ()))
 
-    def before_call(self) -> None:
-        """Empty the L2, also of what a worker wants to keep there."""
+    def before_call(self, last: Sequence[Callable[[], None]]) -> None:
+        """Empty the L2, also of what a worker wants to keep there, and do what comes last."""
         self._flushed.add_(1)
+        self._driver.synchronize()
+        for write in last:
+            write()
         self._driver.synchronize()
 
     def after_call(self) -> None:

@@ -29,6 +29,8 @@ MOST_STRETCH = 4
 """Maximum ratio of the span of a strided output to its size."""
 MOST_DIMENSIONS = 64
 """Of a tensor, as in torch."""
+WITHHELD = 16
+"""One in so many elements of an input comes last."""
 GARBAGE = 0xFF
 """Byte that overwrites floating-point outputs, in all types of which it is NaN, and truth values, which are 0 or 1."""
 
@@ -90,6 +92,29 @@ class SharedTensors:
         for page, value in zip(self.sets[number], arguments, strict=True):
             if isinstance(page, torch.Tensor):
                 page.copy_(value)
+
+    def withhold(self, number: int, arguments: Sequence[Any]) -> Callable[[], None]:
+        """Replace the values of one set, but for a random part of each tensor, which gets those of another part.
+
+        Returns:
+            What writes the rest.
+        """
+        late: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for page, value in zip(self.sets[number], arguments, strict=True):
+            if isinstance(page, torch.Tensor) and page.numel():
+                place, values = page.view(-1), value.reshape(-1)
+                size = -(-len(place) // WITHHELD)
+                start, other = (secrets.randbelow(len(place) - size + 1) for _ in range(2))
+                place[:start].copy_(values[:start])
+                place[start + size :].copy_(values[start + size :])
+                place[start : start + size].copy_(values[other : other + size])
+                late.append((place[start : start + size], values[start : start + size]))
+
+        def write_rest() -> None:
+            for place, values in late:
+                place.copy_(values)
+
+        return write_rest
 
     def unchanged(self, number: int, arguments: Sequence[Any]) -> bool:
         """Whether a set still has these values, bit for bit."""
@@ -227,8 +252,11 @@ class Memory(Protocol):
     def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
         """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
 
-    def before_call(self) -> None:
-        """Prepare for a call whose inputs are written."""
+    withholds: bool
+    """Whether a worker could work on its inputs although it is stopped, so that a part of them comes last."""
+
+    def before_call(self, last: Sequence[Callable[[], None]]) -> None:
+        """Prepare for a call, and do what comes last."""
 
     def after_call(self) -> None:
         """Wait for work that goes on after the answer to a call."""
@@ -240,7 +268,8 @@ class Memory(Protocol):
 class HostMemory:
     """Transfers tensors in host memory: inputs in shared memory, outputs read from the worker's memory."""
 
-    slots = 4
+    slots = 16
+    withholds = False
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
         return SharedTensors(sets, place_in(worker.memory), start)
@@ -255,8 +284,9 @@ class HostMemory:
         size_bytes = tensor.span * getattr(torch, tensor.dtype).itemsize
         return lies_in(worker.pid, tensor.pointer, size_bytes, worker.memory)
 
-    def before_call(self) -> None:
-        """Nothing."""
+    def before_call(self, last: Sequence[Callable[[], None]]) -> None:
+        for write in last:
+            write()
 
     def after_call(self) -> None:
         """Nothing."""

@@ -1,7 +1,7 @@
 """Try one candidate: build it in a worker, call it, and check its outputs from outside."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -179,15 +179,21 @@ class Trial:
         return self.start_call(worker, within_s=within_s)
 
     def start_call(
-        self, worker: WorkerProcess, layouts: Sequence[Layout] = (), *, within_s: float | None = None
+        self,
+        worker: WorkerProcess,
+        layouts: Sequence[Layout] = (),
+        *,
+        last: Sequence[Callable[[], None]] = (),
+        within_s: float | None = None,
     ) -> CallReport:
         """Start the call for which the worker has got ready.
 
         Args:
+            last: What is done right before the start.
             layouts: Those of the outputs of an earlier call on such inputs. Without them the worker is asked, and thus
                 runs before the outputs are read.
         """
-        self.memory.before_call()
+        self.memory.before_call(last)
         answer = worker.start_call(within_s=within_s, then=self.memory.after_call)
         if Guard.PAUSE in self.guards:
             self.memory.check_rest()

@@ -1,13 +1,15 @@
 """Tensors cross between judge and worker by handles, and a worker that lies about them is refused."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.devices import sessions
 from eval.devices.baselines import Baselines
 from eval.devices.sessions import measure
+from eval.devices.side import Side
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.selftest.known import CORRECT
@@ -158,3 +160,26 @@ def test_an_old_result_is_not_taken_for_a_new_one(change: str, memory: DeviceMem
 
 def test_a_copy_of_more_bytes_takes_longer(memory: DeviceMemory):
     assert memory.copy_s(1 << 28) > memory.copy_s(1 << 20)
+
+
+def test_a_part_of_the_inputs_comes_right_before_the_start(memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch):
+    """What a stopped process computes on inputs that it sees too early is wrong somewhere, and it cannot know where."""
+    case, before_call = given_case("scale"), memory.before_call
+    fresh = [torch.randn_like(x) for x in case.inputs]
+    side = Side(trial_of(HONEST, memory), reference("scale"), case)
+    early, late = [], []
+
+    def is_there() -> bool:
+        return any(torch.equal(page[0], fresh[0]) for page in side._shared.sets)
+
+    def watched(last: Sequence[Callable[[], None]]) -> None:
+        early.append(is_there())
+        before_call(last)
+        late.append(is_there())
+
+    monkeypatch.setattr(memory, "before_call", watched)
+    with side:
+        answer = side.call(fresh)
+
+    assert (early[-1], late[-1]) == (False, True)
+    assert torch.equal(answer.outputs[0], 2 * fresh[0] + 1)

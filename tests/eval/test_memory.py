@@ -19,8 +19,10 @@ from eval.languages.python_model import mapped
 from eval.worker.mapping import new_memory
 from eval.worker.memory import (
     ALIGNMENT,
+    WITHHELD,
     RemoteTensor,
     SharedTensors,
+    clear_gaps,
     fill_with_garbage,
     lies_in,
     overwrite_tensor,
@@ -270,6 +272,37 @@ def test_unchanged_compares_bits(memory: int, value: float) -> None:
 @pytest.mark.parametrize("sets", [[[]], [[torch.empty(0)]], [[torch.tensor(1.0)]], [[torch.ones(4, 4).t()[::2]]]])
 def test_sets_of_any_tensors_can_be_shared(memory: int, sets: list[list[object]]) -> None:
     assert SharedTensors(sets, place_in(memory)).unchanged(0, sets[0])
+
+
+@given(st.integers(0, 200), st.integers(0, 2**32))
+def test_one_run_of_each_withheld_tensor_is_another_s_until_the_rest_is_written(size: int, seed: int) -> None:
+    handle = new_memory()
+    values = [torch.randn(size, generator=torch.Generator().manual_seed(seed)), torch.randn(3, 7).t(), 2.5]
+    shared = SharedTensors([[torch.zeros(size), torch.zeros(7, 3), 2.5]], place_in(handle))
+
+    write_rest = shared.withhold(0, values)
+
+    for page, value in zip(shared.sets[0][:2], values, strict=False):
+        other = (page.reshape(-1) != value.reshape(-1)).nonzero().flatten().tolist()
+        assert not other or other[-1] - other[0] < -(-value.numel() // WITHHELD)
+        assert set(page.flatten().tolist()) <= set(value.flatten().tolist())
+    write_rest()
+    assert shared.unchanged(0, values)
+    os.close(handle)
+
+
+def test_nothing_stays_in_the_gaps_between_tensors() -> None:
+    handle = new_memory(1000)
+    size = os.fstat(handle).st_size
+    os.pwrite(handle, b"x" * size, 0)
+    shared = SharedTensors([[torch.ones(3), 2.5], [torch.ones(3), 2.5]], place_in(handle), 64)
+
+    clear_gaps(handle, [spec for specs in shared.specs for spec in specs])
+
+    assert size % mmap.PAGESIZE == 0
+    ones = torch.ones(3).numpy().tobytes()
+    assert os.pread(handle, size, 0) == (bytes(64) + ones + bytes(52) + ones).ljust(size, b"\0")
+    os.close(handle)
 
 
 def test_shared_memory_cannot_be_shrunk(memory: int) -> None:
