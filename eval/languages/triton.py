@@ -17,7 +17,8 @@ Write one Python file that imports `torch`, `triton` and `triton.language as tl`
   numbers and `tl.constexpr(...)`. No `isinstance`, f-strings, lambdas or device queries; `and`, `or`, `not` only in
   conditions.
 - Kernels must also work in Triton's interpreter: no inline assembly, no `libdevice`. Launch the same at every size.
-- Mask every tail: no size is a multiple of any block.
+- Mask every tail: no size is a multiple of any block. A masked load without `other` gives any value where its mask is
+  false.
 - Use 64-bit integers for offsets into tensors that may exceed 2**31 elements: `pid.to(tl.int64)`.
 - Do not use `triton.autotune`: declare tunable constants as described below, and pass them to the kernel as
   `tl.constexpr`."""
