@@ -36,6 +36,11 @@ def list_skills(
 
     Example: kb skills list --target mi300x
     """
+    from kb.errors import SkillError
+    from kb.model.skill import SkillKind
+
+    if kind and kind not in list(SkillKind):
+        raise SkillError(f"unknown kind {kind!r}", hint=f"the kinds are {', '.join(SkillKind)}")
     with open_kb() as kb:
         skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
         summaries = _summaries(kb, [skill for skill in skills if kind in (None, skill.kind)])
@@ -74,7 +79,10 @@ def show_skill(
     if code:
         if skill.candidate is None:
             raise SkillError(f"{name} has no kernel", hint=f"`kb skills show {name}` shows its text")
-        print(skill.candidate.source, end="")
+        if as_json:
+            print_json({"name": name, "language": skill.language, "code": skill.candidate.source})
+        else:
+            print(skill.candidate.source, end="")
     elif as_json:
         print_json(skill.model_dump(mode="json") | about | {"rests_behind": resting})
     else:

@@ -125,6 +125,7 @@ def review(kb: "KnowledgeBase", skill: Skill, proposals: Sequence[Skill] = ()) -
         proposals: Those that wait, among which it may have a twin.
     """
     near = _nearest(kb, skill)
+    same_name = [s for s in kb.skills.skills() if s.name == skill.name and s.content_digest != skill.content_digest]
     like = kb.skills.get(near[0].name) if near and near[0].likeness >= ALIKE and not skill.worse else None
     old = like or skill.model_copy(update={"candidate": skill.worse})
     evidence = measured(kb, skill)
@@ -136,7 +137,11 @@ def review(kb: "KnowledgeBase", skill: Skill, proposals: Sequence[Skill] = ()) -
         nearest=near,
         compared=like.name if like else "",
         difference=_difference(old, skill) if like or skill.worse else (),
-        flags=(*_flags(skill, evidence, near, cited), *_same_template(skill, (*kb.skills.skills(), *proposals))),
+        flags=(
+            *(f"another skill is called {s.name}, so this can only be rejected" for s in same_name),
+            *_flags(skill, evidence, near, cited),
+            *_same_template(skill, (*kb.skills.skills(), *proposals)),
+        ),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
         cited=cited,
     )
@@ -187,21 +192,24 @@ def decide(
     Raises:
         SkillError: there is no such skill or successor, or the decision does not fit it.
     """
-    skill = kb.skills.find(name)
+    if verb in ("reject", "retire") and not reason.strip():
+        raise SkillError(f"{verb} needs a reason", hint='write --reason "slower since the last driver"')
+    proposal = kb.skills.waiting(name) if verb in ("accept", "reject") else None
+    skill = proposal or kb.skills.find(name)
     _must_fit(kb, verb, skill, successor, anyway=anyway)
     record = SkillRecord(
         verb=verb,
         skill=name,
         content_digest=skill.content_digest,
         created=utc_now(),
-        by=by or getpass.getuser(),
-        reason=reason,
+        by=" ".join(by.split()) or getpass.getuser(),
+        reason=" ".join(reason.split()),
         successor=successor,
     )
     before = kb.skills.standing(skill)
     after = kb.skills.standing(skill.model_copy(update={"records": (*skill.records, record)}))
     if not dry_run and verb == "accept":
-        kb.skills.accept(name, record.by, reason)
+        kb.skills.accept(name, record.by, record.reason)
     elif not dry_run:
         kb.skills.record(skill, record)
     note = NOT_ACTIVE if verb == "accept" and after is not SkillStanding.ACTIVE else ""
@@ -214,8 +222,13 @@ def _must_fit(kb: "KnowledgeBase", verb: Verb, skill: Skill, successor: str, *, 
     """Raises SkillError if a decision makes no sense for a skill."""
     name, last = skill.name, last_decision(skill)
     taken_back = last is not None and last.verb in ("reject", "retire")
-    published = any(known.name == name for known in kb.skills.skills())
+    namesake = next((known for known in kb.skills.skills() if known.name == name), None)
+    published = namesake is not None and namesake.content_digest == skill.content_digest
     errors = [f for f in lint(skill.folder) if f.severity == "error"] if skill.folder and verb == "accept" else []
+    if verb == "accept" and namesake and not published:
+        raise SkillError(
+            f"another skill is called {name}", hint="reject this proposal, and import it under another name"
+        )
     if verb == "accept" and taken_back:
         raise SkillError(f"{name} was retired or rejected", hint=f"`kb skills restore {name}` comes first")
     if errors and not anyway:

@@ -89,21 +89,34 @@ def import_skills(kb: "KnowledgeBase", path: Path, *, dry_run: bool) -> list[Imp
     folders = [file.parent for file in sorted(path.rglob("SKILL.md")) if not _is_hidden(file.relative_to(path))]
     if not folders:
         raise SkillError(f"{path} holds no SKILL.md", hint="name the folder of a skill, or one that holds such folders")
-    return [*done, *(_imported(kb, folder, dry_run=dry_run) for folder in folders)]
+    taken: dict[str, str] = {}
+    return [*done, *(_imported(kb, folder, taken, dry_run=dry_run) for folder in folders)]
 
 
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _imported(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> Imported:
+def _imported(kb: "KnowledgeBase", folder: Path, earlier: dict[str, str], *, dry_run: bool) -> Imported:
+    """What becomes of one folder.
+
+    Args:
+        earlier: Digests of what this import has proposed, by name; it is added.
+    """
     findings = tuple(lint(folder))
     broken = [finding.message for finding in findings if (finding.rule, finding.severity) == ("form", "error")]
     if broken:
         return Imported(name=folder.name, proposed=False, reason="; ".join(broken))
     skill = load_skill(folder).model_copy(update={"records": ()})  # what others decided and used does not count here
     twin = twin_of(skill, [*kb.skills.skills(), *kb.skills.proposals()])
-    reason = f"{twin.name} says the same" if twin else _taken(kb, skill)
+    if twin:
+        reason = f"{twin.name} says the same"
+    elif rejected := kb.skills.rejected_twin(skill):
+        reason = f"{rejected.name}, which says the same, was rejected here"
+    else:
+        reason = _taken(kb, skill)
+    if not reason and earlier.setdefault(skill.name, skill.content_digest) != skill.content_digest:
+        reason = "another skill in this import has its name"
     if (twin or not reason) and not dry_run:
         kb.skills.propose(skill)  # a twin gets its evidence
     return Imported(name=skill.name, proposed=not reason, reason=reason, held=twin is not None, findings=findings)

@@ -171,6 +171,15 @@ def _in_order(found: Mapping[str, _Added]) -> tuple[_Added, ...]:
     return tuple(sorted(found.values(), key=lambda record: (record.created, record.id)))
 
 
+def front_matter(text: str) -> object:
+    """The fields at the top of SKILL.md, as a reader of YAML has them. Raises ValueError or YAMLError."""
+    parts = _SKILL_MD.fullmatch(text)
+    if parts is None:
+        raise ValueError("it has no front matter between two `---` lines, or too much")
+    # BaseLoader reads only text, lists and mappings. With SafeLoader a few lines of merge keys could fill the memory.
+    return yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
+
+
 @lru_cache(maxsize=1024)  # a run reads the library at every step, and YAML takes most of that time
 def _split(text: str) -> tuple[FrontMatter, str]:
     """Split SKILL.md into front matter and body."""
@@ -179,9 +188,7 @@ def _split(text: str) -> tuple[FrontMatter, str]:
         raise ValueError("it has no front matter between two `---` lines, or too much")
     if "---" in parts["front"]:
         raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
-    # BaseLoader reads only text, lists and mappings. With SafeLoader a few lines of merge keys could fill the memory.
-    fields = yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
-    front = FrontMatter.model_validate(fields)
+    front = FrontMatter.model_validate(front_matter(text))
     check(front.metadata.preconditions)
     return front, parts["body"].removeprefix("\n").removesuffix("\n")
 

@@ -89,6 +89,17 @@ class Skillbook:
         found = [skill for _, skill in self._store.proposals() if isinstance(skill, Skill)]
         return [skill for skill in found if not ((last := last_decision(skill)) and last.verb == "reject")]
 
+    def waiting(self, name: str) -> Skill | None:
+        """The proposal called `name` that waits for a decision. A skill of that name may hold other content."""
+        return next((skill for skill in self.proposals() if skill.name == name), None)
+
+    def rejected_twin(self, skill: Skill) -> Skill | None:
+        """A rejected proposal that says the same, if nothing else here does."""
+        rejected = [found for _, found in self._store.proposals() if isinstance(found, Skill)]
+        names = {found.name for found in self.proposals()}
+        kept = [*self.skills(), *self.proposals()]
+        return None if twin_of(skill, kept) else twin_of(skill, [s for s in rejected if s.name not in names])
+
     def standing(self, skill: Skill) -> SkillStanding:
         """How well a skill or a proposal is proven here, as of now."""
         return self.standings(skill)[skill.name]
@@ -164,7 +175,7 @@ class Skillbook:
         Raises:
             SkillError: there is no such skill or proposal, it is malformed, or it would be one too many of its kind.
         """
-        skill = self.find(name)
+        skill = self.waiting(name) or self.find(name)
         self.must_have_room(skill)
         record = SkillRecord(
             verb="accept", skill=name, content_digest=skill.content_digest, created=utc_now(), by=by, reason=reason
@@ -188,9 +199,7 @@ class Skillbook:
 
     def measurer(self) -> Callable[[Skill, Evidence], str]:
         """A function that says who measured evidence: `here`, the name of someone who is trusted here, or no one."""
-        known, path = set(self._judged()), self.home / ALLOWED_SIGNERS
-        with storage_errors(self.home):
-            allowed = path.read_text(encoding="utf-8") if path.exists() else ""
+        known, allowed = set(self._judged()), self._text(ALLOWED_SIGNERS)
 
         def who(skill: Skill, evidence: Evidence) -> str:
             if (own := evidence.id) in known:
@@ -225,9 +234,16 @@ class Skillbook:
 
     def _judged(self) -> list[str]:
         """Ids of the evidence that the judge of this home gave."""
-        path = self.home / JUDGED
+        return self._text(JUDGED).split()
+
+    def _text(self, name: str) -> str:
+        """The text of a file of the home; empty if there is none. Raises SkillError if it is not text."""
+        path = self.home / name
         with storage_errors(self.home):
-            return path.read_text(encoding="utf-8").split() if path.exists() else []
+            try:
+                return path.read_text(encoding="utf-8") if path.exists() else ""
+            except UnicodeDecodeError as error:
+                raise SkillError(f"{path} is not text in UTF-8", hint="correct or remove it") from error
 
     def _signed(self, skill: Skill) -> Skill:
         """The skill with signatures of what was measured here, if the home has a key."""

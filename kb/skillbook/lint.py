@@ -8,17 +8,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+import yaml
+
 from kb.errors import SkillError
 from kb.model.base import Frozen, tokens_of
-from kb.skillbook.files import MAX_FILE_BYTES, PATTERNS, load_skill
+from kb.skillbook.files import MAIN, MAX_FILE_BYTES, PATTERNS, front_matter, load_skill
 
 MOST_BODY_TOKENS = 900
+MOST_REPEATED = 300
 MOST_FINDINGS = 20
 """Most findings of one rule in one file."""
 _LICENCE = re.compile(r"[A-Za-z0-9.+-]+(?: (?:AND|OR|WITH) [A-Za-z0-9.+-]+)*")
 """An SPDX expression without brackets."""
 _CODE_LICENCE = re.compile(r"SPDX-License-Identifier: *([^\s*]+)")
-_LINK = re.compile(r"\]\(\s*<?([^)>\s]+)|(?<=<)(https?://[^>\s]+)|^ {0,3}\[[^\]]+\]:\s*(\S+)", re.M)
+_LINK = r"\]\(\s*<?([^)>\s]+)|(?<=<)(https?://[^>\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(\S+)"
 _SECRETS = {
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY",
     "a key of AWS": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
@@ -32,7 +35,7 @@ _SECRETS = {
 }
 """Credentials in the forms in which their issuers print them."""
 _STEERING = {
-    "sets instructions aside": r"(?:ignor|disregard|forget|overrid)\w*\s+(?:\w+\s+){0,4}"
+    "sets instructions aside": r"\b(?:ignor|disregard|forget|overrid)\w*\s+(?:\w+\s+){0,4}"
     r"(?:instructions?|rules|prompts?|guidelines)\b",
     "gives the reader another role": r"you\s+are\s+now\b|pretend\s+(?:to\s+be|that\s+you)|"
     r"(?:system|developer)\s+prompt",
@@ -40,11 +43,11 @@ _STEERING = {
     r"\[/?INST\]|<\|\w+\|>",
     "asks to keep something from people": r"(?:do\s+not|don't|never)\s+(?:tell|inform|show|mention|reveal)\s+"
     r"(?:\w+\s+){0,5}(?:users?|humans?|persons?|people|curators?|reviewers?)\b",
-    "asks for credentials": r"(?:read|print|cat|open|collect|reveal|send|post|upload|forward)\s+(?:\S+\s+){0,5}"
+    "asks for credentials": r"\b(?:read|print|cat|open|collect|reveal|send|post|upload|forward)\s+(?:\S+\s+){0,5}"
     r"(?:api[\s_-]?keys?|passwords?|credentials|tokens?\s+to|\S*\.ssh\b|\S*\.env\b|id_rsa)",
-    "runs what it downloads": r"(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b|base64\s+(?:-d|--decode)\b",
+    "runs what it downloads": r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b|\bbase64\s+(?:-d|--decode)\b",
     "decides in a curator's place": r"\bkb\s+skills\s+(?:accept|reject|retire|restore)\b",
-    "avoids the judge": r"(?:skip|disable|bypass|evade|turn\s+off|switch\s+off)\w*\s+(?:\w+\s+){0,2}"
+    "avoids the judge": r"\b(?:skip|disable|bypass|evade|turn\s+off|switch\s+off)\w*\s+(?:\w+\s+){0,2}"
     r"(?:judge|sandbox|verification|curator)\b",
     "is not shown where Markdown is rendered": r"<!--(?!\s*kb:)",
 }
@@ -89,7 +92,7 @@ def _form(folder: Path) -> Iterator[Finding]:
         yield _error("form", "SKILL.md", error.message.removeprefix(f"{folder} is not a skill: "))
         return
     if (tokens := tokens_of(skill.body)) > MOST_BODY_TOKENS:
-        yield _warning("size", "SKILL.md", f"its text has {tokens} tokens; agents read at most {MOST_BODY_TOKENS} well")
+        yield _error("size", "SKILL.md", f"its text has {tokens} tokens; agents read at most {MOST_BODY_TOKENS} well")
     if not skill.license:
         yield _warning("licence", "SKILL.md", "it states no licence, so nobody else may use it")
     elif not _LICENCE.fullmatch(skill.license):
@@ -101,27 +104,75 @@ def _form(folder: Path) -> Iterator[Finding]:
 
 
 def _text_findings(folder: Path, name: str, text: str) -> Iterator[Finding]:
-    """What stands in the text of one file."""
-    if name.endswith(".json"):  # its escapes would hide characters
-        try:
-            text = json.dumps(json.loads(text), ensure_ascii=False, indent=1)
-        except (ValueError, RecursionError):
-            yield _error("form", name, "it is not JSON")
-    for what, pattern in _SECRETS.items():
-        for match in islice(re.finditer(pattern, text), MOST_FINDINGS):
-            yield _error("secret", _place(name, text, match.start()), f"it looks like {what}: {match[0][:6]}...")
-    for at, character in islice(((i, c) for i, c in enumerate(text) if _is_hidden(c)), MOST_FINDINGS):
-        called = unicodedata.name(character, "a control character")
-        yield _error("hidden", _place(name, text, at), f"U+{ord(character):04X} cannot be seen: {called}")
-    for what, pattern in _STEERING.items():
-        for match in islice(re.finditer(pattern, text, re.I), MOST_FINDINGS):
-            said = " ".join(match[0].split())[:60]
-            yield _error("steering", _place(name, text, match.start()), f"it {what}: {said!r}")
+    """What stands in the text of one file, as it is written and as readers of YAML and JSON understand it."""
+    if name.endswith(".json") and not _is_json(text):
+        yield _error("form", name, "it is not JSON")
+    seen = set()
+    for place, read in ((name, text), (f"{name}, as it is read", _understood(name, text))):
+        for finding in (*_secrets(place, read), *_hidden(place, read), *_steering(place, read)):
+            if (finding.rule, finding.message) not in seen:
+                seen.add((finding.rule, finding.message))
+                yield finding
     if name.endswith(".md"):
-        for match in islice(_LINK.finditer(text), MOST_FINDINGS):
+        for match in islice(_found(_LINK, text, re.M), MOST_FINDINGS):
             link = next(filter(None, match.groups()))
             if problem := _link_problem(folder, folder / name, link):
                 yield problem.model_copy(update={"place": _place(name, text, match.start())})
+
+
+def _found(pattern: str, text: str, flags: int = 0) -> Iterator[re.Match[str]]:
+    """The places of a pattern. Its repetitions end after some hundred characters, so that no text makes it slow."""
+    ends = {"+": f"{{1,{MOST_REPEATED}}}", "*": f"{{0,{MOST_REPEATED}}}", ",}": f",{MOST_REPEATED}}}"}
+    yield from re.finditer(re.sub(r"(?<!\\)(?:[+*]|,})", lambda end: ends[end[0]], pattern), text, flags)
+
+
+def _secrets(place: str, text: str) -> Iterator[Finding]:
+    for what, pattern in _SECRETS.items():
+        for match in islice(_found(pattern, text), MOST_FINDINGS):
+            yield _error("secret", _place(place, text, match.start()), f"it looks like {what}: {match[0][:6]}...")
+
+
+def _hidden(place: str, text: str) -> Iterator[Finding]:
+    for at, character in islice(((i, c) for i, c in enumerate(text) if _is_hidden(c)), MOST_FINDINGS):
+        called = unicodedata.name(character, "a control character")
+        yield _error("hidden", _place(place, text, at), f"U+{ord(character):04X} cannot be seen: {called}")
+
+
+def _steering(place: str, text: str) -> Iterator[Finding]:
+    for what, pattern in _STEERING.items():
+        for match in islice(_found(pattern, text, re.I), MOST_FINDINGS):
+            said = " ".join(match[0].split())[:60]
+            yield _error("steering", _place(place, text, match.start()), f"it {what}: {said!r}")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _understood(name: str, text: str) -> str:
+    """The texts of a file in which escapes may hide characters: of JSON, and of the front matter of SKILL.md."""
+    try:
+        if name.endswith(".json"):
+            return "\n".join(_texts(json.loads(text)))
+        return "\n".join(_texts(front_matter(text))) if name == MAIN else ""
+    except (ValueError, RecursionError, yaml.YAMLError):  # the form is at fault
+        return ""
+
+
+def _texts(value: object) -> Iterator[str]:
+    """A pair of a name and a text as one line, so that patterns find what belongs together."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from [f'{key}: "{inner}"'] if isinstance(inner, str) else (str(key), *_texts(inner))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
 
 
 def _is_hidden(character: str) -> bool:

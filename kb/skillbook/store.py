@@ -92,10 +92,11 @@ class SkillStore:
         name, files, proposal = skill.name, skill_files(skill), self.proposed / skill.name
         parse_skill(root / name, files)
         with self.locked():
-            held = next((f for f in (self._main(name).parent, proposal) if (f / MAIN).exists()), None)
-            if held and load_skill(held).content_digest != skill.content_digest:
+            known = [f for f in (self._main(name).parent, proposal) if (f / MAIN).exists()]
+            held = next((f for f in known if load_skill(f).content_digest == skill.content_digest), None)
+            if known and (held is None or (root == self.folder and held != known[0])):
                 raise SkillError(
-                    f"{held} holds other content",
+                    f"{known[0]} holds other content",
                     hint="the content of a skill never changes: publish other content under another name",
                 )
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -130,19 +130,22 @@ def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> Sk
 
 
 def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
-    """Keep an agent's skill for a curator. Errors as in `Skillbook.propose`, and:
+    """Keep an agent's skill for a curator. Errors as in `Skillbook.propose` and `Targets.get`, and:
 
     Raises:
         CandidateError: its language is unknown.
-        SkillError: it has code and no language, or only the worse kernel.
+        SkillError: it has code and no language, or only the worse kernel, or the user rejected what says the same.
     """
     from eval.languages.registry import described_language
     from kb.home.curating import review
+    from kb.skillbook.select import ANY
 
     if draft.code and not draft.language:
         raise SkillError("a kernel has a language", hint="name the `language` of the code")
     if draft.worse and not draft.code:
         raise SkillError("`worse` is a kernel that another one is better than", hint="give the better one as `code`")
+    if draft.target != ANY:
+        kb.targets.get(draft.target)
     language = described_language(draft.language) if draft.language else None
     candidate, worse = (
         Candidate(language=language.name, source=source) if language and source else None
@@ -157,6 +160,8 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
         suffix=language.suffix if language and candidate else "",
         license=kb.skills.licence,
     )
+    if rejected := kb.skills.rejected_twin(skill):
+        raise SkillError(f"{rejected.name}, which says the same, was rejected here", hint="ask the user to restore it")
     seen = review(kb, kb.skills.propose(skill), kb.skills.proposals())
     flags = (*seen.flags, *map(str, seen.findings))
     note = f"it is kept and not used: the user decides with `kb skills queue {seen.skill.name}`"

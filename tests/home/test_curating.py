@@ -10,7 +10,8 @@ from kb.home.knowledge_base import KnowledgeBase
 from kb.model.evidence import Outcome
 from kb.model.skill import SkillKind, SkillStanding
 from tests.home.skills import OTHER, active, proposed, today
-from tests.skillbook.evidence import KERNEL, kernel, refused
+from tests.skillbook.conftest import write
+from tests.skillbook.evidence import KERNEL, kernel, refused, skill
 
 
 def flags(kb: KnowledgeBase, name: str) -> str:
@@ -199,7 +200,7 @@ def test_a_retired_skill_stands_behind_its_successor_and_what_came_from_it_stays
 SENSELESS = [
     ("accept", "none", {}), ("accept", "../used", {}), ("reject", "used", {}), ("reject", "none", {}),
     ("retire", "waits", {}), ("retire", "used", {"successor": "used"}), ("retire", "used", {"successor": "none"}),
-    ("restore", "used", {}),
+    ("restore", "used", {}), ("reject", "waits", {"reason": " "}), ("retire", "used", {"reason": ""}),
 ]  # fmt: skip
 
 
@@ -211,8 +212,21 @@ def test_a_decision_that_makes_no_sense_is_refused(
     proposed(kb, "waits", candidate=OTHER)
 
     with pytest.raises(SkillError):
-        decide(kb, verb, name, **options)
+        decide(kb, verb, name, **{"reason": "tried", **options})
     assert kb.skills.standing(kb.skills.get("used")) is SkillStanding.ACTIVE
+
+
+def test_a_decision_is_on_the_proposal_that_the_queue_shows(kb: KnowledgeBase) -> None:
+    active(kb, "softmax")
+    write(kb.skills.folder / ".proposals", skill(candidate=OTHER))
+    [waits] = curating.waiting(kb)
+
+    assert "another skill is called softmax" in curating.review(kb, waits).flags[0]
+    with pytest.raises(SkillError, match="another skill is called softmax"):
+        decide(kb, "accept", "softmax")
+    assert decide(kb, "reject", "softmax", reason="a name\nof ours").recorded
+    assert curating.waiting(kb) == []
+    assert kb.skills.standing(kb.skills.get("softmax")) is SkillStanding.ACTIVE
 
 
 def test_who_decided_is_the_user_of_the_account_unless_named(
@@ -221,7 +235,7 @@ def test_who_decided_is_the_user_of_the_account_unless_named(
     monkeypatch.setenv("LOGNAME", "somebody")
     proposed(kb)
 
-    decide(kb, "reject", "softmax", by="")
+    decide(kb, "reject", "softmax", by="", reason="slow")
 
     assert kb.skills.find("softmax").records[-1].by == "somebody"
 

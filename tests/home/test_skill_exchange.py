@@ -95,7 +95,18 @@ def test_what_was_rejected_does_not_come_back_by_an_import(kb: KnowledgeBase, te
     taken(kb, team)
     decide(kb, "reject", "won", reason="no")
 
-    assert taken(kb, team)["won"] == "it was rejected here"
+    assert taken(kb, team)["won"] == "won, which says the same, was rejected here"
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_two_skills_of_one_name_in_an_import_are_told_before_and_after(
+    kb: KnowledgeBase, team: Path, dry_run: bool
+) -> None:
+    write(team / "others", skill("won", license="MIT", candidate=kernel("others")))
+
+    found = import_skills(kb, team, dry_run=dry_run)
+
+    assert [(one.name, one.proposed) for one in found if one.name == "won"] == [("won", True), ("won", False)]
 
 
 def test_a_skill_with_a_link_in_its_folder_is_refused(kb: KnowledgeBase, team: Path, tmp_path: Path) -> None:

@@ -93,8 +93,16 @@ def test_a_proposal_with_the_name_of_another_skill_is_shown_and_cannot_replace_i
     write(book.folder, skill())
     write(book.folder / ".proposals", skill(body="Other words."))
 
-    assert [one.body for one in book.proposals()] == ["Other words."]
-    assert book.accept("softmax", "ann", "").body == skill().body
+    [waits] = book.proposals()
+    assert waits.body == "Other words."
+    with pytest.raises(SkillError, match="other content"):
+        book.accept("softmax", "ann", "")
+    assert book.get("softmax").body == skill().body
+
+    book.record(waits, rejected(waits))
+
+    assert book.proposals() == []
+    assert book.get("softmax").records == ()
 
 
 PYTHON = "import triton\n\n\ndef run(x):\n    return x + 1\n"
@@ -132,6 +140,32 @@ def test_other_code_is_another_skill(case: tuple[str, str, str]) -> None:
     first, second = _pair(*case)
 
     assert key_of(first) != key_of(second)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({}, {"shapes": "cols <= 1024"}, True),
+        ({"shapes": "cols <= 1024"}, {"shapes": "cols <= 1024"}, True),
+        ({"shapes": "cols <= 1024"}, {"shapes": "cols > 1024"}, False),
+        ({"ops": ("softmax",)}, {"ops": ("softmax", "max")}, True),
+        ({"ops": ("softmax",)}, {"ops": ("layernorm",)}, False),
+        ({"dtypes": ("float16",)}, {"dtypes": ("float32",)}, False),
+    ],
+)
+def test_the_same_kernel_for_other_tasks_is_another_skill(book: Skillbook, one: dict, other: dict, same: bool) -> None:
+    book.propose(skill("a", preconditions=Preconditions(**one)))
+
+    book.propose(skill("b", preconditions=Preconditions(**other)))
+
+    assert [found.name for found in book.proposals()] == (["a"] if same else ["a", "b"])
+
+
+def test_techniques_without_a_kernel_are_the_same_if_their_whole_text_is(book: Skillbook) -> None:
+    for name, body in (("a", "# Unroll\n\nBy four."), ("b", "# Unroll\n\nBy eight."), ("c", "# Unroll\n\nBy four.")):
+        book.propose(skill(name, kind=SkillKind.TECHNIQUE, candidate=None, suffix="", body=body, evidence=()))
+
+    assert [found.name for found in book.proposals()] == ["a", "b"]
 
 
 @pytest.mark.parametrize("change", [{"target": "hopper"}, {"kind": SkillKind.TECHNIQUE}], ids=str)
