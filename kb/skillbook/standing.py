@@ -152,16 +152,17 @@ def _decisions(skill: Skill) -> list[SkillRecord]:
 
 
 def proofs_of(skill: Skill, context: StandingContext) -> list[Evidence]:
-    """The evidence that proves what the skill says, at most one piece for each place and kernel.
+    """The evidence on a skill's kernel that proves what it says, at most one piece for each place.
 
-    A kernel or a playbook is proven by a win, a technique by a kernel that is faster with it than without, a pitfall by
-    a kernel that passes where another was refused.
+    A kernel is proven by a win; a technique by being faster than its worse kernel; a pitfall by passing where its worse
+    kernel was refused. Nothing proves a playbook, or a technique or a pitfall that does not hold both kernels: evidence
+    can be copied, and does not say which text it is about.
     """
     return _proofs(skill, _counted(skill, context))
 
 
 def _proofs(skill: Skill, counted: Sequence[Evidence]) -> list[Evidence]:
-    return [e for e in counted if skill.is_about(e) and _proves(skill.kind, e, counted)]
+    return [e for e in counted if skill.is_about(e) and _proves(skill, e, counted)]
 
 
 def _counted(skill: Skill, context: StandingContext) -> list[Evidence]:
@@ -175,14 +176,19 @@ def _counted(skill: Skill, context: StandingContext) -> list[Evidence]:
     return list(newest.values())
 
 
-def _proves(kind: SkillKind, evidence: Evidence, counted: Iterable[Evidence]) -> bool:
-    if kind not in (SkillKind.TECHNIQUE, SkillKind.PITFALL):
-        return evidence.won
-    place, kernel = place_of(evidence), evidence.candidate_digest
-    others = [e for e in counted if e.candidate_digest != kernel and place_of(e) == place]
-    if kind is SkillKind.TECHNIQUE:
-        return any(is_faster(evidence, other) for other in others)
-    return evidence.passed and any(not other.passed for other in others)
+def _proves(skill: Skill, evidence: Evidence, counted: Iterable[Evidence]) -> bool:
+    """Whether evidence on its kernel proves what a skill says."""
+    worse, place = skill.worse.digest if skill.worse else None, place_of(evidence)
+    others = [e for e in counted if e.candidate_digest == worse and place_of(e) == place]
+    match skill.kind:
+        case SkillKind.KERNEL:
+            return evidence.won
+        case SkillKind.TECHNIQUE:
+            return any(is_faster(evidence, other) for other in others)
+        case SkillKind.PITFALL:
+            return evidence.passed and any(not other.passed for other in others)
+        case SkillKind.PLAYBOOK:
+            return False
 
 
 def is_faster(evidence: Evidence, other: Evidence) -> bool:

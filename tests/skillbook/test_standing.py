@@ -44,11 +44,19 @@ def in_context(**fields: Any) -> StandingContext:
 
 def technique(slow: float, fast: float, **fields: Any) -> Skill:
     found = (evidence(OTHER, speedup=slow), evidence(KERNEL, speedup=fast))
-    return skill(kind=SkillKind.TECHNIQUE, evidence=found, **fields)
+    return skill(kind=SkillKind.TECHNIQUE, evidence=found, **{"worse": OTHER} | fields)
 
 
-def pitfall(*found: Evidence) -> Skill:
-    return skill(kind=SkillKind.PITFALL, candidate=None, language="triton", evidence=found)
+def pitfall(*found: Evidence, **fields: Any) -> Skill:
+    return skill(kind=SkillKind.PITFALL, evidence=found, **{"worse": OTHER} | fields)
+
+
+FOREIGN = (
+    refused(kernel("foreign worse")),
+    evidence(kernel("foreign worse"), speedup=1.0, created=LATER[:18]),
+    evidence(kernel("foreign"), speedup=2.0),
+)
+"""Genuine evidence on kernels of other skills: a refusal, and a win over another kernel."""
 
 
 CASES: dict[str, tuple[Skill, str]] = {
@@ -83,15 +91,25 @@ CASES: dict[str, tuple[Skill, str]] = {
     "a technique within the noise": (technique(1.0, 1.015), "screened"),
     "a technique that is slower": (technique(2.0, 1.0), "screened"),
     "a technique without what it is compared with": (
-        skill(kind=SkillKind.TECHNIQUE, evidence=(WIN,)),
+        skill(kind=SkillKind.TECHNIQUE, evidence=(WIN,), worse=OTHER),
         "screened",
     ),
+    "a technique that is faster than a kernel that it does not hold": (technique(1.0, 2.0, worse=None), "screened"),
+    "a technique that is faster than a foreign kernel": (technique(1.0, 2.0, worse=kernel("third")), "screened"),
+    "a technique without a kernel": (technique(1.0, 2.0, candidate=None, worse=None), "hypothesis"),
     "a pitfall with failure and mended kernel": (pitfall(refused(OTHER), WIN), "verified"),
     "a pitfall without a failure": (pitfall(WIN), "screened"),
     "a pitfall that was not mended": (pitfall(refused(OTHER)), "hypothesis"),
+    "a pitfall where a foreign kernel was refused": (pitfall(refused(kernel("third")), WIN), "screened"),
+    "a pitfall whose mended kernel is not the one that passed": (
+        pitfall(refused(OTHER), evidence(kernel("third"), speedup=2.0)),
+        "hypothesis",
+    ),
+    "a pitfall with the mended kernel alone": (pitfall(refused(OTHER), WIN, worse=None), "screened"),
+    "a pitfall without kernels": (pitfall(refused(OTHER), WIN, candidate=None, worse=None), "hypothesis"),
     "a playbook that led to a win": (
         skill(kind=SkillKind.PLAYBOOK, candidate=None, evidence=(evidence(kernel("any"), speedup=2.0),)),
-        "verified",
+        "hypothesis",
     ),
 }
 
@@ -99,6 +117,16 @@ CASES: dict[str, tuple[Skill, str]] = {
 @pytest.mark.parametrize(("one", "expected"), CASES.values(), ids=CASES)
 def test_a_standing_follows_from_evidence_and_decisions(one: Skill, expected: str) -> None:
     assert standing(one) == expected
+
+
+@pytest.mark.parametrize("kind", list(SkillKind))
+@pytest.mark.parametrize("kernels", [{"candidate": None}, {}, {"worse": OTHER}], ids=["none", "one", "two"])
+def test_evidence_on_other_kernels_proves_nothing(kind: SkillKind, kernels: dict[str, Any]) -> None:
+    carrier = skill(kind=kind, evidence=FOREIGN, **kernels)
+
+    assert standing(carrier) == "hypothesis"
+    assert standing(decided(carrier, "accept")) == "hypothesis", "it can be used all the same"
+    assert (carrier.own_evidence, carrier.best) == ((), None)
 
 
 STALE: dict[str, tuple[dict[str, Any], str]] = {
