@@ -10,7 +10,7 @@ import pytest
 from kb.model.evidence import Evidence, Outcome
 from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
 from kb.model.skill_record import SkillRecord, UseOutcome
-from kb.skillbook.standing import STALE_DAYS, StandingContext, major, standings_of
+from kb.skillbook.standing import STALE_DAYS, StandingContext, major, proven, standings_of
 from kb.skillbook.value import value_of
 from tests.skillbook.conftest import TODAY
 from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
@@ -228,10 +228,13 @@ def seats(*skills: Skill) -> tuple[set[str], dict[str, tuple[str, ...]]]:
     return {name for name, standing in found.of.items() if standing is SkillStanding.ACTIVE}, found.resting
 
 
-def seated(name: str, day: int, speedup: float = 1.5, **fields: Any) -> Skill:
+def seated(
+    name: str, day: int, speedup: float = 1.5, *, language: str = "triton", machine: str = "A", **fields: Any
+) -> Skill:
     """A proven skill that was accepted on a day, perhaps in another library."""
-    own = kernel(name)
-    one = skill(name, candidate=own, evidence=(evidence(own, speedup=speedup),), **fields)
+    own = kernel(name, language)
+    won = evidence(own, speedup=speedup, environment={"machine": machine})
+    one = skill(name, candidate=own, evidence=(won,), **fields)
     record = SkillRecord(
         verb="accept", skill=name, content_digest=one.content_digest, created=f"2025-11-2{day}", by="ann"
     )
@@ -249,6 +252,66 @@ def test_of_too_many_accepted_skills_of_merged_libraries_the_last_rests(order: t
     assert standing(known[3], *THREE) == "verified"
 
 
+def for_ops(*ops: str) -> dict[str, Preconditions]:
+    return {"preconditions": Preconditions(ops=ops)}
+
+
+CROWDS: dict[str, tuple[Sequence[Skill], set[str]]] = {
+    "as fast ones": ([seated(name, 1) for name in "gfedcba"], {"a", "b", "c"}),
+    "measured on other machines": ([seated(name, day, machine=name) for day, name in enumerate("cbadefg")], set("cba")),
+    "faster ones in another language": (
+        [*(seated(name, 1) for name in "abc"), *(seated(name, 2, 2.5, language="cpp") for name in "defg")],
+        {"a", "b", "c"},
+    ),
+    "one of each operation, and some for two": (
+        [
+            *(seated(name, 1, **for_ops("softmax")) for name in "ab"),
+            seated("c", 2, **for_ops("gelu")),
+            *(seated(name, 3, **for_ops("softmax", "gelu")) for name in "def"),
+        ],
+        {"a", "b", "c", "d"},
+    ),
+    "some for all operations": (
+        [*(seated(name, 1) for name in "ab"), *(seated(f"{op}-{n}", 2, **for_ops(op)) for op in "xy" for n in "12")],
+        {"a", "b", "x-1", "y-1"},
+    ),
+    "a faster one that frees the seat of one for another that waited": (
+        [*(seated(name, 1) for name in "ab"), *(seated(m, 2, machine=m) for m in "cd"), seated("e", 3, 2.0)],
+        {"c", "d", "e"},
+    ),
+    "a faster one, measured where only one of them was": (
+        [*(seated(name, 1, machine=name) for name in "abcd"), seated("e", 2, 2.0, machine="a")],
+        {"e", "b", "c"},
+    ),
+}
+"""Skills that were all accepted, and which of them are active."""
+
+
+@pytest.mark.parametrize(("known", "active"), CROWDS.values(), ids=CROWDS)
+def test_at_most_three_are_active_for_an_operation_on_a_target_those_that_were_accepted_first(
+    known: Sequence[Skill], active: set[str]
+) -> None:
+    for order in (known, known[::-1], sorted(known, key=lambda one: one.content_digest)):
+        assert seats(*order)[0] == active
+
+
+@pytest.mark.parametrize(("known", "active"), CROWDS.values(), ids=CROWDS)
+def test_who_has_room_is_active_when_it_is_accepted(known: Sequence[Skill], active: set[str]) -> None:
+    """And takes no seat but those of whom it beats."""
+    held: list[Skill] = []
+    for one in known:
+        before = standings_of(held, in_context()).active
+        newcomer = proven(one, in_context())
+        if newcomer.has_room(before):
+            late = one.records[0].model_copy(update={"created": f"2025-11-25T00:00:{len(held):02}"})
+            held.append(one.model_copy(update={"records": (late,)}))
+            after = {each.skill.name for each in standings_of(held, in_context()).active}
+            kept = {other.skill.name for other in before if not newcomer.beats(other)}
+            beaten = any(other.beats(newcomer) for other in before)
+            assert kept <= after
+            assert (one.name in after) is not beaten
+
+
 EXEMPT = {
     "for another operation": (
         [seated(name, day, preconditions=Preconditions(ops=("softmax",))) for day, name in enumerate("abc")],
@@ -262,7 +325,7 @@ EXEMPT = {
 
 
 @pytest.mark.parametrize(("known", "newcomer", "active"), EXEMPT.values(), ids=EXEMPT)
-def test_who_beats_others_or_holds_elsewhere_needs_no_room(
+def test_who_beats_others_or_is_for_something_else_needs_no_room(
     known: Sequence[Skill], newcomer: Skill, active: set[str]
 ) -> None:
     assert seats(newcomer, *known) == (active, {})
