@@ -36,7 +36,7 @@ class Measured(Frozen):
     by: str
     """Who measured it: `here`, or the name of a signer whom this home trusts; empty if it is only claimed."""
     own: bool
-    """Whether it is about the skill's present code, or the skill has none."""
+    """Whether it is about the skill's present code."""
     worse: bool
     """Whether it is about the kernel that the skill's is better than."""
 

@@ -5,7 +5,7 @@ import re
 from enum import StrEnum
 from math import exp, log, sqrt
 from statistics import fmean, median, stdev
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -35,6 +35,12 @@ _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 MOST_OTHERS = 0.15
 """Largest share of CPU time that other work may take while a win is timed: it may slow one side more than the other."""
+
+Ratio = Annotated[float, Field(ge=1e-18, le=1e18)]
+"""A speed-up. No judge measures one outside these limits, within which logarithms and their spread are finite."""
+Microseconds = Annotated[float, Field(ge=1e-18, le=1e18)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Bytes = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Outcome(StrEnum):
@@ -118,33 +124,33 @@ class GpuState(Frozen):
 class Session(Frozen):
     """One interleaved timing session in a fresh worker. Times are of one call, in microseconds, one per round."""
 
-    baseline_us: tuple[float, ...]
-    candidate_us: tuple[float, ...]
+    baseline_us: tuple[Microseconds, ...] = Field(min_length=1)
+    candidate_us: tuple[Microseconds, ...] = Field(min_length=1)
     """Times by the worker's clock, or by the judge's without the time of question and answer if that is longer."""
-    inside_us: tuple[float, ...]
+    inside_us: tuple[Finite, ...]
     """Times by the clock inside the worker alone."""
-    speedup: float
+    speedup: Ratio
     """Median baseline time over median candidate time; above 1 is faster."""
-    low: float
-    high: float
+    low: Ratio
+    high: Ratio
     """95 % bootstrap interval of the speed-up over rounds."""
-    others: float = 0.0
+    others: Finite = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
-    answering_us: float = 0.0
+    answering_us: Finite = 0.0
     """Time per call that an honest worker needs to be told and to answer. A candidate that answers in its place could
     use it to work unseen."""
-    memory_bytes: int = 0
+    memory_bytes: Bytes = 0
     """Most memory that the candidate's process had, on a GPU the GPU's, with inputs and libraries; 0 is unknown."""
-    baseline_memory_bytes: int = 0
+    baseline_memory_bytes: Bytes = 0
     gpu: GpuState | None = None
 
 
 class Timing(Frozen):
     baseline: str
     """Name of the baseline that was fastest over all sessions."""
-    baselines_us: dict[str, float]
+    baselines_us: dict[str, Microseconds]
     """Median time of each baseline tried; the fastest was then timed together with the candidate."""
-    sessions: tuple[Session, ...]
+    sessions: tuple[Session, ...] = Field(min_length=1)
 
     @property
     def speedup(self) -> float:

@@ -29,7 +29,7 @@ class SkillStanding(StrEnum):
     ACTIVE = "active"
     """Verified, and accepted by a curator."""
     VERIFIED = "verified"
-    """The judge of this home measured a win of exactly this code."""
+    """The judge of this home, or someone whom it trusts, measured what it says of exactly its kernels."""
     SCREENED = "screened"
     """It passed, but was not timed, or did not win."""
     HYPOTHESIS = "hypothesis"
@@ -97,10 +97,8 @@ class Skill(Frozen):
         return digest_of(content)
 
     def is_about(self, evidence: Evidence) -> bool:
-        """Whether evidence is on its kernel; for a pitfall, which others meet too, and without a kernel, all is."""
-        if self.candidate is None or self.kind is SkillKind.PITFALL:
-            return True
-        return evidence.candidate_digest == self.candidate.digest
+        """Whether evidence is on its kernel. Nothing is on a skill without one: its text was never measured."""
+        return self.candidate is not None and evidence.candidate_digest == self.candidate.digest
 
     @property
     def own_evidence(self) -> tuple[Evidence, ...]:

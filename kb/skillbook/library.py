@@ -13,7 +13,7 @@ from kb.skillbook.duplicates import twin_of
 from kb.skillbook.files import evidence_text
 from kb.skillbook.select import ANY, Need, Selection, select
 from kb.skillbook.signatures import sign, signer
-from kb.skillbook.standing import Proven, StandingContext, last_decision, proofs_of, standings_of
+from kb.skillbook.standing import StandingContext, last_decision, proven, standings_of
 from kb.skillbook.store import SkillStore
 from kb.skillbook.value import value_of
 from kb.storage import write_whole
@@ -210,15 +210,15 @@ class Skillbook:
         return who
 
     def must_have_room(self, skill: Skill) -> None:
-        """Raises SkillError if enough skills are active where it holds, and it neither beats nor extends them."""
+        """Raises SkillError if enough skills are active where it holds, and it is not faster than one of them."""
         context = self.context()
         active = [one for one in standings_of(self.skills(), context).active if one.skill.name != skill.name]
-        newcomer = Proven(skill, proofs_of(skill, context))
+        newcomer = proven(skill, context)
         if not newcomer.has_room(active):
             rivals = [one.skill.name for one in newcomer.rivals(active)]
             raise SkillError(
-                f"{len(rivals)} skills are active where {skill.name} holds, and it is neither faster than one of them "
-                "nor proven where they are not",
+                f"{len(rivals)} skills are active where {skill.name} holds, and it takes the place of none: it is not "
+                "faster than one in its language everywhere",
                 hint=f"retire one of them first: {', '.join(sorted(rivals))}",
             )
 

@@ -14,7 +14,7 @@ STALE_DAYS = 180
 """A win that was not repeated for so long is no longer counted on."""
 
 MOST_ACTIVE = 3
-"""Active skills of one kind for an operation on a target. More of them make the right one harder to choose."""
+"""Most active skills of one kind for an operation on a target. More of them make the right one harder to choose."""
 
 Place = tuple[str, ...]
 """Task, target and environment of evidence; measurements are compared only within one place."""
@@ -38,32 +38,38 @@ class Proven:
     """A skill with what proves it."""
 
     skill: Skill
-    proofs: Sequence[Evidence]
+    proofs: Mapping[Place, Evidence]
 
     def beats(self, other: "Proven") -> bool:
-        """Whether it takes the place of the other."""
-        same = (self.skill.kind, self.skill.language) == (other.skill.kind, other.skill.language)
-        return same and dominates(self.proofs, other.proofs)
-
-    def has_room(self, active: Iterable["Proven"]) -> bool:
-        """Whether it may be active beside others.
-
-        If enough of them hold where it does, it must be faster than one of them or proven where they are not.
-        """
-        rivals = self.rivals(active)
-        places = {place_of(e) for rival in rivals for e in rival.proofs}
-        extends = any(place_of(e) not in places for e in self.proofs)
-        return len(rivals) < MOST_ACTIVE or extends or any(dominates(self.proofs, one.proofs) for one in rivals)
+        """Whether it takes the place of the other: it is faster in every place in which the other is proven."""
+        if (self.skill.kind, self.skill.language) != (other.skill.kind, other.skill.language):
+            return False
+        own, theirs = self.proofs, other.proofs
+        return bool(theirs) and all(place in own and is_faster(own[place], e) for place, e in theirs.items())
 
     def rivals(self, active: Iterable["Proven"]) -> list["Proven"]:
-        """Those of its kind for an operation of its own on its target; a skill without operations is for all."""
-        own, ops = self.skill, set(self.skill.preconditions.ops)
+        """Those of its kind for an operation of its own on its target, except those that it beats.
+
+        A skill without operations is for all of them.
+        """
+        own, ops = self.skill, set(self.ops)
         return [
             one
             for one in active
             if (one.skill.kind, one.skill.target) == (own.kind, own.target)
-            and (not ops or not one.skill.preconditions.ops or ops & set(one.skill.preconditions.ops))
+            and (not ops or not one.ops or ops & set(one.ops))
+            and not self.beats(one)
         ]
+
+    def has_room(self, active: Iterable["Proven"]) -> bool:
+        """Whether it may be active beside others: fewer than MOST_ACTIVE of its rivals are for any one operation."""
+        rivals = self.rivals(active)
+        ops = self.ops or ("", *(op for one in rivals for op in one.ops))
+        return all(sum(not one.ops or op in one.ops for one in rivals) < MOST_ACTIVE for op in ops)
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        return self.skill.preconditions.ops
 
 
 @dataclass(frozen=True)
@@ -80,14 +86,14 @@ class Standings:
 def standings_of(skills: Iterable[Skill], context: StandingContext) -> Standings:
     """The standings of a library, which depend on nothing but its skills and the context.
 
-    Two libraries that git merged may have accepted more than MOST_ACTIVE; who accepted first then stays active.
+    Two libraries that git merged may have accepted more than MOST_ACTIVE; what was accepted first then stays active.
     """
     known = {skill.name: skill for skill in skills}
     counted = {name: _counted(skill, context) for name, skill in known.items()}
-    proven = {name: Proven(skill, _proofs(skill, counted[name])) for name, skill in known.items()}
+    proven = {name: _proven(skill, counted[name]) for name, skill in known.items()}
     alone = {name: _alone(skill, counted[name], proven[name].proofs, context) for name, skill in known.items()}
     accepted = [proven[name] for name, standing in alone.items() if standing is SkillStanding.ACTIVE]
-    active, resting = _seated(sorted(accepted, key=lambda one: _accepted_at(one.skill)))
+    active, resting = _seated(accepted)
     names = {one.skill.name for one in active}
 
     def standing(skill: Skill) -> SkillStanding:
@@ -103,35 +109,44 @@ def standings_of(skills: Iterable[Skill], context: StandingContext) -> Standings
     return Standings(of, resting, tuple(active))
 
 
-def _seated(accepted: Iterable[Proven]) -> tuple[list[Proven], dict[str, tuple[str, ...]]]:
-    """The active ones of those that were accepted, which come in this order; and the others, except beaten ones."""
+def _seated(accepted: Sequence[Proven]) -> tuple[list[Proven], dict[str, tuple[str, ...]]]:
+    """The active ones of those that were accepted, and the others except beaten ones.
+
+    What was accepted first comes first, ties by name; but a skill comes before those that it beats.
+    """
+    times = {one.skill.name: _accepted_at(one.skill) for one in accepted}
+    beaten = {one.skill.name: [other.skill.name for other in accepted if one.beats(other)] for one in accepted}
+
+    def turn(one: Proven) -> tuple[str, int, str]:
+        name = one.skill.name
+        return min(times[each] for each in (name, *beaten[name])), -len(beaten[name]), name
+
     active: list[Proven] = []
     resting = {}
-    for one in accepted:
-        if any(other.beats(one) for other in active):
+    for one in sorted(accepted, key=turn):
+        if any(one.skill.name in beaten[other.skill.name] for other in active):
             continue
         if one.has_room(active):
-            active = [*(other for other in active if not one.beats(other)), one]
+            active.append(one)
         else:
             resting[one.skill.name] = tuple(rival.skill.name for rival in one.rivals(active))
     return active, resting
 
 
-def _accepted_at(skill: Skill) -> tuple[str, str]:
-    """Time and id of the first acceptance after which no other decision was made."""
-    first = list(takewhile(lambda record: record.verb == "accept", reversed(_decisions(skill))))[-1]
-    return first.created, first.id
+def _accepted_at(skill: Skill) -> str:
+    """Time of the first acceptance after which no other decision was made."""
+    return list(takewhile(lambda record: record.verb == "accept", reversed(_decisions(skill))))[-1].created
 
 
 def _alone(
-    skill: Skill, counted: Sequence[Evidence], proofs: Sequence[Evidence], context: StandingContext
+    skill: Skill, counted: Sequence[Evidence], proofs: Mapping[Place, Evidence], context: StandingContext
 ) -> SkillStanding:
     """The standing as if there were no other skill."""
     last = last_decision(skill)
     if last and last.verb in ("retire", "reject"):
         return SkillStanding.RETIRED
     if proofs:
-        fresh = any(not _outdated(proof, context) for proof in proofs)
+        fresh = any(not _outdated(proof, context) for proof in proofs.values())
         if not fresh or not all(map(context.stands, skill.citations)):
             return SkillStanding.STALE
         return SkillStanding.ACTIVE if last and last.verb == "accept" else SkillStanding.VERIFIED
@@ -151,17 +166,18 @@ def _decisions(skill: Skill) -> list[SkillRecord]:
     return sorted(decisions, key=lambda r: (r.created, r.id))
 
 
-def proofs_of(skill: Skill, context: StandingContext) -> list[Evidence]:
-    """The evidence that proves what the skill says, at most one piece for each place and kernel.
+def proven(skill: Skill, context: StandingContext) -> Proven:
+    """The skill with the evidence on its kernel that proves what it says.
 
-    A kernel or a playbook is proven by a win, a technique by a kernel that is faster with it than without, a pitfall by
-    a kernel that passes where another was refused.
+    A kernel is proven by a win; a technique by being faster than its worse kernel; a pitfall by passing where its worse
+    kernel was refused. Nothing proves a playbook, or a technique or a pitfall that does not hold both kernels: evidence
+    can be copied, and does not say which text it is about.
     """
-    return _proofs(skill, _counted(skill, context))
+    return _proven(skill, _counted(skill, context))
 
 
-def _proofs(skill: Skill, counted: Sequence[Evidence]) -> list[Evidence]:
-    return [e for e in counted if skill.is_about(e) and _proves(skill.kind, e, counted)]
+def _proven(skill: Skill, counted: Sequence[Evidence]) -> Proven:
+    return Proven(skill, {place_of(e): e for e in counted if skill.is_about(e) and _proves(skill, e, counted)})
 
 
 def _counted(skill: Skill, context: StandingContext) -> list[Evidence]:
@@ -175,14 +191,19 @@ def _counted(skill: Skill, context: StandingContext) -> list[Evidence]:
     return list(newest.values())
 
 
-def _proves(kind: SkillKind, evidence: Evidence, counted: Iterable[Evidence]) -> bool:
-    if kind not in (SkillKind.TECHNIQUE, SkillKind.PITFALL):
-        return evidence.won
-    place, kernel = place_of(evidence), evidence.candidate_digest
-    others = [e for e in counted if e.candidate_digest != kernel and place_of(e) == place]
-    if kind is SkillKind.TECHNIQUE:
-        return any(is_faster(evidence, other) for other in others)
-    return evidence.passed and any(not other.passed for other in others)
+def _proves(skill: Skill, evidence: Evidence, counted: Iterable[Evidence]) -> bool:
+    """Whether evidence on its kernel proves what a skill says."""
+    worse, place = skill.worse.digest if skill.worse else None, place_of(evidence)
+    others = [e for e in counted if e.candidate_digest == worse and place_of(e) == place]
+    match skill.kind:
+        case SkillKind.KERNEL:
+            return evidence.won
+        case SkillKind.TECHNIQUE:
+            return any(is_faster(evidence, other) for other in others)
+        case SkillKind.PITFALL:
+            return evidence.passed and any(not other.passed for other in others)
+        case SkillKind.PLAYBOOK:
+            return False
 
 
 def is_faster(evidence: Evidence, other: Evidence) -> bool:
@@ -190,12 +211,6 @@ def is_faster(evidence: Evidence, other: Evidence) -> bool:
     if evidence.speedup is None or other.speedup is None or not (evidence.timing and other.timing):
         return False
     return evidence.timing.baseline == other.timing.baseline and evidence.timing.low > other.timing.high
-
-
-def dominates(proofs: Iterable[Evidence], others: Iterable[Evidence]) -> bool:
-    """Whether a skill with these proofs is faster in every place in which the other skill is proven."""
-    own, theirs = ({place_of(e): e for e in one} for one in (proofs, others))
-    return bool(theirs) and all(place in own and is_faster(own[place], e) for place, e in theirs.items())
 
 
 def place_of(evidence: Evidence) -> Place:

@@ -126,7 +126,7 @@ def test_a_pitfall_is_compared_with_its_refused_kernel_and_with_no_other_skill(k
     seen = curating.review(kb, kb.skills.find("softmax"))
 
     assert (seen.compared, seen.difference[-1]) == ("", "-WRONG = 1")
-    assert [(one.own, one.worse) for one in seen.evidence] == [(True, False), (True, True)]
+    assert [(one.own, one.worse) for one in seen.evidence] == [(True, False), (False, True)]
 
 
 def test_a_cited_passage_is_shown_with_its_place(kb: KnowledgeBase) -> None:

@@ -11,7 +11,7 @@ from kb.errors import SkillError
 from kb.model.skill import Skill
 from kb.skillbook.library import Skillbook
 from tests.skillbook.conftest import measured, write
-from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
+from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill, timing
 
 
 def names(skills: list[Skill]) -> list[str]:
@@ -38,6 +38,28 @@ def test_a_malformed_skill_is_reported_and_hides_no_other(book: Skillbook, shipp
 
     assert names(book.skills()) == ["b", "c"]
     assert [folder for folder, _ in book.problems()] == [book.folder / "a"]
+
+
+TIMELESS = {
+    "no session": {"sessions": ()},
+    "a speed-up of 0": {"sessions": (timing(2.0).sessions[0].model_copy(update={"speedup": 0.0}),) * 3},
+}
+
+
+@pytest.mark.parametrize("times", TIMELESS.values(), ids=TIMELESS)
+def test_evidence_of_times_that_nobody_can_measure_is_a_defect_of_its_file_alone(
+    book: Skillbook, times: dict[str, Any]
+) -> None:
+    found = evidence(speedup=2.0)
+    bad = found.model_copy(update={"timing": timing(2.0).model_copy(update=times)})
+    write(book.folder, skill("a"), skill("b", evidence=(bad,)))
+    book.attest(bad)
+
+    ((folder, problem),) = book.problems()
+
+    assert (folder, names(book.skills()), names(book.search("softmax"))) == (book.folder / "b", ["a"], ["a"])
+    assert f"evidence/2025-11-20-mi300x-{bad.id[:12]}.json: timing.sessions" in problem.message
+    assert book.standings() == {"a": "hypothesis"}
 
 
 def test_files_and_dot_directories_are_not_skills(book: Skillbook) -> None:

@@ -173,20 +173,24 @@ def test_the_same_code_for_another_target_or_of_another_kind_is_another_skill(ch
     assert key_of(skill()) != key_of(skill(**change))
 
 
-def candidate(number: int) -> Candidate:
-    return kernel(f"kernel = {number}")
-
-
-def rival(number: int, speedup: float, op: str = "softmax", target: str = "mi300x", triton: str = "3.0") -> Skill:
+def rival(
+    number: int,
+    speedup: float,
+    op: str = "softmax",
+    target: str = "mi300x",
+    triton: str = "3.0",
+    language: str = "triton",
+) -> Skill:
+    own = kernel(f"kernel = {number}", language)
     found = evidence(
-        candidate(number),
+        own,
         speedup=speedup,
         target=target,
         task_digest=op,
         environment={"machine": "M", "triton": triton},
     )
     needs = Preconditions(ops=(op,))
-    return skill(f"s{number}", candidate=candidate(number), preconditions=needs, target=target, evidence=(found,))
+    return skill(f"s{number}", candidate=own, preconditions=needs, target=target, evidence=(found,))
 
 
 @pytest.fixture
@@ -203,14 +207,15 @@ NEWCOMERS = {
     "slower": (rival(9, 1.2), False),
     "unproven": (rival(9, 1.5).model_copy(update={"evidence": ()}), False),
     "faster": (rival(9, 2.0), True),
-    "proven where the others are not": (rival(9, 1.1, triton="4.0"), True),
+    "measured where the others are not": (rival(9, 2.0, triton="4.0"), False),
+    "faster, in another language": (rival(9, 2.0, language="cpp"), False),
     "for another operation": (rival(9, 1.2, op="gelu"), True),
     "for another target": (rival(9, 1.2, target="hopper"), True),
 }
 
 
 @pytest.mark.parametrize(("newcomer", "has_room"), NEWCOMERS.values(), ids=NEWCOMERS)
-def test_a_newcomer_among_enough_active_skills_must_beat_or_extend_them(
+def test_a_newcomer_among_enough_active_skills_must_beat_one_of_them(
     full: Skillbook, newcomer: Skill, has_room: bool
 ) -> None:
     measured(full, newcomer)
@@ -228,7 +233,7 @@ def test_an_active_skill_can_be_accepted_again(full: Skillbook) -> None:
     assert len(full.accept("s0", "ben", "").records) == 2
 
 
-def test_a_refusal_is_no_place_where_a_newcomer_is_proven(full: Skillbook) -> None:
+def test_a_refusal_gives_a_newcomer_no_room(full: Skillbook) -> None:
     measured(full, rival(9, 1.2).model_copy(update={"evidence": (refused(KERNEL),)}))
 
     with pytest.raises(SkillError, match="3 skills are active"):

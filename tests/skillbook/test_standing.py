@@ -10,7 +10,7 @@ import pytest
 from kb.model.evidence import Evidence, Outcome
 from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
 from kb.model.skill_record import SkillRecord, UseOutcome
-from kb.skillbook.standing import STALE_DAYS, StandingContext, major, standings_of
+from kb.skillbook.standing import STALE_DAYS, StandingContext, major, proven, standings_of
 from kb.skillbook.value import value_of
 from tests.skillbook.conftest import TODAY
 from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
@@ -44,11 +44,19 @@ def in_context(**fields: Any) -> StandingContext:
 
 def technique(slow: float, fast: float, **fields: Any) -> Skill:
     found = (evidence(OTHER, speedup=slow), evidence(KERNEL, speedup=fast))
-    return skill(kind=SkillKind.TECHNIQUE, evidence=found, **fields)
+    return skill(kind=SkillKind.TECHNIQUE, evidence=found, **{"worse": OTHER} | fields)
 
 
-def pitfall(*found: Evidence) -> Skill:
-    return skill(kind=SkillKind.PITFALL, candidate=None, language="triton", evidence=found)
+def pitfall(*found: Evidence, **fields: Any) -> Skill:
+    return skill(kind=SkillKind.PITFALL, evidence=found, **{"worse": OTHER} | fields)
+
+
+FOREIGN = (
+    refused(kernel("foreign worse")),
+    evidence(kernel("foreign worse"), speedup=1.0, created=LATER[:18]),
+    evidence(kernel("foreign"), speedup=2.0),
+)
+"""Genuine evidence on kernels of other skills: a refusal, and a win over another kernel."""
 
 
 CASES: dict[str, tuple[Skill, str]] = {
@@ -83,15 +91,25 @@ CASES: dict[str, tuple[Skill, str]] = {
     "a technique within the noise": (technique(1.0, 1.015), "screened"),
     "a technique that is slower": (technique(2.0, 1.0), "screened"),
     "a technique without what it is compared with": (
-        skill(kind=SkillKind.TECHNIQUE, evidence=(WIN,)),
+        skill(kind=SkillKind.TECHNIQUE, evidence=(WIN,), worse=OTHER),
         "screened",
     ),
+    "a technique that is faster than a kernel that it does not hold": (technique(1.0, 2.0, worse=None), "screened"),
+    "a technique that is faster than a foreign kernel": (technique(1.0, 2.0, worse=kernel("third")), "screened"),
+    "a technique without a kernel": (technique(1.0, 2.0, candidate=None, worse=None), "hypothesis"),
     "a pitfall with failure and mended kernel": (pitfall(refused(OTHER), WIN), "verified"),
     "a pitfall without a failure": (pitfall(WIN), "screened"),
     "a pitfall that was not mended": (pitfall(refused(OTHER)), "hypothesis"),
+    "a pitfall where a foreign kernel was refused": (pitfall(refused(kernel("third")), WIN), "screened"),
+    "a pitfall whose mended kernel is not the one that passed": (
+        pitfall(refused(OTHER), evidence(kernel("third"), speedup=2.0)),
+        "hypothesis",
+    ),
+    "a pitfall with the mended kernel alone": (pitfall(refused(OTHER), WIN, worse=None), "screened"),
+    "a pitfall without kernels": (pitfall(refused(OTHER), WIN, candidate=None, worse=None), "hypothesis"),
     "a playbook that led to a win": (
         skill(kind=SkillKind.PLAYBOOK, candidate=None, evidence=(evidence(kernel("any"), speedup=2.0),)),
-        "verified",
+        "hypothesis",
     ),
 }
 
@@ -99,6 +117,16 @@ CASES: dict[str, tuple[Skill, str]] = {
 @pytest.mark.parametrize(("one", "expected"), CASES.values(), ids=CASES)
 def test_a_standing_follows_from_evidence_and_decisions(one: Skill, expected: str) -> None:
     assert standing(one) == expected
+
+
+@pytest.mark.parametrize("kind", list(SkillKind))
+@pytest.mark.parametrize("kernels", [{"candidate": None}, {}, {"worse": OTHER}], ids=["none", "one", "two"])
+def test_evidence_on_other_kernels_proves_nothing(kind: SkillKind, kernels: dict[str, Any]) -> None:
+    carrier = skill(kind=kind, evidence=FOREIGN, **kernels)
+
+    assert standing(carrier) == "hypothesis"
+    assert standing(decided(carrier, "accept")) == "hypothesis", "it can be used all the same"
+    assert (carrier.own_evidence, carrier.best) == ((), None)
 
 
 STALE: dict[str, tuple[dict[str, Any], str]] = {
@@ -200,10 +228,13 @@ def seats(*skills: Skill) -> tuple[set[str], dict[str, tuple[str, ...]]]:
     return {name for name, standing in found.of.items() if standing is SkillStanding.ACTIVE}, found.resting
 
 
-def seated(name: str, day: int, speedup: float = 1.5, **fields: Any) -> Skill:
+def seated(
+    name: str, day: int, speedup: float = 1.5, *, language: str = "triton", machine: str = "A", **fields: Any
+) -> Skill:
     """A proven skill that was accepted on a day, perhaps in another library."""
-    own = kernel(name)
-    one = skill(name, candidate=own, evidence=(evidence(own, speedup=speedup),), **fields)
+    own = kernel(name, language)
+    won = evidence(own, speedup=speedup, environment={"machine": machine})
+    one = skill(name, candidate=own, evidence=(won,), **fields)
     record = SkillRecord(
         verb="accept", skill=name, content_digest=one.content_digest, created=f"2025-11-2{day}", by="ann"
     )
@@ -221,6 +252,66 @@ def test_of_too_many_accepted_skills_of_merged_libraries_the_last_rests(order: t
     assert standing(known[3], *THREE) == "verified"
 
 
+def for_ops(*ops: str) -> dict[str, Preconditions]:
+    return {"preconditions": Preconditions(ops=ops)}
+
+
+CROWDS: dict[str, tuple[Sequence[Skill], set[str]]] = {
+    "as fast ones": ([seated(name, 1) for name in "gfedcba"], {"a", "b", "c"}),
+    "measured on other machines": ([seated(name, day, machine=name) for day, name in enumerate("cbadefg")], set("cba")),
+    "faster ones in another language": (
+        [*(seated(name, 1) for name in "abc"), *(seated(name, 2, 2.5, language="cpp") for name in "defg")],
+        {"a", "b", "c"},
+    ),
+    "one of each operation, and some for two": (
+        [
+            *(seated(name, 1, **for_ops("softmax")) for name in "ab"),
+            seated("c", 2, **for_ops("gelu")),
+            *(seated(name, 3, **for_ops("softmax", "gelu")) for name in "def"),
+        ],
+        {"a", "b", "c", "d"},
+    ),
+    "some for all operations": (
+        [*(seated(name, 1) for name in "ab"), *(seated(f"{op}-{n}", 2, **for_ops(op)) for op in "xy" for n in "12")],
+        {"a", "b", "x-1", "y-1"},
+    ),
+    "a faster one that frees the seat of one for another that waited": (
+        [*(seated(name, 1) for name in "ab"), *(seated(m, 2, machine=m) for m in "cd"), seated("e", 3, 2.0)],
+        {"c", "d", "e"},
+    ),
+    "a faster one, measured where only one of them was": (
+        [*(seated(name, 1, machine=name) for name in "abcd"), seated("e", 2, 2.0, machine="a")],
+        {"e", "b", "c"},
+    ),
+}
+"""Skills that were all accepted, and which of them are active."""
+
+
+@pytest.mark.parametrize(("known", "active"), CROWDS.values(), ids=CROWDS)
+def test_at_most_three_are_active_for_an_operation_on_a_target_those_that_were_accepted_first(
+    known: Sequence[Skill], active: set[str]
+) -> None:
+    for order in (known, known[::-1], sorted(known, key=lambda one: one.content_digest)):
+        assert seats(*order)[0] == active
+
+
+@pytest.mark.parametrize(("known", "active"), CROWDS.values(), ids=CROWDS)
+def test_who_has_room_is_active_when_it_is_accepted(known: Sequence[Skill], active: set[str]) -> None:
+    """And takes no seat but those of whom it beats."""
+    held: list[Skill] = []
+    for one in known:
+        before = standings_of(held, in_context()).active
+        newcomer = proven(one, in_context())
+        if newcomer.has_room(before):
+            late = one.records[0].model_copy(update={"created": f"2025-11-25T00:00:{len(held):02}"})
+            held.append(one.model_copy(update={"records": (late,)}))
+            after = {each.skill.name for each in standings_of(held, in_context()).active}
+            kept = {other.skill.name for other in before if not newcomer.beats(other)}
+            beaten = any(other.beats(newcomer) for other in before)
+            assert kept <= after
+            assert (one.name in after) is not beaten
+
+
 EXEMPT = {
     "for another operation": (
         [seated(name, day, preconditions=Preconditions(ops=("softmax",))) for day, name in enumerate("abc")],
@@ -234,7 +325,7 @@ EXEMPT = {
 
 
 @pytest.mark.parametrize(("known", "newcomer", "active"), EXEMPT.values(), ids=EXEMPT)
-def test_who_beats_others_or_holds_elsewhere_needs_no_room(
+def test_who_beats_others_or_is_for_something_else_needs_no_room(
     known: Sequence[Skill], newcomer: Skill, active: set[str]
 ) -> None:
     assert seats(newcomer, *known) == (active, {})
