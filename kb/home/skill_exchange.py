@@ -89,8 +89,8 @@ def import_skills(kb: "KnowledgeBase", path: Path, *, dry_run: bool) -> list[Imp
     folders = [file.parent for file in sorted(path.rglob("SKILL.md")) if not _is_hidden(file.relative_to(path))]
     if not folders:
         raise SkillError(f"{path} holds no SKILL.md", hint="name the folder of a skill, or one that holds such folders")
-    taken: dict[str, str] = {}
-    return [*done, *(_imported(kb, folder, taken, dry_run=dry_run) for folder in folders)]
+    earlier: dict[str, str] = {}
+    return [*done, *(_imported(kb, folder, earlier, dry_run=dry_run) for folder in folders)]
 
 
 def _is_hidden(path: Path) -> bool:

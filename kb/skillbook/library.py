@@ -58,14 +58,24 @@ class Skillbook:
         self._key, self.licence = key, licence
 
     def skills(self, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
-        """The well-formed skills, sorted by name; with `scope`, only those for a target in it or for `any`."""
+        """The well-formed skills, sorted by name.
+
+        With `scope` only those for a target in it or for `any`, with what was measured on targets in it.
+        """
         return [
-            skill
+            self._within(scope, skill)
             for _, skill in self._store.published()
             if isinstance(skill, Skill)
             and (scope is None or self._name_of(skill.target) in scope | {ANY})
             and (language is None or skill.language in (None, language))
         ]
+
+    def _within(self, scope: frozenset[str] | None, skill: Skill) -> Skill:
+        """A skill without what was measured outside of a scope in which it may hold: there it proves nothing."""
+        if scope is None or self._name_of(skill.target) not in scope | {ANY}:
+            return skill
+        kept = tuple(e for e in skill.evidence if self._name_of(e.target) in scope)
+        return skill if kept == skill.evidence else skill.model_copy(update={"evidence": kept})
 
     def problems(self) -> list[tuple[Path, SkillError]]:
         """The malformed directories, and why they are."""
@@ -133,9 +143,9 @@ class Skillbook:
     def select(self, need: Need) -> Selection:
         """The skills for a need, with the reasons for their ranks, and the others with the reason why not.
 
-        The skills come without evidence that is only claimed.
+        The skills come without evidence that is only claimed, or that holds for other targets than the need's.
         """
-        skills, context = self.skills(), self.context()
+        skills, context = [self._within(need.scope, skill) for skill in self.skills()], self.context()
         standings = standings_of(skills, context).of
         return select(
             need,

@@ -107,12 +107,10 @@ def _text_findings(folder: Path, name: str, text: str) -> Iterator[Finding]:
     """What stands in the text of one file, as it is written and as readers of YAML and JSON understand it."""
     if name.endswith(".json") and not _is_json(text):
         yield _error("form", name, "it is not JSON")
-    seen = set()
-    for place, read in ((name, text), (f"{name}, as it is read", _understood(name, text))):
-        for finding in (*_secrets(place, read), *_hidden(place, read), *_steering(place, read)):
-            if (finding.rule, finding.message) not in seen:
-                seen.add((finding.rule, finding.message))
-                yield finding
+    written = [*_said(name, text)]
+    known = {(finding.rule, finding.message) for finding in written}
+    understood = _said(f"{name}, as it is read", _understood(name, text))
+    yield from (*written, *(finding for finding in understood if (finding.rule, finding.message) not in known))
     if name.endswith(".md"):
         for match in islice(_found(_LINK, text, re.M), MOST_FINDINGS):
             link = next(filter(None, match.groups()))
@@ -124,6 +122,12 @@ def _found(pattern: str, text: str, flags: int = 0) -> Iterator[re.Match[str]]:
     """The places of a pattern. Its repetitions end after some hundred characters, so that no text makes it slow."""
     ends = {"+": f"{{1,{MOST_REPEATED}}}", "*": f"{{0,{MOST_REPEATED}}}", ",}": f",{MOST_REPEATED}}}"}
     yield from re.finditer(re.sub(r"(?<!\\)(?:[+*]|,})", lambda end: ends[end[0]], pattern), text, flags)
+
+
+def _said(place: str, text: str) -> Iterator[Finding]:
+    yield from _secrets(place, text)
+    yield from _hidden(place, text)
+    yield from _steering(place, text)
 
 
 def _secrets(place: str, text: str) -> Iterator[Finding]:
@@ -190,7 +194,14 @@ def _link_problem(folder: Path, file: Path, link: str) -> Finding | None:
     meant = (file.parent / path).resolve()
     if not meant.is_relative_to(folder.resolve()):
         return _error("link", "", f"it leads out of the skill: {link[:80]}")
-    return None if meant.exists() else _error("link", "", f"there is no such file: {link[:80]}")
+    return None if _exists(meant) else _error("link", "", f"there is no such file: {link[:80]}")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # its name is too long
+        return False
 
 
 def _place(name: str, text: str, at: int) -> str:

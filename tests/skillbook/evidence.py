@@ -43,7 +43,7 @@ def timing(speedup: float) -> Timing:
         candidate_us=(100.0,),
         inside_us=(99.0,),
         speedup=speedup,
-        low=speedup - 0.01,
+        low=max(speedup - 0.01, speedup / 2),
         high=speedup + 0.01,
     )
     baselines = {"eager": 150.0 * speedup, "torch.compile": 100.0 * speedup}

@@ -10,6 +10,7 @@ import pytest
 from kb.errors import SkillError
 from kb.model.skill import Skill
 from kb.skillbook.library import Skillbook
+from kb.skillbook.select import Need
 from tests.skillbook.conftest import measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill, timing
 
@@ -241,3 +242,19 @@ def test_publishing_removes_the_staging_folder_of_a_dead_process(book: Skillbook
     book.publish(skill())
 
     assert [path.name for path in book.folder.iterdir()] == ["softmax"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "standing"), [(None, "verified"), ({"mi300x", "amd"}, "hypothesis"), ({"h200", "nvidia"}, "verified")]
+)
+def test_what_was_measured_on_a_target_proves_nothing_for_another(
+    book: Skillbook, scope: set[str] | None, standing: str
+) -> None:
+    measured(book, skill(target="any", evidence=(evidence(speedup=1.5, target="h200"),)))
+    asked = scope and frozenset(scope)
+
+    [found] = book.select(Need(words="softmax", scope=asked)).offered
+    [listed] = book.skills(scope=asked)
+
+    assert found.standing == book.standing(listed) == standing
+    assert bool(found.skill.evidence) is (standing == "verified")
