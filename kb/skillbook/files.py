@@ -20,7 +20,7 @@ from kb.model.skill_record import SkillRecord
 from kb.skillbook.preconditions import check
 from kb.storage import slug
 
-MAX_FILE_BYTES = 2**22
+MAX_FILE_BYTES, MOST_BODY_TOKENS = 2**22, 900
 MAIN = "SKILL.md"
 PATTERNS = (MAIN, "scripts/kernel.*", "scripts/worse.*", "evidence/*.json", "evidence/*.json.sig", "records/*.json")
 """The files of a skill; others in its directory are left alone."""

@@ -13,7 +13,7 @@ from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.skillbook.files import one_line
 from kb.skillbook.operations import stated_for
 from kb.skillbook.standing import is_faster, place_of
-from kb.skillbook.win import named
+from kb.skillbook.win import body_of, named
 
 MOST_CHANGED = 2000
 """Most characters of a change that counts as mending a kernel; a larger change makes another kernel."""
@@ -126,12 +126,11 @@ def _lesson(
 ) -> Skill:
     """A proposal with both kernels, so that others can judge them."""
     before, after = (attempt.evidence for attempt in pair)
-    text = "\n\n".join([f"# {title}", *(f"## {heading}\n\n{said}" for heading, said in sections.items())])
     return Skill(
         name=f"{name}-{after.target}",
         kind=kind,
         description=description,
-        body=f"{text}\n\n## Evidence\n\nBefore: `{before.id[:12]}`. After: `{after.id[:12]}`.",
+        body=body_of(title, {**sections, "Evidence": f"Before: `{before.id[:12]}`. After: `{after.id[:12]}`."}),
         target=after.target,
         language=after.language,
         preconditions=Preconditions(ops=stated_for(task)),

@@ -12,9 +12,8 @@ import yaml
 
 from kb.errors import SkillError
 from kb.model.base import Frozen, tokens_of
-from kb.skillbook.files import MAIN, MAX_FILE_BYTES, PATTERNS, front_matter, load_skill
+from kb.skillbook.files import MAIN, MAX_FILE_BYTES, MOST_BODY_TOKENS, PATTERNS, front_matter, load_skill
 
-MOST_BODY_TOKENS = 900
 MOST_REPEATED = 300
 MOST_FINDINGS = 20
 """Most findings of one rule in one file."""

@@ -1,19 +1,21 @@
 """The skill for a kernel that won. Every number in it comes from the judge."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
+from string import ascii_letters
 
 from kb.errors import SkillError
+from kb.model.base import tokens_of
 from kb.model.evidence import Evidence, Timing
 from kb.model.kernels import Candidate, Interface, Task
 from kb.model.protocols import Attempt
 from kb.model.skill import Preconditions, Skill
-from kb.skillbook.files import one_line
+from kb.skillbook.files import MOST_BODY_TOKENS, one_line
 from kb.skillbook.operations import stated_for
 from kb.storage import slug
 
 FAILURES_SHOWN = 12
-WHY = "Why it should be fast"
+WHY, QUOTED = "Why it should be fast", "\n\nFrom "
 
 
 def skill_of_win(
@@ -67,14 +69,11 @@ def skill_of_win(
         same = parent.candidate == candidate
         about = f"It is {parent.name}{'' if same else ' with other parameters'}. {parent.description}"
         for title in ("When to use", "When not to use", WHY):
-            if said := section(parent.body, title):
-                sections[title] += f"\n\nFrom {parent.name}:\n\n{said}"
+            sections[title] += _origin(parent, title)
     skill = Skill(
         name=f"{task.name}-{target}",
         description=one_line(f"A {candidate.language} kernel for {task.name}, {gain}. {about}", 1024),
-        body="\n\n".join(
-            [f"# {task.name} on {target}", *(f"## {title}\n\n{text}" for title, text in sections.items())]
-        ),
+        body=body_of(f"{task.name} on {target}", sections),
         license=parent.license if parent else licence,
         target=target,
         language=candidate.language,
@@ -86,6 +85,42 @@ def skill_of_win(
         evidence=(evidence,),
     )
     return named(skill)
+
+
+def body_of(title: str, sections: Mapping[str, str]) -> str:
+    """The text of a skill, of which the longest sections lose their ends until agents can read it well."""
+    texts = dict(sections)
+
+    def body() -> str:
+        return "\n\n".join([f"# {one_line(title, 200)}", *(f"## {name}\n\n{text}" for name, text in texts.items())])
+
+    left_out = dict.fromkeys(texts, 0)
+    lines = {name: text.splitlines() for name, text in texts.items()}
+    while tokens_of(body()) > MOST_BODY_TOKENS:
+        longest = max(texts, key=lambda name: len(texts[name]))
+        kept = lines[longest]
+        if len(kept) > 1:
+            left_out[longest] += len(kept) - (most := len(kept) * 3 // 4)
+            lines[longest] = kept[:most]
+        else:
+            lines[longest] = [f"{kept[0][: len(kept[0]) // 2]}..."]
+        texts[longest] = _cut(lines[longest], left_out[longest])
+    return body()
+
+
+def _cut(lines: Sequence[str], left_out: int) -> str:
+    """The beginning of a text, with the end of a block of code that it breaks off."""
+    fences = [line for line in lines if line.startswith("```")]
+    ends = [fences[0].rstrip(ascii_letters)] if len(fences) % 2 else []
+    note = ["", f"({left_out} lines are left out.)"] if left_out else []
+    return "\n".join([*lines, *ends, *note])
+
+
+def _origin(parent: Skill, title: str) -> str:
+    """What the first in the line of parents says in a section; empty if it says nothing."""
+    said = section(parent.body, title)
+    _, earlier, first = said.rpartition(QUOTED)
+    return f"{QUOTED}{first if earlier else f'{parent.name}:{chr(10) * 2}{said}'}" if said else ""
 
 
 def named(skill: Skill) -> Skill:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.skillbook.files import skill_files
+from kb.skillbook.files import MOST_BODY_TOKENS, skill_files
 from kb.skillbook.library import SHIPPED
-from kb.skillbook.lint import MOST_BODY_TOKENS, Finding, lint
+from kb.skillbook.lint import Finding, lint
 from tests.skillbook.conftest import write, write_files
 from tests.skillbook.evidence import evidence, kernel, refused, skill
 

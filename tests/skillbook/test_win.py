@@ -9,14 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import SkillError
+from kb.model.base import tokens_of
 from kb.model.evidence import Evidence, Outcome
 from kb.model.kernels import Candidate, Interface, Task, TensorSpec
 from kb.model.protocols import Attempt
 from kb.model.skill import Skill
+from kb.skillbook.files import MOST_BODY_TOKENS
 from kb.skillbook.library import Skillbook
-from kb.skillbook.win import FAILURES_SHOWN, skill_of_win
+from kb.skillbook.win import FAILURES_SHOWN, body_of, skill_of_win
 from tests.skillbook.conftest import TODAY, measured
-from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused, timing
+from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused, skill, timing
 
 WIN = evidence(speedup=1.5)
 
@@ -142,6 +144,31 @@ def test_every_win_makes_a_skill_that_can_be_published(
 
     assert book.standing(published) == "verified"
     assert published.evidence == (seen,)
+    assert tokens_of(published.body) <= MOST_BODY_TOKENS
+
+
+def test_a_line_of_winners_quotes_the_first_of_them_alone_and_none_grows_too_long() -> None:
+    template = skill("template", body="# Softmax\n\n## When to use\n\nFor rows.\n\n## When not to use\n\nFor columns.")
+    failed = [attempt(kernel(str(n)), refused(kernel(str(n)), detail="x" * 400), "y" * 200) for n in range(20)]
+
+    child = template
+    for _ in range(5):
+        child = win(TASK, KERNEL, WIN, note="because " * 200, failed=failed, parent=child)
+
+    assert tokens_of(child.body) <= MOST_BODY_TOKENS
+    assert sections(child)["When to use"].endswith("From template:\n\nFor rows.")
+    assert child.body.count("From ") == 3, "the template says when, and the first winner why"
+    assert "lines are left out" in child.body
+
+
+def test_a_change_that_is_cut_is_still_a_block_of_code() -> None:
+    change = "\n".join(["````diff", *(f"+ line {n} of a long change, and more" for n in range(300)), "````"])
+
+    body = body_of("a mistake", {"When": "Always.", "What mended it": f"This:\n\n{change}"})
+
+    assert tokens_of(body) <= MOST_BODY_TOKENS
+    assert [line for line in body.splitlines() if line.startswith("```")] == ["````diff", "````"]
+    assert re.search(r"\(\d+ lines are left out\.\)$", body)
 
 
 def test_the_same_win_makes_the_same_bytes() -> None:
