@@ -58,7 +58,7 @@ def show_whole(
         show_wrapped(applies, f"{'applies to:':<13}")
     if rests_behind:
         why = f"behind {', '.join(rests_behind)}, which were accepted before it, until one of them is retired or it is "
-        show_wrapped(f"{why}proven faster than one or where they are not", f"{'rests:':<13}")
+        show_wrapped(f"{why}proven faster than one", f"{'rests:':<13}")
     if evidence:
         show()
         _show_evidence(evidence)
@@ -105,8 +105,9 @@ def show_review(found: Review) -> None:
     _show_part("cites", cited[:CITED_SHOWN] or ["nothing" if not found.cited else "nothing that stands"])
     _show_rest(len(cited) - CITED_SHOWN, f"kb skills show {skill.name}")
     show()
-    show(f"kb skills accept {skill.name}")
-    show(f'kb skills reject {skill.name} --reason "..."')
+    if found.waits:
+        show(f"kb skills accept {skill.name}")
+    show(f'kb skills {"reject" if found.waits else "retire"} {skill.name} --reason "..."')
 
 
 def show_waiting(names: Sequence[str], *, shown: int) -> None:
@@ -123,11 +124,20 @@ def show_difference(found: Difference) -> None:
     for what, lines in (("text", found.text), ("code", found.code)):
         show(f"{what}: the same" if not lines else f"{what}:")
         for line in lines:
-            show_wrapped(line, "  ")
+            for piece in _wrapped_line(line[1:]):  # each has the mark of its line
+                show(f"  {line[:1]}{piece}".rstrip())
         show()
     for task, evidence in found.evidence.items():
         show_wrapped(task)
         _show_evidence(evidence)
+
+
+def _wrapped_line(line: str) -> list[str]:
+    """A line of code in pieces that fit the screen; whole if the output is no screen."""
+    width = screen_width()
+    if width is None:
+        return [line]
+    return textwrap.wrap(line, max(20, width - 4), replace_whitespace=False, drop_whitespace=False) or [""]
 
 
 def show_findings(found: Mapping[str, Sequence[Finding]]) -> None:

@@ -74,6 +74,8 @@ class Review(Frozen):
 
     skill: Skill
     """Without its evidence."""
+    waits: bool
+    """Whether it is a proposal on which nobody has decided."""
     standing: SkillStanding
     evidence: tuple[Measured, ...]
     """The latest first."""
@@ -124,7 +126,7 @@ def review(kb: "KnowledgeBase", skill: Skill, proposals: Sequence[Skill] = ()) -
     Args:
         proposals: Those that wait, among which it may have a twin.
     """
-    near = _nearest(kb, skill)
+    near, proposal = _nearest(kb, skill), kb.skills.waiting(skill.name)
     same_name = [s for s in kb.skills.skills() if s.name == skill.name and s.content_digest != skill.content_digest]
     like = kb.skills.get(near[0].name) if near and near[0].likeness >= ALIKE and not skill.worse else None
     old = like or skill.model_copy(update={"candidate": skill.worse})
@@ -132,6 +134,7 @@ def review(kb: "KnowledgeBase", skill: Skill, proposals: Sequence[Skill] = ()) -
     cited = tuple(_cited(kb, id_) for id_ in skill.citations)
     return Review(
         skill=skill.model_copy(update={"evidence": ()}),
+        waits=proposal is not None and proposal.content_digest == skill.content_digest,
         standing=kb.skills.standing(skill),
         evidence=evidence,
         nearest=near,
