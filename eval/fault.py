@@ -1,7 +1,7 @@
 """The exception with which worker and judge refuse a candidate. Standard library only, because the worker uses it."""
 
 MOST_CHARACTERS = 8000
-"""Of a reason; the end of a longer one is left out."""
+"""A longer reason is cut."""
 
 
 class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge

@@ -64,7 +64,7 @@ def _sorted(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
 
 
 def _extreme(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
-    """Each row holds only that of its numbers which has the largest magnitude."""
+    """All numbers of a row are replaced by the one of largest magnitude."""
     high, low = x.amax(-1, keepdim=True), x.amin(-1, keepdim=True)
     return torch.where(high + low >= 0, high, low).expand_as(x).clone()
 

@@ -88,7 +88,6 @@ def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> N
         precisions: How `tl.dot` can multiply float32 on the target; see eval.languages.cross_compile.dot_precisions.
     """
     from triton import language
-    from triton._C.libtriton import ir
     from triton.runtime import interpreter
 
     semantic = interpreter.interpreter_semantic
@@ -115,8 +114,18 @@ def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> N
     def converted(argument: Any) -> Any:
         return semantic.scalar_constant(argument, language.float32) if type(argument) is float else convert(argument)
 
+    _run_as_on_a_chip(interpreter.interpreter_builder, precisions)
+    if patch_language.__module__ == interpreter.__name__:
+        interpreter._patch_lang_core, interpreter._implicit_cvt = patched_language, converted  # noqa: SLF001
+    core = language.core
+    names.update(range=counted, min=chosen(core.builtin_min), max=chosen(core.builtin_max))
+
+
+def _run_as_on_a_chip(builder: Any, precisions: tuple[str, ...]) -> None:
+    """Change the interpreter's order of programs, products and masked loads; see `agree_with_compiler`."""
+    from triton._C.libtriton import ir
+
     programs: Iterator[int] = iter(())
-    builder = interpreter.interpreter_builder
 
     def started(*grid: int) -> None:
         nonlocal programs
@@ -142,10 +151,6 @@ def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> N
     builder.set_grid_dim, builder.set_grid_idx, builder.create_dot = started, next_program, multiplied
     builder.create_masked_load = loaded
     builder.options = replace(builder.options, allowed_dot_input_precisions=precisions)
-    if patch_language.__module__ == interpreter.__name__:
-        interpreter._patch_lang_core, interpreter._implicit_cvt = patched_language, converted  # noqa: SLF001
-    core = language.core
-    names.update(range=counted, min=chosen(core.builtin_min), max=chosen(core.builtin_max))
 
 
 def _undefined(pointers: Any) -> Any:

@@ -40,7 +40,8 @@ class DeviceMemory:
 
     slots = 16
     withholds = True
-    """A stream of a stopped process can wait for a value in memory, and start kernels when the judge writes it."""
+    """A worker can have its GPU wait for a value in memory. Its kernels then start when the judge writes that value,
+    although the worker is stopped."""
 
     def __init__(self, driver: Driver | None = None) -> None:
         self._driver = driver or installed_driver()

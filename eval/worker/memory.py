@@ -253,7 +253,7 @@ class Memory(Protocol):
         """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
 
     withholds: bool
-    """Whether a worker could work on its inputs although it is stopped, so that a part of them comes last."""
+    """Whether a stopped worker could already compute on its inputs; then the judge writes a part of them last."""
 
     def before_call(self, last: Sequence[Callable[[], None]]) -> None:
         """Prepare for a call, and do what comes last."""

@@ -36,7 +36,7 @@ class Measured(Frozen):
     by: str
     """Who measured it: `here`, or the name of a signer whom this home trusts; empty if it is only claimed."""
     own: bool
-    """Whether it is about the skill's present code."""
+    """Whether it is evidence on the skill's present kernel."""
     worse: bool
     """Whether it is about the kernel that the skill's is better than."""
 

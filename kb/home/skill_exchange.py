@@ -89,7 +89,7 @@ def import_skills(kb: "KnowledgeBase", path: Path, *, dry_run: bool) -> list[Imp
     folders = [file.parent for file in sorted(path.rglob("SKILL.md")) if not _is_hidden(file.relative_to(path))]
     if not folders:
         raise SkillError(f"{path} holds no SKILL.md", hint="name the folder of a skill, or one that holds such folders")
-    earlier: dict[str, str] = {}
+    earlier: list[Skill] = []
     return [*done, *(_imported(kb, folder, earlier, dry_run=dry_run) for folder in folders)]
 
 
@@ -97,39 +97,37 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _imported(kb: "KnowledgeBase", folder: Path, earlier: dict[str, str], *, dry_run: bool) -> Imported:
+def _imported(kb: "KnowledgeBase", folder: Path, earlier: list[Skill], *, dry_run: bool) -> Imported:
     """What becomes of one folder.
 
     Args:
-        earlier: Digests of what this import has proposed, by name; it is added.
+        earlier: The skills that this import has proposed; the one in the folder is added if it is proposed too.
     """
     findings = tuple(lint(folder))
     broken = [finding.message for finding in findings if (finding.rule, finding.severity) == ("form", "error")]
     if broken:
         return Imported(name=folder.name, proposed=False, reason="; ".join(broken))
     skill = load_skill(folder).model_copy(update={"records": ()})  # what others decided and used does not count here
-    twin = twin_of(skill, [*kb.skills.skills(), *kb.skills.proposals()])
-    if twin:
-        reason = f"{twin.name} says the same"
-    elif rejected := kb.skills.rejected_twin(skill):
-        reason = f"{rejected.name}, which says the same, was rejected here"
-    else:
-        reason = _taken(kb, skill)
-    if not reason and earlier.setdefault(skill.name, skill.content_digest) != skill.content_digest:
-        reason = "another skill in this import has its name"
+    twin = twin_of(skill, [*kb.skills.skills(), *kb.skills.proposals(), *earlier])
+    reason = f"{twin.name} says the same" if twin else _refusal(kb, skill, earlier)
+    if not reason:
+        earlier.append(skill)
     if (twin or not reason) and not dry_run:
         kb.skills.propose(skill)  # a twin gets its evidence
     return Imported(name=skill.name, proposed=not reason, reason=reason, held=twin is not None, findings=findings)
 
 
-def _taken(kb: "KnowledgeBase", skill: Skill) -> str:
-    """Why a skill cannot have its name here; empty if it can."""
+def _refusal(kb: "KnowledgeBase", skill: Skill, earlier: Sequence[Skill]) -> str:
+    """Why a skill that nothing here says already cannot be proposed; empty if it can."""
+    if rejected := kb.skills.rejected_twin(skill):
+        return f"{rejected.name}, which says the same, was rejected here"
+    if any(other.name == skill.name for other in earlier):
+        return "another skill in this import has its name"
     try:
-        held = kb.skills.find(skill.name)
+        kb.skills.find(skill.name)
     except SkillError:
         return ""
-    same = held.content_digest == skill.content_digest
-    return "it was rejected here" if same else "another skill here has this name: give one of them another"
+    return "another skill here has this name: give one of them another"
 
 
 def export_skills(

@@ -23,7 +23,7 @@ def twin_of(skill: Skill, known: Iterable[Skill]) -> Skill | None:
 
 
 def overlap(one: Preconditions, other: Preconditions) -> bool:
-    """Whether two skills may hold for the same task. Different conditions on sizes count as excluding each other."""
+    """Whether two skills may hold for the same task. Different conditions on sizes are taken to exclude each other."""
     for mine, theirs in ((one.ops, other.ops), (one.dtypes, other.dtypes)):
         if mine and theirs and not set(mine) & set(theirs):
             return False

@@ -91,7 +91,7 @@ def _form(folder: Path) -> Iterator[Finding]:
         yield _error("form", "SKILL.md", error.message.removeprefix(f"{folder} is not a skill: "))
         return
     if (tokens := tokens_of(skill.body)) > MOST_BODY_TOKENS:
-        yield _error("size", "SKILL.md", f"its text has {tokens} tokens; agents read at most {MOST_BODY_TOKENS} well")
+        yield _error("size", "SKILL.md", f"its text has {tokens} tokens; shorten it to {MOST_BODY_TOKENS}")
     if not skill.license:
         yield _warning("licence", "SKILL.md", "it states no licence, so nobody else may use it")
     elif not _LICENCE.fullmatch(skill.license):

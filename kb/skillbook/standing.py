@@ -134,7 +134,7 @@ def _seated(accepted: Sequence[Proven]) -> tuple[list[Proven], dict[str, tuple[s
 
 
 def _accepted_at(skill: Skill) -> str:
-    """Time of the first acceptance after which no other decision was made."""
+    """When it was accepted; if it was accepted several times in a row, the first of these times."""
     return list(takewhile(lambda record: record.verb == "accept", reversed(_decisions(skill))))[-1].created
 
 

@@ -43,13 +43,7 @@ def skill_of_win(
     Raises:
         SkillError: `evidence` is not a win, or not for this candidate and task.
     """
-    timing, target = evidence.timing, evidence.target
-    own = (evidence.candidate_digest, evidence.task_digest) == (candidate.digest, task.digest)
-    if timing is None or not (evidence.won and own):
-        raise SkillError(
-            f"candidate {candidate.digest[:12]} has not won on task {task.name!r}",
-            hint="only a candidate that the judge measured as faster than the best baseline becomes a skill",
-        )
+    timing, target = _won(task, candidate, evidence), evidence.target
     machine = evidence.environment.get("machine", target)
     gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {machine}"
     parameters = [(p.name, p.value, ", ".join(map(str, p.choices))) for p in candidate.parameters]
@@ -85,6 +79,17 @@ def skill_of_win(
         evidence=(evidence,),
     )
     return named(skill)
+
+
+def _won(task: Task, candidate: Candidate, evidence: Evidence) -> Timing:
+    """The times of a win. Raises SkillError if it is none, or of another candidate or task."""
+    own = (evidence.candidate_digest, evidence.task_digest) == (candidate.digest, task.digest)
+    if evidence.timing is None or not (evidence.won and own):
+        raise SkillError(
+            f"candidate {candidate.digest[:12]} has not won on task {task.name!r}",
+            hint="only a candidate that the judge measured as faster than the best baseline becomes a skill",
+        )
+    return evidence.timing
 
 
 def body_of(title: str, sections: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The judge reads and removes a worker's folder with its own rights; no link in it leads the judge elsewhere."""
+"""The judge reads and removes a worker's folder with its own rights, and follows no link there."""
 
 import ctypes
 import os

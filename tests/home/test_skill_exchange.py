@@ -109,6 +109,15 @@ def test_two_skills_of_one_name_in_an_import_are_told_before_and_after(
     assert [(one.name, one.proposed) for one in found if one.name == "won"] == [("won", True), ("won", False)]
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_two_skills_of_an_import_that_say_the_same_are_one(kb: KnowledgeBase, team: Path, dry_run: bool) -> None:
+    write(team, skill("plain-too", license="MIT", candidate=OTHER))
+
+    found = {one.name: one.reason for one in import_skills(kb, team, dry_run=dry_run)}
+
+    assert found == {"plain": "", "plain-too": "plain says the same", "won": ""}
+
+
 def test_a_skill_with_a_link_in_its_folder_is_refused(kb: KnowledgeBase, team: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (team / "won" / "references").symlink_to(tmp_path / "secret")
