@@ -1,6 +1,6 @@
 """Measure how often the judge claims a win that is none, and misses one that is: the reference against itself.
 
-    python -m benchmarks.judge_timing [--sessions 50] [--hog] [--gpu] --out benchmarks/results/judge-timing.json
+    python -m benchmarks.judge_timing [--sessions 50] [--faster 50] [--hog | --gpu] --out RESULT
 
 Every candidate is the reference itself, once as it is (A/A), once 2 % slower and once 10 % faster. Slower means that a
 call waits in a loop for that share of its own time, by the clock; for a faster candidate, the reference waits. On a GPU
@@ -103,9 +103,10 @@ class {name}(Plain):
         return result
 """
 TAIL = "def get_init_inputs():\n    return []\n"
-KINDS = {"the same": (0.0, 0.0), "2 % slower": (0.0, 0.02), "10 % faster": (1 / 9, 0.0)}
+FASTER = "10 % faster"
+KINDS = {"the same": (0.0, 0.0), "2 % slower": (0.0, 0.02), FASTER: (1 / 9, 0.0)}
 """How long reference and candidate wait, as a share of a call."""
-GPU_KINDS = {"the same": (50, 50), "2 % slower": (50, 51), "10 % faster": (55, 50)}
+GPU_KINDS = {"the same": (50, 50), "2 % slower": (50, 51), FASTER: (55, 50)}
 """How many kernels reference and candidate launch."""
 
 
@@ -125,16 +126,17 @@ class EagerOnGpu(Gpu):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sessions", type=int, default=50)
+    parser.add_argument("--sessions", type=int, default=50, help="verdicts on what is no win")
+    parser.add_argument("--faster", type=int, help="verdicts on what is a win, each of three sessions or more")
     parser.add_argument("--hog", action="store_true")
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--minutes", type=float, help="begin nothing after that time; the same command goes on")
     options = parser.parse_args()
     kinds, tasks = (GPU_KINDS, GPU_TASKS) if options.gpu else (KINDS, TASKS)
-    rounds = -(-options.sessions // len(tasks))
+    counts = dict.fromkeys(kinds, options.sessions) | {FASTER: options.faster or options.sessions}
     parts = {
-        f"{kind}: {name}": partial(timed, plain, shares, rounds, gpu=options.gpu)
+        f"{kind}: {name}": partial(timed, plain, shares, -(-counts[kind] // len(tasks)), gpu=options.gpu)
         for kind, shares in kinds.items()
         for name, plain in tasks.items()
     }

@@ -3,7 +3,7 @@
 import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -94,7 +94,8 @@ class Baselines:
         first = next(iter(self._trials.values()))
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._pool = ThreadPoolExecutor(at_once)
-        self._starting = {0: self._start(sources)}
+        self._pool_of_later = ThreadPoolExecutor(len(sources) * kept)
+        self._starting = {0: self._start(sources, self._pool)}
         self._canaries = self._start_canaries()
         atexit.register(self.close)
 
@@ -138,9 +139,10 @@ class Baselines:
         """
         names, place = list(self.sides), BESIDE if beside else session % self._kept
         self._end(BESIDE)
-        if beside or session >= self._kept or not self._lasts(place):
-            self._end(place if self._kept > 1 else 0)  # large inputs have no room for two sets
-            self._starting[place] = self._start(names)
+        if beside or session >= self._kept:
+            self._restart([place], names)
+        elif not self._lasts(place):  # whoever gets as far will probably want the rest
+            self._restart([later for later in range(place, self._kept) if not self._lasts(later)], names)
         with own_worker():
             self.sides = {name: self._starting[place][name].result() for name in names}
 
@@ -180,6 +182,7 @@ class Baselines:
         for side in self._yardsticks.values():
             side.__exit__()
         self._pool.shutdown()
+        self._pool_of_later.shutdown()
         if self.memory is not None:
             os.close(self.memory)
         atexit.unregister(self.close)
@@ -204,7 +207,7 @@ class Baselines:
         except Exception as error:
             if isinstance(error, Fault) and error.outcome not in DISTURBED:
                 raise
-        self._starting[0] |= self._start([name])
+        self._starting[0] |= self._start([name], self._pool)
         return self._starting[0][name].result()
 
     def _lasts(self, place: int) -> bool:
@@ -212,9 +215,18 @@ class Baselines:
         found = self._starting.get(place, {}).values()
         return bool(found) and all(not s.has_failed() and s.result().worker.lasts for s in found)
 
-    def _start(self, names: Iterable[str]) -> dict[str, Starting[Side]]:
+    def _restart(self, places: Sequence[int], names: Sequence[str]) -> None:
+        """Start the sets of some places together, and wait for all, because to start disturbs what is timed."""
+        for place in places:
+            self._end(place if self._kept > 1 else 0)  # large inputs have no room for two sets
+            self._starting[place] = self._start(names, self._pool_of_later)
+        for place in places:
+            for starting in self._starting[place].values():
+                starting.wait()
+
+    def _start(self, names: Iterable[str], pool: Executor) -> dict[str, Starting[Side]]:
         sides = {name: Side(self._trials[name], self.reference, self.case, self.memory) for name in names}
-        return {name: Starting(self._pool, side, side.__enter__) for name, side in sides.items()}
+        return {name: Starting(pool, side, side.__enter__) for name, side in sides.items()}
 
     def _start_canaries(self) -> Starting[Canaries]:
         canaries = Canaries(self._trial_of, self.reference.device)

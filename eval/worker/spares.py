@@ -10,7 +10,8 @@ from eval.worker.process import WorkerProcess
 from eval.worker.starting import Starting
 from kb.errors import JudgeError
 
-AT_ONCE = 4
+AT_ONCE = 6
+"""As many as one candidate wants, so that none waits for another's start."""
 
 Settings = Mapping[str, Any]
 """The arguments of a WorkerProcess."""

@@ -70,6 +70,26 @@ def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_ca
     assert [mine is theirs for mine, theirs in zip(first, second, strict=True)] == [False, True, False]
 
 
+def test_all_sets_that_a_close_candidate_will_want_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started = Side.__enter__, []
+
+    def counted(side: Side) -> Side:
+        started.append(side)
+        return start(side)
+
+    monkeypatch.setattr(Side, "__enter__", counted)
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=3)
+    counts = []
+    try:
+        for session in range(3):
+            found.begin(session)
+            counts.append(len(started))
+    finally:
+        found.close()
+    assert [count - counts[0] for count in counts] == [0, 2, 2]
+
+
 @pytest.fixture
 def kept() -> Iterator[Baselines]:
     """A baseline of which a set stays for the next candidates; its task has parameters."""
