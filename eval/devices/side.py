@@ -135,7 +135,7 @@ class Side:
             self._shared.write(place, self._case.inputs)  # the next side could read new inputs before its turn
         between_s += self._release(report)
         if Guard.PAUSE in self._trial.guards:
-            self._trial.memory.check_rest()  # what was written last could start work of a stopped worker
+            self._trial.memory.check_rest(self.worker)  # what was written last could start work of a stopped worker
         seconds = max(report.seconds, LEAST_S)
         times_s = (report.outside_s, seconds, report.late_s, between_s, report.awake_s - seconds)
         return Answers(Call(*(1e6 * seconds for seconds in times_s)), outputs)

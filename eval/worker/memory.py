@@ -261,7 +261,7 @@ class Memory(Protocol):
     def after_call(self) -> None:
         """Wait for work that goes on after the answer to a call."""
 
-    def check_rest(self) -> None:
+    def check_rest(self, worker: WorkerProcess) -> None:
         """Raises Fault if a worker works on although it is stopped, or changed what others use as well."""
 
 
@@ -291,5 +291,5 @@ class HostMemory:
     def after_call(self) -> None:
         """Nothing."""
 
-    def check_rest(self) -> None:
+    def check_rest(self, worker: WorkerProcess) -> None:
         """Nothing: a stopped process does no work."""

@@ -1,6 +1,7 @@
 """Tensors cross between judge and worker by handles, and a worker that lies about them is refused."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.selftest.known import CORRECT
 from eval.worker.device_memory import DeviceMemory
+from eval.worker.process import WorkerProcess
 from eval.worker.trial import Trial
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
@@ -44,9 +46,9 @@ def trial_of(source: str, memory: DeviceMemory) -> Trial:
     return Trial(Candidate(language="torch", source=source), ON_FAKE, 0, 60.0, memory=memory)
 
 
-def outcome_of(source: str, memory: DeviceMemory, on: str = "scale") -> Outcome:
+def outcome_of(source: str, memory: DeviceMemory, on: str = "scale", times: int = 1) -> Outcome:
     try:
-        trial_of(source, memory).check([given_case(on)], [])
+        trial_of(source, memory).check([given_case(on)] * times, [])
     except Fault as fault:
         return Outcome(fault.outcome)
     return Outcome.PASSED
@@ -109,14 +111,25 @@ def test_memory_for_inputs_is_freed_when_its_worker_ends(memory: DeviceMemory, d
     assert not driver.copied
 
 
-def test_kernels_that_run_while_their_process_is_stopped_are_refused(
-    memory: DeviceMemory, driver: fake_gpu.FakeDriver, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("after", "outcome"),
+    [({0, 1, 2}, Outcome.FORBIDDEN), ({3, 9, 15}, Outcome.FORBIDDEN), ({3, 9}, Outcome.PASSED)],
+    ids=["always", "often", "now and then"],
+)
+def test_kernels_that_run_while_their_process_is_stopped_are_refused_unless_it_is_rare(
+    after: set[int], outcome: Outcome, memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch
 ):
-    import time
+    call = count()
+    check = DeviceMemory.check_rest
 
-    monkeypatch.setattr(driver, "synchronize", lambda: time.sleep(0.05))
+    def checked(memory: DeviceMemory, worker: WorkerProcess) -> None:
+        busy = next(call) in after
+        monkeypatch.setattr(memory, "_wait_s", lambda: 1.0 if busy else 0.0)
+        check(memory, worker)
 
-    assert outcome_of(HONEST, memory) is Outcome.FORBIDDEN
+    monkeypatch.setattr(DeviceMemory, "check_rest", checked)
+
+    assert outcome_of(HONEST, memory, times=16) is outcome
 
 
 @pytest.fixture
