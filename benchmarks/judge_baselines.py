@@ -37,10 +37,12 @@ CALL_S = 120.0
 ROUNDS = 30
 AS_TYPE = """
 
-class Model(Model):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.to(torch.{dtype})
+def _construct(self, *arguments, construct=Model.__init__):
+    construct(self, *arguments)
+    self.to(torch.{dtype})
+
+
+Model.__init__ = _construct
 
 
 def get_inputs(get_float32_inputs=get_inputs):
