@@ -101,6 +101,8 @@ def task_of(wanted: Measured, folder: Path) -> Task:
 
 def measured(wanted: Measured, folder: Path) -> dict[str, object]:
     """Medians of all baselines of a task and of a copy of its bytes in microseconds, or why there are none."""
+    from torch import OutOfMemoryError
+
     start = time.monotonic()
     try:
         with judge_of(task_of(wanted, folder)) as judge:
@@ -114,8 +116,8 @@ def measured(wanted: Measured, folder: Path) -> dict[str, object]:
                 found["copy_us"] = round(1e6 * DeviceMemory().copy_s(bytes_moved), 1)
             found |= {"bytes": bytes_moved, "notes": baselines.notes}
             return found | {"seconds": round(time.monotonic() - start, 1)}
-    except KbError as error:
-        return {"error": error.message}
+    except (KbError, OutOfMemoryError) as error:
+        return {"error": str(error)}
 
 
 def rounded(times_us: dict[str, float]) -> dict[str, float]:

@@ -6,6 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -155,12 +156,25 @@ def usable_kinds(reference: Reference, structures: Sequence[Structure]) -> list[
     return [kind for kind in KINDS if kind == "given" or draw_case(reference, structures, [kind], seed=new_seed())]
 
 
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Raises TaskError if a GPU has too little memory."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise TaskError(
+            f"the task does not fit into the memory of this GPU: {error}",
+            hint="make its sizes smaller; kb computes it in float64 too",
+        ) from error
+
+
+@enough_memory()
 def given_case(name: str, reference: Reference) -> Case:
     """The task at the sizes and with the values of its file.
 
     Raises:
-        TaskError: the reference fails, is not finite, is random, returns memory that it keeps, or gives the same on
-            other inputs.
+        TaskError: the reference fails, is not finite, is random, returns memory that it keeps, gives the same on other
+            inputs, or is too large.
     """
     seed = new_seed()
     draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=("given",))
@@ -213,8 +227,9 @@ def _repeated(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(((one - other).abs() <= tolerated).all())
 
 
+@enough_memory()
 def make_case(name: str, reference: Reference, inputs: list[Any], draw: Draw | None = None) -> Case:
-    """Raises TaskError if the reference fails or changes its inputs."""
+    """Raises TaskError if the reference fails, changes its inputs, or is too large."""
     given = copy.deepcopy(inputs)
     native = reference.native(inputs)
     if not all(same_bits(a, b) for a, b in zip(inputs, given, strict=True) if isinstance(a, torch.Tensor)):

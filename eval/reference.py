@@ -17,6 +17,8 @@ Tensors = tuple[torch.Tensor, ...]
 NUDGE = 2.0**-20
 """Relative change of inputs and parameters that shows how sensitive an output is to them: some float32 roundings, and
 far above those of float64."""
+PIECE = 1 << 26
+"""Elements that are changed at once: a whole tensor in float64 may leave no room for three more of its size."""
 SPREAD = 0.5
 """Standard deviation of noise on constant parameters and buffers, such as a LayerNorm's weights or a BatchNorm's
 statistics: no candidate may rely on them."""
@@ -204,11 +206,15 @@ def _spread(x: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:
 
 def _nudge(x: torch.Tensor, numbers: torch.Generator) -> torch.Tensor:
     """Change each value by 0.5 to 1.5 times NUDGE of it, up or down; whole numbers may be codes, and stay."""
-    if torch.equal(x, x.round()):
+    nudged = x.clone(memory_format=torch.contiguous_format)
+    pieces = torch.split(nudged.view(-1), PIECE)
+    if all(torch.equal(piece, piece.round()) for piece in pieces):
         return x
-    change = torch.rand(x.shape, generator=numbers, device=x.device).sub_(0.5)
-    change += torch.copysign(torch.tensor(0.5), change).add_(change)
-    return torch.addcmul(x, x, change.to(x.dtype), value=NUDGE)
+    for piece in pieces:
+        change = torch.rand(piece.shape, generator=numbers, device=x.device).sub_(0.5)
+        change += torch.copysign(torch.tensor(0.5), change).add_(change)
+        piece.addcmul_(piece, change.to(x.dtype), value=NUDGE)
+    return nudged
 
 
 def as_tuple(result: Any) -> Tensors:

@@ -23,6 +23,7 @@ class Spares:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self._spares: list[tuple[Settings, Starting[WorkerProcess]]] = []
+        """Those that were wanted last, and then those of other languages that were wanted before."""
 
     def take(self, settings: Settings) -> WorkerProcess:
         """A worker with these settings: a spare if one has started and still lives, otherwise a new one."""
@@ -36,9 +37,10 @@ class Spares:
         return WorkerProcess(**settings)
 
     def start(self, wanted: Sequence[Settings]) -> None:
-        """Have a spare for each of these settings: keep those that are there, start those that are missing, end others.
+        """Have a spare for each of these settings: keep those that are there, and start those that are missing.
 
-        On a full disk there are fewer.
+        Of the others as many stay as are wanted, for candidates that are in turn in two languages. On a full disk there
+        are fewer.
         """
         there, self._spares = self._spares, []
         for settings in wanted:
@@ -47,7 +49,8 @@ class Spares:
                 there.remove(known)
             with suppress(OSError):
                 self._spares.append(known or (settings, self._started(WorkerProcess(**settings))))
-        _end(there)
+        self._spares += there[: len(wanted)]
+        _end(there[len(wanted) :])
 
     def wait(self) -> None:
         """Wait until all have started, because that would disturb what is timed."""

@@ -1,6 +1,7 @@
 """Candidates are tried at sizes and values that the judge chooses, and must be about as exact as the reference."""
 
 import math
+from collections.abc import Callable
 from itertools import count
 
 import pytest
@@ -166,6 +167,19 @@ def test_a_case_on_which_the_reference_overflows_is_left_out() -> None:
 
     assert not case.is_finite
     assert list(cases(reference, learn_structures(reference))) == []
+
+
+@pytest.mark.parametrize("case", [given_case, lambda name, reference: make_case(name, reference, reference.inputs(0))])
+def test_a_task_that_does_not_fit_into_the_memory_of_a_gpu_is_refused_as_such(
+    case: Callable[[str, Reference], Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*_: object) -> None:
+        raise torch.OutOfMemoryError("tried to allocate 14 GiB")
+
+    monkeypatch.setattr("eval.cases.tolerance_of", too_large)
+
+    with pytest.raises(TaskError, match="does not fit into the memory of this GPU: tried to allocate 14 GiB"):
+        case("large", Reference(task_of(), seed=0))
 
 
 @pytest.mark.parametrize("result", ["x.add_(1)", "torch.relu_(x)"])

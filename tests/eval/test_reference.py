@@ -5,6 +5,7 @@ import re
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
+from eval import reference
 from eval.cases import given_case
 from eval.reference import Reference, integer_constants, interface_of
 from eval.reference import _spec as spec_of
@@ -95,6 +96,22 @@ def test_the_oracle_computes_in_float64_and_does_not_change_the_model() -> None:
     assert (exact.dtype, native.dtype) == (torch.float64, torch.float32)
     assert torch.allclose(exact, native.double(), atol=1e-6)
     assert reference.state["weight"].dtype == inputs[0].dtype == torch.float32
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (5, 8), (0,)])
+def test_a_nudge_changes_each_value_by_half_to_one_and_a_half_times_its_size(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "PIECE", 3)
+    x = torch.rand(shape, dtype=torch.float64).t() + 0.1
+    before = x.clone()
+
+    nudged = reference._nudge(x, torch.Generator().manual_seed(1))
+
+    change = (nudged / x - 1) / reference.NUDGE
+    assert ((change.abs() > 0.499) & (change.abs() < 1.501)).all()
+    assert torch.equal(x, before)
+    assert reference._nudge(x.round(), torch.Generator()).equal(x.round())
 
 
 @pytest.mark.parametrize("path", sorted(TASKS.glob("*.py")), ids=lambda p: p.stem)

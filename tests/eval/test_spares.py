@@ -68,15 +68,17 @@ def test_settings_must_be_the_same(spares: Spares) -> None:
         assert len(spares._spares) == 2
 
 
-def test_spares_with_other_settings_end_when_new_ones_start(spares: Spares) -> None:
-    trial_of(spares).start_spares(checks=1, sessions=0)
-    spares.wait()
-    old = spares._spares[0][1].result()
+def test_spares_with_the_settings_before_stay_and_older_ones_end(spares: Spares) -> None:
+    def started(call_s: float) -> WorkerProcess:
+        replace(trial_of(spares), call_s=call_s).start_spares(checks=1, sessions=0)
+        spares.wait()
+        return spares._spares[0][1].result()
 
-    replace(trial_of(spares), call_s=50.0).start_spares(checks=1, sessions=0)
+    first, second, again = started(60.0), started(50.0), started(60.0)
+    assert first is again
+    third = started(40.0)
 
-    assert not is_alive(old.pid)
-    assert len(spares._spares) == 1
+    assert [is_alive(worker.pid) for worker in (third, first, second)] == [True, True, False]
 
 
 def test_spares_that_are_there_are_not_started_again(spares: Spares) -> None:

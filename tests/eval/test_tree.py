@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,14 @@ def spin():
     while True: pass
 threading.Thread(target=spin).start()
 print(flush=True)
+"""
+BREEDS = """
+import os, time
+print(flush=True)
+for _ in range(200):
+    if os.fork() == 0 and os.fork() == 0:
+        time.sleep(60)
+    time.sleep(.005)
 """
 MANY = {
     "processes": "import os, time; [os.fork() for _ in range(5)]; time.sleep(.1); print(flush=True); time.sleep(60)",
@@ -115,6 +123,38 @@ def test_a_process_that_appears_while_all_are_stopped_is_seen(monkeypatch: pytes
             processes.go_on()
         joined.kill()
         joined.wait()
+
+
+def session_of(leader: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(ProcessLookupError):
+            if os.getsid(int(path.name)) == leader:
+                found.append(int(path.name))
+    return found
+
+
+def test_processes_that_appear_between_two_stops_are_stopped_too() -> None:
+    with running(BREEDS) as processes:
+        counts = []
+        for _ in range(30):
+            processes.stop()
+            found = session_of(processes._leader)
+            assert all(map(tree._has_stopped, found))
+            assert set(processes._pids()) >= set(found)
+            counts.append(len(found))
+            processes.go_on()
+            time.sleep(0.01)
+        assert counts[-1] > counts[0] > 0
+
+
+def test_nobody_searches_for_processes_while_the_machine_has_no_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(SPINS) as processes:
+        processes.stop()
+        monkeypatch.setattr(tree, "_newest_task", lambda: processes._newest)
+        monkeypatch.delattr(os, "listdir")
+        processes.check_rest()
+        assert len(processes._clocks()) == 2
 
 
 def test_a_process_that_ends_while_all_are_stopped_does_no_harm() -> None:
