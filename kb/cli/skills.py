@@ -10,6 +10,7 @@ from kb.cli import curation
 from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_result
 
 if TYPE_CHECKING:
+    from kb.errors import SkillError
     from kb.home.knowledge_base import KnowledgeBase
     from kb.model.skill import Skill
 
@@ -45,8 +46,7 @@ def list_skills(
         skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
         summaries = _summaries(kb, [skill for skill in skills if kind in (None, skill.kind)])
         problems, proposals = kb.skills.problems(), len(kb.skills.proposals())
-    for _, error in problems:
-        notify(error.message)
+    _tell(problems)
     if proposals and not as_json:
         notify(f"{proposals} waiting for a decision: `kb skills queue`")
     if not everything:
@@ -124,6 +124,8 @@ def search_skills(
             )
         )
         summaries = _summaries(kb, [recalled.skill for recalled in found.offered])
+        problems = kb.skills.problems()
+    _tell(problems)
     if why:
         show_result(found, show_selection, as_json=as_json)
     else:
@@ -197,6 +199,12 @@ def stats(target: Target = None, as_json: Json = False) -> None:
         skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
         found = statistics(kb, skills, proposals=len(waiting(kb)))
     show_result(found, show_statistics, as_json=as_json)
+
+
+def _tell(problems: "Sequence[tuple[Path, SkillError]]") -> None:
+    """Say which directories are left out, because they are damaged."""
+    for _, error in problems:
+        notify(error.message)
 
 
 def _summaries(kb: "KnowledgeBase", skills: Sequence["Skill"]) -> list[dict[str, Any]]:

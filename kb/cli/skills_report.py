@@ -66,7 +66,8 @@ def show_whole(
         what = f"{record.outcome} on task {record.task[:12]}" if record.outcome else record.reason
         show_wrapped(f"{record.verb} by {record.by}, {record.created[:10]}: {what}", f"{'record:':<13}")
     show()
-    show(skill.body)
+    for line in _wrapped(skill.body):
+        show(line)
 
 
 def show_review(found: Review) -> None:
@@ -204,12 +205,15 @@ def _show_lines(lines: Sequence[str], command: str) -> None:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """The lines of a text, on a terminal wrapped to its width except in fences."""
+    """The lines of a text in Markdown, on a terminal wrapped to its width except in fences."""
     width, code = screen_width(), False
     for line in text.splitlines():
         fence = line.startswith("```")
         code ^= fence
-        yield from [line] if width is None or code or fence else textwrap.wrap(line, width - 2)
+        if width is None or code or fence:
+            yield line
+        else:
+            yield from textwrap.wrap(line, width - 2, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _show_rest(left: int, command: str) -> None:

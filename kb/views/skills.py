@@ -93,10 +93,12 @@ def skills(
         )
         for one in kb.skills.select(need).offered
     ]
+    damaged = len(kb.skills.problems())
+    lost = (f"{damaged} damaged and left out: the user sees why with `kb skills list`",) if damaged else ()
 
     def first(n: int) -> FoundSkills:
         rest = tuple(one.name for one in used[n:])
-        more = ("name a target and a language, or use a larger max_tokens",) if rest else ()
+        more = (*lost, *(("name a target and a language, or use a larger max_tokens",) if rest else ()))
         return FoundSkills(
             skills=tuple(used[:n]), left_out=rest[:NAMES_SHOWN], truncated=bool(rest), notes=(NOT_PROVEN, *more)
         )
@@ -130,7 +132,9 @@ def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> Sk
 
 
 def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
-    """Keep an agent's skill for a curator. Errors as in `Skillbook.propose` and `Targets.get`, and:
+    """Keep an agent's skill for a curator, with its digest added to its name.
+
+    Errors as in `Skillbook.propose` and `Targets.get`, and:
 
     Raises:
         CandidateError: its language is unknown.
@@ -139,6 +143,7 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
     from eval.languages.registry import described_language
     from kb.home.curating import review
     from kb.skillbook.select import ANY
+    from kb.skillbook.win import named
 
     if draft.code and not draft.language:
         raise SkillError("a kernel has a language", hint="name the `language` of the code")
@@ -162,7 +167,7 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
     )
     if rejected := kb.skills.rejected_twin(skill):
         raise SkillError(f"{rejected.name}, which says the same, was rejected here", hint="ask the user to restore it")
-    seen = review(kb, kb.skills.propose(skill), kb.skills.proposals())
+    seen = review(kb, kb.skills.propose(named(skill)), kb.skills.proposals())
     flags = (*seen.flags, *map(str, seen.findings))
     note = f"it is kept and not used: the user decides with `kb skills queue {seen.skill.name}`"
     return ProposedSkill(

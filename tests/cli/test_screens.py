@@ -29,6 +29,7 @@ SCREENS = {
     "targets list": "targets list",
     "skills list": "skills list",
     "skills search": "skills search softmax",
+    "skills show": "skills show softmax-cpp",
     "docs list": "docs list",
     "docs show": "docs show mi210/sheet.md",
     "docs show --section": "docs show mi210/sheet.md --section Chip",
