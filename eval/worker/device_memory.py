@@ -5,7 +5,6 @@ opens that memory. References and expected values stay in allocations of the jud
 """
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
@@ -20,15 +19,13 @@ from eval.worker.device_mapping import view
 from eval.worker.gpu_driver import Driver, installed_driver
 from eval.worker.memory import RemoteTensor, SharedTensors, fill_with_garbage, valid_dtype
 from eval.worker.process import WorkerProcess
+from eval.worker.rarely import Rarely
 from kb.model.evidence import Outcome
 
 FLUSHED = 3
 """Size of the memory that is changed to empty the L2, as a multiple of its size."""
 TRIES, BUSY = 5, 20.0
 """A GPU works for another process if the fastest of some waits takes this many times as long as on an idle one."""
-LOOKS, MOST_BUSY = 30, 2
-"""After how many of a worker's last looks the GPU may be busy: an H100 was, after about 1 honest call in 5,000, and two
-calls in thirty change no median."""
 
 
 class Block(NamedTuple):
@@ -50,7 +47,7 @@ class DeviceMemory:
     def __init__(self, driver: Driver | None = None) -> None:
         self._driver = driver or installed_driver()
         self._blocks: WeakKeyDictionary[WorkerProcess, list[Block]] = WeakKeyDictionary()
-        self._busy: WeakKeyDictionary[WorkerProcess, deque[bool]] = WeakKeyDictionary()
+        self._busy: WeakKeyDictionary[WorkerProcess, Rarely] = WeakKeyDictionary()
         self.l2_bytes, self.total_bytes = self._driver.l2_bytes(), self._driver.total_bytes()
         self._flushed = torch.zeros(FLUSHED * self.l2_bytes // 4, dtype=torch.int32, device=self._driver.device)
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
@@ -100,10 +97,9 @@ class DeviceMemory:
         self._wait_s()
 
     def check_rest(self, worker: WorkerProcess) -> None:
-        """Raises Fault if kernels of a stopped worker run, more than now and then."""
-        looks = self._busy.setdefault(worker, deque(maxlen=LOOKS))
-        looks.append(min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s)
-        if sum(looks) > MOST_BUSY:
+        """Raises Fault if kernels of a stopped worker run. After 1 honest call in 5,000 an H100 was as busy."""
+        busy = min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s
+        if self._busy.setdefault(worker, Rarely()).is_more(seen=busy):
             raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
 
     def copy_s(self, moved_bytes: int) -> float:

@@ -4,6 +4,7 @@ They are the processes of the session that the worker leads. None can leave it, 
 pretends that setsid and setpgid succeed.
 """
 
+import math
 import os
 import signal
 import sys
@@ -14,13 +15,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eval.fault import Fault
+from eval.worker.rarely import Rarely
 
 STOP_S = 5.0
 PAUSE_S = 1e-5
 AWAKE_S = 0.001
 """Time for which the judge waits without sleep: what a worker still does is timed, and to wake takes some 60 us."""
-STOPPED_CPU_S = 0.001
-"""CPU time that a stopped process may use; it should use none."""
+STOPPED_CPU_S, LATE_CPU_S = 0.001, 0.05
+"""CPU time that a stopped process may use, and rarely: it should use none, but a thread that had lost its core when it
+stopped is charged for that once it is back."""
+WORKED = "worked while it should have stood still"
 MOST_TASKS = 4096
 """Maximum number of processes and threads."""
 MUST_STAY_FREE = 1 / 8
@@ -50,6 +54,7 @@ class ProcessTree:
         self._free = _free(folder)
         self._stopped_at: dict[int, float] | None = None
         self._others: Set[int] = frozenset()
+        self._late = Rarely()
         self._newest = 0
         """What `_newest_task` said when all were last found stopped: unless it changes, no process can be new."""
 
@@ -83,7 +88,7 @@ class ProcessTree:
         """Stop all processes, and wait until they stand still.
 
         A system call goes on until it is done. A thread that loses its core while it stops is charged for it later, so
-        the clocks must be the same before and after all were found stopped.
+        the clocks must be the same before and after all were found stopped; some are charged later still.
 
         Returns:
             When the leader and the others that stood still the last time did so again, by time.perf_counter. To find
@@ -124,11 +129,15 @@ class ProcessTree:
         """
         if self._stopped_at is None:
             return
-        for pid, cpu_s in self._clocks().items():
-            then_s = self._stopped_at.get(pid, -1.0)
-            if cpu_s > then_s + STOPPED_CPU_S and not self._comes_to(os.WEXITED):
-                did = "worked while it should have stood still" if then_s >= 0 else "appeared while all were stopped"
+        clocks, late = self._clocks(), False
+        for pid, cpu_s in clocks.items():
+            used_s = cpu_s - self._stopped_at.get(pid, -math.inf)
+            late |= used_s > STOPPED_CPU_S
+            if used_s > LATE_CPU_S and not self._comes_to(os.WEXITED):
+                did = "appeared while all were stopped" if used_s == math.inf else WORKED
                 raise Fault("forbidden", f"its process {pid} {did}")
+        if self._late.is_more(seen=late) and not self._comes_to(os.WEXITED):
+            raise Fault("forbidden", f"a process of it often {WORKED}")
 
     def wake(self) -> None:
         """Continue all processes, if they were stopped."""
