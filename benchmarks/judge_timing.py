@@ -128,13 +128,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=50, help="verdicts on what is no win")
     parser.add_argument("--faster", type=int, help="verdicts on what is a win, each of three sessions or more")
-    parser.add_argument("--hog", action="store_true")
-    parser.add_argument("--gpu", action="store_true")
+    beside = parser.add_mutually_exclusive_group()
+    beside.add_argument("--hog", action="store_true")
+    beside.add_argument("--gpu", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--minutes", type=float, help="begin nothing after that time; the same command goes on")
     options = parser.parse_args()
     kinds, tasks = (GPU_KINDS, GPU_TASKS) if options.gpu else (KINDS, TASKS)
-    counts = dict.fromkeys(kinds, options.sessions) | {FASTER: options.faster or options.sessions}
+    faster = options.sessions if options.faster is None else options.faster
+    counts = dict.fromkeys(kinds, options.sessions) | {FASTER: faster}
     parts = {
         f"{kind}: {name}": partial(timed, plain, shares, -(-counts[kind] // len(tasks)), gpu=options.gpu)
         for kind, shares in kinds.items()

@@ -6,7 +6,6 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -14,10 +13,10 @@ from typing import Any
 
 import torch
 
-from eval.reference import Reference, Tensors, as_tuple, integer_constants, is_float, same_bits
+from eval.reference import Reference, Tensors, as_tuple, enough_memory, integer_constants, is_float, same_bits
 from eval.tolerance import Tolerance, tolerance_of
 from eval.values import KINDS, Structure, change_values
-from kb.errors import TaskError
+from kb.errors import TaskError, TaskSizeError
 from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Interface, Task
@@ -116,13 +115,19 @@ def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tens
 
 
 def draw_case(reference: Reference, structures: Sequence[Structure], kinds: Sequence[str], *, seed: int) -> Case | None:
-    """The case with inputs of some kinds; None if the reference fails or is not finite on them."""
+    """The case with inputs of some kinds; None if the reference fails or is not finite on them.
+
+    Raises:
+        TaskSizeError: there is too little memory.
+    """
     draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=tuple(kinds))
     try:
         inputs = change_values(reference.inputs(seed), structures, kinds, seed)
         if not all(bool(torch.isfinite(t).all()) for t in reference.native(inputs)):
             return None
         case = make_case(str(draw), reference, inputs, draw)
+    except TaskSizeError:
+        raise
     except TaskError:  # a value may be outside the domain of an operation
         return None
     return case if case.is_finite else None
@@ -154,18 +159,6 @@ def cases(
 def usable_kinds(reference: Reference, structures: Sequence[Structure]) -> list[str]:
     """The kinds of values on which the reference works."""
     return [kind for kind in KINDS if kind == "given" or draw_case(reference, structures, [kind], seed=new_seed())]
-
-
-@contextmanager
-def enough_memory() -> Iterator[None]:
-    """Raises TaskError if a GPU has too little memory."""
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        raise TaskError(
-            f"the task does not fit into the memory of this GPU: {error}",
-            hint="make its sizes smaller; kb computes it in float64 too",
-        ) from error
 
 
 @enough_memory()

@@ -2,14 +2,15 @@
 
 import ast
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from eval.dtypes import ITEM_BYTES
-from kb.errors import KbError, TaskError
+from kb.errors import KbError, TaskError, TaskSizeError
 from kb.model.kernels import Interface, Task, TensorSpec
 
 Tensors = tuple[torch.Tensor, ...]
@@ -118,7 +119,7 @@ class Reference:
 
     def _guarded(self, what: str, call: Any) -> Any:
         try:
-            with torch.no_grad():
+            with torch.no_grad(), enough_memory():
                 return call()
         except KbError:
             raise
@@ -127,6 +128,18 @@ class Reference:
                 f"the reference of task {self._name} fails in {what}: {type(error).__name__}: {error}",
                 hint="correct the task's file; it must run on the CPU",
             ) from error
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Raises TaskSizeError if a GPU has too little memory."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise TaskSizeError(
+            f"the task does not fit into the memory of this GPU: {error}",
+            hint="make its sizes smaller; kb computes it in float64 too",
+        ) from error
 
 
 def interface_of(task: Task, reference: Reference) -> Interface:

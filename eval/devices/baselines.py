@@ -59,7 +59,7 @@ class Baselines:
     Args:
         sources: What makes a candidate of the reference, by the name of the baseline; the first must run.
         trial_of: Gives the settings for running one; see `settings`.
-        at_once: How many may start at the same time.
+        at_once: How many of the first set may start at the same time. Later sets find what it has compiled.
         kept: How many sets of them stay for the next candidates. Sessions take them in turn.
         kept_bytes: Largest inputs of which several sets of workers may keep copies.
 
@@ -94,7 +94,7 @@ class Baselines:
         first = next(iter(self._trials.values()))
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._pool = ThreadPoolExecutor(at_once)
-        self._pool_of_later = ThreadPoolExecutor(len(sources) * kept)
+        self._pool_of_later = ThreadPoolExecutor(len(sources) * self._kept) if self._kept > 1 else self._pool
         self._starting = {0: self._start(sources, self._pool)}
         self._canaries = self._start_canaries()
         atexit.register(self.close)
@@ -141,8 +141,11 @@ class Baselines:
         self._end(BESIDE)
         if beside or session >= self._kept:
             self._restart([place], names)
-        elif not self._lasts(place):  # whoever gets as far will probably want the rest
-            self._restart([later for later in range(place, self._kept) if not self._lasts(later)], names)
+        elif not self._lasts(place):
+            last = self._kept if session else 1  # whoever gets to the second session will probably want the rest
+            self._restart([later for later in range(place, last) if not self._lasts(later)], names)
+            if not self._lasts(place):  # there was no room for all of them at the same time
+                self._restart([place], names)
         with own_worker():
             self.sides = {name: self._starting[place][name].result() for name in names}
 

@@ -15,6 +15,7 @@ from eval.worker.language import WAIT
 from eval.worker.mapping import new_memory
 from eval.worker.memory import Layout, clear_gaps, specs_of
 from eval.worker.process import Guard, WorkerProcess
+from eval.worker.rarely import Rarely
 from eval.worker.trial import CallReport, Trial
 from kb.model.evidence import Outcome
 
@@ -77,6 +78,7 @@ class Side:
         except BaseException:
             self.worker.kill()
             raise
+        self.worker.busy = Rarely()  # the sides that started at the same time used the GPU too
         return self
 
     def _build(self) -> None:

@@ -19,7 +19,6 @@ from eval.worker.device_mapping import view
 from eval.worker.gpu_driver import Driver, installed_driver
 from eval.worker.memory import RemoteTensor, SharedTensors, fill_with_garbage, valid_dtype
 from eval.worker.process import WorkerProcess
-from eval.worker.rarely import Rarely
 from kb.model.evidence import Outcome
 
 FLUSHED = 3
@@ -47,7 +46,6 @@ class DeviceMemory:
     def __init__(self, driver: Driver | None = None) -> None:
         self._driver = driver or installed_driver()
         self._blocks: WeakKeyDictionary[WorkerProcess, list[Block]] = WeakKeyDictionary()
-        self._busy: WeakKeyDictionary[WorkerProcess, Rarely] = WeakKeyDictionary()
         self.l2_bytes, self.total_bytes = self._driver.l2_bytes(), self._driver.total_bytes()
         self._flushed = torch.zeros(FLUSHED * self.l2_bytes // 4, dtype=torch.int32, device=self._driver.device)
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
@@ -98,8 +96,7 @@ class DeviceMemory:
 
     def check_rest(self, worker: WorkerProcess) -> None:
         """Raises Fault if kernels of a stopped worker run. After 1 honest call in 5,000 an H100 was as busy."""
-        busy = min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s
-        if self._busy.setdefault(worker, Rarely()).is_more(seen=busy):
+        if worker.busy.is_more(seen=min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s):
             raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
 
     def copy_s(self, moved_bytes: int) -> float:

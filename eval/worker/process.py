@@ -21,6 +21,7 @@ from eval.worker.folder import new_folder, remove
 from eval.worker.language import JudgedLanguage
 from eval.worker.limits import cpu_limit_s, limits_of
 from eval.worker.mapping import new_memory
+from eval.worker.rarely import Rarely
 from eval.worker.tree import ProcessTree, signal_name
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
@@ -84,6 +85,7 @@ class WorkerProcess:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
         answer_s: Seconds from the last question to its answer, by the clock of this process.
         late_s: Seconds that `then` of the last call took.
+        busy: The looks at whether a GPU works while this worker stands still.
         at_end: What to release once the process has ended.
     """
 
@@ -108,6 +110,7 @@ class WorkerProcess:
         self.folder, self._lock = new_folder()
         self.memory = new_memory() if memory is None else os.dup(memory)
         self.answer_s = self.late_s = 0.0
+        self.busy = Rarely()
         self.at_end = ExitStack()
         self._variables = {
             "PATH": "/usr/bin:/bin", "USER": "kb", "HOME": str(self.folder), "TMPDIR": str(self.folder),

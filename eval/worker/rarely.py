@@ -2,8 +2,9 @@
 
 from collections import deque
 
-LOOKS, MOST = 200, 3
-"""Of so many looks the last ones may find so much: it is less than one in thirty timed calls, and changes no median."""
+LOOKS, EACH, MOST = 200, 60, 3
+"""In one of so many looks something may be seen once, and in all that count at most so often. A timed call takes six
+looks, so that it is one call in ten, which changes no median."""
 
 
 class Rarely:
@@ -15,4 +16,4 @@ class Rarely:
     def is_more(self, *, seen: bool) -> bool:
         """Whether it was seen more than rarely, this time included."""
         self._seen.append(seen)
-        return sum(self._seen) > MOST
+        return sum(self._seen) > min(MOST, 1 + len(self._seen) // EACH)

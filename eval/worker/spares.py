@@ -11,10 +11,11 @@ from eval.worker.starting import Starting
 from kb.errors import JudgeError
 
 AT_ONCE = 6
-"""As many as one candidate wants, so that none waits for another's start."""
+"""As many as the judge of a GPU wants for one candidate, so that none waits for another's start."""
 
 Settings = Mapping[str, Any]
 """The arguments of a WorkerProcess."""
+Spare = tuple[Settings, Starting[WorkerProcess]]
 
 
 class Spares:
@@ -22,13 +23,15 @@ class Spares:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE)
-        self._spares: list[tuple[Settings, Starting[WorkerProcess]]] = []
-        """Those that were wanted last, and then those of other languages that were wanted before."""
+        self._wanted: list[Spare] = []
+        self._others: list[Spare] = []
+        """Those that the last candidate did not want, but the one before it: candidates may alternate between two
+        languages."""
 
     def take(self, settings: Settings) -> WorkerProcess:
         """A worker with these settings: a spare if one has started and still lives, otherwise a new one."""
-        for spare in [spare for spare in self._spares if spare[0] == settings]:
-            self._spares.remove(spare)
+        for spare in [spare for spare in self._wanted if spare[0] == settings]:
+            self._wanted.remove(spare)
             with suppress(Fault, JudgeError):
                 worker = spare[1].result()
                 if worker.lives:
@@ -39,33 +42,32 @@ class Spares:
     def start(self, wanted: Sequence[Settings]) -> None:
         """Have a spare for each of these settings: keep those that are there, and start those that are missing.
 
-        Of the others as many stay as are wanted, for candidates that are in turn in two languages. On a full disk there
-        are fewer.
+        Others stay until the next candidate does not want them either. On a full disk there are fewer.
         """
-        there, self._spares = self._spares, []
+        there, others, self._wanted = self._wanted, self._others, []
         for settings in wanted:
-            known = next((spare for spare in there if spare[0] == settings), None)
+            known = next((spare for spare in (*there, *others) if spare[0] == settings), None)
             if known:
-                there.remove(known)
+                (there if known in there else others).remove(known)
             with suppress(OSError):
-                self._spares.append(known or (settings, self._started(WorkerProcess(**settings))))
-        self._spares += there[: len(wanted)]
-        _end(there[len(wanted) :])
+                self._wanted.append(known or (settings, self._started(WorkerProcess(**settings))))
+        self._others = there
+        _end(others)
 
     def wait(self) -> None:
         """Wait until all have started, because that would disturb what is timed."""
-        for _, spare in self._spares:
+        for _, spare in (*self._wanted, *self._others):
             spare.wait()
 
     def close(self) -> None:
         """End all."""
-        _end(self._spares)
+        _end([*self._wanted, *self._others])
         self._pool.shutdown()
 
     def _started(self, worker: WorkerProcess) -> Starting[WorkerProcess]:
         return Starting(self._pool, worker, worker.warm)
 
 
-def _end(spares: Sequence[tuple[Settings, Starting[WorkerProcess]]]) -> None:
+def _end(spares: Sequence[Spare]) -> None:
     for _, spare in spares:
         spare.end()

@@ -124,7 +124,7 @@ def search_skills(
             )
         )
         summaries = _summaries(kb, [recalled.skill for recalled in found.offered])
-        problems = kb.skills.problems()
+        problems = kb.skills.problems(proposals=False)
     _tell(problems)
     if why:
         show_result(found, show_selection, as_json=as_json)

@@ -208,12 +208,15 @@ def _wrapped(text: str) -> Iterator[str]:
     """The lines of a text in Markdown, on a terminal wrapped to its width except in fences."""
     width, code = screen_width(), False
     for line in text.splitlines():
-        fence = line.startswith("```")
+        fence = line.lstrip().startswith("```")
         code ^= fence
         if width is None or code or fence:
             yield line
         else:
-            yield from textwrap.wrap(line, width - 2, break_long_words=False, break_on_hyphens=False) or [""]
+            indent = "  " * line.startswith("- ")
+            yield from textwrap.wrap(
+                line, width - 2, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            ) or [""]
 
 
 def _show_rest(left: int, command: str) -> None:

@@ -77,9 +77,9 @@ class Skillbook:
         kept = tuple(e for e in skill.evidence if self._name_of(e.target) in scope)
         return skill if kept == skill.evidence else skill.model_copy(update={"evidence": kept})
 
-    def problems(self) -> list[tuple[Path, SkillError]]:
-        """The malformed directories, and why they are."""
-        found = (*self._store.published(), *self._store.proposals())
+    def problems(self, *, proposals: bool = True) -> list[tuple[Path, SkillError]]:
+        """The malformed directories of skills, and of `proposals`, and why they are."""
+        found = (*self._store.published(), *(self._store.proposals() if proposals else ()))
         return [(folder, error) for folder, error in found if isinstance(error, SkillError)]
 
     def get(self, name: str) -> Skill:

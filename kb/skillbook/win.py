@@ -129,9 +129,9 @@ def _origin(parent: Skill, title: str) -> str:
 
 
 def named(skill: Skill) -> Skill:
-    """The skill with its digest added to its name, so that two homes never give one name to two skills."""
-    stem = slug(skill.name)[:55].rstrip("-")
-    return skill.model_copy(update={"name": f"{stem}-{skill.content_digest[:8]}"})
+    """The skill with a digest of it added to its name, so that two homes never give one name to two skills."""
+    stem = skill.model_copy(update={"name": slug(skill.name)[:55].rstrip("-")})
+    return stem.model_copy(update={"name": f"{stem.name}-{stem.content_digest[:8]}"})
 
 
 def _measured(evidence: Evidence, timing: Timing) -> str:

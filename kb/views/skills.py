@@ -7,6 +7,7 @@ from kb.model.base import Frozen, short
 from kb.model.evidence import Evidence
 from kb.model.kernels import Candidate, Task, digest_of
 from kb.model.skill import Preconditions, Skill, SkillKind
+from kb.storage import slug
 from kb.views.answers import GO_ON, LABEL_CHARACTERS, NAMES_SHOWN, STATED_CHARACTERS, Answer, fitting
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
@@ -93,8 +94,8 @@ def skills(
         )
         for one in kb.skills.select(need).offered
     ]
-    damaged = len(kb.skills.problems())
-    lost = (f"{damaged} damaged and left out: the user sees why with `kb skills list`",) if damaged else ()
+    damaged = [folder.name for folder, _ in kb.skills.problems(proposals=False)]
+    lost = (f"left out as damaged: {', '.join(damaged[:3])}; `kb skills list` tells the user why",) if damaged else ()
 
     def first(n: int) -> FoundSkills:
         rest = tuple(one.name for one in used[n:])
@@ -132,19 +133,22 @@ def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> Sk
 
 
 def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
-    """Keep an agent's skill for a curator, with its digest added to its name.
+    """Keep an agent's skill for a curator, under a name that also depends on its content.
 
     Errors as in `Skillbook.propose` and `Targets.get`, and:
 
     Raises:
         CandidateError: its language is unknown.
-        SkillError: it has code and no language, or only the worse kernel, or the user rejected what says the same.
+        SkillError: it has code and no language, or only the worse kernel, or a name without Latin letters and digits,
+            or the user rejected what says the same.
     """
     from eval.languages.registry import described_language
     from kb.home.curating import review
     from kb.skillbook.select import ANY
     from kb.skillbook.win import named
 
+    if not slug(draft.name):
+        raise SkillError("a skill has a name in Latin letters or digits", hint="name what it is about: `unroll-rows`")
     if draft.code and not draft.language:
         raise SkillError("a kernel has a language", hint="name the `language` of the code")
     if draft.worse and not draft.code:

@@ -11,8 +11,8 @@ from eval.cases import Case, cases, count_elements, draw_case, given_case, make_
 from eval.reference import Reference, integer_constants
 from eval.selftest.known import TASKS
 from eval.task import load_task
-from eval.values import KINDS, learn_structures
-from kb.errors import TaskError
+from eval.values import KINDS, Structure, learn_structures
+from kb.errors import TaskError, TaskSizeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Task
 
@@ -169,17 +169,28 @@ def test_a_case_on_which_the_reference_overflows_is_left_out() -> None:
     assert list(cases(reference, learn_structures(reference))) == []
 
 
-@pytest.mark.parametrize("case", [given_case, lambda name, reference: make_case(name, reference, reference.inputs(0))])
+@pytest.mark.parametrize("where", ["eval.cases.tolerance_of", "eval.reference._nudge", "torch.relu"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        lambda reference, _: given_case("given", reference),
+        lambda reference, _: make_case("made", reference, reference.inputs(0)),
+        lambda reference, structures: draw_case(reference, structures, ["given"], seed=0),
+    ],
+    ids=["given", "made", "drawn"],
+)
 def test_a_task_that_does_not_fit_into_the_memory_of_a_gpu_is_refused_as_such(
-    case: Callable[[str, Reference], Case], monkeypatch: pytest.MonkeyPatch
+    case: Callable[[Reference, list[Structure]], Case], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def too_large(*_: object) -> None:
         raise torch.OutOfMemoryError("tried to allocate 14 GiB")
 
-    monkeypatch.setattr("eval.cases.tolerance_of", too_large)
+    reference = Reference(task_of("torch.relu(x)"), seed=0)
+    structures = learn_structures(reference)
+    monkeypatch.setattr(where, too_large)
 
-    with pytest.raises(TaskError, match="does not fit into the memory of this GPU: tried to allocate 14 GiB"):
-        case("large", Reference(task_of(), seed=0))
+    with pytest.raises(TaskSizeError, match="does not fit into the memory of this GPU: tried to allocate 14 GiB"):
+        case(reference, structures)
 
 
 @pytest.mark.parametrize("result", ["x.add_(1)", "torch.relu_(x)"])

@@ -113,7 +113,7 @@ def test_memory_for_inputs_is_freed_when_its_worker_ends(memory: DeviceMemory, d
 
 @pytest.mark.parametrize(
     ("after", "outcome"),
-    [({0, 1, 2, 3}, Outcome.FORBIDDEN), ({0, 3, 9, 15}, Outcome.FORBIDDEN), ({3, 9, 15}, Outcome.PASSED)],
+    [({0, 1}, Outcome.FORBIDDEN), ({3, 15}, Outcome.FORBIDDEN), ({9}, Outcome.PASSED)],
     ids=["always", "often", "now and then"],
 )
 def test_kernels_that_run_while_their_process_is_stopped_are_refused_unless_it_is_rare(

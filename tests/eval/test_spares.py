@@ -47,7 +47,7 @@ def test_the_next_candidate_gets_a_worker_that_has_started(spares: Spares) -> No
 
     with trial_of(spares, HONEST).worker() as worker, trial_of(spares).worker() as another:
         assert "torch" in (worker.folder / "candidate.py").read_text(encoding="utf-8")
-        assert len(spares._spares) == 1, "one is left, which checks a candidate"
+        assert len(spares._wanted) == 1, "one is left, which checks a candidate"
         assert another.pid != worker.pid, "a spare serves one candidate"
 
 
@@ -58,36 +58,36 @@ def test_a_candidate_passes_in_a_spare(spares: Spares) -> None:
 
     tried.check([given_case("scale")], [])
 
-    assert spares._spares == []
+    assert spares._wanted == []
 
 
 def test_settings_must_be_the_same(spares: Spares) -> None:
     trial_of(spares).start_spares(checks=1, sessions=1)
 
     with replace(trial_of(spares), call_s=50.0).worker():
-        assert len(spares._spares) == 2
+        assert len(spares._wanted) == 2
 
 
-def test_spares_with_the_settings_before_stay_and_older_ones_end(spares: Spares) -> None:
+def test_spares_for_another_language_stay_until_the_next_candidate_does_not_want_them_either(spares: Spares) -> None:
     def started(call_s: float) -> WorkerProcess:
         replace(trial_of(spares), call_s=call_s).start_spares(checks=1, sessions=0)
         spares.wait()
-        return spares._spares[0][1].result()
+        return spares._wanted[0][1].result()
 
     first, second, again = started(60.0), started(50.0), started(60.0)
     assert first is again
-    third = started(40.0)
-
-    assert [is_alive(worker.pid) for worker in (third, first, second)] == [True, True, False]
+    assert is_alive(second.pid)
+    assert started(60.0) is first
+    assert not is_alive(second.pid)
 
 
 def test_spares_that_are_there_are_not_started_again(spares: Spares) -> None:
     trial_of(spares).start_spares(checks=1, sessions=1)
-    before = list(spares._spares)
+    before = list(spares._wanted)
 
     trial_of(spares).start_spares(checks=1, sessions=1)
 
-    assert spares._spares == before
+    assert spares._wanted == before
 
 
 def test_a_spare_that_did_not_start_is_not_used(spares: Spares, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_a_spare_that_did_not_start_is_not_used(spares: Spares, monkeypatch: pyt
 def test_a_spare_that_died_meanwhile_is_not_used(spares: Spares) -> None:
     trial_of(spares).start_spares(checks=1, sessions=1)
     spares.wait()
-    for _, spare in spares._spares:
+    for _, spare in spares._wanted:
         os.kill(spare.result().pid, signal.SIGKILL)
         os.waitid(os.P_PID, spare.result().pid, os.WEXITED | os.WNOWAIT)
 
@@ -116,7 +116,7 @@ def test_a_disk_that_is_full_costs_a_spare_and_no_verdict(spares: Spares, monkey
         full.setattr(WorkerProcess, "__init__", out_of_space)
         trial_of(spares).start_spares(checks=1, sessions=1)
 
-    assert spares._spares == []
+    assert spares._wanted == []
 
 
 def out_of_space(*_: object, **__: object) -> None:

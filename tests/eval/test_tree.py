@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -155,6 +155,37 @@ def test_nobody_searches_for_processes_while_the_machine_has_no_new_one(monkeypa
         monkeypatch.delattr(os, "listdir")
         processes.check_rest()
         assert len(processes._clocks()) == 2
+
+
+def test_a_process_is_found_although_ids_have_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_newest_task", lambda: 1234)
+    with running(BREEDS) as processes:
+        for _ in range(5):
+            processes.stop()
+            assert set(processes._pids()) >= set(session_of(processes._leader))
+            processes.go_on()
+            time.sleep(2 * tree.WRAP_S)
+
+
+def test_a_file_system_that_shows_a_load_of_its_own_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tree._newest_task() > 0
+    monkeypatch.setattr(tree, "_tells_tasks", lambda: False)
+    assert tree._newest_task() == 0
+
+
+@pytest.mark.parametrize(
+    ("late_s", "times", "refused"), [(0.01, 1, False), (0.01, 2, True), (0.06, 1, True), (0.0005, 9, False)]
+)
+def test_processor_time_that_is_charged_late_must_be_rare_and_little(late_s: float, times: int, refused: bool) -> None:
+    with running(SLEEPS) as processes:
+        clocks = processes._clocks
+        with pytest.raises(Fault, match="stood still") if refused else nullcontext():
+            for _ in range(times):
+                processes.stop()
+                charged = {pid: cpu_s + late_s for pid, cpu_s in clocks().items()}
+                processes._clocks = lambda charged=charged: charged  # type: ignore[method-assign]
+                processes.go_on()
+                processes._clocks = clocks  # type: ignore[method-assign]
 
 
 def test_a_process_that_ends_while_all_are_stopped_does_no_harm() -> None:
