@@ -161,9 +161,9 @@ def last_decision(skill: Skill) -> SkillRecord | None:
 
 def _decisions(skill: Skill) -> list[SkillRecord]:
     """Those about its present content, in order of time."""
-    content = skill.content_digest
-    decisions = (r for r in skill.records if r.verb != "use" and r.content_digest == content)
-    return sorted(decisions, key=lambda r: (r.created, r.id))
+    decisions = [r for r in skill.records if r.verb != "use"]
+    content = skill.content_digest if decisions else ""
+    return sorted((r for r in decisions if r.content_digest == content), key=lambda r: (r.created, r.id))
 
 
 def proven(skill: Skill, context: StandingContext) -> Proven:

@@ -54,10 +54,13 @@ class SkillStore:
 
     def published(self) -> Read:
         """The published and the shipped skills, in the order of their names."""
-        names = {folder.name for root in (self.shipped, self.folder) for folder in self._folders(root)}
-        for name in sorted(names):
-            folder = self._main(name).parent
-            stamp = sum(map(_stamp, dict.fromkeys((folder, self.folder / name, self.proposed / name))), ())
+        found = {folder.name: folder for folder in self._folders(self.shipped)}
+        for folder in self._folders(self.folder):
+            if folder.name not in found or (folder / MAIN).exists():
+                found[folder.name] = folder
+        for name, folder in sorted(found.items()):
+            places = dict.fromkeys(map(str, (folder, f"{self.folder}/{name}", f"{self.proposed}/{name}")))
+            stamp = sum(map(_stamp, places), ())
             if folder not in self._read or self._read[folder][0] != stamp:
                 self._read[folder] = stamp, self._parsed(folder)
             yield folder, self._read[folder][1]
@@ -149,12 +152,13 @@ class SkillStore:
             return [path for path in found if path.is_dir() and not path.name.startswith(".")]
 
 
-def _stamp(folder: Path) -> Stamp:
+def _stamp(folder: str) -> Stamp:
     """The stamps of the files in the directory of a skill, and of its folders."""
     found: list[tuple[str, int, int]] = []
-    for path in (folder, *(folder / name for name in FOLDERS)):
-        with suppress(OSError), os.scandir(path) as entries:
-            for entry in entries:
-                stat = entry.stat()
-                found.append((entry.path, stat.st_size, stat.st_mtime_ns))
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            stat = entry.stat()
+            found.append((entry.path, stat.st_size, stat.st_mtime_ns))
+            if entry.name in FOLDERS:
+                found += _stamp(entry.path)
     return tuple(found)
