@@ -11,6 +11,7 @@ KbError
 ├── LocalModelError          the embedding model is altered or cannot be prepared
 │   └── MissingModelError    the embedding model is not on this machine
 ├── TaskError                a file is not a task in KernelBench's form, or its reference does not run
+│   └── TaskSizeError        it does not fit into the memory of this GPU
 ├── CandidateError           a file is not a candidate (missing, or in the wrong language for the target)
 ├── JudgeError               the judge failed; this says nothing about the candidate
 ├── ToolchainError           the TOML file of a toolchain is not right, or there is none of this name

@@ -13,7 +13,10 @@ COMPILE = """
 import sys
 from kb.settings import cache_dir
 from retrieval.compile import load_embedder
-load_embedder(sys.argv[1], cache=cache_dir(), notify=lambda message: None).embed_queries(["ready"])
+from retrieval.precision import Precision
+for precision in Precision:
+    stored = lambda fingerprint: fingerprint.endswith(f"/{precision}")
+    load_embedder(sys.argv[1], cache=cache_dir(), notify=lambda message: None, stored=stored).embed_queries(["ready"])
 """
 
 needs_model = pytest.mark.skipif(
@@ -22,5 +25,5 @@ needs_model = pytest.mark.skipif(
 
 
 def compile_once() -> None:
-    """Compile the model on this machine, in another process so that this one does not load torch."""
+    """Compile the model on this machine in each precision, in another process so that this one does not load torch."""
     subprocess.run([sys.executable, "-c", COMPILE, DEFAULT_MODEL], check=True)
