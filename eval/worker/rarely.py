@@ -3,8 +3,8 @@
 from collections import deque
 
 LOOKS, EACH, MOST = 200, 60, 3
-"""In one of so many looks something may be seen once, and in all that count at most so often. A timed call takes six
-looks, so that it is one call in ten, which changes no median."""
+"""How many looks are remembered; in how many of them one may see something; in how many of all. A timed call takes six
+looks, so this is one call in ten, and changes no median."""
 
 
 class Rarely:

@@ -25,8 +25,7 @@ class Spares:
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self._wanted: list[Spare] = []
         self._others: list[Spare] = []
-        """Those that the last candidate did not want, but the one before it: candidates may alternate between two
-        languages."""
+        """Those that only the candidate before the last one wanted: candidates may alternate between two languages."""
 
     def take(self, settings: Settings) -> WorkerProcess:
         """A worker with these settings: a spare if one has started and still lives, otherwise a new one."""
