@@ -95,7 +95,7 @@ class DeviceMemory:
         self._wait_s()
 
     def check_rest(self, worker: WorkerProcess) -> None:
-        """Raises Fault if kernels of a stopped worker run, unless that is rare: an H100 is busy now and then by itself."""
+        """Raises Fault if kernels of a stopped worker run more than rarely: an H100 is busy now and then by itself."""
         if worker.busy.is_more(seen=min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s):
             raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
 
