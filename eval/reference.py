@@ -19,7 +19,7 @@ NUDGE = 2.0**-20
 """Relative change of inputs and parameters that shows how sensitive an output is to them: some float32 roundings, and
 far above those of float64."""
 PIECE = 1 << 26
-"""Elements that are changed at once: a whole tensor in float64 may leave no room for three more of its size."""
+"""A tensor is changed piece by piece, with so many elements each: a GPU may have no room for copies of all of it."""
 SPREAD = 0.5
 """Standard deviation of noise on constant parameters and buffers, such as a LayerNorm's weights or a BatchNorm's
 statistics: no candidate may rely on them."""

@@ -1,4 +1,4 @@
-"""Bear what happens to honest candidates too, as long as it is rare."""
+"""Tell a cheat from an accident: what also happens to honest candidates counts only if it happens often."""
 
 from collections import deque
 

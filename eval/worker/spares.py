@@ -11,7 +11,7 @@ from eval.worker.starting import Starting
 from kb.errors import JudgeError
 
 AT_ONCE = 6
-"""As many as the judge of a GPU wants for one candidate, so that none waits for another's start."""
+"""This many workers may start at the same time: the judge of a GPU wants six for a candidate."""
 
 Settings = Mapping[str, Any]
 """The arguments of a WorkerProcess."""

@@ -202,7 +202,7 @@ def stats(target: Target = None, as_json: Json = False) -> None:
 
 
 def _tell(problems: "Sequence[tuple[Path, SkillError]]") -> None:
-    """Say which directories are left out, because they are damaged."""
+    """Tell the user which skills kb leaves out because their directories are damaged."""
     for _, error in problems:
         notify(error.message)
 

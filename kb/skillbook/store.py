@@ -153,12 +153,14 @@ class SkillStore:
 
 
 def _stamp(folder: str) -> Stamp:
-    """The stamps of the files in the directory of a skill, and of its folders."""
+    """The stamps of the files in the directory of a skill, and of its folders. Folders of these may be links to it."""
     found: list[tuple[str, int, int]] = []
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            stat = entry.stat()
-            found.append((entry.path, stat.st_size, stat.st_mtime_ns))
-            if entry.name in FOLDERS:
-                found += _stamp(entry.path)
+    places = [folder]
+    for place in places:
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                stat = entry.stat()
+                found.append((entry.path, stat.st_size, stat.st_mtime_ns))
+                if place == folder and entry.name in FOLDERS:
+                    places.append(entry.path)
     return tuple(found)

@@ -96,6 +96,7 @@ def test_a_process_that_works_until_it_is_found_stopped_is_at_rest_afterwards(mo
         processes._clocks = lambda: {child: used_s[0]}  # type: ignore[method-assign]
         monkeypatch.setattr(tree, "_has_stopped", works_until_looked_at)
         processes.stop()
+        assert processes._stopped_at == {child: 0.5}
         processes.go_on()
 
 
@@ -105,7 +106,7 @@ def test_a_process_that_is_continued_by_another_is_seen(monkeypatch: pytest.Monk
         monkeypatch.setattr(tree, "STOP_S", 0.1)
         [child] = set(processes._pids()) - {processes._leader}
         os.kill(child, signal.SIGCONT)
-        time.sleep(0.1)
+        time.sleep(0.4)
         with pytest.raises(Fault, match=f"{child} worked while") as caught:
             processes.go_on()
 

@@ -1,6 +1,7 @@
 """Skills are found by target, language and words, best proven first; publishing loses and alters nothing."""
 
 import shutil
+import time
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,21 @@ def test_files_and_dot_directories_are_not_skills(book: Skillbook) -> None:
     (book.folder / "a").rename(book.folder / ".stage-a")
 
     assert (book.skills(), book.problems()) == ([], [])
+
+
+def test_folders_of_a_skill_that_are_links_to_it_are_read_once(book: Skillbook, shipped: Path) -> None:
+    write(shipped, skill(name="softmax"))
+    for name in ("scripts", "evidence", "records"):
+        folder = shipped / "softmax" / name
+        if folder.exists():
+            (folder / name).symlink_to("..")
+        else:
+            folder.symlink_to(".")
+    start = time.monotonic()
+
+    list(book._store.published())
+
+    assert time.monotonic() - start < 5
 
 
 def test_an_unknown_skill_is_an_error_that_suggests_similar_names(book: Skillbook) -> None:
