@@ -62,7 +62,7 @@ class ProcessTree:
         other is when they woke, by time.perf_counter."""
 
     def _pids(self) -> list[int]:
-        """The processes of the session; some may have ended. It searches /proc, which is slow, only if any can be new."""
+        """The processes of the session; some may have ended. It searches /proc, which is slow, if any can be new."""
         if self._alone:
             return [self._leader]
         if self._newest and self._newest == _newest_task():
