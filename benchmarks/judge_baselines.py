@@ -109,8 +109,11 @@ def measured(wanted: Measured, folder: Path) -> dict[str, object]:
             baselines, bytes_moved = judge.device.baselines, least_bytes(judge.interface)
             sides = baselines.sides  # of the others there are only the few calls by which they lost
             replayed = baselines.capture(on=min(baselines.medians_us.values()) < SHORT_US)
-            rounds = [baselines.timed(judge.bench.reference.inputs(secrets.randbits(62))) for _ in range(ROUNDS)]
-            times_us = {name: median(each[name].call.inside_us for each in rounds) for name in sides}
+            calls: dict[str, list[float]] = {name: [] for name in sides}
+            for _ in range(ROUNDS):
+                for name, answer in baselines.timed(judge.bench.reference.inputs(secrets.randbits(62))).items():
+                    calls[name].append(answer.call.inside_us)
+            times_us = {name: median(times) for name, times in calls.items()}
             found = {"baselines_us": rounded(baselines.medians_us | times_us), "replayed": replayed}
             if present_gpu():
                 found["copy_us"] = round(1e6 * DeviceMemory().copy_s(bytes_moved), 1)

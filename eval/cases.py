@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from eval.reference import Reference, Tensors, as_tuple, enough_memory, integer_constants, is_float, same_bits
-from eval.tolerance import Tolerance, tolerance_of
+from eval.tolerance import Tolerance, add_changes, no_change, tolerance_of
 from eval.values import KINDS, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.model.base import Frozen
@@ -229,20 +229,23 @@ def make_case(name: str, reference: Reference, inputs: list[Any], draw: Draw | N
         raise TaskError(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
+    del given
     exact = any(is_float(x) for x in (*inputs, *reference.state.values(), *native))
     expected = reference.oracle(inputs) if exact else native
-    nudged = _nudged(reference, inputs) if exact else []
-    tolerances = tuple(map(tolerance_of, expected, native, zip(*nudged, strict=True) if exact else [()] * len(native)))
+    changes = tuple(map(no_change, expected, native))
+    if exact:
+        _nudge(changes, expected, reference, inputs)
+    tolerances = tuple(map(tolerance_of, expected, native, changes))
     return Case(name, reference, inputs, expected, tolerances, tuple(t.dtype for t in native), draw)
 
 
-def _nudged(reference: Reference, inputs: list[Any]) -> list[Tensors]:
-    """The outputs for several small changes of inputs and parameters."""
+def _nudge(changes: Tensors, expected: Tensors, reference: Reference, inputs: list[Any]) -> None:
+    """Add to the changes of outputs those by several small changes of inputs and parameters."""
     deadline = time.monotonic() + NUDGING_S
-    found: list[Tensors] = []
-    while len(found) < LEAST_NUDGES or (len(found) < MOST_NUDGES and time.monotonic() < deadline):
-        found.append(reference.oracle(inputs, nudged=len(found)))
-    return found
+    for seed in range(MOST_NUDGES):
+        if seed >= LEAST_NUDGES and time.monotonic() > deadline:
+            return
+        add_changes(changes, expected, reference.oracle(inputs, nudged=seed))
 
 
 def new_seed() -> int:

@@ -94,10 +94,11 @@ class Reference:
             nudged: A seed; all of them are changed at random by about NUDGE of their values, except whole numbers.
         """
         exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
-        wide = [x.double() if is_float(x) else x for x in inputs]
-        if nudged is not None:
+        if nudged is None:
+            wide = [x.double() if is_float(x) else x for x in inputs]
+        else:
             numbers = torch.Generator(self.device).manual_seed(nudged)
-            wide = [_nudge(x, numbers) if is_float(x) else x for x in wide]
+            wide = [_nudge(x, numbers) if is_float(x) else x for x in inputs]
             for tensor in filter(is_float, exact.state_dict().values()):
                 tensor.copy_(_nudge(tensor, numbers))
         outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
@@ -218,15 +219,18 @@ def _spread(x: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:
 
 
 def _nudge(x: torch.Tensor, numbers: torch.Generator) -> torch.Tensor:
-    """Change each value by 0.5 to 1.5 times NUDGE of it, up or down; whole numbers may be codes, and stay."""
-    nudged = x.clone(memory_format=torch.contiguous_format)
+    """A copy in float64, each value changed by 0.5 to 1.5 times NUDGE of it, up or down.
+
+    Whole numbers may be codes, and stay.
+    """
+    nudged = x.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
     pieces = torch.split(nudged.view(-1), PIECE)
     if all(torch.equal(piece, piece.round()) for piece in pieces):
-        return x
+        return nudged
     for piece in pieces:
         change = torch.rand(piece.shape, generator=numbers, device=x.device).sub_(0.5)
         change += torch.copysign(torch.tensor(0.5), change).add_(change)
-        piece.addcmul_(piece, change.to(x.dtype), value=NUDGE)
+        piece.addcmul_(piece, change.double(), value=NUDGE)
     return nudged
 
 

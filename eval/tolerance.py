@@ -1,13 +1,12 @@
 """The error allowed for each element: by its sensitivity and the reference's own error."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 
-from eval.reference import NUDGE
+from eval.reference import NUDGE, Tensors
 
 EXACT_EPSILON = 1e-5
 """Types with a smaller epsilon may accumulate in their own precision, in any order; others accumulate in float32."""
@@ -79,7 +78,27 @@ class Tolerance:
         return seen, largest[seen]
 
 
-def tolerance_of(expected: torch.Tensor, native: torch.Tensor, nudged: Iterable[torch.Tensor]) -> Tolerance:
+def no_change(expected: torch.Tensor, native: torch.Tensor) -> torch.Tensor:
+    """What `add_changes` starts with: for each element no change, or whether an integer depends on rounding."""
+    if not native.is_floating_point():
+        return native != expected
+    return torch.zeros_like(expected, dtype=torch.float64 if native.dtype == torch.float64 else torch.float32)
+
+
+def add_changes(changes: Tensors, expected: Tensors, nudged: Tensors) -> None:
+    """Keep the largest change of each element of each output.
+
+    Args:
+        nudged: The outputs in float64 for inputs and parameters that are slightly changed.
+    """
+    for largest, output, other in zip(changes, expected, nudged, strict=True):
+        if largest.dtype is torch.bool:
+            largest |= other != output
+        else:
+            torch.maximum(largest, (other - output).abs_().to(largest.dtype), out=largest)
+
+
+def tolerance_of(expected: torch.Tensor, native: torch.Tensor, changes: torch.Tensor) -> Tolerance:
     """The error allowed for one output.
 
     The error allowed for an element is a number of roundings of its scale, which is its value plus its sensitivity: the
@@ -88,22 +107,15 @@ def tolerance_of(expected: torch.Tensor, native: torch.Tensor, nudged: Iterable[
 
     Args:
         native: The output of the reference in its own precision.
-        nudged: The output in float64 for inputs and parameters that are slightly changed, several times.
+        changes: See `add_changes`. They become its scale.
     """
     dtype = native.dtype
     if not native.numel():
         return Tolerance(torch.zeros_like(expected), expected, dtype, 0.0)
     if not dtype.is_floating_point:
-        unstable = torch.zeros_like(expected, dtype=torch.bool)
-        for other in (native, *nudged):
-            unstable |= other != expected
-        return Tolerance(torch.where(unstable, math.inf, INTEGER_ERROR), expected, dtype, 0.0)
-    kept = torch.float64 if dtype == torch.float64 else torch.float32
-    sensitivity = torch.zeros_like(expected, dtype=kept)
-    for other in nudged:
-        torch.maximum(sensitivity, (other - expected).abs_().to(kept), out=sensitivity)
-    scale = sensitivity.div_(NUDGE).add_(expected.abs())
-    errors = _errors(native, expected).to(kept)
+        return Tolerance(torch.where(changes, math.inf, INTEGER_ERROR), expected, dtype, 0.0)
+    scale = changes.div_(NUDGE).add_(expected.abs())
+    errors = _errors(native, expected).to(scale.dtype)
     allowed = _errors_of_alike(errors, scale).mul_(_slack(dtype)).add_(_least(dtype))
     allowed += scale.mul_(_roundings(dtype) * torch.finfo(dtype).eps)
     overall = float(torch.linalg.vector_norm(allowed, dtype=torch.float64)) / math.sqrt(allowed.numel())

@@ -45,6 +45,8 @@ ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CPP_CACHE_PRECOMPI
 """Makes it compile without other processes, and not first all headers, which it would not keep for the next worker."""
 DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
 """How a baseline can fail because a candidate that is checked beside it takes the cores, the memory or the disk."""
+FAILURES = (Fault, torch.OutOfMemoryError, DriverError)
+"""How a worker of the judge can fail; the last two if a GPU has too little memory."""
 TRIES = 7
 KEPT_BYTES = 32 << 20
 BESIDE = -1
@@ -118,10 +120,10 @@ class Baselines:
                 found[name].capture(on=True)
                 tries = [found[name].timed(self.case.inputs) for _ in range(TRIES)]
                 self._check(tries[-1])
-            except Fault as fault:
+            except FAILURES as error:
                 if not self.medians_us:
-                    raise _failed(fault) from fault
-                self.notes.append(f"no {name} baseline: {fault.detail[:200]}")
+                    raise _failed(error) from error
+                self.notes.append(f"no {name} baseline: {_reason(error)[:200]}")
             else:
                 self.medians_us[name] = median(answer.call.inside_us for answer in tries)
         limit_us = CLOSE * min(self.medians_us.values())
@@ -254,12 +256,16 @@ def own_worker() -> Iterator[None]:
     """Turn what goes wrong with a worker that the judge starts for itself into a JudgeError: it is no candidate."""
     try:
         yield
-    except (Fault, torch.OutOfMemoryError, DriverError) as error:
+    except FAILURES as error:
         raise _failed(error) from error
 
 
 def _failed(error: Exception) -> JudgeError:
     return JudgeError(
-        f"a worker of the judge itself fails: {error.detail if isinstance(error, Fault) else error}",
+        f"a worker of the judge itself fails: {_reason(error)}",
         hint="the task's reference must run on this machine, in the sandbox and within the time limit of a call",
     )
+
+
+def _reason(error: Exception) -> str:
+    return error.detail if isinstance(error, Fault) else str(error)

@@ -52,6 +52,7 @@ class DeviceMemory:
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
         """Put arguments into memory that the worker can open, replacing earlier ones from `start` on."""
+        self._driver.give_back()
 
         def place(specs: list[Message], size: int) -> list[torch.Tensor]:
             block = self._block(worker, size)
