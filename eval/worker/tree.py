@@ -20,8 +20,8 @@ from eval.worker.rarely import Rarely
 
 STOP_S = 5.0
 PAUSE_S = 1e-5
-AWAKE_S = 0.001
-"""Time for which the judge waits without sleep: what a worker still does is timed, and to wake takes some 60 us."""
+"""Sleep between two looks at what stops; Linux makes it some 60 us. Without sleep, the judge would keep a thread of the
+worker from its core, which would then wait for another thread's core in the next call, too."""
 STOPPED_CPU_S, LATE_CPU_S = 0.001, 0.05
 """CPU time that stopped processes may use, and may use rarely. They should use none, but the system may charge a thread
 only later for what it did just before it stopped."""
@@ -173,13 +173,11 @@ class ProcessTree:
         """Whether the worker, with all its threads, reaches one of these os.waitid states within STOP_S."""
         if sys.platform != "linux":
             return False
-        start = time.monotonic()
+        deadline = time.monotonic() + STOP_S
         while os.waitid(os.P_PID, self._leader, states | os.WNOHANG | os.WNOWAIT) is None:
-            waited_s = time.monotonic() - start
-            if waited_s > STOP_S:
+            if time.monotonic() > deadline:
                 return False
-            if waited_s > AWAKE_S:
-                time.sleep(PAUSE_S)
+            time.sleep(PAUSE_S)
         return True
 
     def check_limits(self) -> None:
