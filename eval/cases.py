@@ -234,12 +234,12 @@ def make_case(name: str, reference: Reference, inputs: list[Any], draw: Draw | N
     expected = reference.oracle(inputs) if exact else native
     changes = tuple(map(no_change, expected, native))
     if exact:
-        _nudge(changes, expected, reference, inputs)
+        _add_nudges(changes, expected, reference, inputs)
     tolerances = tuple(map(tolerance_of, expected, native, changes))
     return Case(name, reference, inputs, expected, tolerances, tuple(t.dtype for t in native), draw)
 
 
-def _nudge(changes: Tensors, expected: Tensors, reference: Reference, inputs: list[Any]) -> None:
+def _add_nudges(changes: Tensors, expected: Tensors, reference: Reference, inputs: list[Any]) -> None:
     """Add to the changes of outputs those by several small changes of inputs and parameters."""
     deadline = time.monotonic() + NUDGING_S
     for seed in range(MOST_NUDGES):

@@ -4,6 +4,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -94,13 +95,12 @@ class Reference:
             nudged: A seed; all of them are changed at random by about NUDGE of their values, except whole numbers.
         """
         exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
-        if nudged is None:
-            wide = [x.double() if is_float(x) else x for x in inputs]
-        else:
-            numbers = torch.Generator(self.device).manual_seed(nudged)
-            wide = [_nudge(x, numbers) if is_float(x) else x for x in inputs]
+        widened: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.double
+        if nudged is not None:
+            widened = partial(_nudge, numbers=torch.Generator(self.device).manual_seed(nudged))
             for tensor in filter(is_float, exact.state_dict().values()):
-                tensor.copy_(_nudge(tensor, numbers))
+                tensor.copy_(widened(tensor))
+        wide = [widened(x) if is_float(x) else x for x in inputs]
         outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
         return outputs
 

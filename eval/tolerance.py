@@ -86,11 +86,7 @@ def no_change(expected: torch.Tensor, native: torch.Tensor) -> torch.Tensor:
 
 
 def add_changes(changes: Tensors, expected: Tensors, nudged: Tensors) -> None:
-    """Keep the largest change of each element of each output.
-
-    Args:
-        nudged: The outputs in float64 for inputs and parameters that are slightly changed.
-    """
+    """Keep the largest change of each element of the outputs, `nudged` being those for slightly changed inputs."""
     for largest, output, other in zip(changes, expected, nudged, strict=True):
         if largest.dtype is torch.bool:
             largest |= other != output

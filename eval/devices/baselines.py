@@ -63,7 +63,7 @@ class Baselines:
         trial_of: Gives the settings for running one; see `settings`.
         at_once: How many of the first set may start at the same time. Later sets find what it has compiled.
         kept: How many sets of them stay for the next candidates. Sessions take them in turn.
-        kept_bytes: Largest inputs of which several sets of workers may keep copies.
+        kept_bytes: Largest inputs of which several sets of workers may keep copies, and on a GPU all of the first set.
 
     Attributes:
         memory: Handle of the memory of all sides on a CPU; see `common_memory`.
@@ -97,7 +97,8 @@ class Baselines:
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._pool = ThreadPoolExecutor(at_once)
         self._pool_of_later = ThreadPoolExecutor(len(sources) * self._kept) if self._kept > 1 else self._pool
-        self._starting = {0: self._start(sources, self._pool)}
+        roomy = self.memory is not None or self.case.input_bytes <= kept_bytes  # otherwise one after the other
+        self._starting = {0: self._start(list(sources)[: None if roomy else 1], self._pool)}
         self._canaries = self._start_canaries()
         atexit.register(self.close)
 
@@ -108,29 +109,24 @@ class Baselines:
         Raises:
             JudgeError: the eager reference cannot run in a worker, a canary fails, or the judge misjudges one.
         """
-        found: dict[str, Side] = {}
         self.medians_us, self.notes = {}, []
-        for starting in self._starting[0].values():
+        running = self._starting[0]
+        for starting in running.values():
             starting.wait()  # one that still compiles would disturb the calls of the others
         with own_worker():
             self._check_canaries()
-        for name, starting in list(self._starting[0].items()):
+        for name in self._trials:
             try:
-                found[name] = self._running(name, starting)
-                found[name].capture(on=True)
-                tries = [found[name].timed(self.case.inputs) for _ in range(TRIES)]
-                self._check(tries[-1])
+                self.medians_us[name] = self._median_us(self._running(name))
             except FAILURES as error:
                 if not self.medians_us:
                     raise _failed(error) from error
-                self.notes.append(f"no {name} baseline: {_reason(error)[:200]}")
-            else:
-                self.medians_us[name] = median(answer.call.inside_us for answer in tries)
-        limit_us = CLOSE * min(self.medians_us.values())
-        fast = {name: side for name, side in found.items() if self.medians_us.get(name, limit_us + 1) <= limit_us}
-        for name in self._starting[0].keys() - fast:
-            self._starting[0].pop(name).end()
-        return fast
+                self.notes.append(f"no {name} baseline: {str(error)[:200]}")
+                running.pop(name).end()
+            limit_us = CLOSE * min(self.medians_us.values())
+            for slow in [name for name in running if self.medians_us.get(name, 0) > limit_us]:
+                running.pop(slow).end()
+        return {name: starting.result() for name, starting in running.items()}
 
     def begin(self, session: int, *, beside: bool = False) -> None:
         """Set `sides` for a session of a candidate, counted from 0: no two of them share processes, and so luck.
@@ -192,12 +188,6 @@ class Baselines:
             os.close(self.memory)
         atexit.unregister(self.close)
 
-    def _check(self, answer: Answer) -> None:
-        """Raises Fault if a baseline is less accurate than a candidate must be."""
-        result = self.case.compare(answer.outputs)
-        if result.outcome is not Outcome.PASSED:
-            raise Fault(result.outcome, result.detail)
-
     def _check_canaries(self) -> None:
         """As `Canaries.check`, in a worker that starts again now if it failed, or if it has served."""
         if self._canaries.has_failed() or not self._canaries.result().worker.lives:
@@ -205,15 +195,25 @@ class Baselines:
         self._canaries.result().check()
         self._canaries.end()
 
-    def _running(self, name: str, starting: Starting[Side]) -> Side:
-        """A baseline that has started. One that failed is started again now, when no candidate is checked beside it."""
-        try:
-            return starting.result()
-        except Exception as error:
-            if isinstance(error, Fault) and error.outcome not in DISTURBED:
-                raise
+    def _running(self, name: str) -> Side:
+        """A baseline of the first set. One that failed is started again now, when no candidate is checked beside it."""
+        if name in self._starting[0]:
+            try:
+                return self._starting[0][name].result()
+            except Exception as error:
+                if isinstance(error, Fault) and error.outcome not in DISTURBED:
+                    raise
         self._starting[0] |= self._start([name], self._pool)
         return self._starting[0][name].result()
+
+    def _median_us(self, side: Side) -> float:
+        """The median of a few calls. Raises Fault if it is less accurate than a candidate must be."""
+        side.capture(on=True)
+        calls_us = [side.timed(self.case.inputs).call.inside_us for _ in range(TRIES)]
+        result = self.case.compare(side.timed(self.case.inputs).outputs)
+        if result.outcome is not Outcome.PASSED:
+            raise Fault(result.outcome, result.detail)
+        return median(calls_us)
 
     def _lasts(self, place: int) -> bool:
         """Whether a set has started and lasts for another session."""
@@ -262,10 +262,6 @@ def own_worker() -> Iterator[None]:
 
 def _failed(error: Exception) -> JudgeError:
     return JudgeError(
-        f"a worker of the judge itself fails: {_reason(error)}",
+        f"a worker of the judge itself fails: {error}",
         hint="the task's reference must run on this machine, in the sandbox and within the time limit of a call",
     )
-
-
-def _reason(error: Exception) -> str:
-    return error.detail if isinstance(error, Fault) else str(error)

@@ -52,7 +52,7 @@ class DeviceMemory:
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
         """Put arguments into memory that the worker can open, replacing earlier ones from `start` on."""
-        self._driver.give_back()
+        torch.cuda.empty_cache()  # the worker may need what torch keeps for later tensors of this process
 
         def place(specs: list[Message], size: int) -> list[torch.Tensor]:
             block = self._block(worker, size)

@@ -94,12 +94,6 @@ class Driver:
 
         torch.cuda.synchronize()
 
-    def give_back(self) -> None:
-        """Give memory that torch keeps for later tensors of this process back to the GPU: other processes need it."""
-        import torch
-
-        torch.cuda.empty_cache()
-
     def l2_bytes(self) -> int:
         import torch
 

@@ -76,9 +76,6 @@ class FakeDriver:
     def synchronize(self) -> None:
         pass
 
-    def give_back(self) -> None:
-        pass
-
     def l2_bytes(self) -> int:
         return 1 << 16
 

@@ -189,6 +189,30 @@ def test_a_baseline_that_lost_the_race_ends() -> None:
         found.close()
 
 
+def test_where_each_baseline_has_copies_of_large_inputs_a_slow_one_ends_before_the_next_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, started, living = Side.__enter__, [], []
+
+    def counted(side: Side) -> Side:
+        if type(side) is Side:  # not the canaries
+            living.append(sum(earlier.worker.lives for earlier in started))
+            started.append(side)
+        return start(side)
+
+    monkeypatch.setattr(Side, "__enter__", counted)
+    monkeypatch.setattr("eval.devices.baselines.common_memory", lambda *_: None)  # as on a GPU
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    sources = {EAGER: SOURCES[EAGER], "slow": SLOW, "other": "ModelNew = Model  # other"}
+    found = Baselines(task("scale"), reference("scale"), sources, trial_of, kept_bytes=0)
+    try:
+        assert "slow" not in found.sides
+        assert set(found.medians_us) == set(sources)
+    finally:
+        found.close()
+    assert living == [0, 1, 1]
+
+
 def test_no_side_leaves_new_inputs_in_the_memory_that_the_next_one_sees(kept: Baselines) -> None:
     new = kept.reference.inputs(7)
     mine = Side(kept._trials[EAGER], kept.reference, kept.case, kept.memory)

@@ -182,7 +182,7 @@ def test_a_case_on_which_the_reference_overflows_is_left_out() -> None:
 def test_a_task_that_does_not_fit_into_the_memory_of_a_gpu_is_refused_as_such(
     case: Callable[[Reference, list[Structure]], Case], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def too_large(*_: object) -> None:
+    def too_large(*_: object, **__: object) -> None:
         raise torch.OutOfMemoryError("tried to allocate 14 GiB")
 
     reference = Reference(task_of("torch.relu(x)"), seed=0)
