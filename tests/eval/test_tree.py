@@ -138,7 +138,7 @@ def session_of(leader: int) -> list[int]:
 def test_processes_that_appear_between_two_stops_are_stopped_too() -> None:
     with running(BREEDS) as processes:
         counts = []
-        for _ in range(30):
+        for _ in range(10):
             processes.stop()
             found = session_of(processes._leader)
             assert all(map(tree._has_stopped, found))
