@@ -240,7 +240,7 @@ def make_case(name: str, reference: Reference, inputs: list[Any], draw: Draw | N
 
 
 def _add_nudges(changes: Tensors, expected: Tensors, reference: Reference, inputs: list[Any]) -> None:
-    """Add to the changes of outputs those by several small changes of inputs and parameters."""
+    """Change inputs and parameters a little, several times, and keep the largest change of each output element."""
     deadline = time.monotonic() + NUDGING_S
     for seed in range(MOST_NUDGES):
         if seed >= LEAST_NUDGES and time.monotonic() > deadline:

@@ -207,7 +207,7 @@ class Baselines:
         return self._starting[0][name].result()
 
     def _median_us(self, side: Side) -> float:
-        """The median of a few calls. Raises Fault if it is less accurate than a candidate must be."""
+        """Median time of a few calls. Raises Fault if the outputs are less accurate than a candidate's must be."""
         side.capture(on=True)
         calls_us = [side.timed(self.case.inputs).call.inside_us for _ in range(TRIES)]
         result = self.case.compare(side.timed(self.case.inputs).outputs)

@@ -20,8 +20,8 @@ from eval.worker.rarely import Rarely
 
 STOP_S = 5.0
 PAUSE_S = 1e-5
-"""Sleep between two looks at what stops; Linux makes it some 60 us. Without sleep, the judge would keep a thread of the
-worker from its core, which would then wait for another thread's core in the next call, too."""
+"""Sleep between two looks at what stops; Linux makes it some 60 us. Without sleep, the judge uses
+a core that a thread of the worker needs, and calls on all cores take up to 1.6 times as long, by luck."""
 STOPPED_CPU_S, LATE_CPU_S = 0.001, 0.05
 """CPU time that stopped processes may use, and may use rarely. They should use none, but the system may charge a thread
 only later for what it did just before it stopped."""
