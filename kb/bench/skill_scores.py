@@ -85,8 +85,8 @@ def report(
             seconds=interval(seconds[arm]),
             near=fmean(value for group in values(lambda trial: reached(trial).near, arm).values() for value in group),
             first=interval(values(first, arm)),
-            fewer_evaluations=_ratio(counts[Arm.COLD], counts[arm]),
-            fewer_seconds=_ratio(seconds[Arm.COLD], seconds[arm]),
+            fewer_evaluations=ratio(counts[Arm.COLD], counts[arm]),
+            fewer_seconds=ratio(seconds[Arm.COLD], seconds[arm]),
         )
 
     counts = {arm: values(lambda trial: reached(trial).evaluations, arm) for arm in Arm}
@@ -139,7 +139,7 @@ def interval(values: Group) -> Interval:
     return Interval(mean=fmean(map(fmean, groups)), low=cuts[0], high=cuts[-1])
 
 
-def _ratio(cold: Group, other: Group) -> Interval:
+def ratio(cold: Group, other: Group) -> Interval:
     """Geometric mean of the ratios of the paired values, none of them taken as less than LEAST."""
     logs = {task: [[log(max(value, LEAST)) for value in group[task]] for group in (cold, other)] for task in cold}
     found = interval({task: [a - b for a, b in zip(*pair, strict=True)] for task, pair in logs.items()})
