@@ -139,8 +139,8 @@ def interval(values: Group) -> Interval:
     return Interval(mean=fmean(map(fmean, groups)), low=cuts[0], high=cuts[-1])
 
 
-def ratio(cold: Group, other: Group) -> Interval:
-    """Geometric mean of the ratios of the paired values, none of them taken as less than LEAST."""
-    logs = {task: [[log(max(value, LEAST)) for value in group[task]] for group in (cold, other)] for task in cold}
+def ratio(ours: Group, theirs: Group) -> Interval:
+    """Geometric mean of our values over theirs, paired, none of them taken as less than LEAST; with its interval."""
+    logs = {task: [[log(max(value, LEAST)) for value in group[task]] for group in (ours, theirs)] for task in ours}
     found = interval({task: [a - b for a, b in zip(*pair, strict=True)] for task, pair in logs.items()})
     return Interval(mean=exp(found.mean), low=exp(found.low), high=exp(found.high))

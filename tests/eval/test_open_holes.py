@@ -1,4 +1,4 @@
-"""Known ways to a false verdict, or past a limit, that are still open.
+"""The judge's known weaknesses: candidates that still get a false verdict, or get past a limit.
 
 Each test says what the judge should do, and is expected to fail. Whoever closes one takes its mark away.
 """
@@ -22,7 +22,7 @@ from kb.model.kernels import Candidate
 from tests.eval.judging import is_alive, needs_linux, needs_sandbox
 
 pytestmark = needs_linux
-HEADER = """
+KERNEL = """
 import triton
 import triton.language as tl
 from torch import nn
@@ -81,7 +81,7 @@ def test_a_triton_candidate_that_is_right_only_in_the_interpreter_is_refused(
     from tests.eval.test_triton_judge import judged
 
     cheat = Known(file="triton/written_here.py", task="row_sum", sizes={"ROWS": 1000, "COLS": 2048})
-    source = HEADER.format(works=works, launches=launches)
+    source = KERNEL.format(works=works, launches=launches)
     monkeypatch.setattr(Known, "candidate", Candidate(language="triton", source=source))
 
     assert judged(cheat).outcome is not Outcome.PASSED

@@ -1,4 +1,4 @@
-"""One level of Strassen's algorithm: its error is small beside the largest element, but not beside each element."""
+"""It multiplies by one level of Strassen's algorithm, whose errors are large beside the small elements."""
 
 import torch
 from torch import nn
