@@ -22,12 +22,13 @@ from kb.model.target import Isa
 if TYPE_CHECKING:
     from eval.cases import Case
     from eval.devices.baselines import Baselines
+    from eval.devices.nvml import Nvml
     from eval.worker.device_memory import DeviceMemory
     from eval.worker.spares import Spares
     from eval.worker.trial import Trial
 
-DEVICE_FILES = ("nvidiactl", "nvidia[0-9]*", "nvidia-uvm", "kfd", "dri")
-"""The files of /dev through which a process uses a GPU of NVIDIA or AMD."""
+DEVICE_FILES = ("nvidiactl", "nvidia-uvm", "kfd", "dri")
+"""The files of /dev through which a process uses a GPU of NVIDIA or AMD, besides the one that each of NVIDIA's has."""
 READABLE = ("/proc/driver/nvidia", "/proc/devices")
 """What the driver reads when it starts."""
 WRITABLE = ("/proc/self",)
@@ -146,9 +147,16 @@ class Gpu(Device):
 
         return DeviceMemory()
 
+    @cached_property
+    def _nvml(self) -> Nvml | None:
+        from eval.devices.gpu_use import gpu_of_torch
+
+        return gpu_of_torch()
+
     @property
     def _environment(self) -> dict[str, str]:
-        return {name: os.environ[name] for name in KEPT if name in os.environ}
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        return kept | {"CUDA_VISIBLE_DEVICES": self._nvml.uuid} if self._nvml else kept
 
     def _trial(
         self, candidate: Candidate, language: JudgedLanguage, writable: Sequence[str] = (), **settings: Any
@@ -163,11 +171,12 @@ class Gpu(Device):
             memory=self._memory,
             readable=READABLE,
             writable=(*WRITABLE, *writable),
-            devices=device_files(),
+            devices=device_files(self._nvml.minor if self._nvml else None),
             **settings,
         )
 
 
-def device_files() -> tuple[str, ...]:
-    """The files through which a process uses this machine's GPUs."""
-    return tuple(str(path) for pattern in DEVICE_FILES for path in Path("/dev").glob(pattern))
+def device_files(number: int | None = None) -> tuple[str, ...]:
+    """The files through which a process uses NVIDIA's GPU of that number, or any GPU of this machine."""
+    its_own = "nvidia[0-9]*" if number is None else f"nvidia{number}"
+    return tuple(str(path) for pattern in (*DEVICE_FILES, its_own) for path in Path("/dev").glob(pattern))

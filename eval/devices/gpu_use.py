@@ -16,7 +16,7 @@ class GpuUse(CpuUse):
         super().__init__()
         self._since_us = int(time.time() * 1e6)
         self._readings: list[Reading] = []
-        self._nvml = _nvml()
+        self._nvml = gpu_of_torch()
         self.look()
 
     def look(self) -> None:
@@ -49,8 +49,9 @@ class GpuUse(CpuUse):
         return max(share, *used.values(), 0.0), named + users
 
 
-def _nvml() -> Nvml | None:
+def gpu_of_torch() -> Nvml | None:
+    """The GPU that torch uses; None if it is not one of NVIDIA's."""
     try:
         return Nvml(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
-    except (OSError, AttributeError):  # another vendor's GPU
+    except (OSError, AttributeError):
         return None

@@ -62,6 +62,7 @@ class Nvml:
     """
 
     def __init__(self, uuid: str) -> None:
+        self.uuid = uuid
         self._library = ctypes.CDLL(LIBRARY)
         self._device = ctypes.c_void_p()
         for code in (
@@ -70,6 +71,13 @@ class Nvml:
         ):
             if code:
                 raise OSError(f"NVML does not know {uuid}: error {code}")
+
+    @property
+    def minor(self) -> int | None:
+        """The number in the name of its device file; None if that is unknown."""
+        number = ctypes.c_uint()
+        code = self._library.nvmlDeviceGetMinorNumber(self._device, ctypes.byref(number))
+        return None if code else number.value
 
     def reading(self) -> Reading:
         """What a GPU does not report is 0."""

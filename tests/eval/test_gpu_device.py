@@ -2,6 +2,7 @@
 
 import ctypes
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,9 +17,10 @@ from eval.devices.nvml import Nvml, Reading
 from eval.devices.registry import device_for
 from eval.devices.triton_compiler import TritonCompiler
 from eval.fault import Fault
+from eval.languages.registry import TORCH
 from eval.machine import Process
 from kb.model.evidence import GpuState, Session, Timing
-from kb.model.kernels import Interface, Task, TensorSpec
+from kb.model.kernels import Candidate, Interface, Task, TensorSpec
 from kb.model.target import Isa
 
 H200, MI300X = Isa("cuda", "90", 32), Isa("hip", "gfx942", 64)
@@ -125,6 +127,7 @@ NOT_SUPPORTED, NOT_FOUND = 3, 6
 LIBRARY = SimpleNamespace(
     nvmlInit_v2=lambda: 0,
     nvmlDeviceGetHandleByUUID=lambda uuid, _: 0 if uuid == b"GPU-1" else NOT_FOUND,
+    nvmlDeviceGetMinorNumber=answers(3),
     nvmlDeviceGetClockInfo=answers(1980),
     nvmlDeviceGetPowerUsage=answers(129_566),
     nvmlDeviceGetTemperature=lambda *_: NOT_SUPPORTED,
@@ -156,6 +159,28 @@ def test_the_memory_of_a_process_is_0_if_it_is_unknown(pid: int, size: int):
 
 
 @pytest.mark.usefixtures("library")
+def test_a_worker_sees_only_the_gpu_that_is_judged_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    for name in ("nvidiactl", "nvidia-uvm", "nvidia0", "nvidia3"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(gpu, "Path", lambda _dev: tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
+    device = Gpu(Bench(PLAIN, None, interface((8, 8), "float32"), "this-gpu", H200, [], 0, 1.0))
+    vars(device).update(_nvml=Nvml("GPU-1"), _memory=None, _spares=None)
+
+    trial = device.trial(Candidate(language="torch", source=""), TORCH)
+
+    assert sorted(Path(file).name for file in trial.devices) == ["nvidia-uvm", "nvidia3", "nvidiactl"]
+    assert trial.environment["CUDA_VISIBLE_DEVICES"] == "GPU-1"
+
+
+@pytest.mark.usefixtures("library")
+def test_a_worker_sees_all_gpus_if_none_can_be_told_apart(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(LIBRARY, "nvmlDeviceGetMinorNumber", lambda *_: NOT_SUPPORTED)
+
+    assert Nvml("GPU-1").minor is None
+
+
+@pytest.mark.usefixtures("library")
 def test_an_unknown_gpu_is_an_error():
     with pytest.raises(OSError, match="GPU-2"):
         Nvml("GPU-2")
@@ -181,7 +206,7 @@ class FakeNvml:
 
 
 def test_a_session_has_the_extremes_and_who_else_used_the_gpu(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(gpu_use, "_nvml", FakeNvml)
+    monkeypatch.setattr(gpu_use, "gpu_of_torch", FakeNvml)
     processes = {pid: Process(name, 0, 0, 0) for pid, name in enumerate(("mine", "theirs"), 1)}
     monkeypatch.setattr(gpu_use, "running_processes", lambda: processes)
     monkeypatch.setattr(gpu_use, "own_processes", lambda _: {1})
@@ -198,7 +223,7 @@ def test_a_session_has_the_extremes_and_who_else_used_the_gpu(monkeypatch: pytes
 
 
 def test_a_gpu_that_reports_nothing_has_no_state(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(gpu_use, "_nvml", lambda: None)
+    monkeypatch.setattr(gpu_use, "gpu_of_torch", lambda: None)
 
     assert GpuUse().gpu() is None
     assert GpuUse().memory_bytes(1) == 0
