@@ -151,7 +151,7 @@ def test_a_candidate_cannot_remember_the_cases_that_are_tried_while_it_is_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(measure, "MOST_ROUNDS", 120)
-    monkeypatch.setitem(measure.PACES, "cpu", measure.Pace(session_s=60.0, luck=0.1))
+    monkeypatch.setitem(measure.PACES, "cpu", measure.Pace(session_s=60.0, luck=0.1, bad_luck=0.1))
 
     verdict = judge(WRONG / "careful_at_first.cpp", "softmax", timed=True, hidden={})
 

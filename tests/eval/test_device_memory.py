@@ -136,7 +136,7 @@ def test_kernels_that_run_while_their_process_is_stopped_are_refused_unless_it_i
 def baselines(memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Baselines]:
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
-    monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.1, luck=0.0))
+    monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.1, luck=0.0, bad_luck=0.0))
     monkeypatch.setattr(sessions, "clocks_disagree", lambda *_: False)  # a fake GPU has no clock of its own
     found = Baselines(
         task("scale"), reference("scale"), {"eager": "ModelNew = Model"},

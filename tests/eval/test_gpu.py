@@ -21,7 +21,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One short session, and only the eager baseline."""
     monkeypatch.setattr(sessions, "WIN_SESSIONS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
-    monkeypatch.setitem(sessions.PACES, "cuda", sessions.Pace(session_s=0.5, luck=0.0))
+    monkeypatch.setitem(sessions.PACES, "cuda", sessions.Pace(session_s=0.5, luck=0.0, bad_luck=0.0))
     monkeypatch.setattr(gpu_baselines, "gpu_sources", lambda *_: {"eager": "ModelNew = Model"})
 
 

@@ -39,23 +39,28 @@ def test_a_win_is_doubtful_if_a_call_could_work_as_long_unseen(answering_us: flo
 
 
 @pytest.mark.parametrize(
-    ("speedup", "sessions", "more"),
+    ("speedup", "sessions", "device", "more"),
     [
-        (1.1, WIN_SESSIONS, True),
-        (1.1, 2 * WIN_SESSIONS, False),
-        (1.5, WIN_SESSIONS, False),
-        (1.0, 1, True),
-        (1.0, WIN_SESSIONS, False),
-        (1.05, WIN_SESSIONS, True),
-        (1.04, WIN_SESSIONS, False),  # not even twelve such sessions would show a win
-        (0.8, 1, False),
+        (1.1, WIN_SESSIONS, "cpu", True),
+        (1.1, 2 * WIN_SESSIONS, "cpu", False),
+        (1.5, WIN_SESSIONS, "cpu", False),
+        (1.0, 1, "cpu", True),
+        (1.0, WIN_SESSIONS, "cpu", False),
+        (1.05, WIN_SESSIONS, "cpu", True),
+        (1.04, WIN_SESSIONS, "cpu", False),  # not even twelve such sessions would show a win
+        (0.8, 1, "cpu", False),
+        (0.9, 1, "cuda", True),
+        (0.8, 1, "cuda", False),
+        (0.9, 2, "cuda", False),
     ],
 )
-def test_what_lucky_processes_may_have_given_takes_more_sessions(speedup: float, sessions: int, more: bool) -> None:
+def test_what_lucky_processes_may_have_given_takes_more_sessions(
+    speedup: float, sessions: int, device: str, more: bool
+) -> None:
     timing = judgement(speedup, 0.5, sessions).timing
 
     assert timing
-    assert _undecided(timing, PACES["cpu"]) is more
+    assert _undecided(timing, PACES[device]) is more
 
 
 class Deceived(Cpu):

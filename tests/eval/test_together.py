@@ -69,7 +69,7 @@ def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setattr(sessions, "clocks_disagree", lambda *_: False)
-    monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.2, luck=0.0))
+    monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.2, luck=0.0, bad_luck=0.0))
     for module in (sessions, together):
         monkeypatch.setattr(module, "hidden_us", lambda *_: 0.0)
     found = Baselines(
