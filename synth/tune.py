@@ -52,7 +52,7 @@ def _proposal(recalled: RecalledSkill, kernel: Candidate, point: dict[str, int])
 
 def score_of(evidence: Evidence) -> float | None:
     """Score of a candidate, higher is better; None if it was refused."""
-    return (evidence.speedup or 0.0) if evidence.passed else None
+    return -evidence.time_us if evidence.passed else None
 
 
 def _starts(request: Request) -> list[list[tuple[RecalledSkill, Candidate]]]:

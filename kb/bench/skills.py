@@ -123,6 +123,13 @@ class Verdicts:
     def get(self, task: Task, target: str, candidate: Candidate) -> Judged | None:
         return self._judged.get((task.digest, target, candidate.digest))
 
+    def baseline_us(self, task: Task, target: str) -> float:
+        """Time of the fastest baseline in the first verdict on the task that timed it; 0 if none did."""
+        timings = (
+            judged.evidence.timing for (of, on, _), judged in self._judged.items() if (of, on) == (task.digest, target)
+        )
+        return next((timing.baseline_us for timing in timings if timing), 0.0)
+
     def has_win(self, task: Task, target: str) -> bool:
         """Whether a candidate won on the task."""
         return any(
@@ -162,9 +169,10 @@ class SharedJudge:
         return known.evidence
 
     def steps(self, run: Run) -> tuple[Step, ...]:
-        """The judged candidates of a run."""
+        """The judged candidates of a run. All speed-ups are over the same time of the baseline."""
         found = (self._verdicts.get(self.task, self._target, attempt.candidate) for attempt in run.attempts)
-        return tuple(Step(speedup=j.evidence.speedup, seconds=j.seconds) for j in found if j)
+        baseline_us = self._verdicts.baseline_us(self.task, self._target)
+        return tuple(Step(speedup=baseline_us / j.evidence.time_us or None, seconds=j.seconds) for j in found if j)
 
     def close(self) -> None:
         if self._judge:

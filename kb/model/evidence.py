@@ -3,7 +3,7 @@
 import json
 import re
 from enum import StrEnum
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from statistics import fmean, median, stdev
 from typing import Annotated, Any, Literal, Self
 
@@ -346,6 +346,15 @@ class Evidence(Frozen):
     def speedup(self) -> float | None:
         """Speed-up over the best baseline; None if nothing was timed, or other work disturbed the times."""
         return self.timing.speedup if self.timing and not self.timing.busy else None
+
+    @property
+    def time_us(self) -> float:
+        """Median time of a call, to compare candidates for one task on one machine; infinite if no time counts.
+
+        Speed-ups compare candidates worse: each was timed beside other processes of the baseline, of which one may be
+        20 % faster than the next.
+        """
+        return inf if self.timing is None or self.timing.busy else self.timing.candidate_us
 
     @property
     def won(self) -> bool:

@@ -147,7 +147,7 @@ class Run:
     def best(self) -> Attempt | None:
         """The fastest candidate that won, otherwise the fastest that passed; None if none passed."""
         passed = [a for a in self.attempts if a.evidence.passed]
-        return max(passed, key=lambda a: (a.evidence.won, a.evidence.speedup or 0.0), default=None)
+        return min(passed, key=lambda a: (not a.evidence.won, a.evidence.time_us), default=None)
 
     @property
     def usage(self) -> dict[str, int]:

@@ -194,7 +194,7 @@ def _skill(recalled: RecalledSkill, language: Language) -> str:
 def _attempts(request: Request) -> list[_Item]:
     last = len(request.attempts) - 1
     passed = [i for i, attempt in enumerate(request.attempts) if attempt.evidence.passed]
-    best = max(passed, key=lambda i: (request.attempts[i].evidence.speedup or 0.0, i), default=last)
+    best = min(passed, key=lambda i: (request.attempts[i].evidence.time_us, -i), default=last)
     order = {best: (0, 1)} | {last: (0, 0)}
     items = []
     for i, attempt in enumerate(request.attempts):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from math import log
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -25,7 +26,7 @@ BEST = {"BLOCK": 1024, "LANES": 16, "PREFETCH": 4096}
 
 
 class FakeJudge:
-    """Gives the kernel a speed-up that falls with every parameter that is not the best."""
+    """Gives the kernel a time that grows with every parameter that is not the best, and the baseline one by luck."""
 
     judged: ClassVar[list[tuple[str, str]]] = []
 
@@ -38,10 +39,11 @@ class FakeJudge:
         if candidate.language == "cpp":
             self.judged.append((self.task.digest, candidate.digest))
         away = sum(abs(p.choices.index(p.value) - p.choices.index(BEST[p.name])) for p in candidate.parameters)
-        gain = 3.0 * 0.9**away
+        time_us, baseline_us = 1 / (3.0 * 0.9**away), 1 + int(candidate.digest, 16) % 3 / 5
+        gain = baseline_us / time_us
         session = Session(
-            baseline_us=(1.0,), candidate_us=(1.0,), inside_us=(1.0,), speedup=gain, low=gain, high=gain
-        )  # fmt: skip
+            baseline_us=(baseline_us,), candidate_us=(time_us,), inside_us=(time_us,), speedup=gain, low=gain, high=gain
+        )
         return Evidence(
             task=self.task.name, task_digest=self.task.digest, candidate_digest=candidate.digest, language="cpp",
             target=self.target, outcome=Outcome.PASSED, grade=Grade.MEASURED, sandbox_level=2, environment={},
@@ -117,6 +119,14 @@ def test_skills_that_apply_bring_a_run_near_the_best_sooner(finished: Measured) 
     assert report.replay.evaluations.mean < scores[Arm.COLD].evaluations.mean
     assert {t.skills for t in bench.trials if t.arm is Arm.COLD} == {0}
     assert {t.skills for t in bench.trials if t.arm is Arm.WARM} == {1}
+
+
+def test_the_luck_of_a_baseline_does_not_change_how_candidates_compare(finished: Measured) -> None:
+    trials = finished[1].trials
+    for task in {trial.task for trial in trials}:
+        speedups = {s.speedup for trial in trials if trial.task == task for s in trial.steps if s.speedup}
+        away = {round(log(max(speedups) / speedup) / log(1 / 0.9), 6) for speedup in speedups}
+        assert all(steps == round(steps) for steps in away)
 
 
 def test_skills_of_another_target_change_nothing(finished: Measured) -> None:

@@ -1,12 +1,14 @@
-"""`tune` starts with values that won, in the order of the skills, and with a template's own values if none did."""
+"""`tune` starts with values that won, or with a template's own values if none did, and goes on from the fastest."""
 
 import pytest
 
 from eval.languages.registry import CPP
-from kb.model.protocols import RecalledSkill, Request
+from kb.model.evidence import Evidence
+from kb.model.kernels import Candidate
+from kb.model.protocols import Attempt, RecalledSkill, Request
 from kb.model.skill import Skill, SkillStanding
 from synth.tune import TuneSynthesizer
-from tests.synth.samples import INTERFACE, TASK, candidate
+from tests.synth.samples import INTERFACE, TASK, candidate, evidence
 
 HYPOTHESIS, VERIFIED, ACTIVE, STALE = (
     SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED, SkillStanding.ACTIVE, SkillStanding.STALE,
@@ -39,3 +41,35 @@ def test_the_first_candidate_has_values_that_won(known: list[tuple[SkillStanding
     assert proposal
     assert {parameter.name: parameter.value for parameter in proposal.candidate.parameters} == {"UNROLL": first}
     assert proposal.skills_used == (f"unroll-{first}",)
+
+
+def beside_a_slow_baseline(found: Evidence) -> Evidence:
+    """The same speed-up, but baseline and candidate took twice as long."""
+    assert found.timing
+    slow = [
+        session.model_copy(
+            update={name: tuple(2 * us for us in getattr(session, name)) for name in ("baseline_us", "candidate_us")}
+        )
+        for session in found.timing.sessions
+    ]
+    return found.model_copy(update={"timing": found.timing.model_copy(update={"sessions": tuple(slow)})})
+
+
+def test_the_search_goes_on_from_the_fastest_kernel_whatever_its_speed_up() -> None:
+    known = recalled(VERIFIED, 1)
+
+    def judged(unroll: int, speedup: float) -> tuple[Candidate, Evidence]:
+        kernel = candidate(CPP).with_parameters({"UNROLL": unroll})
+        return kernel, evidence(kernel, speedup=speedup)
+
+    slow, lucky = judged(1, 1.5)
+    fast, found = judged(8, 1.2)
+    attempts = (Attempt(candidate=slow, evidence=beside_a_slow_baseline(lucky)), Attempt(candidate=fast, evidence=found))
+    request = Request(
+        task=TASK, interface=INTERFACE, target="cpu-x86", language=CPP, skills=(known,), attempts=attempts
+    )  # fmt: skip
+
+    proposal = TuneSynthesizer().propose(request)
+
+    assert proposal
+    assert [parameter.value for parameter in proposal.candidate.parameters] == [4]
