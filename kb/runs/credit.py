@@ -17,6 +17,7 @@ class Part(Frozen):
     attempt: int
     """Its number in the run, from 1."""
     speedup: float
+    time_us: float
     skill: str = ""
     """Name of the skill whose kernel it is, unchanged; empty if the run changed or wrote it."""
 
@@ -32,19 +33,19 @@ class Credit(Frozen):
     @property
     def gain(self) -> float | None:
         """How many times as fast as the recalled kernel the found one is; None if one of them is missing."""
-        return self.found.speedup / self.recalled.speedup if self.found and self.recalled else None
+        return self.recalled.time_us / self.found.time_us if self.found and self.recalled else None
 
 
 def credit_of(run: Run) -> Credit:
     """The parts of a run's result."""
     parts = [
-        Part(attempt=number, speedup=attempt.evidence.speedup, skill=attempt.recalled)
+        Part(attempt=number, speedup=evidence.speedup, time_us=evidence.time_us, skill=attempt.recalled)
         for number, attempt in enumerate(run.attempts, start=1)
-        if attempt.evidence.speedup
+        if (evidence := attempt.evidence).speedup
     ]
 
     def fastest(parts: Sequence[Part]) -> Part | None:
-        return max(parts, key=lambda part: part.speedup, default=None)
+        return min(parts, key=lambda part: part.time_us, default=None)
 
     return Credit(
         recalled=fastest([part for part in parts if part.skill]),
