@@ -64,7 +64,10 @@ def test_the_search_goes_on_from_the_fastest_kernel_whatever_its_speed_up() -> N
 
     slow, lucky = judged(1, 1.5)
     fast, found = judged(8, 1.2)
-    attempts = (Attempt(candidate=slow, evidence=beside_a_slow_baseline(lucky)), Attempt(candidate=fast, evidence=found))
+    attempts = (
+        Attempt(candidate=slow, evidence=beside_a_slow_baseline(lucky)),
+        Attempt(candidate=fast, evidence=found),
+    )
     request = Request(
         task=TASK, interface=INTERFACE, target="cpu-x86", language=CPP, skills=(known,), attempts=attempts
     )  # fmt: skip
