@@ -40,7 +40,8 @@ def luck(verdicts: Sequence[Evidence]) -> dict[str, object]:
         }
         for evidence, timing in timed
     ]
-    ratios = [time_us / min(line["candidate_us"]) for line in lines for time_us in line["candidate_us"]]
+    times_us = [[median(session.candidate_us) for session in timing.sessions] for _, timing in timed]
+    ratios = [time_us / min(of_one) for of_one in times_us for time_us in of_one]
     return {
         "targets": sorted({evidence.target for evidence, _ in timed}),
         "environments": list(dict.fromkeys(json.dumps(evidence.environment) for evidence, _ in timed)),
