@@ -28,7 +28,11 @@ def main() -> None:
 
 
 def luck(verdicts: Sequence[Evidence]) -> dict[str, object]:
-    """Median times of the sessions of each verdict in microseconds, and how many candidates' processes were slower."""
+    """What the verdicts say of processes with the same kernel.
+
+    For each verdict it has the median time of each session in microseconds. It counts the sessions in which the
+    candidate's process was slower than the fastest of the same verdict.
+    """
     timed = [(evidence, evidence.timing) for evidence in verdicts if evidence.timing]
     lines = [
         {

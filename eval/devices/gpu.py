@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from eval.worker.trial import Trial
 
 DEVICE_FILES = ("nvidiactl", "nvidia-uvm", "kfd", "dri")
-"""The files of /dev through which a process uses a GPU of NVIDIA or AMD, besides the one that each of NVIDIA's has."""
+"""A process uses a GPU of NVIDIA or AMD through these files of /dev; each of NVIDIA's has one more: `device_files`."""
 READABLE = ("/proc/driver/nvidia", "/proc/devices")
 """What the driver reads when it starts."""
 WRITABLE = ("/proc/self",)

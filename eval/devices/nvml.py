@@ -74,7 +74,7 @@ class Nvml:
 
     @property
     def minor(self) -> int | None:
-        """The number in the name of its device file; None if that is unknown."""
+        """N in the name of the GPU's device file, /dev/nvidiaN; None if the driver does not tell it."""
         number = ctypes.c_uint()
         code = self._library.nvmlDeviceGetMinorNumber(self._device, ctypes.byref(number))
         return None if code else number.value

@@ -124,11 +124,11 @@ class Verdicts:
         return self._judged.get((task.digest, target, candidate.digest))
 
     def baseline_us(self, task: Task, target: str) -> float:
-        """Time of the fastest baseline in the first verdict on the task that timed it; 0 if none did."""
+        """Time of the fastest baseline in the first verdict on the task whose times count; 0 if there is none."""
         timings = (
             judged.evidence.timing for (of, on, _), judged in self._judged.items() if (of, on) == (task.digest, target)
         )
-        return next((timing.baseline_us for timing in timings if timing), 0.0)
+        return next((timing.baseline_us for timing in timings if timing and not timing.busy), 0.0)
 
     def has_win(self, task: Task, target: str) -> bool:
         """Whether a candidate won on the task."""

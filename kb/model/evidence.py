@@ -351,8 +351,8 @@ class Evidence(Frozen):
     def time_us(self) -> float:
         """Median time of a call, to compare candidates for one task on one machine; infinite if no time counts.
 
-        Speed-ups compare candidates worse: each was timed beside other processes of the baseline, of which one may be
-        20 % faster than the next.
+        Speed-ups compare candidates worse: each was timed beside other processes of the baseline, and on an H100 these
+        differed by up to 22 % (benchmarks/results/process-luck-h100.json).
         """
         return inf if self.timing is None or self.timing.busy else self.timing.candidate_us
 

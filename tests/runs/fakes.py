@@ -51,11 +51,13 @@ def speedup_of(one: Candidate) -> float:
     return 3.0 - 0.4 * sum(p.choices.index(p.value) != p.choices.index(BEST[p.name]) for p in one.parameters)
 
 
-def evidence_of(one: Candidate, *, outcome: Outcome = Outcome.PASSED, speedup: float | None = None) -> Evidence:
+def evidence_of(
+    one: Candidate, *, outcome: Outcome = Outcome.PASSED, speedup: float | None = None, baseline_us: float = 100.0
+) -> Evidence:
     passed = outcome is Outcome.PASSED
     gain = speedup_of(one) if speedup is None else speedup
     session = Session(
-        baseline_us=(100.0,) * 3, candidate_us=(100.0 / gain,) * 3, inside_us=(100.0 / gain,) * 3,
+        baseline_us=(baseline_us,) * 3, candidate_us=(baseline_us / gain,) * 3, inside_us=(baseline_us / gain,) * 3,
         speedup=gain, low=gain * 0.99, high=gain * 1.01,
     )  # fmt: skip
     return Evidence(

@@ -7,6 +7,7 @@ import pytest
 from kb.errors import RunError
 from kb.model.protocols import Attempt
 from kb.model.skill import SkillKind, SkillStanding
+from kb.runs.credit import Part, credit_of
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from synth.tune import TuneSynthesizer
@@ -19,6 +20,7 @@ from tests.runs.fakes import (
     PaidSynthesizer,
     book_of,
     candidate,
+    evidence_of,
     loop_of,
     template,
 )
@@ -235,6 +237,21 @@ def test_a_repeated_request_gives_the_same_prompt(home: Path, library: Path) -> 
     loop = loop_of(run, home, library)
     assert loop.prompt(INTERFACE).text == loop.prompt(INTERFACE).text
     assert not run.entries
+
+
+def test_the_best_candidate_is_the_fastest_winner_whatever_its_speed_up(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lucky, fastest = candidate(UNROLL=1), candidate(UNROLL=8)
+    attempts = [
+        Attempt(candidate=lucky, evidence=evidence_of(lucky, speedup=1.5, baseline_us=200.0)),
+        Attempt(candidate=fastest, evidence=evidence_of(fastest, speedup=1.2)),
+    ]
+    run = start(home)
+    monkeypatch.setattr(Run, "attempts", property(lambda _: attempts))
+
+    assert run.best is attempts[1]
+    assert credit_of(run).found == Part(attempt=2, speedup=1.2, time_us=100 / 1.2)
 
 
 def test_an_incomplete_last_line_of_the_journal_is_ignored(home: Path, library: Path, judge: FakeJudge) -> None:
