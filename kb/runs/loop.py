@@ -19,7 +19,7 @@ from kb.skillbook.duplicates import twin_of
 from kb.skillbook.lessons import lessons_of
 from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
-from kb.skillbook.select import Need
+from kb.skillbook.select import ANY, Need
 from kb.skillbook.win import skill_of_win
 from synth.prompts.diagnosis import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
@@ -269,10 +269,15 @@ def need_of(
 
 
 def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
-    """The skills for a run, best first; for a control run only those without evidence."""
+    """The skills for a run, best first; for a control run templates, and what has no evidence, all as if never tried."""
     offered = skillbook.select(need).offered
     if plan.control:
-        offered = tuple(one for one in offered if one.standing is SkillStanding.HYPOTHESIS and not one.skill.best)
+        untried = {"evidence": (), "records": ()}
+        offered = tuple(
+            one.model_copy(update={"standing": SkillStanding.HYPOTHESIS, "skill": one.skill.model_copy(update=untried)})
+            for one in offered
+            if one.skill.target == ANY or (one.standing is SkillStanding.HYPOTHESIS and not one.skill.best)
+        )
     return offered[:SKILLS_CONSIDERED]
 
 
