@@ -269,7 +269,7 @@ def need_of(
 
 
 def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
-    """The skills for a run, best first; for a control run templates, and what has no evidence, all as if never tried."""
+    """The skills for a run, best first; for a control run templates and what has no evidence, as if never tried."""
     offered = skillbook.select(need).offered
     if plan.control:
         untried = {"evidence": (), "records": ()}

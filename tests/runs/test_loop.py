@@ -154,14 +154,14 @@ def test_a_control_run_leaves_nothing(home: Path, library: Path, judge: FakeJudg
     assert not (home / "skills").exists()
 
 
-def test_a_control_run_gets_a_template_as_if_it_had_not_won(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
-    book = Skillbook(tmp_path / "library", shipped=tmp_path / "none")
-    won = template().model_copy(update={"evidence": (evidence_of(candidate()),)})
-    book.publish(won)
+def test_a_control_run_gets_a_template_as_if_it_had_not_won(home: Path, library: Path, judge: FakeJudge) -> None:
+    book, won = book_of(home, library), evidence_of(candidate())
+    book.attest(won)
+    book.publish(template().model_copy(update={"evidence": (won,)}))
     plan = start(home).plan.model_copy(update={"control": True})
     run = Runs(home).start(plan)
 
-    loop_of(run, home, tmp_path / "library" / "skills").optimize(TuneSynthesizer(), judge)
+    loop_of(run, home, library).optimize(TuneSynthesizer(), judge)
 
     assert len(run.attempts) == plan.evaluations
     assert "hypothesis" in run.attempts[0].note
