@@ -100,6 +100,7 @@ class TaskJudge:
             candidate_digest=candidate.digest,
             language=candidate.language,
             target=self.bench.target,
+            sizes=self.interface.sizes,
             cases=tuple(results),
             sandbox_level=self.bench.level,
             environment=_environment() | language.versions(),

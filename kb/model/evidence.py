@@ -40,7 +40,7 @@ Ratio = Annotated[float, Field(ge=1e-18, le=1e18)]
 """A speed-up. No judge measures one outside these limits, within which logarithms and their spread are finite."""
 Microseconds = Annotated[float, Field(ge=1e-18, le=1e18)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Bytes = Annotated[int, Field(ge=0, lt=2**63)]
+Natural = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Outcome(StrEnum):
@@ -139,9 +139,9 @@ class Session(Frozen):
     answering_us: Finite = 0.0
     """Time per call that an honest worker needs to be told and to answer. A candidate that answers in its place could
     use it to work unseen."""
-    memory_bytes: Bytes = 0
+    memory_bytes: Natural = 0
     """Most memory that the candidate's process had, on a GPU the GPU's, with inputs and libraries; 0 is unknown."""
-    baseline_memory_bytes: Bytes = 0
+    baseline_memory_bytes: Natural = 0
     gpu: GpuState | None = None
 
 
@@ -253,7 +253,7 @@ class KernelScreen(Frozen):
     spills: int
     """Vector registers spilled per lane."""
     scratchpad_bytes: int
-    """Bytes of scratchpad per workgroup."""
+    """Natural of scratchpad per workgroup."""
     occupancy: int | None
     """Wavefronts per SIMD unit or warps per SM that fit; None if a required fact is unknown."""
     matrix_instructions: dict[str, int]
@@ -295,6 +295,8 @@ class Evidence(Frozen):
     candidate_digest: str
     language: LanguageName
     target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    sizes: dict[str, Natural] = Field(default_factory=dict)
+    """`Interface.sizes` of the task; empty in evidence of a kb that did not write them."""
     outcome: Outcome
     detail: str = ""
     """A few lines: why it was refused, or, if it passed, how fast it could be and which checks were not possible."""

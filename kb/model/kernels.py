@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from math import prod
 from typing import Annotated
 
 from pydantic import Field
@@ -48,6 +49,12 @@ class Interface(Frozen):
     """Numbers among the arguments of `Model(...)`, in order, with lists flattened."""
     matrix_operations: int = 0
     """Operations in the matrix products, convolutions and attention of one call; a multiply-add counts as two."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Of the largest input: `cols` is its last size, `rows` the product of the others, `count` that of all."""
+        shape = max((tensor.shape for tensor in self.inputs), key=prod, default=())
+        return {"rows": prod(shape[:-1]), "cols": shape[-1] if shape else 1, "count": prod(shape)}
 
 
 LanguageName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]

@@ -53,8 +53,7 @@ class Preconditions(Frozen):
     dtypes: tuple[Word, ...] = ()
     """Names as in torch: `float16`."""
     shapes: str = ""
-    """A condition on the sizes of the largest input, such as `cols <= 16384 and rows >= 500`; `rows` is the product of
-    all sizes but the last, `cols` the last, `count` the product of all."""
+    """A condition on `Interface.sizes`, such as `cols <= 16384 and rows >= 500`."""
     toolchain: str = ""
     """Versions as in a requirements file, such as `triton>=3.2,<4 torch>=2.6`."""
 

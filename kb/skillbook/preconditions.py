@@ -4,7 +4,6 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from math import prod
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -40,7 +39,7 @@ def unmet(preconditions: Preconditions, interface: Interface, versions: Callable
     others = {tensor.dtype for tensor in tensors} - set(preconditions.dtypes)
     if preconditions.dtypes and others:
         return f"it is for {' and '.join(preconditions.dtypes)}; the task has {' and '.join(sorted(others))}"
-    sizes = sizes_of(interface)
+    sizes = interface.sizes
     if not sizes_hold(preconditions.shapes, sizes):
         stated = ", ".join(f"{name} = {size}" for name, size in sizes.items())
         return f"its condition on sizes is {preconditions.shapes}; the task has {stated}"
@@ -49,12 +48,6 @@ def unmet(preconditions: Preconditions, interface: Interface, versions: Callable
         if found and not wanted.contains(Version(found[0]), prereleases=True):
             return f"it needs {name}{wanted}; here is {found[0]}"
     return ""
-
-
-def sizes_of(interface: Interface) -> dict[str, int]:
-    """`rows`, `cols` and `count` of the largest input, as `Preconditions.shapes` defines them."""
-    shape = max((tensor.shape for tensor in interface.inputs), key=prod, default=())
-    return {"rows": prod(shape[:-1]), "cols": shape[-1] if shape else 1, "count": prod(shape)}
 
 
 def sizes_hold(condition: str, sizes: Mapping[str, int]) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf, log2
 
 from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.model.base import Frozen
@@ -49,6 +50,10 @@ CLOSENESS = {
 """What its operations are worth: a skill that only mentions them cannot make up for it by its standing."""
 NEARNESS = {Near.SAME: 0.4, Near.RELATIVE: 0.2, Near.ANY: 0.0, Near.SIBLING: -1.0}
 """What the target of a skill is worth."""
+SIZES = 0.32
+"""What a win at the sizes of the task is worth: the best values of a kernel's parameters depend on them."""
+FAR = 16
+"""A win at sizes so many doublings away is worth nothing more."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,8 @@ def select(
     """The skills that apply, best first, and the others with the reason why they do not.
 
     A skill's score is the sum of its reasons' worths: its operations, its match with words and diagnosis, its standing,
-    its target, and its value when it was used. Of equal scores the larger speed-up comes first.
+    its target, the sizes at which it won, and its value when it was used. Of equal scores the larger speed-up comes
+    first.
 
     Args:
         versions: Gives the versions of the installed tools by name.
@@ -126,7 +132,9 @@ def select(
     if not need.operations and query_words(need.words):
         refused |= {fit.place: "it has none of the words" for fit in fits if fit.place not in words}
     offered = [
-        _recalled(fit, _reasons(fit, words.get(fit.place, 0.0), diagnosis.get(fit.place, 0.0), value_of(fit.skill)))
+        _recalled(
+            fit, _reasons(fit, need, words.get(fit.place, 0.0), diagnosis.get(fit.place, 0.0), value_of(fit.skill))
+        )
         for fit in fits
         if fit.place not in refused
     ]
@@ -184,16 +192,30 @@ def _outdone(fits: Sequence[_Fit]) -> dict[int, str]:
     return {fit.place: why for fit in kernels if fit.closeness is not Closeness.NAMED}
 
 
-def _reasons(fit: _Fit, words: float, diagnosis: float, value: float) -> tuple[Reason, ...]:
+def _reasons(fit: _Fit, need: Need, words: float, diagnosis: float, value: float) -> tuple[Reason, ...]:
+    doublings = _doublings(fit.skill, need)
     reasons = (
         CLOSENESS[fit.closeness],
         Reason(text=f"{words:.0%} of the best match with the words", worth=words),
         Reason(text=f"{diagnosis:.0%} of the best match with the diagnosis", worth=DIAGNOSIS * diagnosis),
         Reason(text=f"it is {fit.standing}{' there' if fit.near is Near.SIBLING else ''}", worth=PROOF[fit.standing]),
         Reason(text=f"it is for {fit.near}", worth=NEARNESS[fit.near]),
+        Reason(text=f"it won at sizes {doublings:.0f} doublings away", worth=SIZES * max(0.0, 1 - doublings / FAR)),
         Reason(text="what came of its uses", worth=value),
     )
     return tuple(reason for reason in reasons if reason.worth)
+
+
+def _doublings(skill: Skill, need: Need) -> float:
+    """How many doublings and halvings of rows and columns the nearest win is away; infinite if no win is known."""
+    if need.interface is None:
+        return inf
+    wanted = need.interface.sizes
+    return min((_apart(e.sizes, wanted) for e in skill.own_evidence if e.won and e.sizes), default=inf)
+
+
+def _apart(sizes: Mapping[str, int], others: Mapping[str, int]) -> float:
+    return sum(abs(log2(max(1, sizes.get(name, 1)) / max(1, others[name]))) for name in ("rows", "cols"))
 
 
 def _recalled(fit: _Fit, reasons: tuple[Reason, ...]) -> RecalledSkill:

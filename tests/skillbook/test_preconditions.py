@@ -11,7 +11,7 @@ from kb.errors import SkillError
 from kb.model.kernels import Interface, TensorSpec
 from kb.model.skill import Preconditions
 from kb.skillbook.files import parse_skill, skill_files
-from kb.skillbook.preconditions import check, sizes_hold, sizes_of, unmet
+from kb.skillbook.preconditions import check, sizes_hold, unmet
 from tests.skillbook.evidence import skill
 
 SIZES = {"rows": 64, "cols": 1000, "count": 64000}
@@ -73,8 +73,8 @@ def test_a_skill_whose_preconditions_cannot_be_read_is_malformed(tmp_path: Path)
 
 
 def test_sizes_are_those_of_the_largest_input() -> None:
-    assert sizes_of(interface(tensor(9), tensor(4, 8, 100))) == {"rows": 32, "cols": 100, "count": 3200}
-    assert sizes_of(interface(tensor())) == {"rows": 1, "cols": 1, "count": 1}
+    assert interface(tensor(9), tensor(4, 8, 100)).sizes == {"rows": 32, "cols": 100, "count": 3200}
+    assert interface(tensor()).sizes == {"rows": 1, "cols": 1, "count": 1}
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,23 @@ def test_of_equal_skills_the_better_proven_comes_first() -> None:
     assert names(selection) == [f"softmax-{standing}" for standing in best_first]
 
 
+def test_of_wins_with_the_same_kernel_the_one_at_the_nearest_sizes_comes_first_whatever_it_gained() -> None:
+    wins = {"far": (2, 65536, 3.0), "near": (128, 4096, 1.1), "same": (64, 1024, 1.2), "older": None}
+    skills = []
+    for name, win in wins.items():
+        rows, cols, speedup = win or (0, 0, 2.0)
+        sizes = {"rows": rows, "cols": cols, "count": rows * cols} if win else {}
+        skills.append(skill(f"softmax-{name}", evidence=(evidence(speedup=speedup, sizes=sizes),)))
+
+    selection = chosen(*skills, standings=dict.fromkeys((one.name for one in skills), "verified"))
+
+    assert names(selection) == ["softmax-same", "softmax-near", "softmax-far", "softmax-older"]
+    assert [reason.worth for one in selection.offered for reason in one.reasons if "doublings" in reason.text] == [
+        pytest.approx(0.32), pytest.approx(0.26), pytest.approx(0.1),
+    ]  # fmt: skip
+    assert "it won at sizes 3 doublings away" in [reason.text for reason in selection.offered[1].reasons]
+
+
 def test_a_skill_that_failed_when_it_was_used_falls_behind_one_that_was_never_used() -> None:
     skills = skill("softmax-a"), skill("softmax-b"), skill("softmax-c")
 
