@@ -50,7 +50,7 @@ FAILURES = (Fault, torch.OutOfMemoryError, DriverError)
 TRIES = 7
 KEPT_BYTES = 32 << 20
 BESIDE = -1
-"""Place of the set that started beside a candidate."""
+"""The last of the places for sets that start beside a candidate."""
 CLOSE = 1.25
 """Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""
 
@@ -66,6 +66,7 @@ class Baselines:
         kept_bytes: Largest inputs of which several sets of workers may keep copies, and on a GPU all of the first set.
 
     Attributes:
+        kept: How many sets may run at the same time.
         memory: Handle of the memory of all sides on a CPU; see `common_memory`.
         case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
         medians_us: For each baseline, a quick median of the time of one call; empty before `sides` is used.
@@ -87,7 +88,7 @@ class Baselines:
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
-        self._kept = kept if self.case.input_bytes <= kept_bytes else 1
+        self.kept = kept if self.case.input_bytes <= kept_bytes else 1
         self._yardsticks: dict[str, Yardstick] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
@@ -96,7 +97,7 @@ class Baselines:
         first = next(iter(self._trials.values()))
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._pool = ThreadPoolExecutor(at_once)
-        self._pool_of_later = ThreadPoolExecutor(len(sources) * self._kept) if self._kept > 1 else self._pool
+        self._pool_of_later = ThreadPoolExecutor(len(sources) * self.kept) if self.kept > 1 else self._pool
         roomy = self.memory is not None or self.case.input_bytes <= kept_bytes  # otherwise one after the other
         self._starting = {0: self._start(list(sources)[: None if roomy else 1], self._pool)}
         self._canaries = self._start_canaries()
@@ -132,20 +133,43 @@ class Baselines:
         """Set `sides` for a session of a candidate, counted from 0: no two of them share processes, and so luck.
 
         Args:
-            beside: The candidate's worker has started, and might slow those that start now. No later candidate is
-                compared with them.
+            beside: `start_beside` has started those for this session.
         """
-        names, place = list(self.sides), BESIDE if beside else session % self._kept
-        self._end(BESIDE)
-        if beside or session >= self._kept:
-            self._restart([place], names)
-        elif not self._lasts(place):
-            last = self._kept if session else 1  # whoever gets to the second session will probably want the rest
-            self._restart([later for later in range(place, last) if not self._lasts(later)], names)
-            if not self._lasts(place):  # there was no room for all of them at the same time
+        names, place = list(self.sides), self._place(session, beside=beside)
+        if not beside:
+            self._end_beside()
+            if session >= self.kept:
                 self._restart([place], names)
+            elif not self._lasts(place):
+                last = self.kept if session else 1  # whoever gets to the second session will probably want the rest
+                self._restart([later for later in range(place, last) if not self._lasts(later)], names)
+                if not self._lasts(place):  # there was no room for all of them at the same time
+                    self._restart([place], names)
         with own_worker():
             self.sides = {name: self._starting[place][name].result() for name in names}
+
+    def start_beside(self, sessions: Sequence[int]) -> None:
+        """Start sets for some sessions, at most `kept`, of a candidate whose workers have started before.
+
+        They might slow those that start now, so no later candidate is compared with these.
+
+        Raises:
+            JudgeError: one does not start.
+        """
+        self._end_beside()
+        places = [self._place(session, beside=True) for session in sessions]
+        self._restart(places, list(self.sides))
+        with own_worker():
+            for starting in (starting for place in places for starting in self._starting[place].values()):
+                starting.result()
+
+    def _end_beside(self) -> None:
+        for place in [place for place in self._starting if place <= BESIDE]:
+            self._end(place)
+
+    def _place(self, session: int, *, beside: bool) -> int:
+        place = session % self.kept
+        return BESIDE - place if beside else place
 
     def capture(self, *, on: bool) -> bool:
         """`Side.capture` of all `sides`; whether all of them replay. Raises JudgeError if one fails."""
@@ -223,7 +247,7 @@ class Baselines:
     def _restart(self, places: Sequence[int], names: Sequence[str]) -> None:
         """Start the sets of some places together, and wait for all, because to start disturbs what is timed."""
         for place in places:
-            self._end(place if self._kept > 1 else 0)  # large inputs have no room for two sets
+            self._end(place if self.kept > 1 else 0)  # large inputs have no room for two sets
             self._starting[place] = self._start(names, self._pool_of_later)
         for place in places:
             for starting in self._starting[place].values():

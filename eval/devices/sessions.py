@@ -5,14 +5,14 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from statistics import median
 from typing import Any, NamedTuple
 
 import torch
 
 from eval.cases import Case
-from eval.devices.baselines import Baselines, own_worker
+from eval.devices.baselines import FAILURES, Baselines, own_worker
 from eval.devices.side import SHORT_US, Answer, Side, Yardstick
 from eval.devices.together import Together, time_together
 from eval.fault import Fault
@@ -103,14 +103,69 @@ def measure(
     """
     cases = [case for case in cases if case.reference is baselines.reference]
     tried: list[_Tried] = []
-    while True:
-        session, busy = _clean_session(trial, baselines, len(tried), cases, watch)
-        tried.append(session)
-        best = _fastest(tried)
-        sessions = tuple(each.session(best) for each in tried)
-        timing = Timing(baseline=best, baselines_us=baselines.medians_us, sessions=sessions)
-        if not _undecided(timing, PACES[baselines.reference.device]):
-            return timing, busy
+    with closing(_Candidates(trial, baselines)) as candidates:
+        while True:
+            session, busy = _clean_session(candidates, len(tried), cases, watch)
+            tried.append(session)
+            best = _fastest(tried)
+            sessions = tuple(each.session(best) for each in tried)
+            timing = Timing(baseline=best, baselines_us=baselines.medians_us, sessions=sessions)
+            if not _undecided(timing, PACES[baselines.reference.device]):
+                return timing, busy
+
+
+class _Candidates:
+    """A candidate's workers, a new one for each session, and the baselines' beside it.
+
+    Of two processes of the same program the later may be 2 % faster. So in the sessions with which a small win is
+    tried again, the candidate starts before the baselines. Where several sets of baselines may run, those of several
+    sessions start together.
+    """
+
+    def __init__(self, trial: Trial, baselines: Baselines) -> None:
+        self.trial, self.baselines = trial, baselines
+        self._early: dict[int, Side] = {}
+        """Those that started before their baselines, by session."""
+
+    @contextmanager
+    def start(self, session: int) -> Iterator[Side]:
+        """Start the workers for a session, counted from 0; the baselines' are `baselines.sides`.
+
+        Raises:
+            Fault: the candidate fails, or the baselines start only without it, as when it takes all memory.
+            JudgeError: the baselines do not start at all.
+        """
+        if session < WIN_SESSIONS:
+            self.baselines.begin(session)
+            side = self._side()
+        else:
+            if session not in self._early:
+                self._start_early(session)
+            self.baselines.begin(session, beside=True)
+            side = self._early.pop(session)
+        try:
+            yield side
+        finally:
+            side.__exit__()
+
+    def close(self) -> None:
+        while self._early:
+            self._early.popitem()[1].__exit__()
+
+    def _start_early(self, session: int) -> None:
+        for count in (self.baselines.kept, 1):  # there may be no room for several
+            self.close()
+            self.trial.start_spares(checks=1, sessions=count)
+            with suppress(JudgeError, *(FAILURES if count > 1 else ())):
+                for number in range(session, session + count):
+                    self._early[number] = self._side()
+                return self.baselines.start_beside(list(self._early))
+        self.close()
+        self.baselines.start_beside([session])
+        raise Fault(Outcome.CRASHED, "the baselines do not start beside it: it leaves them too little memory")
+
+    def _side(self) -> Side:
+        return Side(self.trial, self.baselines.reference, self.baselines.case, self.baselines.memory).__enter__()
 
 
 def _undecided(timing: Timing, pace: Pace) -> bool:
@@ -139,7 +194,7 @@ def _median_us(calls: Sequence[Call]) -> float:
 
 
 def _clean_session(
-    trial: Trial, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
+    candidates: _Candidates, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
 ) -> tuple[_Tried, str]:
     """A session that nothing disturbed, or the last of several; and what disturbed it.
 
@@ -149,9 +204,9 @@ def _clean_session(
     disagreement: Fault | None = None
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE_S * bool(attempt))
-        tried = _session(trial, baselines, number, cases, watch)
+        tried = _session(candidates, number, cases, watch)
         theirs = tried.theirs[_fastest([tried])]
-        checked = Guard.CLOCKS in trial.guards
+        checked = Guard.CLOCKS in candidates.trial.guards
         disagreement = _disagreement(tried.mine, tried.waits or theirs, theirs) if checked else None
         if tried.others <= MOST_OTHERS and disagreement is None:
             return tried, ""
@@ -160,20 +215,10 @@ def _clean_session(
     return tried, f"other work took {tried.others:.0%} of the CPU time ({', '.join(tried.users)}): judge it again"
 
 
-def _session(
-    trial: Trial, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
-) -> _Tried:
-    """One session, counted from 0.
-
-    Of two processes of the same program the later may be 2 % faster. So in the sessions with which a small win is
-    tried again, the candidate starts before the baselines.
-    """
-    baselines_first = number < WIN_SESSIONS
-    if baselines_first:
-        baselines.begin(number)
-    with _one_thread(), Side(trial, baselines.reference, baselines.case, baselines.memory) as candidate:
-        if not baselines_first:
-            _begin_beside(candidate, baselines, number)
+def _session(candidates: _Candidates, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]) -> _Tried:
+    """One session, counted from 0."""
+    trial, baselines = candidates.trial, candidates.baselines
+    with _one_thread(), candidates.start(number) as candidate:
         short = min(baselines.medians_us.values()) < SHORT_US
         replayed = [candidate.capture(on=short), baselines.capture(on=short)]
         yardstick = baselines.yardstick(trial) if short and not all(replayed) else None
@@ -188,21 +233,6 @@ def _session(
         their_bytes = {name: use.memory_bytes(side.worker.pid) for name, side in baselines.sides.items()}
         candidate.worker.finish()
     return _Tried(mine, theirs, waits, together, others, users, own_bytes, their_bytes, use.gpu())
-
-
-def _begin_beside(candidate: Side, baselines: Baselines, number: int) -> None:
-    """Start new baselines while a candidate is there.
-
-    Raises:
-        Fault: they start only without it, as when it takes all memory.
-        JudgeError: they do not start at all.
-    """
-    for _ in range(2):
-        with suppress(JudgeError):
-            return baselines.begin(number, beside=True)
-    candidate.worker.kill()
-    baselines.begin(number, beside=True)
-    raise Fault(Outcome.CRASHED, "the baselines do not start beside it: it leaves them too little memory")
 
 
 def _disagreement(mine: Sequence[Call], honest: Sequence[Call], theirs: Sequence[Call]) -> Fault | None:

@@ -143,14 +143,18 @@ def test_no_candidate_is_compared_with_a_set_that_began_beside_another() -> None
     try:
         found.begin(0)
         clean = found.sides[EAGER].worker
-        found.begin(2, beside=True)
-        beside = found.sides[EAGER].worker
-        assert found.timed(found.case.inputs)
+        found.start_beside([2, 3])
+        beside = []
+        for session in (2, 3):
+            found.begin(session, beside=True)
+            beside.append(found.sides[EAGER].worker)
+            assert found.timed(found.case.inputs)
+        assert beside[0] is not beside[1]
 
         found.begin(0)
 
-        assert found.sides[EAGER].worker is clean is not beside
-        assert not beside.lives
+        assert found.sides[EAGER].worker is clean
+        assert not any(worker is clean or worker.lives for worker in beside)
     finally:
         found.close()
 
@@ -158,6 +162,7 @@ def test_no_candidate_is_compared_with_a_set_that_began_beside_another() -> None
 def test_of_large_inputs_there_are_no_two_sets_at_once(kept: Baselines) -> None:
     clean = kept.sides[EAGER].worker
 
+    kept.start_beside([3])
     kept.begin(3, beside=True)
 
     assert not clean.lives

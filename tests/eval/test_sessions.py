@@ -1,6 +1,7 @@
 """The rounds of a timing session: how many there are, and when the cases are tried between them."""
 
 import math
+from contextlib import closing
 from typing import cast
 
 import pytest
@@ -15,6 +16,7 @@ from eval.machine import CpuUse
 from eval.timing import Call
 from eval.worker.trial import Trial
 from kb.errors import JudgeError
+from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
 from tests.eval.judging import given_case, needs_linux, reference
 
@@ -84,41 +86,94 @@ def test_cases_are_tried_in_all_parts_of_a_session(
     assert [after for after, _ in session.tried] == [share * rounds // 10 for share in range(10)]
 
 
-class Beside:
-    """Baselines that fail to start a number of times, or as long as a candidate lives; the candidate itself."""
+class Room:
+    """A machine with room for some workers of a candidate, and where baselines fail to start a number of times, or
+    as long as the candidate lives. It is trial, baselines and candidate in one."""
 
-    def __init__(self, failures: float) -> None:
-        self.worker, self.failures, self.lives = self, failures, True
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, kept: int, failures: float = 0, room: int = 99) -> None:
+        self.kept, self.failures, self.room = kept, failures, room
+        self.reference = self.case = self.memory = None
+        self.events: list[object] = []
+        self.living: list[object] = []
+        self.candidates = sessions._Candidates(cast(Trial, self), cast(Baselines, self))
+        monkeypatch.setattr(sessions, "Side", lambda *_: self)
 
-    def kill(self) -> None:
-        self.lives = False
+    def start_spares(self, *, checks: int, sessions: int) -> None:
+        assert checks
 
-    def begin(self, session: int, *, beside: bool) -> None:
-        assert (session, beside) == (4, True)
+    def __enter__(self) -> object:
+        if len(self.living) == self.room:
+            raise Fault(Outcome.RAISED, "out of memory")
+        self.living.append(self)
+        self.events.append("candidate")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.living.pop()
+
+    def start_beside(self, sessions: list[int]) -> None:
+        self.events.append(sessions)
         self.failures -= 1
-        if self.failures >= 0 and (self.lives or self.failures < math.inf):
+        if self.failures >= 0 and (self.living or self.failures < math.inf):
             raise JudgeError("no memory", hint="wait")
 
-    def start(self) -> None:
-        sessions._begin_beside(cast(Side, self), cast(Baselines, self), 4)
+    def begin(self, session: int, *, beside: bool = False) -> None:
+        self.events.append(f"begin {session}{' beside' if beside else ''}")
+
+    def run(self, *numbers: int) -> list[object]:
+        with closing(self.candidates):
+            for number in numbers:
+                with self.candidates.start(number):
+                    assert self.living
+        assert not self.living
+        return self.events
 
 
-def test_a_baseline_that_fails_once_beside_a_candidate_refuses_nobody() -> None:
-    beside = Beside(failures=1)
+def test_a_candidate_starts_after_the_baselines_in_three_sessions_and_before_them_in_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Room(monkeypatch, kept=1).run(2, 3, 4) == [
+        "begin 2", "candidate", "candidate", [3], "begin 3 beside", "candidate", [4], "begin 4 beside",
+    ]  # fmt: skip
 
-    beside.start()
 
-    assert beside.lives
+def test_where_there_is_room_the_workers_of_several_sessions_start_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    three = ["candidate"] * 3
+    assert Room(monkeypatch, kept=3).run(3, 4, 5, 6) == [
+        *three, [3, 4, 5], "begin 3 beside", "begin 4 beside", "begin 5 beside", *three, [6, 7, 8], "begin 6 beside",
+    ]  # fmt: skip
 
 
-def test_a_candidate_that_leaves_the_baselines_no_memory_is_refused() -> None:
+def test_a_session_that_is_repeated_has_new_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Room(monkeypatch, kept=2).run(3, 3) == [
+        "candidate", "candidate", [3, 4], "begin 3 beside", "candidate", "candidate", [3, 4], "begin 3 beside",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("lacks", [{"room": 1}, {"failures": 1}])
+def test_where_there_is_no_room_for_several_they_start_one_by_one(
+    lacks: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Room(monkeypatch, kept=2, **lacks).run(3)[-3:] == ["candidate", [3], "begin 3 beside"]
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_a_candidate_that_leaves_the_baselines_no_memory_is_refused(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Fault, match="leaves them too little memory"):
-        Beside(failures=math.inf).start()
+        Room(monkeypatch, kept=kept, failures=math.inf).run(3)
 
 
-def test_baselines_that_do_not_start_at_all_are_a_fault_of_the_judge() -> None:
+def test_a_candidate_that_fails_alone_is_refused_for_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Fault, match="out of memory"):
+        Room(monkeypatch, kept=3, room=0).run(3)
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_baselines_that_do_not_start_at_all_are_a_fault_of_the_judge(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(JudgeError, match="no memory"):
-        Beside(failures=9).start()
+        Room(monkeypatch, kept=kept, failures=9).run(3)
 
 
 def test_each_case_is_tried_at_a_moment_that_cannot_be_foreseen() -> None:
