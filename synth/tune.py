@@ -9,6 +9,7 @@ from kb.model.protocols import Proposal, RecalledSkill, Request
 from kb.model.skill import SkillKind, SkillStanding
 from synth.search.greedy import next_point
 
+Start = tuple[RecalledSkill, Candidate]
 PROVEN = (SkillStanding.ACTIVE, SkillStanding.VERIFIED)
 NOTICE = "tune searches the parameters of kernels that skills hold; it writes no kernels"
 
@@ -16,7 +17,9 @@ NOTICE = "tune searches the parameters of kernels that skills hold; it writes no
 class TuneSynthesizer:
     """Takes the first kernel that passes with values that a skill holds, then searches its parameters greedily.
 
-    A kernel may stand in several skills with different values. All values that won are tried before others are.
+    A kernel may stand in several skills with different values. First come those that won in the best skill, then those
+    of the best skill that has won nothing, such as the template's own, so that a win that does not fit costs little,
+    and then all others that won.
     """
 
     name = "tune"
@@ -55,14 +58,20 @@ def score_of(evidence: Evidence) -> float | None:
     return -evidence.time_us if evidence.passed else None
 
 
-def _starts(request: Request) -> list[list[tuple[RecalledSkill, Candidate]]]:
-    """The kernels to try, best first: for each the skills whose values won, or else the best one that holds it."""
-    by_template: dict[str, list[tuple[RecalledSkill, Candidate]]] = {}
+def _starts(request: Request) -> list[list[Start]]:
+    """The kernels to try, best first; for each the skills whose values are tried before its parameters are searched."""
+    by_template: dict[str, list[Start]] = {}
     for recalled in request.skills:
         kernel = recalled.skill.candidate
         if kernel and recalled.skill.kind is SkillKind.KERNEL and kernel.language == request.language.name:
             by_template.setdefault(kernel.template_digest, []).append((recalled, kernel))
-    return [[start for start in starts if start[0].standing in PROVEN] or starts[:1] for starts in by_template.values()]
+    return [_first_values(starts) for starts in by_template.values()]
+
+
+def _first_values(starts: list[Start]) -> list[Start]:
+    proven = [start for start in starts if start[0].standing in PROVEN]
+    unproven = [start for start in starts if start[0].standing not in PROVEN]
+    return [*proven[:1], *unproven[:1], *proven[1:]]
 
 
 def _values(candidate: Candidate) -> dict[str, int]:

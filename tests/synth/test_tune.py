@@ -1,4 +1,4 @@
-"""`tune` starts with values that won, or with a template's own values if none did, and goes on from the fastest."""
+"""`tune` starts with values that skills hold, those that won first, and goes on from the fastest."""
 
 import pytest
 
@@ -25,22 +25,25 @@ def recalled(standing: SkillStanding, unroll: int) -> RecalledSkill:
 
 
 @pytest.mark.parametrize(
-    ("known", "first"),
+    ("known", "order"),
     [
-        pytest.param([(HYPOTHESIS, 4), (VERIFIED, 8), (ACTIVE, 2)], 8, id="what won, in its order"),
-        pytest.param([(VERIFIED, 8), (HYPOTHESIS, 4)], 8, id="what won, if it is first"),
-        pytest.param([(HYPOTHESIS, 4), (STALE, 8)], 4, id="the best ranked, if nothing won"),
+        pytest.param([(HYPOTHESIS, 4), (VERIFIED, 8), (ACTIVE, 2)], [8, 4, 2], id="the best win, the template, others"),
+        pytest.param([(VERIFIED, 8), (VERIFIED, 4), (HYPOTHESIS, 2), (STALE, 1)], [8, 2, 4], id="of others one alone"),
+        pytest.param([(VERIFIED, 8), (VERIFIED, 4)], [8, 4], id="wins alone"),
+        pytest.param([(HYPOTHESIS, 4), (STALE, 8)], [4], id="the best ranked, if nothing won"),
     ],
 )
-def test_the_first_candidate_has_values_that_won(known: list[tuple[SkillStanding, int]], first: int) -> None:
+def test_values_of_skills_are_tried_first(known: list[tuple[SkillStanding, int]], order: list[int]) -> None:
     skills = tuple(recalled(standing, unroll) for standing, unroll in known)
     request = Request(task=TASK, interface=INTERFACE, target="cpu-x86", language=CPP, skills=skills)
 
-    proposal = TuneSynthesizer().propose(request)
-
-    assert proposal
-    assert {parameter.name: parameter.value for parameter in proposal.candidate.parameters} == {"UNROLL": first}
-    assert proposal.skills_used == (f"unroll-{first}",)
+    for unroll in order:
+        proposal = TuneSynthesizer().propose(request)
+        assert proposal
+        assert [parameter.value for parameter in proposal.candidate.parameters] == [unroll]
+        assert proposal.skills_used == (f"unroll-{unroll}",)
+        attempt = Attempt(candidate=proposal.candidate, evidence=evidence(proposal.candidate, speedup=1.0))
+        request = request.model_copy(update={"attempts": (*request.attempts, attempt)})
 
 
 def beside_a_slow_baseline(found: Evidence) -> Evidence:
