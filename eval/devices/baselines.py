@@ -49,8 +49,6 @@ FAILURES = (Fault, torch.OutOfMemoryError, DriverError)
 """How a worker of the judge can fail; the last two if a GPU has too little memory."""
 TRIES = 7
 KEPT_BYTES = 32 << 20
-BESIDE = -1
-"""The last of the places for sets that start beside a candidate."""
 CLOSE = 1.25
 """Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""
 
@@ -135,7 +133,7 @@ class Baselines:
         Args:
             beside: `start_beside` has started those for this session.
         """
-        names, place = list(self.sides), self._place(session, beside=beside)
+        names, place = list(self.sides), ~session if beside else session % self.kept
         if not beside:
             self._end_beside()
             if session >= self.kept:
@@ -157,19 +155,11 @@ class Baselines:
             JudgeError: one does not start.
         """
         self._end_beside()
-        places = [self._place(session, beside=True) for session in sessions]
+        places = [~session for session in sessions]  # below 0
         self._restart(places, list(self.sides))
         with own_worker():
             for starting in (starting for place in places for starting in self._starting[place].values()):
                 starting.result()
-
-    def _end_beside(self) -> None:
-        for place in [place for place in self._starting if place <= BESIDE]:
-            self._end(place)
-
-    def _place(self, session: int, *, beside: bool) -> int:
-        place = session % self.kept
-        return BESIDE - place if beside else place
 
     def capture(self, *, on: bool) -> bool:
         """`Side.capture` of all `sides`; whether all of them replay. Raises JudgeError if one fails."""
@@ -260,6 +250,10 @@ class Baselines:
     def _start_canaries(self) -> Starting[Canaries]:
         canaries = Canaries(self._trial_of, self.reference.device)
         return Starting(self._pool, canaries, canaries.__enter__)
+
+    def _end_beside(self) -> None:
+        for place in [place for place in self._starting if place < 0]:
+            self._end(place)
 
     def _end(self, place: int) -> None:
         for starting in self._starting.pop(place, {}).values():

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Mapping, Sequence
 from math import exp, log
+from operator import sub
 from pathlib import Path
 from statistics import fmean, quantiles
 
@@ -71,8 +72,15 @@ def report(
     def reached(trial: Trial) -> Reached:
         return reached_by(trial.steps, best[trial.task], evaluations)
 
+    def share(trial: Trial, count: int) -> float:
+        return max((s.speedup or 0.0 for s in trial.steps[:count]), default=0.0) / best[trial.task]
+
     def first(trial: Trial) -> float:
-        return (trial.steps[0].speedup or 0.0) / best[trial.task] if trial.steps else 0.0
+        return share(trial, 1)
+
+    def gain(arm: Arm, count: int) -> Interval:
+        pairs = values(lambda trial: share(trial, count), arm), values(lambda trial: share(trial, count), Arm.COLD)
+        return interval({task: list(map(sub, *(group[task] for group in pairs))) for task in tasks})
 
     def score(arm: Arm) -> ArmScore:
         counts, seconds = (
@@ -87,6 +95,7 @@ def report(
             first=interval(values(first, arm)),
             fewer_evaluations=ratio(counts[Arm.COLD], counts[arm]),
             fewer_seconds=ratio(seconds[Arm.COLD], seconds[arm]),
+            gains=tuple(gain(arm, count) for count in range(1, evaluations + 1)),
         )
 
     counts = {arm: values(lambda trial: reached(trial).evaluations, arm) for arm in Arm}

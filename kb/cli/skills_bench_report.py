@@ -33,6 +33,14 @@ def show_skills_report(report: SkillsReport) -> None:
         "tasks and seeds; near: share of runs that came near; first: speed-up of the first kernel as a share of the "
         "best; fewer: how many times as many the cold run needed. The replay tests only the cache."
     )
+    show()
+    moments = sorted({1, (report.evaluations + 1) // 2, report.evaluations})
+    rows = [(s.arm, *(_percent(s.gains[moment - 1]) for moment in moments)) for s in scores if s.gains]
+    show_table(("arm", *(f"after {moment}" for moment in moments)), rows)
+    show_wrapped(
+        "How much nearer to the best known kernel the best one so far is than in the cold run, after so many "
+        "evaluations, as a share of the best known speed-up"
+    )
     if report.nothing_to_win:
         show_wrapped(f"no kernel won, so not counted: {', '.join(report.nothing_to_win)}")
     if report.unfinished:
@@ -49,6 +57,10 @@ def _row(score: ArmScore) -> tuple[str, ...]:
         _figure(score.fewer_evaluations, 2),
         _figure(score.fewer_seconds, 2),
     )
+
+
+def _percent(found: Interval) -> str:
+    return f"{found.mean:+.0%} ({found.low:+.0%} to {found.high:+.0%})"
 
 
 def _figure(found: Interval, digits: int) -> str:

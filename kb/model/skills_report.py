@@ -43,6 +43,8 @@ class ArmScore(Frozen):
     fewer_evaluations: Interval
     """Geometric mean of how many times as many evaluations the cold run with the same task and seed needed."""
     fewer_seconds: Interval
+    gains: tuple[Interval, ...] = ()
+    """After each evaluation: the best speed-up so far minus that of the cold run, as a share of the best known one."""
 
 
 class TaskScore(Frozen):

@@ -11,7 +11,7 @@ from unittest.mock import ANY
 import pytest
 
 from kb.bench import skills
-from kb.bench.skill_scores import Step, interval, reached_by
+from kb.bench.skill_scores import Step, Trial, interval, reached_by, report
 from kb.bench.skills import SizedTask, SkillsBench, Verdicts, sized_task
 from kb.errors import SourceError
 from kb.home.toolchains import Toolchains
@@ -181,6 +181,17 @@ def test_a_run_that_never_comes_near_counts_with_one_evaluation_more_than_it_had
     reached = reached_by(steps(1.0, 1.5), best=2.0, evaluations=8)
 
     assert (reached.evaluations, reached.seconds, reached.near) == (9, 4.0, False)
+
+
+def test_the_gain_is_how_much_nearer_to_the_best_a_run_is_than_the_cold_one_after_each_evaluation() -> None:
+    of_arm = dict.fromkeys(Arm, steps(1.0, None, 2.0)) | {Arm.WARM: steps(None, 1.5, 1.5)}
+    trials = [Trial(task="a", seed=0, arm=arm, skills=0, steps=tuple(found)) for arm, found in of_arm.items()]
+
+    found = report(trials, target="cpu-x86", evaluations=3, won={"a": True}, unfinished=0)
+
+    gains = {score.arm: [gain.mean for gain in score.gains] for score in found.arms}
+    assert gains[Arm.WARM] == [-0.5, 0.25, -0.25]
+    assert gains[Arm.COLD] == gains[Arm.RANDOM] == [0.0, 0.0, 0.0]
 
 
 def test_an_interval_contains_the_mean_of_the_tasks_and_is_wider_if_tasks_differ() -> None:

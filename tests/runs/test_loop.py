@@ -37,8 +37,10 @@ def judge(tmp_path: Path) -> FakeJudge:
     return FakeJudge(tmp_path / "judged.log")
 
 
-def start(home: Path, *, evaluations: int = 6, kind: SynthesizerKind = SynthesizerKind.TUNE) -> Run:
-    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=kind, evaluations=evaluations)
+def start(
+    home: Path, *, evaluations: int = 6, kind: SynthesizerKind = SynthesizerKind.TUNE, control: bool = False
+) -> Run:
+    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=kind, evaluations=evaluations, control=control)
     return Runs(home).start(plan)
 
 
@@ -93,8 +95,9 @@ def test_a_run_proposes_what_it_learnt_beside_its_win(home: Path, library: Path,
     assert technique.kind == "technique"
     assert book.standing(technique) == "verified"
     assert technique.name not in book.standings(), "a curator decides on it"
-    again = start(home, evaluations=9)
+    again = start(home, evaluations=9, control=True)
     loop_of(again, home, library).optimize(TuneSynthesizer(), judge)
+    assert [a.candidate for a in again.attempts] == [a.candidate for a in run.attempts]
     assert [one.name for one in book.proposals()] == [technique.name]
 
 

@@ -39,14 +39,14 @@ def refused(candidate: Candidate, outcome: Outcome = Outcome.INCORRECT, detail: 
 
 def timing(speedup: float) -> Timing:
     session = Session(
-        baseline_us=(100.0 * speedup,),
-        candidate_us=(100.0,),
-        inside_us=(99.0,),
+        baseline_us=(150.0,),
+        candidate_us=(150.0 / speedup,),
+        inside_us=(149.0 / speedup,),
         speedup=speedup,
         low=max(speedup - 0.01, speedup / 2),
         high=speedup + 0.01,
     )
-    baselines = {"eager": 150.0 * speedup, "torch.compile": 100.0 * speedup}
+    baselines = {"eager": 200.0, "torch.compile": 150.0}
     return Timing(baseline="torch.compile", baselines_us=baselines, sessions=(session,) * 3)
 
 

@@ -123,7 +123,19 @@ def test_the_value_that_gained_most_becomes_a_technique(book: Skillbook) -> None
     assert skills_ref.validate(proposed.folder) == []
 
 
+def beside_a_fast_baseline(found: Attempt) -> Attempt:
+    """The same time of the candidate, but half the speed-up."""
+    assert found.evidence.timing
+    (session, *_) = found.evidence.timing.sessions
+    slower = evidence(found.candidate, speedup=session.speedup / 2)
+    assert slower.timing
+    same = slower.timing.sessions[0].model_copy(update={"baseline_us": (75.0,), "candidate_us": session.candidate_us})
+    timing = slower.timing.model_copy(update={"sessions": (same,) * 3})
+    return attempt(found.candidate, slower.model_copy(update={"timing": timing}))
+
+
 NO_TECHNIQUE = {
+    "its baseline alone was slower": (beside_a_fast_baseline(timed(2.0, BLOCK=256)), timed(2.0, BLOCK=512)),
     "two parameters changed": (timed(1.0, BLOCK=256, STAGES=1), timed(2.0, BLOCK=512, STAGES=2)),
     "the intervals overlap": (timed(1.0, BLOCK=256), timed(1.015, BLOCK=512)),
     "the gain is too small": (timed(1.0, BLOCK=256), timed(1.025, BLOCK=512)),
