@@ -114,7 +114,9 @@ LOOKS = {
     "outliers": lambda x, given: 0 < int((x != given).sum()) <= x.numel() / RARE and float(x.max()) > 20,
     "equal": lambda x, given: bool((x == x[:, :1]).all()),
     "sorted": lambda x, given: bool((x.diff(dim=-1) >= 0).all()),
-    "far": lambda x, given: float(x.min()) > 100 * float(given.std()) and float((x - given).std()) < 1e-4,
+    "far": lambda x, given: (
+        float(x.min()) > 100 * float(given.std()) and float((x.double() - given.double()).std()) < 1e-4
+    ),
 }
 
 
