@@ -61,61 +61,74 @@ def report(
         evaluations: Evaluations of each run.
         won: Whether a kernel won, for each task.
     """
-    by_key = {(trial.task, trial.seed, trial.arm): trial for trial in trials}
-    whole = [key[:2] for key in by_key if key[2] is Arm.COLD and all((*key[:2], arm) in by_key for arm in Arm)]
-    tasks = [task for task in dict.fromkeys(task for task, _ in whole) if won[task]]
-    best = {task: max(s.speedup or 0.0 for t in trials if t.task == task for s in t.steps) for task in tasks}
+    scores = _Scores(trials, evaluations, won)
+    return SkillsReport(
+        target=target,
+        evaluations=evaluations,
+        tasks=tuple(map(scores.task, scores.tasks)),
+        nothing_to_win=tuple(dict.fromkeys(task for task, _ in scores.whole if not won[task])),
+        arms=tuple(scores.arm(arm) for arm in Arm if arm is not Arm.REPLAY) if scores.tasks else (),
+        replay=scores.arm(Arm.REPLAY) if scores.tasks else None,
+        unfinished=unfinished,
+    )
 
-    def values(measure: Callable[[Trial], float], arm: Arm) -> Group:
-        return {task: [measure(by_key[task, seed, arm]) for other, seed in whole if other == task] for task in tasks}
 
-    def reached(trial: Trial) -> Reached:
-        return reached_by(trial.steps, best[trial.task], evaluations)
+class _Scores:
+    """The scores of trials, from the tasks on which a kernel won and the seeds of which no arm is missing."""
 
-    def share(trial: Trial, count: int) -> float:
-        return max((s.speedup or 0.0 for s in trial.steps[:count]), default=0.0) / best[trial.task]
+    def __init__(self, trials: Sequence[Trial], evaluations: int, won: Mapping[str, bool]) -> None:
+        self._trials = {(trial.task, trial.seed, trial.arm): trial for trial in trials}
+        self._evaluations = evaluations
+        keys = [(task, seed) for task, seed, arm in self._trials if arm is Arm.COLD]
+        self.whole = [key for key in keys if all((*key, arm) in self._trials for arm in Arm)]
+        self.tasks = [task for task in dict.fromkeys(task for task, _ in self.whole) if won[task]]
+        self._best = {
+            task: max(s.speedup or 0.0 for t in trials if t.task == task for s in t.steps) for task in self.tasks
+        }
 
-    def first(trial: Trial) -> float:
-        return share(trial, 1)
-
-    def gain(arm: Arm, count: int) -> Interval:
-        pairs = values(lambda trial: share(trial, count), arm), values(lambda trial: share(trial, count), Arm.COLD)
-        return interval({task: list(map(sub, *(group[task] for group in pairs))) for task in tasks})
-
-    def score(arm: Arm) -> ArmScore:
-        counts, seconds = (
-            {arm: values(measure, arm) for arm in (arm, Arm.COLD)}
-            for measure in (lambda trial: reached(trial).evaluations, lambda trial: reached(trial).seconds)
+    def task(self, task: str) -> TaskScore:
+        first = self._values(lambda trial: self._share(trial, 1), Arm.COLD)[task]
+        counts = {arm: self._values(lambda trial: self._reached(trial).evaluations, arm)[task] for arm in Arm}
+        return TaskScore(
+            task=task,
+            best=self._best[task],
+            room=1 / max(1e-9, fmean(first)),
+            evaluations={arm: fmean(values) for arm, values in counts.items()},
         )
+
+    def arm(self, arm: Arm) -> ArmScore:
+        counts, seconds = (
+            {arm: self._values(measure, arm) for arm in (arm, Arm.COLD)}
+            for measure in (lambda trial: self._reached(trial).evaluations, lambda trial: self._reached(trial).seconds)
+        )
+        near = self._values(lambda trial: self._reached(trial).near, arm)
         return ArmScore(
             arm=arm,
             evaluations=interval(counts[arm]),
             seconds=interval(seconds[arm]),
-            near=fmean(value for group in values(lambda trial: reached(trial).near, arm).values() for value in group),
-            first=interval(values(first, arm)),
+            near=fmean(value for group in near.values() for value in group),
+            first=interval(self._values(lambda trial: self._share(trial, 1), arm)),
             fewer_evaluations=ratio(counts[Arm.COLD], counts[arm]),
             fewer_seconds=ratio(seconds[Arm.COLD], seconds[arm]),
-            gains=tuple(gain(arm, count) for count in range(1, evaluations + 1)),
+            gains=tuple(self._gain(arm, count) for count in range(1, self._evaluations + 1)),
         )
 
-    counts = {arm: values(lambda trial: reached(trial).evaluations, arm) for arm in Arm}
-    return SkillsReport(
-        target=target,
-        evaluations=evaluations,
-        tasks=tuple(
-            TaskScore(
-                task=task,
-                best=best[task],
-                room=1 / max(1e-9, fmean(values(first, Arm.COLD)[task])),
-                evaluations={arm: fmean(counts[arm][task]) for arm in Arm},
-            )
-            for task in tasks
-        ),
-        nothing_to_win=tuple(dict.fromkeys(task for task, _ in whole if not won[task])),
-        arms=tuple(score(arm) for arm in Arm if arm is not Arm.REPLAY) if tasks else (),
-        replay=score(Arm.REPLAY) if tasks else None,
-        unfinished=unfinished,
-    )
+    def _gain(self, arm: Arm, count: int) -> Interval:
+        ours, cold = (self._values(lambda trial: self._share(trial, count), each) for each in (arm, Arm.COLD))
+        return interval({task: list(map(sub, ours[task], cold[task])) for task in self.tasks})
+
+    def _values(self, measure: Callable[[Trial], float], arm: Arm) -> Group:
+        return {
+            task: [measure(self._trials[task, seed, arm]) for other, seed in self.whole if other == task]
+            for task in self.tasks
+        }
+
+    def _reached(self, trial: Trial) -> Reached:
+        return reached_by(trial.steps, self._best[trial.task], self._evaluations)
+
+    def _share(self, trial: Trial, count: int) -> float:
+        """The best speed-up of the first steps as a share of the best known one."""
+        return max((s.speedup or 0.0 for s in trial.steps[:count]), default=0.0) / self._best[trial.task]
 
 
 def read_report(file: Path) -> SkillsReport:

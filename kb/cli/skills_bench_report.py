@@ -25,7 +25,7 @@ def show_skills_report(report: SkillsReport) -> None:
     show()
     scores = [*report.arms, *([report.replay] if report.replay else [])]
     show_table(
-        ("arm", "evaluations", "seconds", "near", "first", "fewer evaluations", "fewer seconds"),
+        ("arm", "evals", "seconds", "near", "first", "fewer evals", "fewer seconds"),
         list(map(_row, scores)),
     )
     show_wrapped(
@@ -35,11 +35,11 @@ def show_skills_report(report: SkillsReport) -> None:
     )
     show()
     moments = sorted({1, (report.evaluations + 1) // 2, report.evaluations})
-    rows = [(s.arm, *(_percent(s.gains[moment - 1]) for moment in moments)) for s in scores if s.gains]
+    rows = [(s.arm, *(_percent(s.gains[moment - 1]) for moment in moments)) for s in scores]
     show_table(("arm", *(f"after {moment}" for moment in moments)), rows)
     show_wrapped(
-        "How much nearer to the best known kernel the best one so far is than in the cold run, after so many "
-        "evaluations, as a share of the best known speed-up"
+        "After so many evaluations: the best speed-up so far minus that of the cold run, as a share of the best known "
+        "speed-up"
     )
     if report.nothing_to_win:
         show_wrapped(f"no kernel won, so not counted: {', '.join(report.nothing_to_win)}")
