@@ -59,7 +59,7 @@ def score_of(evidence: Evidence) -> float | None:
 
 
 def _starts(request: Request) -> list[list[Start]]:
-    """The kernels to try, best first; for each the skills whose values are tried before its parameters are searched."""
+    """The kernels to try, best first. The values in a kernel's skills are tried before its parameters are searched."""
     by_template: dict[str, list[Start]] = {}
     for recalled in request.skills:
         kernel = recalled.skill.candidate

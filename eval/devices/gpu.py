@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from eval.worker.trial import Trial
 
 DEVICE_FILES = ("nvidiactl", "nvidia-uvm", "kfd", "dri")
-"""A process uses a GPU of NVIDIA or AMD through these files of /dev; each of NVIDIA's has one more: `device_files`."""
+"""Files of /dev that every process on an NVIDIA or AMD GPU opens. Each NVIDIA GPU has one more; see `device_files`."""
 READABLE = ("/proc/driver/nvidia", "/proc/devices")
 """What the driver reads when it starts."""
 WRITABLE = ("/proc/self",)

@@ -124,7 +124,7 @@ class Verdicts:
         return self._judged.get((task.digest, target, candidate.digest))
 
     def baseline_us(self, task: Task, target: str) -> float:
-        """Time of the fastest baseline in the first verdict on the task whose times count; 0 if there is none."""
+        """The fastest baseline's time in the task's first verdict that other work did not disturb; 0 without one."""
         timings = (
             judged.evidence.timing for (of, on, _), judged in self._judged.items() if (of, on) == (task.digest, target)
         )

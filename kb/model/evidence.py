@@ -253,7 +253,7 @@ class KernelScreen(Frozen):
     spills: int
     """Vector registers spilled per lane."""
     scratchpad_bytes: int
-    """Natural of scratchpad per workgroup."""
+    """Bytes of scratchpad per workgroup."""
     occupancy: int | None
     """Wavefronts per SIMD unit or warps per SM that fit; None if a required fact is unknown."""
     matrix_instructions: dict[str, int]

@@ -53,7 +53,7 @@ class Preconditions(Frozen):
     dtypes: tuple[Word, ...] = ()
     """Names as in torch: `float16`."""
     shapes: str = ""
-    """A condition on `Interface.sizes`, such as `cols <= 16384 and rows >= 500`."""
+    """The skill applies if this holds for `Interface.sizes` of the task: `cols <= 16384 and rows >= 500`."""
     toolchain: str = ""
     """Versions as in a requirements file, such as `triton>=3.2,<4 torch>=2.6`."""
 

@@ -51,7 +51,7 @@ CLOSENESS = {
 NEARNESS = {Near.SAME: 0.4, Near.RELATIVE: 0.2, Near.ANY: 0.0, Near.SIBLING: -1.0}
 """What the target of a skill is worth."""
 SIZES = 0.32
-"""What a win at the sizes of the task is worth: the best values of a kernel's parameters depend on them."""
+"""What it is worth that a skill won at the task's own sizes. Sizes decide which parameter values are the best."""
 FAR = 16
 """A win at sizes so many doublings away is worth nothing more."""
 
