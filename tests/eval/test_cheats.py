@@ -50,7 +50,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def patient(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many attempts as users have: on a noisy core the clocks of an honest kernel may disagree in one of them."""
+    """As many attempts as users have: on a noisy core honest clocks may disagree in one of them."""
     monkeypatch.setattr(measure, "ATTEMPTS", ATTEMPTS)
 
 
@@ -76,6 +76,7 @@ def test_a_cheat_is_refused_with_the_right_outcome(cheat: Known, monkeypatch: py
     assert verdict.outcome in cheat.outcomes, verdict
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("cheat", parameters([c for c in CHEATS if c.guard or c.call_s or c.hidden is not None]))
 def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Known, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
