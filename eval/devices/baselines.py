@@ -43,6 +43,8 @@ SETTINGS, CACHE, TRITON_CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCT
 """How the environment names settings of torch.compile, the folder of what it has compiled, and that of its kernels."""
 ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
 """Makes it compile without other processes, and not first all headers, which it would not keep for the next worker."""
+COMPILER = ("torch._inductor.compile_fx",)
+"""The module that loads most of what torch.compile needs."""
 DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
 """How a baseline can fail because a candidate that is checked beside it takes the cores, the memory or the disk."""
 FAILURES = (Fault, torch.OutOfMemoryError, DriverError)
@@ -266,7 +268,8 @@ def settings() -> dict[str, Any]:
     cache = environment.get(CACHE)
     if cache:
         environment[TRITON_CACHE] = f"{cache}/triton"
-    return {"guards": GUARDS, "environment": environment, "writable": (cache,) if cache else ()}
+    writable = (cache,) if cache else ()
+    return {"guards": GUARDS, "environment": environment, "writable": writable, "preload": COMPILER}
 
 
 @contextmanager

@@ -44,6 +44,7 @@ class Torch(JudgedLanguage):
     suffix: str = ".py"
     fences: tuple[str, ...] = ("python", "py")
     rules: str = RULES
+    preload: tuple[str, ...] = ("torch", "eval.languages.python_model")
     tunable: str = "BLOCK = 1024  # tune: 256, 512, 1024"
     adapter: Path = Path(__file__).with_name("python_model.py")
     gpu_adapter: Path | None = Path(__file__).with_name("gpu_model.py")

@@ -31,6 +31,7 @@ class Triton(Torch):
     searched: tuple[str, ...] = ("Triton kernel options num_warps num_stages", "Triton kernel tuning autotune")
     fences: tuple[str, ...] = ("python", "py", "triton")
     rules: str = RULES
+    preload: tuple[str, ...] = ("torch", "triton", "eval.languages.triton_model")
     adapter: Path = Path(__file__).with_name("triton_model.py")
 
     def claims(self, source: str) -> bool:

@@ -24,6 +24,8 @@ class JudgedLanguage(Language):
     """The rules without the part that depends on the compiler and the chip."""
     tensors_alone: bool = False
     """Whether a candidate accepts only tensors as arguments."""
+    preload: tuple[str, ...] = ()
+    """Modules that all its candidates need. A worker is forked from a process that has loaded them."""
     launcher: bool = False
     """Whether a worker launches the candidate as a program of its own; see eval.worker.sandbox.SandboxLimits."""
 

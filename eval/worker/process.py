@@ -18,17 +18,20 @@ from eval.fault import Fault
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
 from eval.worker.compiled import Compiled, keep, names_in, restore
 from eval.worker.folder import new_folder, remove
+from eval.worker.forked import START_S, Process, zygote_for
 from eval.worker.language import JudgedLanguage
 from eval.worker.limits import cpu_limit_s, limits_of
 from eval.worker.mapping import new_memory
 from eval.worker.rarely import Rarely
+from eval.worker.sandbox import SandboxLimits
 from eval.worker.tree import ProcessTree, signal_name
+from eval.worker.zygote import Handles
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
 
 HERE = Path(__file__).parent
-START_S, DEATH_S = 60.0, 5.0
+DEATH_S = 5.0
 LIMITS_S = 0.05
 """Time between two looks at what an answering worker uses of the machine."""
 LOG_CHARACTERS, DETAIL_CHARACTERS, ERROR_CHARACTERS = 2000, 4000, 3000
@@ -79,6 +82,7 @@ class WorkerProcess:
         readable: Files and folders that it may read besides those of its language.
         writable: Folders, besides its own, that it may write.
         profiler: The command of a profiler that starts it.
+        preload: Modules that it needs besides those of its language.
         memory: Handle of the memory to share with it, which stays open; None: it gets memory of its own.
 
     Attributes:
@@ -101,10 +105,12 @@ class WorkerProcess:
         readable: Sequence[str] = (),
         writable: Sequence[str] = (),
         profiler: Sequence[str] = (),
+        preload: Sequence[str] = (),
         memory: int | None = None,
     ) -> None:
         self._language, self._call_s, self._guards, self._devices = language, call_s, guards, devices
         self._writable, self._profiler = writable, profiler
+        self._preload = (*language.preload, *preload)
         self._level = level if Guard.SANDBOX in guards else 0
         self._readable = (str(language.adapter), *language.readable(), *readable)
         self.folder, self._lock = new_folder()
@@ -112,15 +118,17 @@ class WorkerProcess:
         self.answer_s = self.late_s = 0.0
         self.busy = Rarely()
         self.at_end = ExitStack()
+        self._environment = {"PATH": "/usr/bin:/bin", "USER": "kb", **environment}
         self._variables = {
-            "PATH": "/usr/bin:/bin", "USER": "kb", "HOME": str(self.folder), "TMPDIR": str(self.folder),
-            "TRITON_CACHE_DIR": f"{self.folder}/{TRITON}", **environment,
+            "HOME": str(self.folder), "TMPDIR": str(self.folder), "TRITON_CACHE_DIR": f"{self.folder}/{TRITON}",
+            **self._environment,
         }  # fmt: skip
         self._compiler: Sequence[str] = ()
         self._compiled: Compiled = {}
         self._log = (self.folder / "log").open("a+b")
         self._channel = Channel(CLOSED, CLOSED)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
+        self._interrupted = False
 
     def give(self, candidate: Candidate, compiled: Compiled | None = None) -> Self:
         """Give it its candidate, before it is entered.
@@ -157,15 +165,14 @@ class WorkerProcess:
         self._compiler = self._language.compile_command(self.folder)
         ours, theirs = os.pipe(), os.pipe()
         self._channel = Channel(theirs[0], ours[1])
-        handles = (ours[0], theirs[1], self.memory)
-        command = [sys.executable, "-I", str(HERE / "worker.py"), *map(str, handles), str(self.folder)]
-        launcher = self._language.launcher
-        alone = bool(self._compiler) and not launcher
-        self._process = self._started(
-            command, handles, self._profiler, alone=alone, launcher=launcher, writable=self._writable
-        )
-        os.close(ours[0])
-        os.close(theirs[1])
+        alone = bool(self._compiler) and not self._language.launcher
+        handles = Handles(ours[0], theirs[1], self.memory, self._log.fileno())
+        try:
+            forks = self._preload and not (self._profiler or self._devices)
+            self._process = self._forked(handles) if forks else self._executed(handles, alone=alone)
+        finally:
+            os.close(ours[0])
+            os.close(theirs[1])
         self._tree = ProcessTree(self.pid, self.folder, alone=alone and self._level > 1)
         try:
             self.ask("ping", within_s=START_S)
@@ -173,6 +180,21 @@ class WorkerProcess:
             raise JudgeError(
                 f"a worker does not start: {fault.detail}; {self.log}", hint="`kb doctor` says what this machine allows"
             ) from fault
+
+    def _executed(self, handles: Handles, *, alone: bool) -> Process:
+        """Start it as a program."""
+        given = (handles.read, handles.write, handles.memory)
+        command = [sys.executable, "-I", str(HERE / "worker.py"), *map(str, given), str(self.folder)]
+        confined = {"alone": alone, "launcher": self._language.launcher, "writable": self._writable}
+        return self._started(command, given, self._profiler, **confined)
+
+    def _forked(self, handles: Handles) -> Process:
+        """Start it as a fork of a process that has loaded what it needs."""
+        zygote = zygote_for(self._preload, self._environment)
+        limits = self._limits(writable=self._writable) if self._level else None
+        worker = zygote.fork(self.folder, handles, self._variables, limits, lambda: not self._interrupted)
+        self.at_end.callback(zygote.forget, worker)
+        return worker
 
     def _compile(self) -> None:
         """Compile the candidate in a process of its own, while the worker is stopped."""
@@ -196,14 +218,17 @@ class WorkerProcess:
     ) -> subprocess.Popen[bytes]:
         """Start a program in the sandbox, under a profiler that is outside; `confined` are arguments of `limits_of`."""
         if self._level:
-            limits = limits_of(
-                self.folder, level=self._level, call_s=self._call_s, readable=self._readable, devices=self._devices,
-                profiled=bool(profiler), **confined,
-            )  # fmt: skip
+            limits = self._limits(profiled=bool(profiler), **confined)
             command = [sys.executable, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.Popen(
             [*profiler, *command], cwd=self.folder, env=self._variables, stdin=subprocess.DEVNULL, stdout=self._log,
             stderr=self._log, close_fds=True, pass_fds=handles, start_new_session=True,
+        )  # fmt: skip
+
+    def _limits(self, **confined: Any) -> SandboxLimits:
+        return limits_of(
+            self.folder, level=self._level, call_s=self._call_s, readable=self._readable, devices=self._devices,
+            **confined,
         )  # fmt: skip
 
     def __exit__(self, *_: object) -> None:
@@ -224,7 +249,7 @@ class WorkerProcess:
         return self._running.pid
 
     @property
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> Process:
         if self._process is None:
             raise RuntimeError("the worker has not been started")
         return self._process
@@ -356,7 +381,8 @@ class WorkerProcess:
         return f"died of {signal_name(-status)}" if status < 0 else f"ended with status {status}"
 
     def interrupt(self) -> None:
-        """End the worker's processes while another thread asks it, which then gets a Fault."""
+        """End the worker's processes while another thread starts or asks it, which then gets a Fault."""
+        self._interrupted = True
         if self._process:
             _end(self._process)
 
@@ -381,12 +407,15 @@ def _call_answer(line: bytes) -> Message:
     return {"token": token, "awake_s": awake_s, "seconds": seconds, "places": places}
 
 
-def _kill(leader: subprocess.Popen[bytes]) -> None:
-    """Kill all processes of a session, and wait for its leader."""
+def _kill(leader: Process) -> None:
+    """Kill all processes of a session, and wait for its leader and those that have no other parent any more."""
     _end(leader)
     leader.wait()
+    with suppress(ChildProcessError):
+        while True:
+            os.waitid(os.P_PGID, leader.pid, os.WEXITED)
 
 
-def _end(leader: subprocess.Popen[bytes]) -> None:
+def _end(leader: Process) -> None:
     with suppress(ProcessLookupError):
         os.killpg(leader.pid, signal.SIGKILL)

@@ -88,6 +88,8 @@ class Trial:
     """How many threads OpenMP and torch may use in a worker: as many as torch did here when the trial was made."""
     profiler: tuple[str, ...] = ()
     """The command of a profiler that starts the worker."""
+    preload: tuple[str, ...] = ()
+    """Modules that it needs besides those of its language."""
     spares: Spares | None = None
     compiled: Compiled = field(default_factory=dict, init=False)
     """The files that compilers wrote for its first worker; the others need not compile it again."""
@@ -122,6 +124,7 @@ class Trial:
             "readable": self.readable,
             "devices": self.devices,
             "profiler": self.profiler,
+            "preload": self.preload,
         }
 
     def check(self, cases: Sequence[Case], results: list[CaseResult]) -> str:

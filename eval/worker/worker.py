@@ -159,9 +159,8 @@ def call(model: Model, number: int, channel: Channel) -> None:
         channel.send({"token": token, **refusal(error, "call")})
 
 
-def main() -> None:
-    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
-    worker = Worker(Path(sys.argv[4]), int(sys.argv[3]))
+def main(read: int, write: int, memory: int, folder: Path) -> None:
+    channel, worker = Channel(read, write), Worker(folder, memory)
     while (question := channel.receive())["verb"] != "exit":
         verb = question["verb"]
         try:
@@ -174,4 +173,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))

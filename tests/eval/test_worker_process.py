@@ -20,6 +20,7 @@ from eval.machine import sandbox_level
 from eval.worker import process as worker_process
 from eval.worker import tree
 from eval.worker.folder import FOLDER, new_folder, remove
+from eval.worker.language import JudgedLanguage
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
@@ -103,10 +104,19 @@ def worker() -> Iterator[WorkerProcess]:
         yield worker
 
 
-def start(*, guards: frozenset[Guard] = ALL_GUARDS, call_s: float = 20.0, level: int | None = None) -> WorkerProcess:
-    worker = WorkerProcess(
-        TORCH, level=sandbox_level() if level is None else level, call_s=call_s, guards=guards, environment={}
-    )
+EXECUTED = TORCH.model_copy(update={"preload": ()})
+"""A language whose workers are started as programs."""
+
+
+def start(
+    language: JudgedLanguage = TORCH,
+    *,
+    guards: frozenset[Guard] = ALL_GUARDS,
+    call_s: float = 20.0,
+    level: int | None = None,
+) -> WorkerProcess:
+    level = sandbox_level() if level is None else level
+    worker = WorkerProcess(language, level=level, call_s=call_s, guards=guards, environment={})
     return worker.give(Candidate(language="torch", source="# nothing"))
 
 
@@ -155,7 +165,7 @@ def test_a_worker_that_ends_late_but_well_is_accepted(tmp_path: Path, monkeypatc
     monkeypatch.setattr(worker_process, "DEATH_S", 0.05)
     play(LATE_TO_END, tmp_path, monkeypatch)
 
-    with start(level=0) as worker:
+    with start(EXECUTED, level=0) as worker:
         worker.finish()
 
         assert worker._process
@@ -165,7 +175,7 @@ def test_a_worker_that_ends_late_but_well_is_accepted(tmp_path: Path, monkeypatc
 def test_a_worker_that_does_not_end_has_taken_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(LATE_TO_END, tmp_path, monkeypatch)
 
-    with start(level=0, call_s=0.2) as worker, pytest.raises(Fault) as caught:
+    with start(EXECUTED, level=0, call_s=0.2) as worker, pytest.raises(Fault) as caught:
         worker.finish()
 
     assert caught.value.outcome == Outcome.TIMED_OUT
@@ -176,7 +186,7 @@ def test_a_worker_that_fills_the_machine_is_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(tree, "_free", lambda folder: next(free, {"memory": 10}))
     play(LATE_TO_END, tmp_path, monkeypatch)
 
-    with start(level=0) as worker, pytest.raises(Fault, match="memory: 10 of 100 are left") as caught:
+    with start(EXECUTED, level=0) as worker, pytest.raises(Fault, match="memory: 10 of 100 are left") as caught:
         worker.ask("exit")
 
     assert caught.value.outcome == Outcome.FORBIDDEN
@@ -208,7 +218,7 @@ def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
 ) -> None:
     play(HOSTILE_WORKER.format(answer=answer), tmp_path, monkeypatch)
 
-    with start(level=0) as worker, pytest.raises(Fault) as caught:
+    with start(EXECUTED, level=0) as worker, pytest.raises(Fault) as caught:
         worker.ask("ping")
 
     assert caught.value.outcome == outcome
@@ -218,7 +228,7 @@ def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
 def test_a_system_call_that_goes_on_after_the_answer_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(COPIES_AFTER_ANSWER, tmp_path, monkeypatch)
     late_s = []
-    with start(level=0) as worker:
+    with start(EXECUTED, level=0) as worker:
         for _ in range(10):
             worker.ask("ping")
             late_s.append(worker.late_s)

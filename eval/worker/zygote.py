@@ -1,0 +1,131 @@
+"""The process that workers are forked from, so that each need not load torch: `python -I zygote.py SOCKET MODULE...`.
+
+It imports the modules, and then forks a worker for each request of the judge; eval.worker.forked is the judge's side.
+It runs no candidate, so what it has loaded is the same for all.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from eval.worker import worker
+from eval.worker.sandbox import SandboxLimits, confine
+
+MESSAGE_BYTES = 1 << 17
+LOOK_S = 1e-4
+PERTURB, M_PERTURB = "MALLOC_PERTURB_", -6
+"""What glibc fills allocated memory with: the variable, which it reads at the start only, and the option of mallopt."""
+
+
+class Handles(NamedTuple):
+    """What a worker gets of the judge's handles, in the order in which they are sent."""
+
+    read: int
+    write: int
+    memory: int
+    log: int
+
+
+class Request(NamedTuple):
+    """What the judge asks for, as JSON."""
+
+    judge: int
+    """Its process id."""
+    folder: str
+    variables: Mapping[str, str]
+    """The worker's environment."""
+    limits: Mapping[str, Any] | None
+    """SandboxLimits; None: no sandbox."""
+
+
+def main() -> None:
+    judge = socket.socket(fileno=int(sys.argv[1]))
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
+    gc.freeze()  # else a collection would copy all that workers share
+    if asked := _forked(judge):
+        judge.close()
+        _become_worker(*asked)
+
+
+def _forked(judge: socket.socket) -> tuple[Request, Handles] | None:
+    """Fork a worker for each request. Returns in each of them; in this process, once the judge has ended, None.
+
+    The judge is told when this process is ready. It sends a request, and gets the process id of the worker, or 0. When
+    it has ended one, it sends `-ID`.
+    """
+    sessions: set[int] = set()
+    with suppress(ConnectionError):
+        judge.send(b"ready")
+        while (received := socket.recv_fds(judge, MESSAGE_BYTES, len(Handles._fields)))[0]:
+            text, handles = received[:2]
+            if text.startswith(b"-"):
+                sessions.discard(int(text[1:]))
+                continue
+            pid = _fork()
+            if pid is None:
+                return Request(*json.loads(text)), Handles(*handles)
+            for handle in handles:
+                os.close(handle)
+            sessions.add(pid)
+            judge.send(str(pid).encode())
+    for session in sessions - {0}:
+        with suppress(ProcessLookupError):
+            os.killpg(session, signal.SIGKILL)  # also what a worker has started, which does not end with the judge
+    return None
+
+
+def _fork() -> int | None:
+    """Fork a process that leads a session, and whose parent has ended, so that the judge becomes its parent.
+
+    Returns:
+        Its process id, or 0 if that fails; None in the new process.
+    """
+    told, tells = os.pipe()
+    parent = os.fork()
+    if parent == 0 and os.fork():
+        os._exit(0)
+    if parent == 0:
+        os.setsid()
+        os.write(tells, str(os.getpid()).encode())
+    os.close(tells)
+    pid = None if parent == 0 else int(os.read(told, MESSAGE_BYTES) or 0)
+    os.close(told)
+    if parent:
+        os.waitpid(parent, 0)
+    return pid
+
+
+def _become_worker(request: Request, handles: Handles) -> None:
+    """Do what is done for other workers before they start: environment, output, sandbox."""
+    while os.getppid() != request.judge:
+        time.sleep(LOOK_S)
+    os.environ.clear()
+    os.environ.update(request.variables)
+    os.chdir(request.folder)
+    for output in (1, 2):
+        os.dup2(handles.log, output)
+    os.close(handles.log)
+    tempfile.tempdir = None
+    if perturb := request.variables.get(PERTURB):
+        ctypes.CDLL(None).mallopt(M_PERTURB, int(perturb))
+    if request.limits:
+        confine(SandboxLimits(**request.limits))
+    worker.main(handles.read, handles.write, handles.memory, Path(request.folder))
+
+
+if __name__ == "__main__":
+    main()
