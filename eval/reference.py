@@ -21,6 +21,8 @@ NUDGE = 2.0**-20
 far above those of float64."""
 PIECE = 1 << 26
 """A tensor is changed piece by piece, with so many elements each: a GPU may have no room for copies of all of it."""
+WORD = 8
+"""Bytes that are compared at once where that is possible; torch compares single ones six times as slowly."""
 SPREAD = 0.5
 """Standard deviation of noise on constant parameters and buffers, such as a LayerNorm's weights or a BatchNorm's
 statistics: no candidate may rely on them."""
@@ -245,7 +247,12 @@ def as_tuple(result: Any) -> Tensors:
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors of the same shape and type are equal bit for bit."""
-    return not a.numel() or torch.equal(_bytes(a), _bytes(b))
+    if not a.numel():
+        return True
+    pair = [_bytes(a), _bytes(b)]
+    if all(each.numel() % WORD == each.storage_offset() % WORD == 0 for each in pair):
+        pair = [each.view(torch.int64) for each in pair]
+    return torch.equal(*pair)
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

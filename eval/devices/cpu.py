@@ -40,6 +40,17 @@ class Cpu(Device):
         return SOURCES
 
     @classmethod
+    def prepare(cls) -> None:
+        from eval.devices.baselines import settings
+        from eval.languages.registry import TORCH
+        from eval.worker.trial import Trial
+
+        Trial(Candidate(language=TORCH.name, source=""), TORCH, level=0, **settings()).load()
+
+    def start(self) -> None:
+        _ = self.baselines
+
+    @classmethod
     def serves(cls, isa: Isa) -> bool:
         return super().serves(isa) and isa.architecture == platform.machine().replace("AMD64", "x86_64")
 
@@ -48,8 +59,7 @@ class Cpu(Device):
     ) -> Judgement:
         from eval.devices.sessions import measure
 
-        baselines = self.baselines  # they start while the candidate is checked
         trial = self.trial(candidate, language)
         log = trial.check(cases, results)
-        timing, busy = measure(trial, baselines, cases)
-        return self.measured(timing, (busy, *baselines.notes), log)
+        timing, busy = measure(trial, self.baselines, cases)
+        return self.measured(timing, (busy, *self.baselines.notes), log)

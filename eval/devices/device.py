@@ -106,6 +106,13 @@ class Device(ABC):
         """Whether it judges for targets of this kind on this machine."""
         return isa.backend in cls.backends
 
+    @classmethod
+    def prepare(cls) -> None:  # noqa: B027 - most need nothing
+        """Start in the background what takes long and is the same for each task."""
+
+    def start(self) -> None:  # noqa: B027
+        """Start in the background what takes long and is the same for each candidate."""
+
     @abstractmethod
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

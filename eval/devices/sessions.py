@@ -26,6 +26,8 @@ from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, O
 LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS, MOST_SESSIONS = 10, 30, 200, 12
 PATIENCE = 4
 """A session with less than enough rounds may last so many times as long."""
+LOST = 1.5
+"""A candidate whose median is so many times that of the fastest baseline has lost; few rounds are enough to say so."""
 HOPELESS, HOPELESS_ROUNDS, HOPELESS_S = 2.0, 3, 10.0
 """A session ends after so many rounds and seconds if the candidate's fastest call took this many times as long as the
 slowest call of any baseline. It cannot win any more, so no further case is tried."""
@@ -294,11 +296,16 @@ def _rounds(
         if seconds > HOPELESS_S and _is_hopeless(mine, theirs):
             return mine, theirs, waits
         passed, count = seconds / session_s, len(mine)
-        progress = max(count / MOST_ROUNDS, min(passed, count / ENOUGH_ROUNDS), passed / PATIENCE)
+        enough = LEAST_ROUNDS if _has_lost(mine, theirs) else ENOUGH_ROUNDS
+        progress = max(count / MOST_ROUNDS, min(passed, count / enough), passed / PATIENCE)
         progress = min(progress, count / LEAST_ROUNDS)
     for _, tried in moments:
         _try(candidate, baselines, tried, 0, guards)
     return mine, theirs, waits
+
+
+def _has_lost(mine: Sequence[Call], theirs: Mapping[str, Sequence[Call]]) -> bool:
+    return _median_us(mine) > LOST * min(map(_median_us, theirs.values()))
 
 
 def _is_hopeless(mine: Sequence[Call], theirs: Mapping[str, Sequence[Call]]) -> bool:

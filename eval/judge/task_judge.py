@@ -72,6 +72,7 @@ class TaskJudge:
         self.task = task
         self.languages = {language.name: language for language in ([toolchain] if toolchain else languages)}
         kind = device or (ToolchainDevice if toolchain else device_for(isa, target))
+        kind.prepare()
         reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
         self.interface = interface_of(task, reference)
         self.bench = Bench(
@@ -84,6 +85,7 @@ class TaskJudge:
         """Raises JudgeError if the device does not judge the candidate's language, or cannot do so on this machine."""
         results: list[CaseResult] = []
         language = self._language_of(candidate)
+        self.device.start()
         cases = self._cases.for_candidate() if self.device.runs else []
         try:
             found = self.device.judge(candidate, language, cases, results)

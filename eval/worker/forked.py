@@ -146,7 +146,11 @@ class Zygote:
 def zygote_for(modules: Sequence[str], environment: Mapping[str, str]) -> Zygote:
     """The zygote for workers with these modules and this environment; it starts when it is asked for first."""
     settings = {name: value for name, value in environment.items() if name != PERTURB}
-    return _zygote(sys.executable, tuple(modules), tuple(sorted(settings.items())))
+    with _ONE_AT_A_TIME:
+        return _zygote(sys.executable, tuple(modules), tuple(sorted(settings.items())))
+
+
+_ONE_AT_A_TIME = Lock()
 
 
 @cache

@@ -35,8 +35,8 @@ DEATH_S = 5.0
 LIMITS_S = 0.05
 """Time between two looks at what an answering worker uses of the machine."""
 LOG_CHARACTERS, DETAIL_CHARACTERS, ERROR_CHARACTERS = 2000, 4000, 3000
-
-
+EVERYWHERE = {"PATH": "/usr/bin:/bin", "USER": "kb"}
+"""What the environment of each worker has."""
 TRITON = "triton"
 """The folder of Triton's cache in that of a worker."""
 
@@ -118,7 +118,7 @@ class WorkerProcess:
         self.answer_s = self.late_s = 0.0
         self.busy = Rarely()
         self.at_end = ExitStack()
-        self._environment = {"PATH": "/usr/bin:/bin", "USER": "kb", **environment}
+        self._environment = EVERYWHERE | environment
         self._variables = {
             "HOME": str(self.folder), "TMPDIR": str(self.folder), "TRITON_CACHE_DIR": f"{self.folder}/{TRITON}",
             **self._environment,

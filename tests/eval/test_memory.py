@@ -327,6 +327,10 @@ BITS = [
     (torch.ones(8)[::2], torch.ones(4), True),
     (torch.empty(0), torch.empty(0), True),
     (torch.tensor([True]), torch.tensor([False]), False),
+    (torch.zeros(16), torch.tensor([0.0] * 15 + [-0.0]), False),
+    (torch.zeros(17), torch.tensor([0.0] * 16 + [-0.0]), False),
+    (torch.zeros(9)[1:], torch.tensor([0.0] * 8 + [-0.0])[1:], False),
+    (torch.zeros(9)[1:], torch.zeros(8), True),
 ]
 
 

@@ -73,6 +73,14 @@ def test_the_session_of_a_much_slower_candidate_ends_early(monkeypatch: pytest.M
     assert Clocked(monkeypatch, round_s=1.0, slower=5.0).run() == sessions.LEAST_ROUNDS
 
 
+def test_a_candidate_that_has_lost_needs_few_rounds_and_still_all_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Clocked(monkeypatch, round_s=0.1, slower=1.6)
+
+    assert session.run() == sessions.LEAST_ROUNDS
+    assert len(session.tried) == 1
+    assert Clocked(monkeypatch, round_s=0.1, slower=1.4).run() == sessions.ENOUGH_ROUNDS
+
+
 @pytest.mark.parametrize(("round_s", "rounds"), [(0.001, 200), (0.06, 30), (30.0, 10)])
 def test_cases_are_tried_in_all_parts_of_a_session(
     round_s: float, rounds: int, monkeypatch: pytest.MonkeyPatch
