@@ -106,8 +106,8 @@ class Device(ABC):
         """Whether it judges for targets of this kind on this machine."""
         return isa.backend in cls.backends
 
-    @classmethod
-    def prepare(cls) -> None:  # noqa: B027 - most need nothing
+    @classmethod  # noqa: B027 - most need nothing
+    def prepare(cls) -> None:
         """Start in the background what takes long and is the same for each task."""
 
     def start(self) -> None:  # noqa: B027

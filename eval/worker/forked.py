@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
@@ -27,6 +26,9 @@ LOOK_S = 0.01
 """Time between two looks at whether a process has started or ended."""
 QUIETLY = "ignore:This process:DeprecationWarning"
 """Python warns that a process with threads forks; those of OpenBLAS end before, and start again afterwards."""
+_ZYGOTES: "dict[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]], Zygote]" = {}
+"""By program, modules and environment."""
+_LOCK = Lock()
 
 
 class Process(Protocol):
@@ -122,6 +124,10 @@ class Zygote:
             raise _failed("no process can be started")
         return ForkedWorker(pid)
 
+    @property
+    def lives(self) -> bool:
+        return self._process.poll() is None
+
     def forget(self, worker: Process) -> None:
         """Let the zygote know that a worker, with all that it had started, has ended."""
         with suppress(OSError):
@@ -146,16 +152,13 @@ class Zygote:
 def zygote_for(modules: Sequence[str], environment: Mapping[str, str]) -> Zygote:
     """The zygote for workers with these modules and this environment; it starts when it is asked for first."""
     settings = {name: value for name, value in environment.items() if name != PERTURB}
-    with _ONE_AT_A_TIME:
-        return _zygote(sys.executable, tuple(modules), tuple(sorted(settings.items())))
-
-
-_ONE_AT_A_TIME = Lock()
-
-
-@cache
-def _zygote(_program: str, modules: tuple[str, ...], settings: tuple[tuple[str, str], ...]) -> Zygote:
-    return Zygote(modules, dict(settings))
+    key = sys.executable, tuple(modules), tuple(sorted(settings.items()))
+    with _LOCK:
+        if key in _ZYGOTES and not _ZYGOTES[key].lives:
+            _ZYGOTES.pop(key).close()
+        if key not in _ZYGOTES:
+            _ZYGOTES[key] = Zygote(modules, settings)
+        return _ZYGOTES[key]
 
 
 def _failed(why: str) -> JudgeError:

@@ -118,7 +118,7 @@ class WorkerProcess:
         self.answer_s = self.late_s = 0.0
         self.busy = Rarely()
         self.at_end = ExitStack()
-        self._environment = EVERYWHERE | environment
+        self._environment = {**EVERYWHERE, **environment}
         self._variables = {
             "HOME": str(self.folder), "TMPDIR": str(self.folder), "TRITON_CACHE_DIR": f"{self.folder}/{TRITON}",
             **self._environment,

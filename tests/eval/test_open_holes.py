@@ -3,12 +3,6 @@
 Each test says what the judge should do, and is expected to fail. Whoever closes one takes its mark away.
 """
 
-import os
-import re
-import signal
-import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +12,7 @@ from eval.judge.refused_draws import KEPT, RefusedDraws
 from eval.selftest.known import Known
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
-from tests.eval.judging import is_alive, needs_linux, needs_sandbox
+from tests.eval.judging import needs_linux
 
 pytestmark = needs_linux
 KERNEL = """
@@ -42,24 +36,6 @@ class ModelNew(nn.Module):
         return y
 """
 """Sums of rows in Triton: each program does its work if `works`, and the host launches them if `launches`."""
-LEAVES_A_CHILD = """
-import sys
-from eval.languages.registry import TORCH
-from eval.machine import sandbox_level
-from eval.selftest.known import WRONG, known_task, read_candidate
-from eval.cases import make_case
-from eval.reference import Reference
-from eval.worker.trial import Trial
-task = known_task("scale")
-reference = Reference(task, seed=1)
-case = make_case("given", reference, reference.inputs(2))
-trial = Trial(read_candidate(WRONG / "forks.py"), TORCH, sandbox_level(), 60)
-with trial.worker() as worker:
-    trial.build(worker, reference, case)
-    worker.let_run(2)
-    print(worker.log, flush=True)
-    sys.stdin.read()
-"""
 
 
 @pytest.mark.slow
@@ -99,23 +75,3 @@ def test_other_refused_candidates_do_not_push_a_draw_out(tmp_path: Path) -> None
         kept.add(draw)
 
     assert draws[0] in kept.latest()
-
-
-@needs_sandbox
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the kernel kills the worker with its judge, but not the worker's children",
-)
-def test_what_a_candidate_starts_ends_when_its_judge_is_killed() -> None:
-    command, pipe = [sys.executable, "-c", LEAVES_A_CHILD], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as judge:
-        said = judge.stdout.readline() if judge.stdout else ""
-        judge.kill()
-    [child] = re.findall(r"left behind: (\d+)", said)
-
-    try:
-        assert not is_alive(int(child))
-    finally:
-        with suppress(ProcessLookupError):
-            os.kill(int(child), signal.SIGKILL)

@@ -1,0 +1,164 @@
+"""Workers that are forked from a process which has loaded torch: they start afresh, alone, and end with their judge."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from eval.fault import Fault
+from eval.languages.registry import TORCH
+from eval.selftest.known import WRONG
+from eval.worker.forked import ForkedWorker, Zygote, zygote_for
+from eval.worker.process import ALL_GUARDS, WorkerProcess
+from eval.worker.zygote import Handles
+from kb.errors import JudgeError
+from kb.model.evidence import Outcome
+from kb.model.kernels import Candidate
+from tests.eval.judging import is_alive, judge, needs_linux, needs_sandbox
+
+pytestmark = needs_linux
+LEAVES_A_CHILD = """
+import sys
+from eval.languages.registry import TORCH
+from eval.machine import sandbox_level
+from eval.selftest.known import WRONG, known_task, read_candidate
+from eval.cases import make_case
+from eval.reference import Reference
+from eval.worker.trial import Trial
+task = known_task("scale")
+reference = Reference(task, seed=1)
+case = make_case("given", reference, reference.inputs(2))
+trial = Trial(read_candidate(WRONG / "forks.py"), TORCH, sandbox_level(), 60)
+with trial.worker() as worker:
+    trial.build(worker, reference, case)
+    worker.let_run(2)
+    print(worker.pid, worker.log, flush=True)
+    sys.stdin.read()
+"""
+WORKER = """
+import sys
+from eval.languages.registry import TORCH
+from eval.worker.process import ALL_GUARDS, WorkerProcess
+from kb.model.kernels import Candidate
+worker = WorkerProcess(TORCH, level=0, call_s=9, guards=ALL_GUARDS, environment={})
+worker.give(Candidate(language="torch", source="")).__enter__()
+print(worker.pid, flush=True)
+sys.stdin.read()
+"""
+MARKS = """
+import sys
+import torch
+assert not hasattr(torch, "mark"), "another candidate was here"
+torch.mark = True
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return 2 * x + 1
+"""
+
+
+def worker() -> WorkerProcess:
+    started = WorkerProcess(TORCH, level=0, call_s=20, guards=ALL_GUARDS, environment={})
+    return started.give(Candidate(language="torch", source="# nothing"))
+
+
+def test_a_forked_worker_has_only_its_own_handles() -> None:
+    with worker() as started:
+        handles = [os.readlink(f"/proc/{started.pid}/fd/{name}") for name in os.listdir(f"/proc/{started.pid}/fd")]  # noqa: PTH115, PTH208
+
+    kinds = sorted(handle.split(":")[0].rpartition("/")[2] for handle in handles)
+    assert kinds == ["log", "log", "memfd", "null", "pipe", "pipe"]
+
+
+def test_forked_workers_start_afresh(tmp_path: Path) -> None:
+    (tmp_path / "marks.py").write_text(MARKS)
+
+    for _ in range(2):
+        assert judge(tmp_path / "marks.py", "scale").outcome is Outcome.PASSED
+
+
+def test_forked_workers_have_different_random_numbers(tmp_path: Path) -> None:
+    shows = MARKS.replace("torch.mark = True", "import random\nprint(random.random())")
+    (tmp_path / "shows.py").write_text(shows)
+
+    first, second = (judge(tmp_path / "shows.py", "scale").log for _ in range(2))
+
+    assert float(first) != float(second)
+
+
+def test_a_zygote_that_cannot_load_a_module_is_a_judge_error(tmp_path: Path) -> None:
+    zygote = Zygote(["no_such_module"], {})
+
+    with pytest.raises(JudgeError, match="does not start"):
+        fork(zygote, tmp_path)
+
+    zygote.close()
+
+
+def test_nobody_waits_for_modules_when_the_worker_is_no_longer_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Zygote, "_ready", lambda _: False)
+    answers = iter([True, True, False])
+    zygote = Zygote(["eval.fault"], {})
+
+    with pytest.raises(Fault, match="nobody waits"):
+        fork(zygote, tmp_path, lambda: next(answers))
+
+    zygote.close()
+
+
+def fork(zygote: Zygote, folder: Path, wanted: Callable[[], bool] = lambda: True) -> ForkedWorker:
+    return zygote.fork(folder, Handles(0, 1, 2, 2), {}, None, wanted)
+
+
+def test_another_zygote_takes_the_place_of_one_that_was_killed() -> None:
+    zygotes = [zygote_for(["eval.fault"], {"NAME": "value"}) for _ in range(2)]
+    zygotes[0]._process.kill()
+    zygotes[0]._process.wait()
+
+    zygotes.append(zygote_for(["eval.fault"], {"NAME": "value"}))
+
+    assert zygotes[0] is zygotes[1] is not zygotes[2]
+    assert zygotes[2].lives
+    zygotes[2].close()
+
+
+def test_a_worker_ends_when_its_judge_is_killed() -> None:
+    pid = int(when_killed(WORKER))
+
+    assert not is_alive(pid)
+
+
+@needs_sandbox
+def test_what_a_candidate_starts_ends_when_its_judge_is_killed() -> None:
+    [child] = re.findall(r"left behind: (\d+)", when_killed(LEAVES_A_CHILD))
+
+    try:
+        assert not is_alive(int(child))
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int(child), signal.SIGKILL)
+
+
+def when_killed(script: str) -> str:
+    """What a judge said before it was killed."""
+    command, pipe = [sys.executable, "-c", script], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as judge:
+        said = judge.stdout.readline() if judge.stdout else ""
+        judge.kill()
+    return said
+
+
+@needs_sandbox
+def test_nothing_is_left_of_what_a_candidate_starts() -> None:
+    verdict = judge(WRONG / "forks.py", "scale")
+
+    [child] = re.findall(r"left behind: (\d+)", verdict.log)
+    assert not Path(f"/proc/{child}").exists()
