@@ -46,8 +46,8 @@ class Process(Protocol):
 class ForkedWorker:
     """A worker that a zygote forked. It leads a session, and is a child of this process."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, pid: int, zygote: socket.socket) -> None:
+        self.pid, self._zygote = pid, zygote
         self._status: int | None = None
         self._lock = Lock()
 
@@ -65,6 +65,11 @@ class ForkedWorker:
                 raise subprocess.TimeoutExpired("a worker", timeout)
             time.sleep(LOOK_S)
         return status
+
+    def forget(self) -> None:
+        """Let the zygote know that it has ended, with all that it had started."""
+        with suppress(OSError):
+            self._zygote.send(f"-{self.pid}".encode())
 
 
 class Zygote:
@@ -122,16 +127,11 @@ class Zygote:
             raise _failed(str(error)) from error
         if not pid:
             raise _failed("no process can be started")
-        return ForkedWorker(pid)
+        return ForkedWorker(pid, self._line)
 
     @property
     def lives(self) -> bool:
         return self._process.poll() is None
-
-    def forget(self, worker: Process) -> None:
-        """Let the zygote know that a worker, with all that it had started, has ended."""
-        with suppress(OSError):
-            self._line.send(f"-{worker.pid}".encode())
 
     def close(self) -> None:
         self._process.kill()

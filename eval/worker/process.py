@@ -4,41 +4,33 @@ import json
 import os
 import secrets
 import select
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Self
 
 from eval.fault import Fault
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
 from eval.worker.compiled import Compiled, keep, names_in, restore
 from eval.worker.folder import new_folder, remove
-from eval.worker.forked import START_S, Process, zygote_for
+from eval.worker.forked import START_S, Process
 from eval.worker.language import JudgedLanguage
-from eval.worker.limits import cpu_limit_s, limits_of
+from eval.worker.launch import TRITON, Launch, end, kill
+from eval.worker.limits import cpu_limit_s
 from eval.worker.mapping import new_memory
 from eval.worker.rarely import Rarely
-from eval.worker.sandbox import SandboxLimits
 from eval.worker.tree import ProcessTree, signal_name
 from eval.worker.zygote import Handles
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
 
-HERE = Path(__file__).parent
 DEATH_S = 5.0
 LIMITS_S = 0.05
 """Time between two looks at what an answering worker uses of the machine."""
-LOG_CHARACTERS, DETAIL_CHARACTERS, ERROR_CHARACTERS = 2000, 4000, 3000
-EVERYWHERE = {"PATH": "/usr/bin:/bin", "USER": "kb"}
-"""What the environment of each worker has."""
-TRITON = "triton"
-"""The folder of Triton's cache in that of a worker."""
+LOG_CHARACTERS, DETAIL_CHARACTERS = 2000, 4000
 
 
 class Guard(StrEnum):
@@ -108,25 +100,20 @@ class WorkerProcess:
         preload: Sequence[str] = (),
         memory: int | None = None,
     ) -> None:
-        self._language, self._call_s, self._guards, self._devices = language, call_s, guards, devices
-        self._writable, self._profiler = writable, profiler
-        self._preload = (*language.preload, *preload)
-        self._level = level if Guard.SANDBOX in guards else 0
-        self._readable = (str(language.adapter), *language.readable(), *readable)
+        self._language, self._call_s, self._guards = language, call_s, guards
         self.folder, self._lock = new_folder()
         self.memory = new_memory() if memory is None else os.dup(memory)
         self.answer_s = self.late_s = 0.0
         self.busy = Rarely()
         self.at_end = ExitStack()
-        self._environment = {**EVERYWHERE, **environment}
-        self._variables = {
-            "HOME": str(self.folder), "TMPDIR": str(self.folder), "TRITON_CACHE_DIR": f"{self.folder}/{TRITON}",
-            **self._environment,
-        }  # fmt: skip
-        self._compiler: Sequence[str] = ()
         self._compiled: Compiled = {}
         self._log = (self.folder / "log").open("a+b")
         self._channel = Channel(CLOSED, CLOSED)
+        self._level = level if Guard.SANDBOX in guards else 0
+        self._launch = Launch(
+            language, self.folder, self._log, level=self._level, call_s=call_s, environment=environment,
+            devices=devices, readable=readable, writable=writable, profiler=profiler, preload=preload,
+        )  # fmt: skip
         self._process: Process | None = None
         self._interrupted = False
 
@@ -154,82 +141,31 @@ class WorkerProcess:
         try:
             if self._process is None:
                 self._start()
-            if self._compiler and not self._compiled:
-                self._compile()
+            if self._launch.compiler and not self._compiled:
+                before = names_in(self.folder)
+                self._launch.compile()
+                keep(self._compiled, self.folder, known=before)
         except BaseException:
             self.kill()
             raise
         return self
 
     def _start(self) -> None:
-        self._compiler = self._language.compile_command(self.folder)
         ours, theirs = os.pipe(), os.pipe()
         self._channel = Channel(theirs[0], ours[1])
-        alone = bool(self._compiler) and not self._language.launcher
-        handles = Handles(ours[0], theirs[1], self.memory, self._log.fileno())
         try:
-            forks = self._preload and not (self._profiler or self._devices)
-            self._process = self._forked(handles) if forks else self._executed(handles, alone=alone)
+            handles = Handles(ours[0], theirs[1], self.memory, self._log.fileno())
+            self._process = self._launch.worker(handles, lambda: not self._interrupted)
         finally:
             os.close(ours[0])
             os.close(theirs[1])
-        self._tree = ProcessTree(self.pid, self.folder, alone=alone and self._level > 1)
+        self._tree = ProcessTree(self.pid, self.folder, alone=self._launch.alone and self._level > 1)
         try:
             self.ask("ping", within_s=START_S)
         except Fault as fault:
             raise JudgeError(
                 f"a worker does not start: {fault.detail}; {self.log}", hint="`kb doctor` says what this machine allows"
             ) from fault
-
-    def _executed(self, handles: Handles, *, alone: bool) -> Process:
-        """Start it as a program."""
-        given = (handles.read, handles.write, handles.memory)
-        command = [sys.executable, "-I", str(HERE / "worker.py"), *map(str, given), str(self.folder)]
-        confined = {"alone": alone, "launcher": self._language.launcher, "writable": self._writable}
-        return self._started(command, given, self._profiler, **confined)
-
-    def _forked(self, handles: Handles) -> Process:
-        """Start it as a fork of a process that has loaded what it needs."""
-        zygote = zygote_for(self._preload, self._environment)
-        limits = self._limits(writable=self._writable) if self._level else None
-        worker = zygote.fork(self.folder, handles, self._variables, limits, lambda: not self._interrupted)
-        self.at_end.callback(zygote.forget, worker)
-        return worker
-
-    def _compile(self) -> None:
-        """Compile the candidate in a process of its own, while the worker is stopped."""
-        before = names_in(self.folder)
-        compiler = self._started(self._compiler, writable=(*self._writable, *self._language.compiler_folders()))
-        try:
-            status = compiler.wait(self._call_s)
-        except subprocess.TimeoutExpired:
-            raise Fault(Outcome.TIMED_OUT, f"it does not compile within {self._call_s:g} s") from None
-        finally:
-            _kill(compiler)
-        self._log.seek(0)
-        errors = self._log.read(ERROR_CHARACTERS).decode(errors="replace").replace(f"{self.folder}/", "")
-        if status:
-            raise Fault(Outcome.COMPILE_ERROR, errors)
-        self._log.truncate(0)
-        keep(self._compiled, self.folder, known=before)
-
-    def _started(
-        self, command: Sequence[str], handles: Sequence[int] = (), profiler: Sequence[str] = (), **confined: Any
-    ) -> subprocess.Popen[bytes]:
-        """Start a program in the sandbox, under a profiler that is outside; `confined` are arguments of `limits_of`."""
-        if self._level:
-            limits = self._limits(profiled=bool(profiler), **confined)
-            command = [sys.executable, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
-        return subprocess.Popen(
-            [*profiler, *command], cwd=self.folder, env=self._variables, stdin=subprocess.DEVNULL, stdout=self._log,
-            stderr=self._log, close_fds=True, pass_fds=handles, start_new_session=True,
-        )  # fmt: skip
-
-    def _limits(self, **confined: Any) -> SandboxLimits:
-        return limits_of(
-            self.folder, level=self._level, call_s=self._call_s, readable=self._readable, devices=self._devices,
-            **confined,
-        )  # fmt: skip
 
     def __exit__(self, *_: object) -> None:
         self.kill()
@@ -370,7 +306,7 @@ class WorkerProcess:
             status = None
         if status != 0:
             raise Fault(Outcome.CRASHED, f"its process {self._death()} at the end")
-        _end(self._running)
+        end(self._running)
         keep(self._compiled, self.folder, below=TRITON)
 
     def _death(self) -> str:
@@ -384,14 +320,14 @@ class WorkerProcess:
         """End the worker's processes while another thread starts or asks it, which then gets a Fault."""
         self._interrupted = True
         if self._process:
-            _end(self._process)
+            end(self._process)
 
     def kill(self) -> None:
         """Kill the worker and its child processes, and remove its folder; again, it does nothing."""
         if self._log.closed:
             return
         if self._process:
-            _kill(self._process)
+            kill(self._process)
         self.at_end.close()
         _ = self.log
         self._log.close()
@@ -405,17 +341,3 @@ def _call_answer(line: bytes) -> Message:
     awake_s, _, rest = said.partition(" ")
     seconds, *places = rest.split(" ")
     return {"token": token, "awake_s": awake_s, "seconds": seconds, "places": places}
-
-
-def _kill(leader: Process) -> None:
-    """Kill all processes of a session, and wait for its leader and those that have no other parent any more."""
-    _end(leader)
-    leader.wait()
-    with suppress(ChildProcessError):
-        while True:
-            os.waitid(os.P_PGID, leader.pid, os.WEXITED)
-
-
-def _end(leader: Process) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(leader.pid, signal.SIGKILL)

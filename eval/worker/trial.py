@@ -13,10 +13,10 @@ from eval.fault import Fault
 from eval.reference import Reference, same_bits
 from eval.timing import REUSED_MEMORY
 from eval.worker.compiled import Compiled
-from eval.worker.forked import zygote_for
 from eval.worker.language import JudgedLanguage
+from eval.worker.launch import load_early
 from eval.worker.memory import HostMemory, Layout, Memory, RemoteTensor, SharedTensors
-from eval.worker.process import ALL_GUARDS, EVERYWHERE, Guard, WorkerProcess
+from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from eval.worker.spares import Settings, Spares
 from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
@@ -114,7 +114,7 @@ class Trial:
 
     def load(self) -> None:
         """Start to load what its workers need."""
-        zygote_for((*self.language.preload, *self.preload), EVERYWHERE | self._settings(poisoned=False)["environment"])
+        load_early(self.language, self.preload, self._settings(poisoned=False)["environment"])
 
     def _settings(self, *, poisoned: bool) -> Settings:
         environment = {**REUSED_MEMORY, **(POISON if poisoned else {}), **THREADING}

@@ -139,9 +139,15 @@ def _hex(name: str) -> str:
 
 
 def _room(pointer: int) -> int:
-    """Bytes from an address to the end of its mapping, at most MOST_COPIED."""
+    """Bytes from an address to the end of its mapping and of those that follow without a gap, at most MOST_COPIED.
+
+    What a forked process adds to its heap is a mapping of its own.
+    """
+    last = None
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         start, end = (int(edge, 16) for edge in line.split()[0].split("-"))
-        if start <= pointer < end:
-            return min(end - pointer, MOST_COPIED)
-    raise DriverError("no such address")
+        if start <= pointer < end or start == last:
+            last = end
+    if last is None:
+        raise DriverError("no such address")
+    return min(last - pointer, MOST_COPIED)

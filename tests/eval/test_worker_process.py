@@ -152,7 +152,7 @@ def test_a_worker_ends_if_its_judge_is_interrupted(temporary: Path, error: type[
 
 
 def test_a_worker_that_does_not_start_is_a_judge_error(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process.sys, "executable", shutil.which("false"))
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
 
     with pytest.raises(JudgeError, match="does not start") as caught:
         start().__enter__()
@@ -197,7 +197,7 @@ def play(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     actor = folder / "worker"
     actor.write_text(f"#!{sys.executable} -I\n{script}")
     actor.chmod(0o755)
-    monkeypatch.setattr(worker_process.sys, "executable", str(actor))
+    monkeypatch.setattr(sys, "executable", str(actor))
 
 
 def test_an_unknown_question_is_answered_with_a_fault(worker: WorkerProcess) -> None:
