@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from eval.fault import Fault
-from eval.languages.registry import CPP
 from eval.selftest.known import CORRECT
 from eval.worker.compiled import MOST_FILES, Compiled, keep
 from eval.worker.device_memory import DeviceMemory
+from eval.worker.launch import Launch
 from eval.worker.process import WorkerProcess
 from eval.worker.spares import Spares
 from eval.worker.trial import Trial
@@ -151,13 +151,13 @@ def test_spares_end_while_they_start(spares: Spares) -> None:
 
 @needs_compiler
 def test_a_candidate_is_compiled_once_for_all_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled, started = [], WorkerProcess._started
+    compiled, compile_ = [], Launch.compile
 
-    def counted(worker: WorkerProcess, command, *arguments, **options):
-        compiled.extend(part for part in command if part.endswith(f"candidate{CPP.suffix}"))
-        return started(worker, command, *arguments, **options)
+    def counted(launch: Launch) -> None:
+        compiled.append(launch.compiler)
+        compile_(launch)
 
-    monkeypatch.setattr(WorkerProcess, "_started", counted)
+    monkeypatch.setattr(Launch, "compile", counted)
     tried = trial_of_file(CORRECT / "scale_openmp.cpp")
     for _ in range(2):
         tried.check([given_case("scale")], [])
