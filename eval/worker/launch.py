@@ -135,7 +135,7 @@ def kill(leader: Process) -> None:
     leader.wait()
     with suppress(ChildProcessError):
         while True:
-            os.waitid(os.P_PGID, leader.pid, os.WEXITED)
+            os.waitpid(-leader.pid, 0)
     if isinstance(leader, ForkedWorker):
         leader.forget()
 

@@ -20,8 +20,10 @@ from eval.worker.rarely import Rarely
 
 STOP_S = 5.0
 PAUSE_S = 1e-5
-"""Sleep between two looks at what stops; Linux makes it some 60 us. Without sleep, the judge uses
+"""Sleep between two looks at what stops, if nothing tells; Linux makes it some 60 us. Without sleep, the judge uses
 a core that a thread of the worker needs, and calls on all cores take up to 1.6 times as long, by luck."""
+CHILDREN = {signal.SIGCHLD}
+"""What tells that a child has stopped or ended; the main thread of a process gets it."""
 STOPPED_CPU_S, LATE_CPU_S = 0.001, 0.05
 """CPU time that stopped processes may use, and may use rarely. They should use none, but the system may charge a thread
 only later for what it did just before it stopped."""
@@ -100,9 +102,10 @@ class ProcessTree:
         Raises:
             Fault: they do not stand still within STOP_S.
         """
-        os.killpg(self._leader, signal.SIGSTOP)
-        if not self._comes_to(os.WSTOPPED | os.WEXITED):
-            raise Fault("forbidden", "its process does not stop when it is told to")
+        with _signals_of(CHILDREN):
+            os.killpg(self._leader, signal.SIGSTOP)
+            if not self._comes_to(os.WSTOPPED | os.WEXITED):
+                raise Fault("forbidden", "its process does not stop when it is told to")
         deadline = time.monotonic() + STOP_S
         while not all(map(_has_stopped, self._others)):
             _pause(deadline)
@@ -177,7 +180,7 @@ class ProcessTree:
         while os.waitid(os.P_PID, self._leader, states | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > deadline:
                 return False
-            time.sleep(PAUSE_S)
+            signal.sigtimedwait(CHILDREN, PAUSE_S)
         return True
 
     def check_limits(self) -> None:
@@ -191,6 +194,16 @@ class ProcessTree:
         for what, now in _free(self._folder).items():
             if now < MUST_STAY_FREE * self._free[what]:
                 raise Fault("forbidden", f"it fills the machine's {what}: {now:,} of {self._free[what]:,} are left")
+
+
+@contextmanager
+def _signals_of(signals: Set[signal.Signals]) -> Iterator[None]:
+    """Keep these signals for sigtimedwait, which otherwise would only wait."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _pause(deadline: float) -> None:
