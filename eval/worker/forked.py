@@ -92,6 +92,7 @@ class Zygote:
             start_new_session=True,
         )  # fmt: skip
         theirs.close()
+        self._line.settimeout(START_S)
         self._is_ready, self._lock = False, Lock()
         atexit.register(self.close)
 
@@ -124,6 +125,7 @@ class Zygote:
                 socket.send_fds(self._line, [json.dumps(request).encode()], handles)
                 pid = int(self._line.recv(MESSAGE_BYTES) or 0)
         except OSError as error:
+            self._process.kill()  # its next answer would not be for the next request
             raise _failed(str(error)) from error
         if not pid:
             raise _failed("no process can be started")

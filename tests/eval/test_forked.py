@@ -101,6 +101,20 @@ def test_a_zygote_that_cannot_load_a_module_is_a_judge_error(tmp_path: Path) -> 
     zygote.close()
 
 
+def test_a_zygote_that_does_not_answer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zygote = Zygote(["eval.fault"], {})
+    fork(zygote, tmp_path).wait()
+    os.kill(zygote._process.pid, signal.SIGSTOP)
+    zygote._line.settimeout(0.1)
+
+    with pytest.raises(JudgeError, match="timed out"):
+        fork(zygote, tmp_path)
+
+    zygote._process.wait()
+    assert not zygote.lives
+    zygote.close()
+
+
 def test_nobody_waits_for_modules_when_the_worker_is_no_longer_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
