@@ -108,10 +108,10 @@ class Device(ABC):
 
     @classmethod  # noqa: B027 - most need nothing
     def prepare(cls) -> None:
-        """Start in the background what takes long and is the same for each task."""
+        """Start in the background what every task needs and what takes long to start."""
 
     def start(self) -> None:  # noqa: B027
-        """Start in the background what takes long and is the same for each candidate."""
+        """Start in the background what every candidate of the task needs and what takes long to start."""
 
     @abstractmethod
     def judge(

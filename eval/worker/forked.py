@@ -1,4 +1,4 @@
-"""Start workers by forking them from a zygote, a process that has loaded what they need, and end them as others."""
+"""Forks workers from a zygote, a process that has loaded what they need; the judge ends them as it ends others."""
 
 import atexit
 import ctypes
@@ -23,7 +23,7 @@ from kb.errors import JudgeError
 
 START_S = 60.0
 LOOK_S = 0.01
-"""Time between two looks at whether a process has started or ended."""
+"""The judge looks this often whether a process has started or ended."""
 QUIETLY = "ignore:This process:DeprecationWarning"
 """Python warns that a process with threads forks; those of OpenBLAS end before, and start again afterwards."""
 _ZYGOTES: "dict[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]], Zygote]" = {}
@@ -67,7 +67,7 @@ class ForkedWorker:
         return status
 
     def forget(self) -> None:
-        """Let the zygote know that it has ended, with all that it had started."""
+        """Tell the zygote that this worker and all that it had started have ended."""
         with suppress(OSError):
             self._zygote.send(f"-{self.pid}".encode())
 

@@ -1,4 +1,4 @@
-"""Start and end the processes of a worker: the worker itself and the compiler of its candidate, in the sandbox."""
+"""Starts a worker, and the compiler of its candidate, in the sandbox; ends all processes of a worker."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Required, TypedDict, Unpack
 
 from eval.fault import Fault
 from eval.worker.forked import ForkedWorker, Process, zygote_for
@@ -27,6 +27,22 @@ TRITON = "triton"
 """The folder of Triton's cache in that of a worker."""
 
 
+class LaunchSettings(TypedDict, total=False):
+    """What a worker may use, and what it needs."""
+
+    environment: Required[Mapping[str, str]]
+    devices: Sequence[str]
+    """Device files, and folders of them, that it may use."""
+    readable: Sequence[str]
+    """Files and folders that it may read besides those of its language."""
+    writable: Sequence[str]
+    """Folders, besides its own, that it may write."""
+    profiler: Sequence[str]
+    """The command of a profiler that starts it."""
+    preload: Sequence[str]
+    """Modules that it needs besides those of its language."""
+
+
 class Launch:
     """What the processes of one worker have in common.
 
@@ -35,7 +51,6 @@ class Launch:
         log: What they print goes here.
         level: Sandbox level; see eval.machine.sandbox_level.
         call_s: Time limit for the compiler.
-        devices: As the rest, see eval.worker.process.WorkerProcess.
     """
 
     def __init__(
@@ -46,18 +61,14 @@ class Launch:
         *,
         level: int,
         call_s: float,
-        environment: Mapping[str, str],
-        devices: Sequence[str] = (),
-        readable: Sequence[str] = (),
-        writable: Sequence[str] = (),
-        profiler: Sequence[str] = (),
-        preload: Sequence[str] = (),
+        **settings: Unpack[LaunchSettings],
     ) -> None:
         self._language, self._folder, self._log, self._level, self._call_s = language, folder, log, level, call_s
-        self._devices, self._writable, self._profiler = devices, writable, profiler
-        self._readable = (str(language.adapter), *language.readable(), *readable)
-        self._preload = (*language.preload, *preload)
-        self._environment = {**EVERYWHERE, **environment}
+        self._devices, self._writable = settings.get("devices", ()), settings.get("writable", ())
+        self._readable = (str(language.adapter), *language.readable(), *settings.get("readable", ()))
+        self._preload = (*language.preload, *settings.get("preload", ()))
+        self._profiler = settings.get("profiler", ())
+        self._environment = {**EVERYWHERE, **settings["environment"]}
         own = {"HOME": str(folder), "TMPDIR": str(folder), "TRITON_CACHE_DIR": f"{folder}/{TRITON}"}
         self._variables = own | self._environment
 
@@ -91,7 +102,7 @@ class Launch:
         return self._started(command, given, self._profiler, **confined)
 
     def compile(self) -> None:
-        """Compile the candidate. Raises Fault if that fails."""
+        """Compile the candidate. Raises Fault if the compiler refuses it or takes too long."""
         compiler = self._started(self.compiler, writable=(*self._writable, *self._language.compiler_folders()))
         try:
             status = compiler.wait(self._call_s)

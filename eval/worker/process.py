@@ -6,10 +6,10 @@ import secrets
 import select
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from eval.fault import Fault
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
@@ -17,7 +17,7 @@ from eval.worker.compiled import Compiled, keep, names_in, restore
 from eval.worker.folder import new_folder, remove
 from eval.worker.forked import START_S, Process
 from eval.worker.language import JudgedLanguage
-from eval.worker.launch import TRITON, Launch, end, kill
+from eval.worker.launch import TRITON, Launch, LaunchSettings, end, kill
 from eval.worker.limits import cpu_limit_s
 from eval.worker.mapping import new_memory
 from eval.worker.rarely import Rarely
@@ -70,12 +70,8 @@ class WorkerProcess:
     Args:
         level: Sandbox level; see eval.machine.sandbox_level.
         call_s: Time limit for one question.
-        devices: Device files, and folders of them, that it may use.
-        readable: Files and folders that it may read besides those of its language.
-        writable: Folders, besides its own, that it may write.
-        profiler: The command of a profiler that starts it.
-        preload: Modules that it needs besides those of its language.
         memory: Handle of the memory to share with it, which stays open; None: it gets memory of its own.
+        settings: What it may use and needs.
 
     Attributes:
         memory: Handle of the shared memory; see eval.worker.memory.SharedTensors.
@@ -92,13 +88,8 @@ class WorkerProcess:
         level: int,
         call_s: float,
         guards: frozenset[Guard],
-        environment: Mapping[str, str],
-        devices: Sequence[str] = (),
-        readable: Sequence[str] = (),
-        writable: Sequence[str] = (),
-        profiler: Sequence[str] = (),
-        preload: Sequence[str] = (),
         memory: int | None = None,
+        **settings: Unpack[LaunchSettings],
     ) -> None:
         self._language, self._call_s, self._guards = language, call_s, guards
         self.folder, self._lock = new_folder()
@@ -110,10 +101,7 @@ class WorkerProcess:
         self._log = (self.folder / "log").open("a+b")
         self._channel = Channel(CLOSED, CLOSED)
         self._level = level if Guard.SANDBOX in guards else 0
-        self._launch = Launch(
-            language, self.folder, self._log, level=self._level, call_s=call_s, environment=environment,
-            devices=devices, readable=readable, writable=writable, profiler=profiler, preload=preload,
-        )  # fmt: skip
+        self._launch = Launch(language, self.folder, self._log, level=self._level, call_s=call_s, **settings)
         self._process: Process | None = None
         self._interrupted = False
 

@@ -23,7 +23,7 @@ PAUSE_S = 1e-5
 """Sleep between two looks at what stops, if nothing tells; Linux makes it some 60 us. Without sleep, the judge uses
 a core that a thread of the worker needs, and calls on all cores take up to 1.6 times as long, by luck."""
 CHILDREN = {signal.SIGCHLD}
-"""What tells that a child has stopped or ended; the main thread of a process gets it."""
+"""Linux sends this signal to the main thread of a process when a child of it stops or ends."""
 STOPPED_CPU_S, LATE_CPU_S = 0.001, 0.05
 """CPU time that stopped processes may use, and may use rarely. They should use none, but the system may charge a thread
 only later for what it did just before it stopped."""

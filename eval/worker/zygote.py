@@ -31,7 +31,7 @@ PERTURB, M_PERTURB = "MALLOC_PERTURB_", -6
 
 
 class Handles(NamedTuple):
-    """What a worker gets of the judge's handles, in the order in which they are sent."""
+    """The handles that the judge sends to a worker, in this order."""
 
     read: int
     write: int
