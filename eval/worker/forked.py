@@ -24,6 +24,8 @@ from kb.errors import JudgeError
 START_S = 60.0
 LOOK_S = 0.01
 """The judge looks this often whether a process has started or ended."""
+WITHOUT_CUDA = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+"""With it torch asks the driver's library NVML whether there is a GPU; a process that had started CUDA cannot fork."""
 QUIETLY = "ignore:This process:DeprecationWarning"
 """Python warns that a process with threads forks; those of OpenBLAS end before, and start again afterwards."""
 _ZYGOTES: "dict[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]], Zygote]" = {}
@@ -88,7 +90,7 @@ class Zygote:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-W", QUIETLY, str(Path(__file__).with_name("zygote.py")), str(theirs.fileno()),
              *modules],
-            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+            env={**environment, **WITHOUT_CUDA}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
             start_new_session=True,
         )  # fmt: skip
         theirs.close()

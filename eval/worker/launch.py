@@ -92,7 +92,7 @@ class Launch:
             JudgeError: it does not start.
             Fault: nobody wants it any more.
         """
-        if self._preload and not (self._profiler or self._devices):
+        if self._preload and not self._profiler:
             limits = self._limits(writable=self._writable) if self._level else None
             zygote = zygote_for(self._preload, self._environment)
             return zygote.fork(self._folder, handles, self._variables, limits, wanted)
