@@ -77,7 +77,7 @@ class _Tried(NamedTuple):
         times_us = [call.inside_us + hidden for call in self.mine]
         inside_us = [call.inside_us for call in self.mine]
         session = session_of([call.inside_us for call in theirs], times_us, inside_us)
-        slower = session.speedup / self.together.speedups.get(baseline, math.inf)
+        slower = session.speedup / self.together.speedup(baseline)
         if slower > 1:
             session = session_of([call.inside_us for call in theirs], [slower * us for us in times_us], inside_us)
         answering_us = median(call.answering_us for call in honest) / self.together.calls
@@ -207,9 +207,7 @@ def _clean_session(
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE_S * bool(attempt))
         tried = _session(candidates, number, cases, watch)
-        theirs = tried.theirs[_fastest([tried])]
-        checked = Guard.CLOCKS in candidates.trial.guards
-        disagreement = _disagreement(tried.mine, tried.waits or theirs, theirs) if checked else None
+        disagreement = _disagreement(tried) if Guard.CLOCKS in candidates.trial.guards else None
         if tried.others <= MOST_OTHERS and disagreement is None:
             return tried, ""
     if disagreement and tried.others <= MOST_OTHERS:
@@ -237,14 +235,17 @@ def _session(candidates: _Candidates, number: int, cases: Sequence[Case], watch:
     return _Tried(mine, theirs, waits, together, others, users, own_bytes, their_bytes, use.gpu())
 
 
-def _disagreement(mine: Sequence[Call], honest: Sequence[Call], theirs: Sequence[Call]) -> Fault | None:
+def _disagreement(tried: _Tried) -> Fault | None:
     """Why the times of a candidate cannot be believed; None if they can.
 
     Its clock must disagree with the yardstick's and with the fastest baseline's, because either may be lucky with its
-    core. What it hides from the yardstick alone is added to its time.
+    core. What it hides from the yardstick alone is added to its time. Where all sides replay recorded calls, they
+    answer alike, and several calls timed together show best what a clock hides in each.
     """
+    mine, theirs = tried.mine, tried.theirs[_fastest([tried])]
+    disagree = clocks_disagree(mine, tried.waits or theirs) and clocks_disagree(mine, theirs)
     outside_us, inside_us, _, between_us, _ = (median(times) for times in zip(*mine, strict=True))
-    if clocks_disagree(mine, honest) and clocks_disagree(mine, theirs):
+    if disagree or (tried.together.disagree and not tried.waits):
         detail = f"a call takes {outside_us:.1f} us by the judge's clock, {inside_us:.1f} by the worker's"
         return Fault(Outcome.CLOCKS_DISAGREE, detail)
     if works_between(mine, theirs):

@@ -2,14 +2,15 @@
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from eval.cases import Case
 from eval.devices.baselines import Baselines
 from eval.devices.side import Answers, Side
 from eval.fault import Fault
-from eval.timing import Call, hidden_us, session_of
+from eval.timing import Call, clocks_disagree, hidden_us, session_of
 from eval.worker.process import Guard
 from kb.model.evidence import Outcome
 
@@ -17,12 +18,27 @@ LEAST_QUESTIONS, MOST_QUESTIONS, SECONDS = 6, 30, 0.75
 
 
 class Together(NamedTuple):
-    """What was measured with several calls to a question."""
+    """What was measured with several calls to a question; nothing, if `theirs` is empty."""
 
     calls: int = 1
     """In a question."""
-    speedups: Mapping[str, float] = {}
-    """The upper end of the interval over each baseline, so that noise refuses no win; empty if nothing was measured."""
+    mine: Sequence[Call] = ()
+    """The candidate's times, of all calls of a question."""
+    theirs: Mapping[str, Sequence[Call]] = {}
+    """Those of each baseline."""
+
+    def speedup(self, baseline: str) -> float:
+        """The upper end of its interval, so that noise refuses no win; infinite if nothing was measured."""
+        theirs = self.theirs.get(baseline)
+        return _highest_speedup(theirs, self.mine) if theirs else inf
+
+    @property
+    def disagree(self) -> bool:
+        """Whether the clocks disagree, beside all baselines: one of them may be lucky with its core.
+
+        What a candidate hides in each call adds up here, but the scatter of honest answers does not.
+        """
+        return bool(self.theirs) and all(clocks_disagree(self.mine, calls) for calls in self.theirs.values())
 
 
 def time_together(candidate: Side, baselines: Baselines, guards: frozenset[Guard]) -> Together:
@@ -47,10 +63,10 @@ def time_together(candidate: Side, baselines: Baselines, guards: frozenset[Guard
             theirs[name].append(others.call)
             if Guard.COMPARISON in guards:
                 _compare(answers, others, case)
-    return Together(candidate.slots, {name: _highest_speedup(calls, mine) for name, calls in theirs.items()})
+    return Together(candidate.slots, mine, theirs)
 
 
-def _highest_speedup(theirs: list[Call], mine: list[Call]) -> float:
+def _highest_speedup(theirs: Sequence[Call], mine: Sequence[Call]) -> float:
     hidden, inside_us = hidden_us(mine, theirs), [call.inside_us for call in mine]
     return session_of([call.inside_us for call in theirs], [hidden + us for us in inside_us], inside_us).high
 

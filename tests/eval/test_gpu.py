@@ -52,7 +52,6 @@ def test_a_cheat_is_accepted_when_its_guard_is_off(kernel: Known) -> None:
         pytest.param("persisting_l2.cu", "row_sum.cu", marks=on_gpu),
         pytest.param("other_stream.py", "softmax_eager.py", marks=on_gpu),
         pytest.param("hides_some.py", "softmax_eager.py", marks=on_gpu),
-        pytest.param("answers_early.py", "softmax_eager.py", marks=on_gpu),
     ],
 )
 def test_a_trick_that_is_not_always_refused_gains_nothing(trick: str, honest: str) -> None:

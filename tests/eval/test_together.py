@@ -11,6 +11,7 @@ from eval.devices.baselines import Baselines
 from eval.devices.sessions import measure
 from eval.fault import Fault
 from eval.languages.registry import TORCH
+from eval.timing import clocks_disagree
 from eval.worker.device_memory import DeviceMemory
 from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.trial import Trial
@@ -37,8 +38,9 @@ class ModelNew(torch.nn.Module):
 HIDES = """
 from tests.eval.fake_gpu import HostClock
 HONEST = HostClock.time
-HostClock.time = lambda clock, run, everywhere: max(1e-5, HONEST(clock, run, everywhere=everywhere) - 500e-6)
+HostClock.time = lambda clock, run, everywhere: max(1e-5, {share} * HONEST(clock, run, everywhere=everywhere) - {us}e-6)
 """
+HIDES_SOME, HIDES_A_FIFTH = HIDES.format(share=1.0, us=500), HIDES.format(share=0.8, us=0)
 SKIPS = """
 from eval.languages.gpu_model import GpuModel
 HONEST = GpuModel._replay
@@ -68,9 +70,9 @@ def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch)
     """Baselines of 800 us, beside a judge that does not see what is hidden."""
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
-    monkeypatch.setattr(sessions, "clocks_disagree", lambda *_: False)
     monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.2, luck=0.0, bad_luck=0.0))
     for module in (sessions, together):
+        monkeypatch.setattr(module, "clocks_disagree", lambda *_: False)
         monkeypatch.setattr(module, "hidden_us", lambda *_: 0.0)
     found = Baselines(
         task("scale"), reference("scale"), {"eager": TAKES.format(us=800)}, lambda tried: trial_of(tried.source)
@@ -82,8 +84,8 @@ def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("source", "guards", "low", "high"),
     [
-        pytest.param(TAKES.format(us=800) + HIDES, ALL_GUARDS - {Guard.TOGETHER}, 1.7, 9.0, id="hides, guard off"),
-        pytest.param(TAKES.format(us=800) + HIDES, ALL_GUARDS, 0.5, 1.5, id="hides"),
+        pytest.param(TAKES.format(us=800) + HIDES_SOME, ALL_GUARDS - {Guard.TOGETHER}, 1.7, 9.0, id="hides, guard off"),
+        pytest.param(TAKES.format(us=800) + HIDES_SOME, ALL_GUARDS, 0.5, 1.5, id="hides"),
         pytest.param(TAKES.format(us=200), ALL_GUARDS, 1.5, 9.0, id="is faster"),
     ],
 )
@@ -105,3 +107,23 @@ def test_calls_that_are_left_out_are_found(trial_of: Callable[[str], Trial], bas
         measure(trial_of(TAKES.format(us=250) + SKIPS), baselines, ())
 
     assert refusal.value.outcome == Outcome.STALE_OUTPUT
+
+
+def test_what_is_not_seen_in_single_calls_is_seen_in_many(
+    trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "clocks_disagree", clocks_disagree)
+    with pytest.raises(Fault) as refusal:
+        measure(trial_of(TAKES.format(us=800) + HIDES_A_FIFTH), baselines, ())
+
+    assert refusal.value.outcome == Outcome.CLOCKS_DISAGREE
+
+
+def test_an_honest_clock_is_believed_in_many_calls(
+    trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "clocks_disagree", clocks_disagree)
+
+    timing, _ = measure(trial_of(TAKES.format(us=400)), baselines, ())
+
+    assert timing.speedup > 1.2
