@@ -90,8 +90,8 @@ class Zygote:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-W", QUIETLY, str(Path(__file__).with_name("zygote.py")), str(theirs.fileno()),
              *modules],
-            env={**environment, **WITHOUT_CUDA}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
-            start_new_session=True,
+            env={**environment, **WITHOUT_CUDA}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()], start_new_session=True,
         )  # fmt: skip
         theirs.close()
         self._line.settimeout(START_S)
