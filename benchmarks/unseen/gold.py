@@ -8,7 +8,8 @@ from random import Random
 from benchmarks.unseen import kernels
 from benchmarks.unseen.instructions import Op, Unit
 from benchmarks.unseen.kernels import KERNELS
-from benchmarks.unseen.manual.chapters import ADVICE, FEATURES
+from benchmarks.unseen.manual.changes import FEATURES
+from benchmarks.unseen.manual.guides import ADVICE
 from benchmarks.unseen.manual.library import Library, Trap
 from benchmarks.unseen.manual.meanings import ASKED_MEANINGS
 from benchmarks.unseen.manual.scribe import Place

@@ -136,6 +136,25 @@ def one_by_one(
         b.emit(Op.ADD, left, left, -1)
 
 
+def _divide(
+    b: Builder, rows: str, room: Sequence[tuple[int, str]], take: str, other: str, *, multiple: int, at_most: int
+) -> None:
+    """Set `take` to the rows of a block: few enough for BLOCKS blocks, and for each buffer; `other` is overwritten.
+
+    Args:
+        room: The words and the pitch of each buffer.
+    """
+    b.emit(Op.ADD, take, rows, BLOCKS * multiple - 1)
+    b.emit(Op.DIVIDE, take, take, BLOCKS * multiple)
+    for size, pitch in room:
+        b.emit(Op.SET, other, size)
+        b.emit(Op.DIVIDE, other, other, pitch)
+        b.emit(Op.DIVIDE, other, other, multiple)
+        b.emit(Op.MINIMUM, take, take, other)
+    b.emit(Op.MULTIPLY, take, take, multiple)
+    b.emit(Op.MINIMUM, take, take, at_most)
+
+
 def pipelined(
     b: Builder, inputs: Sequence[Stream], output: Stream, rows: str, body: Callable[[Tile], None], *, multiple: int = 1,
     at_most: int = 1 << 20, put: Callable[[Block, str, str], None] | None = None,
@@ -155,15 +174,9 @@ def pipelined(
     blocks = [described(b, stream) for stream in streams]
     most = max(1, min(at_most, b.chip.transfers.rows_most) // multiple) * multiple
     take, left, following, current, now, then, done, other = (b.scalar() for _ in range(8))
-    b.emit(Op.ADD, take, rows, BLOCKS * multiple - 1)
-    b.emit(Op.DIVIDE, take, take, BLOCKS * multiple)
-    for block, size in zip(blocks[:-1] if put else blocks, sizes, strict=False):
-        b.emit(Op.SET, other, size)
-        b.emit(Op.DIVIDE, other, other, block["near_pitch"])
-        b.emit(Op.DIVIDE, other, other, multiple)
-        b.emit(Op.MINIMUM, take, take, other)
-    b.emit(Op.MULTIPLY, take, take, multiple)
-    b.emit(Op.MINIMUM, take, take, most)
+    by_rows = blocks[:-1] if put else blocks
+    room = [(size, block["near_pitch"]) for block, size in zip(by_rows, sizes, strict=False)]
+    _divide(b, rows, room, take, other, multiple=multiple, at_most=most)
     b.copy(left, rows)
     b.emit(Op.SET, then, 0)
     b.emit(Op.SET, done, 0)

@@ -39,15 +39,8 @@ def show_table(
     if not body:
         return
     columns = list(zip(*([header, *body] if header else body), strict=True))
-    widths = [max(1, *map(cell_len, column)) for column in columns]
-    gap = 2 if len(widths) < _MANY else 1
-    if (screen := screen_width()) is not None:
-        least = widths.copy()
-        for i in (*cut, *cut_front):
-            least[i] = min(widths[i], _LEAST)
-        for i in wrap:
-            least[i] = max(cell_len(word) for cell in columns[i] for word in (*cell.split(), ""))
-        _shrink(widths, least, {*wrap, *cut, *cut_front}, screen - indent - gap * (len(widths) - 1))
+    gap = 2 if len(columns) < _MANY else 1
+    widths = _widths(columns, wrap, {*cut, *cut_front}, beside=indent + gap * (len(columns) - 1))
     table = Table.grid(padding=(0, gap, 0, 0))
     for i, width in enumerate(widths):
         right = all(_NUMBER.fullmatch(row[i]) for row in body)
@@ -67,16 +60,34 @@ def show_table(
             for i in cut_front:
                 row[i] = _without_front(row[i], widths[i])
             table.add_row(*(cell if i in cut else _breakable(cell, widths[i]) for i, cell in enumerate(row)))
-    console = Console(width=sum(widths) + gap * len(widths), color_system=None, markup=False, emoji=False)
+    _show(table, sum(widths) + gap * len(widths), list(groups), indent)
+
+
+def _widths(columns: Rows, wrap: Places, cut: Places, *, beside: int) -> list[int]:
+    """The widths of the columns, so that they fit a terminal with `beside` other characters."""
+    widths = [max(1, *map(cell_len, column)) for column in columns]
+    if (screen := screen_width()) is not None:
+        least = widths.copy()
+        for i in cut:
+            least[i] = min(widths[i], _LEAST)
+        for i in wrap:
+            least[i] = max(cell_len(word) for cell in columns[i] for word in (*cell.split(), ""))
+        _shrink(widths, least, {*wrap, *cut}, screen - beside)
+    return widths
+
+
+def _show(table: Table, width: int, headings: Sequence[str], indent: int) -> None:
+    """Show a table with the next of the headings in the place of each empty line."""
+    console = Console(width=width, color_system=None, markup=False, emoji=False)
     with console.capture() as captured:
         console.print(table)
-    headings = iter(groups)
+    left = iter(headings)
     for line in captured.get().splitlines():
         if line.strip():
             show(" " * indent + line)
         else:
             show()
-            show_wrapped(next(headings, ""))
+            show_wrapped(next(left, ""))
 
 
 def _shrink(widths: list[int], least: Sequence[int], soft: Collection[int], room: int) -> None:

@@ -44,19 +44,16 @@ def skill_of_win(
         SkillError: `evidence` is not a win, or not for this candidate and task.
     """
     timing, target = _won(task, candidate, evidence), evidence.target
-    machine = evidence.environment.get("machine", target)
-    gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {machine}"
-    parameters = [(p.name, p.value, ", ".join(map(str, p.choices))) for p in candidate.parameters]
-    failures = dict.fromkeys(_failure(a, candidate) for a in failed if a.candidate.digest != candidate.digest)
+    gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {evidence.environment.get('machine', target)}"
     sections = {
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
         "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
         f"{len(evidence.cases)} cases, and timed on {target} at the sizes in the task's file.",
         WHY: f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
-        "Parameters": _table(("parameter", "value", "choices"), *parameters) if parameters else "None are declared.",
+        "Parameters": _parameters(candidate),
         "Evidence": _measured(evidence, timing),
-        "What failed": "\n".join(list(failures)[:FAILURES_SHOWN]) or "Nothing is recorded.",
+        "What failed": _failures(failed, candidate),
     }
     about = f"Use it to write or tune a kernel for that task or a similar one on {target}."
     if parent:
@@ -165,6 +162,17 @@ def _tensors(interface: Interface | None) -> str:
         return ""
     groups = {"inputs": interface.inputs, "state": interface.state, "outputs": interface.outputs}
     return "\n" + "".join(f"\n- {name}: {', '.join(map(str, specs))}" for name, specs in groups.items() if specs)
+
+
+def _parameters(candidate: Candidate) -> str:
+    rows = [(p.name, p.value, ", ".join(map(str, p.choices))) for p in candidate.parameters]
+    return _table(("parameter", "value", "choices"), *rows) if rows else "None are declared."
+
+
+def _failures(failed: Sequence[Attempt], winner: Candidate) -> str:
+    """A list of the first attempts that failed in different ways."""
+    failures = dict.fromkeys(_failure(a, winner) for a in failed if a.candidate.digest != winner.digest)
+    return "\n".join(list(failures)[:FAILURES_SHOWN]) or "Nothing is recorded."
 
 
 def _failure(attempt: Attempt, winner: Candidate) -> str:

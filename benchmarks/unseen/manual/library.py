@@ -11,7 +11,7 @@ from random import Random
 
 from benchmarks.unseen import kernels
 from benchmarks.unseen.chip import Chip, as_printed, chip, former, sibling
-from benchmarks.unseen.manual import chapters, filler
+from benchmarks.unseen.manual import changes, chapters, filler, guides
 from benchmarks.unseen.manual.document import Block, Document, Format
 from benchmarks.unseen.manual.scribe import Manner, Place, Scribe
 from benchmarks.unseen.manual.statements import NUMBERS, Fact, facts
@@ -113,7 +113,7 @@ def library(seed: int) -> Library:
         _repeated(own.chip, [key for key in printed if key not in corrected], chance),
     )
     printed_places, own.places = own.places, []
-    own.add("errata", "{chip} errata", lambda by: chapters.errata(by, printed, corrected), edition=ERRATA_VERSION)
+    own.add("errata", "{chip} errata", lambda by: changes.errata(by, printed, corrected), edition=ERRATA_VERSION)
     _add_filler(own, word)
     draft = former(actual)
     draft = replace(draft, names=replace(draft.names, chip=actual.names.chip))
@@ -151,9 +151,9 @@ def _add_manuals(shelf: _Shelf, example: str, repeated: Sequence[Fact]) -> None:
     shelf.add("[overview|introduction]", "{chip} overview", lambda by: chapters.overview(by, shown))
     shelf.add_reference()
     dangers = shelf.by_chapter["hazards"]
-    shelf.add("[guide|programming]", "{chip} programming guide", lambda by: chapters.guide(by, dangers, example))
-    shelf.add("[performance|tuning]", "{chip} performance guide", chapters.performance)
-    shelf.add("release-notes", "{chip} release notes", lambda by: chapters.release_notes(by, VERSIONS, told))
+    shelf.add("[guide|programming]", "{chip} programming guide", lambda by: guides.guide(by, dangers, example))
+    shelf.add("[performance|tuning]", "{chip} performance guide", guides.performance)
+    shelf.add("release-notes", "{chip} release notes", lambda by: changes.release_notes(by, VERSIONS, told))
 
 
 def _add_filler(shelf: _Shelf, word: Callable[[], str]) -> None:
@@ -168,7 +168,7 @@ def _add_filler(shelf: _Shelf, word: Callable[[], str]) -> None:
 def _draft(by: Scribe, facts: Mapping[str, Sequence[Fact]]) -> list[Block]:
     return [
         *chapters.architecture(by, facts),
-        *chapters.hazards(by, facts["hazards"]),
+        *guides.hazards(by, facts["hazards"]),
         *chapters.instructions(by, facts["timing"]),
     ]
 
@@ -183,7 +183,7 @@ def _sibling(of: Chip, family: PurePosixPath, formats: Iterator[Format], word: C
     shelf.add(
         "[guide|notes]",
         "{chip} programming notes",
-        lambda by: [*chapters.hazards(by, dangers), *chapters.features(by, word)],
+        lambda by: [*guides.hazards(by, dangers), *changes.features(by, word)],
     )
     return shelf
 
