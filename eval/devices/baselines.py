@@ -41,8 +41,13 @@ GUARDS = ALL_GUARDS - {Guard.ALIASING}
 """A reference is not suspected; it may return a part of its input."""
 SETTINGS, CACHE, TRITON_CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
 """How the environment names settings of torch.compile, the folder of what it has compiled, and that of its kernels."""
-ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
-"""Makes it compile without other processes, and not first all headers, which it would not keep for the next worker."""
+ALONE = {
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+    "TORCHINDUCTOR_VEC_ISA_OK": "1",
+}
+"""Makes it compile without other processes. It compiles neither all headers first, which it would not keep for the next
+worker, nor a program that uses the CPU's vector units, because it knows these by their names."""
 COMPILER = ("torch._inductor.compile_fx",)
 """The module that loads most of what torch.compile needs."""
 DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
