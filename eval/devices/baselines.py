@@ -13,13 +13,13 @@ from typing import Any
 import torch
 
 from eval.cases import given_case
+from eval.devices.baseline_settings import GUARDS
 from eval.devices.canaries import Canaries
 from eval.devices.side import Answer, Answers, Side, Yardstick, common_memory
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.reference import Reference
 from eval.worker.gpu_driver import DriverError
-from eval.worker.process import ALL_GUARDS, Guard
 from eval.worker.starting import Starting
 from eval.worker.trial import Trial
 from kb.errors import JudgeError
@@ -37,19 +37,6 @@ class ModelNew(Model):
 """,
 }
 """What makes a candidate of a reference, by the name of the baseline."""
-GUARDS = ALL_GUARDS - {Guard.ALIASING}
-"""A reference is not suspected; it may return a part of its input."""
-SETTINGS, CACHE, TRITON_CACHE = ("TORCHINDUCTOR_", "TORCHDYNAMO_"), "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
-"""How the environment names settings of torch.compile, the folder of what it has compiled, and that of its kernels."""
-ALONE = {
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",
-    "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
-    "TORCHINDUCTOR_VEC_ISA_OK": "1",
-}
-"""Makes it compile without other processes. It compiles neither all headers first, which it would not keep for the next
-worker, nor a program that uses the CPU's vector units, because it knows these by their names."""
-COMPILER = ("torch._inductor.compile_fx",)
-"""The module that loads most of what torch.compile needs."""
 DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
 """How a baseline can fail because a candidate that is checked beside it takes the cores, the memory or the disk."""
 FAILURES = (Fault, torch.OutOfMemoryError, DriverError)
@@ -65,7 +52,7 @@ class Baselines:
 
     Args:
         sources: What makes a candidate of the reference, by the name of the baseline; the first must run.
-        trial_of: Gives the settings for running one; see `settings`.
+        trial_of: Gives the settings for running one; see eval.devices.baseline_settings.
         at_once: How many of the first set may start at the same time. Later sets find what it has compiled.
         kept: How many sets of them stay for the next candidates. Sessions take them in turn.
         kept_bytes: Largest inputs of which several sets of workers may keep copies, and on a GPU all of the first set.
@@ -265,16 +252,6 @@ class Baselines:
     def _end(self, place: int) -> None:
         for starting in self._starting.pop(place, {}).values():
             starting.end()
-
-
-def settings() -> dict[str, Any]:
-    """The settings of a trial that all baselines share: a compiler keeps what it has compiled."""
-    environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
-    cache = environment.get(CACHE)
-    if cache:
-        environment[TRITON_CACHE] = f"{cache}/triton"
-    writable = (cache,) if cache else ()
-    return {"guards": GUARDS, "environment": environment, "writable": writable, "preload": COMPILER}
 
 
 @contextmanager

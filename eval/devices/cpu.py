@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from eval.devices.baseline_settings import settings
 from eval.devices.device import CaseSizes, Device, Judgement
+from eval.languages.registry import TORCH
 from eval.worker.language import JudgedLanguage
+from eval.worker.launch import load_early
 from kb.model.evidence import WIN_SESSIONS, CaseResult
 from kb.model.kernels import Candidate
 from kb.model.target import Isa
@@ -25,8 +28,7 @@ class Cpu(Device):
 
     @cached_property
     def baselines(self) -> Baselines:
-        from eval.devices.baselines import Baselines, settings
-        from eval.languages.registry import TORCH
+        from eval.devices.baselines import Baselines
         from eval.worker.trial import Trial
 
         bench = self.bench
@@ -41,11 +43,8 @@ class Cpu(Device):
 
     @classmethod
     def prepare(cls) -> None:
-        from eval.devices.baselines import settings
-        from eval.languages.registry import TORCH
-        from eval.worker.trial import Trial
-
-        Trial(Candidate(language=TORCH.name, source=""), TORCH, level=0, **settings()).load()
+        shared = settings()
+        load_early(TORCH, shared["preload"], shared["environment"])
 
     def start(self) -> None:
         _ = self.baselines

@@ -9,8 +9,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.devices.baseline_settings import settings
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
+from eval.languages.registry import TORCH
 from eval.machine import present_gpu
 from eval.roofline import BOUND
 from eval.worker.language import JudgedLanguage
@@ -57,8 +59,7 @@ class Gpu(Device):
 
     @cached_property
     def baselines(self) -> Baselines:
-        from eval.devices.baselines import Baselines, settings
-        from eval.languages.registry import TORCH
+        from eval.devices.baselines import Baselines
 
         bench = self.bench
         shared = settings()

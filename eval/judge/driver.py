@@ -66,7 +66,7 @@ class LocalJudge:
         questions, answers = os.pipe(), os.pipe()
         self._channel = Channel(answers[0], questions[1])
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "eval.judge.task_judge", str(questions[0]), str(answers[1])],
+            [sys.executable, "-P", "-m", "eval.judge.process", str(questions[0]), str(answers[1])],
             stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], answers[1]),
             env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), **REUSED_MEMORY},
         )  # fmt: skip

@@ -1,21 +1,15 @@
-"""Run the judge's process, which eval.judge.driver starts: `python -P -m eval.judge.task_judge READ_FD WRITE_FD`.
+"""Judge candidates for one task and target.
 
-It runs the task's reference; the candidate runs only in a worker. One process serves one task and target, so that
-references, expected outputs and baselines are computed once.
+The judge runs the task's reference; the candidate runs only in a worker.
 """
 
-import ctypes
 import os
 import platform
 import secrets
-import signal
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from eval.devices.device import Bench, Device, Judgement
 from eval.devices.registry import device_for
@@ -27,11 +21,9 @@ from eval.languages.registry import LANGUAGES
 from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import processor, sandbox_level
 from eval.reference import Reference, interface_of
-from eval.worker.channel import Channel, Message
 from eval.worker.language import JudgedLanguage
 from eval.worker.process import ALL_GUARDS, Guard
-from eval.worker.sandbox import PR_SET_PDEATHSIG
-from kb.errors import JudgeError, KbError
+from kb.errors import JudgeError
 from kb.model.evidence import CaseResult, Evidence, Outcome
 from kb.model.fact import Fact
 from kb.model.kernels import Candidate, Task
@@ -133,50 +125,3 @@ def _environment() -> dict[str, str]:
         "torch": torch.__version__,
         "threads": str(torch.get_num_threads()),
     }
-
-
-def _judge_of(question: Mapping[str, Any]) -> TaskJudge:
-    return TaskJudge(
-        Task.model_validate(question["task"]),
-        question["target"],
-        Isa.parse(question["isa"]),
-        [Fact.model_validate(f) for f in question["facts"]],
-        call_s=question["call_s"],
-        toolchain=ToolchainLanguage.model_validate(given) if (given := question["toolchain"]) else None,
-        profile=question["profile"],
-        refused=Path(question["refused"]),
-    )
-
-
-def main() -> None:
-    """Answer the driver until it closes the channel."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # unwinds the stack, which ends the worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver too, which ends this process
-    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
-    with ExitStack() as at_end:
-        _answer_questions(channel, at_end)
-
-
-def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
-    judge: TaskJudge | None = None
-    while True:
-        try:
-            question = channel.receive()
-        except EOFError:
-            return
-        try:
-            if judge is None:
-                judge = _judge_of(question)
-                at_end.callback(judge.device.close)
-                answer: Message = {"interface": judge.interface.model_dump(mode="json")}
-            else:
-                answer = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}
-        except KbError as error:
-            answer = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-        channel.send(answer)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from eval.fault import Fault
 from eval.worker.sandbox import PR_SET_CHILD_SUBREAPER, SandboxLimits
-from eval.worker.zygote import MESSAGE_BYTES, PERTURB, Handles, Request
+from eval.worker.zygote import MESSAGE_BYTES, PER_WORKER, Handles, Request
 from kb.errors import JudgeError
 
 START_S = 60.0
@@ -155,7 +155,7 @@ class Zygote:
 
 def zygote_for(modules: Sequence[str], environment: Mapping[str, str]) -> Zygote:
     """The zygote for workers with these modules and this environment; it starts when it is asked for first."""
-    settings = {name: value for name, value in environment.items() if name != PERTURB}
+    settings = {name: value for name, value in environment.items() if name not in PER_WORKER}
     key = sys.executable, tuple(modules), tuple(sorted(settings.items()))
     with _LOCK:
         if key in _ZYGOTES and not _ZYGOTES[key].lives:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Required, TypedDict, Unpack
 
 from eval.fault import Fault
+from eval.timing import REUSED_MEMORY
 from eval.worker.forked import ForkedWorker, Process, zygote_for
 from eval.worker.language import JudgedLanguage
 from eval.worker.limits import limits_of
@@ -21,7 +22,10 @@ from kb.model.evidence import Outcome
 
 HERE = Path(__file__).parent
 ERROR_CHARACTERS = 3000
-EVERYWHERE = {"PATH": "/usr/bin:/bin", "USER": "kb"}
+THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
+"""MKL starts no fewer threads than it is told, although it counts a single core in the sandbox. OpenMP's idle threads
+sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
+EVERYWHERE = {"PATH": "/usr/bin:/bin", "USER": "kb", **REUSED_MEMORY, **THREADING}
 """What the environment of each worker has."""
 TRITON = "triton"
 """The folder of Triton's cache in that of a worker."""

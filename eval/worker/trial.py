@@ -11,13 +11,12 @@ from pydantic import Field
 from eval.cases import Case
 from eval.fault import Fault
 from eval.reference import Reference, same_bits
-from eval.timing import REUSED_MEMORY
 from eval.worker.compiled import Compiled
 from eval.worker.language import JudgedLanguage
-from eval.worker.launch import load_early
 from eval.worker.memory import HostMemory, Layout, Memory, RemoteTensor, SharedTensors
 from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
 from eval.worker.spares import Settings, Spares
+from eval.worker.zygote import THREADS
 from kb.model.base import Frozen
 from kb.model.evidence import CaseResult, Outcome
 from kb.model.kernels import Candidate
@@ -26,11 +25,6 @@ SETTLE_S = 0.05
 """Time during which the outputs of the first case of each size must not change after the call has returned."""
 MOST_CALLS = 10
 """All cases together may take as long as so many calls that just end in time."""
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Variables that say how many threads OpenMP and Intel's MKL start."""
-THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
-"""MKL starts no fewer threads than it is told, although it counts a single core in the sandbox. OpenMP's idle threads
-sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
 MOST_S = 1e6
 """No call takes so many seconds: the judge would have ended it."""
 SAID = 500
@@ -112,13 +106,8 @@ class Trial:
         if self.spares:
             self.spares.start([checking, *[timed] * sessions, *[checking] * (checks - 1)])
 
-    def load(self) -> None:
-        """Start to load what its workers need."""
-        load_early(self.language, self.preload, self._settings(poisoned=False)["environment"])
-
     def _settings(self, *, poisoned: bool) -> Settings:
-        environment = {**REUSED_MEMORY, **(POISON if poisoned else {}), **THREADING}
-        environment |= dict.fromkeys(THREADS, str(self.threads))
+        environment = {**(POISON if poisoned else {}), **dict.fromkeys(THREADS, str(self.threads))}
         return {
             "language": self.language,
             "level": self.level,

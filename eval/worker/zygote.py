@@ -26,8 +26,12 @@ from eval.worker.sandbox import SandboxLimits, confine
 
 MESSAGE_BYTES = 1 << 17
 LOOK_S = 1e-4
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables that say how many threads OpenMP and Intel's MKL start."""
 PERTURB, M_PERTURB = "MALLOC_PERTURB_", -6
 """What glibc fills allocated memory with: the variable, which it reads at the start only, and the option of mallopt."""
+PER_WORKER = (PERTURB, *THREADS)
+"""Variables that count when a process starts, but that workers of the same process may have different values of."""
 
 
 class Handles(NamedTuple):
@@ -122,9 +126,17 @@ def _become_worker(request: Request, handles: Handles) -> None:
     tempfile.tempdir = None
     if perturb := request.variables.get(PERTURB):
         ctypes.CDLL(None).mallopt(M_PERTURB, int(perturb))
+    _set_threads(request.variables)
     if request.limits:
         confine(SandboxLimits(**request.limits))
     worker.main(handles.read, handles.write, handles.memory, Path(request.folder))
+
+
+def _set_threads(variables: Mapping[str, str]) -> None:
+    """Tell torch how many threads it may start; OpenMP has read its variable before, MKL has not."""
+    torch, threads = sys.modules.get("torch"), int(variables.get(THREADS[0], 0))
+    if torch and threads and torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from eval.cases import Case, cases, make_case
-from eval.devices.baselines import EAGER, SOURCES, Baselines, settings
+from eval.devices.baseline_settings import settings
+from eval.devices.baselines import EAGER, SOURCES, Baselines
 from eval.devices.sessions import measure
 from eval.fault import Fault
 from eval.languages.registry import TORCH, language_named

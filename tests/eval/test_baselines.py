@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.devices.baselines import EAGER, SOURCES, Baselines, settings
+from eval.devices.baseline_settings import settings
+from eval.devices.baselines import EAGER, SOURCES, Baselines
 from eval.devices.side import Side
 from eval.fault import Fault
 from eval.languages.registry import TORCH

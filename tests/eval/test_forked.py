@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from eval.worker.zygote import Handles
 from kb.errors import JudgeError
 from kb.model.evidence import Outcome
 from kb.model.kernels import Candidate
-from tests.eval.judging import is_alive, judge, needs_linux, needs_sandbox
+from tests.eval.judging import given_case, is_alive, judge, needs_linux, needs_sandbox, trial_of
 
 pytestmark = needs_linux
 LEAVES_A_CHILD = """
@@ -90,6 +91,24 @@ def test_forked_workers_have_different_random_numbers(tmp_path: Path) -> None:
     first, second = (judge(tmp_path / "shows.py", "scale").log for _ in range(2))
 
     assert float(first) != float(second)
+
+
+def test_workers_of_one_process_have_the_numbers_of_threads_that_they_are_told(tmp_path: Path) -> None:
+    (tmp_path / "shows.py").write_text(MARKS.replace("torch.mark = True", "print(torch.get_num_threads())"))
+    trial = trial_of(tmp_path / "shows.py", ALL_GUARDS)
+
+    told = [replace(trial, threads=count).check([given_case("scale")], []) for count in (1, 3)]
+
+    assert told == ["1\n", "3\n"]
+    assert len({zygote_for(TORCH.preload, {"OMP_NUM_THREADS": count}) for count in "13"}) == 1
+
+
+def test_the_judge_starts_what_loads_torch_before_it_loads_torch_itself() -> None:
+    loads = (
+        "import sys, eval.judge.process; from eval.devices.cpu import Cpu; Cpu.prepare(); print('torch' in sys.modules)"
+    )
+
+    assert subprocess.check_output([sys.executable, "-c", loads], text=True) == "False\n"
 
 
 def test_a_zygote_that_cannot_load_a_module_is_a_judge_error(tmp_path: Path) -> None:

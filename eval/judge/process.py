@@ -1,0 +1,76 @@
+"""Run the judge's process, which eval.judge.driver starts: `python -P -m eval.judge.process READ_FD WRITE_FD`.
+
+One process serves one task and target, so that references, expected outputs and baselines are computed once.
+"""
+
+import ctypes
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.devices.registry import device_for
+from eval.languages.toolchain import ToolchainLanguage
+from eval.worker.channel import Channel, Message
+from eval.worker.sandbox import PR_SET_PDEATHSIG
+from kb.errors import KbError
+from kb.model.fact import Fact
+from kb.model.kernels import Candidate, Task
+from kb.model.target import Isa
+
+if TYPE_CHECKING:
+    from eval.judge.task_judge import TaskJudge
+
+
+def _judge_of(question: Mapping[str, Any]) -> "TaskJudge":
+    isa, target, toolchain = Isa.parse(question["isa"]), question["target"], question["toolchain"]
+    if not toolchain:
+        device_for(isa, target).prepare()
+    from eval.judge.task_judge import TaskJudge  # loads torch, as what `prepare` has started does beside it
+
+    return TaskJudge(
+        Task.model_validate(question["task"]),
+        target,
+        isa,
+        [Fact.model_validate(f) for f in question["facts"]],
+        call_s=question["call_s"],
+        toolchain=ToolchainLanguage.model_validate(toolchain) if toolchain else None,
+        profile=question["profile"],
+        refused=Path(question["refused"]),
+    )
+
+
+def main() -> None:
+    """Answer the driver until it closes the channel."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # unwinds the stack, which ends the worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver too, which ends this process
+    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+    with ExitStack() as at_end:
+        _answer_questions(channel, at_end)
+
+
+def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
+    judge: TaskJudge | None = None
+    while True:
+        try:
+            question = channel.receive()
+        except EOFError:
+            return
+        try:
+            if judge is None:
+                judge = _judge_of(question)
+                at_end.callback(judge.device.close)
+                answer: Message = {"interface": judge.interface.model_dump(mode="json")}
+            else:
+                answer = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}
+        except KbError as error:
+            answer = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
+        channel.send(answer)
+
+
+if __name__ == "__main__":
+    main()
