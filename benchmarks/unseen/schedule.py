@@ -1,6 +1,7 @@
 """Moves rows of tensors through the scratchpad: one row at a time, or in blocks while others are computed."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from benchmarks.unseen.builder import Builder
@@ -155,6 +156,23 @@ def _divide(
     b.emit(Op.MINIMUM, take, take, at_most)
 
 
+def _wait(b: Builder, now: str, done: str, other: str, inputs: int) -> None:
+    """Wait until a block is there, and until the one before the last is put, if so many are done."""
+    for number in range(inputs):
+        b.emit(Op.ADD, other, now, 2 * number)
+        b.emit(Op.WAIT, other)
+    b.emit(Op.ADD, other, now, 2 * inputs)
+    with b.unless(done, 2):
+        b.emit(Op.WAIT, other)
+
+
+def _put_rows(b: Builder, output: Stream, block: Block, rows: str, token: str) -> None:
+    b.copy(block["rows"], rows)
+    b.transfer(output.put, block, token)
+    b.emit(Op.MULTIPLY, token, rows, block["far_pitch"])
+    b.emit(Op.ADD, block["far"], block["far"], token)
+
+
 def pipelined(
     b: Builder, inputs: Sequence[Stream], output: Stream, rows: str, body: Callable[[Tile], None], *, multiple: int = 1,
     at_most: int = 1 << 20, put: Callable[[Block, str, str], None] | None = None,
@@ -204,12 +222,7 @@ def pipelined(
         b.emit(Op.SET, following, 0)
         with b.unless(left, 1):
             begin()
-        for number in range(len(inputs)):
-            b.emit(Op.ADD, other, now, 2 * number)
-            b.emit(Op.WAIT, other)
-        b.emit(Op.ADD, other, now, 2 * len(inputs))
-        with b.unless(done, 2):
-            b.emit(Op.WAIT, other)
+        _wait(b, now, done, other, len(inputs))
         b.emit(Op.ADD, done, done, 1)
         with b.scope():
             firsts = tuple(b.scalar() for _ in streams)
@@ -219,13 +232,7 @@ def pipelined(
             b.copy(last["near"], firsts[-1])
             body(Tile(firsts, tuple(block["near_pitch"] for block in blocks), current))
         b.emit(Op.ADD, other, now, 2 * len(inputs))
-        if put:
-            put(last, current, other)
-        else:
-            b.copy(last["rows"], current)
-            b.transfer(output.put, last, other)
-            b.emit(Op.MULTIPLY, other, current, last["far_pitch"])
-            b.emit(Op.ADD, last["far"], last["far"], other)
+        (put or partial(_put_rows, b, output))(last, current, other)
 
 
 def in_groups(b: Builder, tile: Tile, together: int, body: Callable[[Rows], None]) -> None:
