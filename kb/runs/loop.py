@@ -276,7 +276,9 @@ def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[Recall
         offered = tuple(
             one.model_copy(update={"standing": SkillStanding.HYPOTHESIS, "skill": one.skill.model_copy(update=untried)})
             for one in offered
-            if one.skill.target == ANY or (one.standing is SkillStanding.HYPOTHESIS and not one.skill.best)
+            if one.skill.target == ANY
+            or skillbook.ships(one.skill.name)
+            or (one.standing is SkillStanding.HYPOTHESIS and not one.skill.best)
         )
     return offered[:SKILLS_CONSIDERED]
 

@@ -77,6 +77,10 @@ class Skillbook:
         kept = tuple(e for e in skill.evidence if self._name_of(e.target) in scope)
         return skill if kept == skill.evidence else skill.model_copy(update={"evidence": kept})
 
+    def ships(self, name: str) -> bool:
+        """Whether kb brings a skill of this name along, so that it is none that a run here has won."""
+        return (self._store.shipped / name).is_dir()
+
     def problems(self, *, proposals: bool = True) -> list[tuple[Path, SkillError]]:
         """The malformed directories of skills, and of `proposals`, and why they are."""
         found = (*self._store.published(), *(self._store.proposals() if proposals else ()))

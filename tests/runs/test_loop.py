@@ -157,16 +157,21 @@ def test_a_control_run_leaves_nothing(home: Path, library: Path, judge: FakeJudg
     assert not (home / "skills").exists()
 
 
-def test_a_control_run_gets_a_template_as_if_it_had_not_won(home: Path, library: Path, judge: FakeJudge) -> None:
+@pytest.mark.parametrize("target", ["any", "cpu-x86"])
+def test_a_control_run_gets_a_template_as_if_it_had_not_won(
+    target: str, home: Path, tmp_path: Path, judge: FakeJudge
+) -> None:
+    shipped = template().model_copy(update={"target": target})
+    Skillbook(tmp_path / "library", shipped=tmp_path / "none").publish(shipped)
+    library = tmp_path / "library" / "skills"
     book, won = book_of(home, library), evidence_of(candidate())
     book.attest(won)
-    book.publish(template().model_copy(update={"evidence": (won,)}))
-    plan = start(home).plan.model_copy(update={"control": True})
-    run = Runs(home).start(plan)
+    book.publish(shipped.model_copy(update={"evidence": (won,)}))
+    run = Runs(home).start(start(home).plan.model_copy(update={"control": True}))
 
     loop_of(run, home, library).optimize(TuneSynthesizer(), judge)
 
-    assert len(run.attempts) == plan.evaluations
+    assert len(run.attempts) == run.plan.evaluations
     assert "hypothesis" in run.attempts[0].note
 
 
