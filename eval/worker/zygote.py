@@ -126,9 +126,9 @@ def _become_worker(request: Request, handles: Handles) -> None:
     tempfile.tempdir = None
     if perturb := request.variables.get(PERTURB):
         ctypes.CDLL(None).mallopt(M_PERTURB, int(perturb))
-    _set_threads(request.variables)
     if request.limits:
         confine(SandboxLimits(**request.limits))
+    _set_threads(request.variables)  # it may start threads, which must be in the sandbox
     worker.main(handles.read, handles.write, handles.memory, Path(request.folder))
 
 

@@ -62,6 +62,10 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return 2 * x + 1
 """
+SECCOMP = """{
+    line.split()[1] for thread in os.listdir("/proc/self/task") for line in open(f"/proc/self/task/{thread}/status")
+    if line.startswith("Seccomp:")
+}"""
 
 
 def worker() -> WorkerProcess:
@@ -101,6 +105,15 @@ def test_workers_of_one_process_have_the_numbers_of_threads_that_they_are_told(t
 
     assert told == ["1\n", "3\n"]
     assert len({zygote_for(TORCH.preload, {"OMP_NUM_THREADS": count}) for count in "13"}) == 1
+
+
+@needs_sandbox
+def test_no_thread_of_a_worker_is_outside_its_sandbox(tmp_path: Path) -> None:
+    shows = MARKS.replace("torch.mark = True", f"import os\nprint({SECCOMP})")
+    (tmp_path / "shows.py").write_text(shows)
+    trial = replace(trial_of(tmp_path / "shows.py", ALL_GUARDS), threads=3)
+
+    assert trial.check([given_case("scale")], []) == "{'2'}\n"
 
 
 def test_the_judge_starts_what_loads_torch_before_it_loads_torch_itself() -> None:
