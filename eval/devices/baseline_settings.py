@@ -17,7 +17,7 @@ ALONE = {
 """Makes it compile without other processes. It compiles neither all headers first, which it would not keep for the next
 worker, nor a program that uses the CPU's vector units, because it knows these by their names."""
 COMPILER = ("torch._inductor.compile_fx",)
-"""The module that loads most of what torch.compile needs."""
+"""To import this module loads most of what torch.compile needs."""
 
 
 def settings() -> dict[str, Any]:

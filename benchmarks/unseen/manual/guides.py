@@ -126,7 +126,7 @@ def guide(by: Scribe, dangers: Sequence[Fact], example: str) -> list[Block]:
 
 
 def hazards(by: Scribe, facts: Sequence[Fact]) -> list[Section]:
-    """What gives wrong results without a fault."""
+    """The mistakes for which the chip gives wrong results and reports no fault."""
     if not facts:
         return []
     intro = by.paragraphs(
