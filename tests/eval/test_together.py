@@ -40,7 +40,7 @@ from tests.eval.fake_gpu import HostClock
 HONEST = HostClock.time
 HostClock.time = lambda clock, run, everywhere: max(1e-5, {share} * HONEST(clock, run, everywhere=everywhere) - {us}e-6)
 """
-HIDES_SOME, HIDES_A_FIFTH = HIDES.format(share=1.0, us=500), HIDES.format(share=0.8, us=0)
+HIDES_SOME, HIDES_HALF = HIDES.format(share=1.0, us=500), HIDES.format(share=0.5, us=0)
 SKIPS = """
 from eval.languages.gpu_model import GpuModel
 HONEST = GpuModel._replay
@@ -114,7 +114,7 @@ def test_what_is_not_seen_in_single_calls_is_seen_in_many(
 ) -> None:
     monkeypatch.setattr(together, "clocks_disagree", clocks_disagree)
     with pytest.raises(Fault) as refusal:
-        measure(trial_of(TAKES.format(us=800) + HIDES_A_FIFTH), baselines, ())
+        measure(trial_of(TAKES.format(us=800) + HIDES_HALF), baselines, ())
 
     assert refusal.value.outcome == Outcome.CLOCKS_DISAGREE
 
