@@ -8,7 +8,7 @@ import pytest
 
 from eval.devices import sessions, together
 from eval.devices.baselines import Baselines
-from eval.devices.sessions import measure
+from eval.devices.sessions import ATTEMPTS, measure
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.timing import clocks_disagree
@@ -70,6 +70,7 @@ def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch)
     """Baselines of 800 us, beside a judge that does not see what is hidden."""
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "MOST_OTHERS", 1.0)
     monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.2, luck=0.0, bad_luck=0.0))
     for module in (sessions, together):
         monkeypatch.setattr(module, "clocks_disagree", lambda *_: False)
@@ -123,7 +124,8 @@ def test_an_honest_clock_is_believed_in_many_calls(
     trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(together, "clocks_disagree", clocks_disagree)
+    monkeypatch.setattr(sessions, "ATTEMPTS", ATTEMPTS)
 
     timing, _ = measure(trial_of(TAKES.format(us=400)), baselines, ())
 
-    assert timing.speedup > 1.2
+    assert timing.speedup > 1.1
