@@ -19,9 +19,9 @@ from pathlib import Path
 import kb as knowledge
 from benchmarks.origin import origin
 from kb.bench.questions import Question, load_questions
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.passages import Status
 from kb.targets import Targets
+from kb.types.passages import Status
+from kb.usecases.knowledge_base import KnowledgeBase
 
 MOVES = 2
 """Number of attempts to move each question."""

@@ -15,8 +15,8 @@ import ingest.chunk
 from benchmarks.origin import origin
 from kb.bench.questions import load_questions
 from kb.bench.retrieval import measure
-from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import NO_MODEL, Settings
+from kb.usecases.knowledge_base import KnowledgeBase
 
 LENGTHS = (768, 1024, 1536, 2048)
 SHOWN = ("hit@1", "hit@5", "MRR@10", "within 2000", "within 4000", "within 8000")

@@ -26,7 +26,7 @@ from ingest.builder import ParsedDocument
 from ingest.chunk import chunk
 from ingest.readers import format_of, read
 from ingest.source import Source
-from kb.model.records import ChunkRecord
+from kb.types.records import ChunkRecord
 from tests.ingest.chunks import check_coverage
 
 WORD = re.compile(r"[A-Za-z0-9_.]{3,}")

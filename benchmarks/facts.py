@@ -24,9 +24,9 @@ import kb as knowledge
 from benchmarks.origin import origin
 from kb.facts.profile import FactStanding, Verdict, judge_facts, same_value
 from kb.facts.select import conditions
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.fact import Fact
-from kb.model.records import Form
+from kb.types.fact import Fact
+from kb.types.records import Form
+from kb.usecases.knowledge_base import KnowledgeBase
 
 GOLD = Path("tests/facts/gold")
 TUNED = ("apple", "cerebras", "google-tpu", "hopper", "mi300x", "nvdla", "riscv-rvv", "tenstorrent", "x86-avx512")

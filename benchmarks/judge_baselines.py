@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 from benchmarks.origin import origin
 from benchmarks.parts import measure_parts
-from eval.devices.side import SHORT_US
+from eval.clock.timed_worker import SHORT_US
 from eval.judge.task_judge import TaskJudge
 from eval.machine import present_gpu
 from eval.roofline import least_bytes
-from eval.worker.device_memory import DeviceMemory
+from eval.supervisor.device_memory import DeviceMemory
 from kb.bench.kernelbench import find_problems
 from kb.bench.skills import sized_task
 from kb.errors import KbError
-from kb.model.kernels import Task
-from kb.model.target import Isa
+from kb.types.kernels import Task
+from kb.types.target import Isa
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 LIBRARIES = ("kb-hardware", "torch", "triton")

@@ -24,9 +24,9 @@ from eval.devices.registry import device_for
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import load_candidate
 from kb.bench.skills import sized_task
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.kernels import Candidate
 from kb.settings import cache_dir
+from kb.types.kernels import Candidate
+from kb.usecases.knowledge_base import KnowledgeBase
 
 ROOT = Path(__file__).parents[1]
 TASKS = (

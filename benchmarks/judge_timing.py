@@ -20,16 +20,16 @@ from statistics import median
 
 from benchmarks.origin import origin
 from benchmarks.parts import measure_parts
-from eval.devices.baselines import EAGER, SOURCES
+from eval.clock.baselines import EAGER, SOURCES
 from eval.devices.cpu import Cpu
 from eval.devices.device import Device
 from eval.devices.gpu import Gpu
 from eval.judge.task_judge import TaskJudge
 from eval.languages.registry import TORCH
 from eval.machine import present_gpu
-from kb.model.evidence import Timing
-from kb.model.kernels import Candidate, Task
-from kb.model.target import Isa
+from kb.types.evidence import Timing
+from kb.types.kernels import Candidate, Task
+from kb.types.target import Isa
 
 CALL_S = 60.0
 LIBRARIES = ("kb-hardware", "torch")

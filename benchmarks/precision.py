@@ -17,8 +17,8 @@ from benchmarks.embedding_speed import windows_of
 from benchmarks.origin import LIBRARIES, origin
 from kb.bench.questions import load_questions
 from kb.bench.retrieval import measure
-from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import DEFAULT_MODEL, Settings, cache_dir
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.compile import load_embedder
 from retrieval.embedder import OnnxEmbedder
 from retrieval.precision import Precision

@@ -47,10 +47,10 @@ def beside_the_vendor(findings: dict) -> list[dict]:
     import tempfile
 
     from kb.facts.measured import compare, target_of
-    from kb.home.knowledge_base import KnowledgeBase
-    from kb.home.probing import stated_facts
-    from kb.model.measurement import Findings
     from kb.settings import Settings
+    from kb.types.measurement import Findings
+    from kb.usecases.knowledge_base import KnowledgeBase
+    from kb.usecases.probing import stated_facts
 
     found = Findings.model_validate(findings)
     with tempfile.TemporaryDirectory() as home, KnowledgeBase(Settings(home=Path(home), embedding_model="none")) as kb:

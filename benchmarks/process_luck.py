@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from kb.model.evidence import Evidence
+from kb.types.evidence import Evidence
 
 SLOWER = (1.06, 1.25, 1.5)
 """A process counts as slower if it takes so many times as long as the fastest with the same kernel."""

@@ -26,9 +26,9 @@ import numpy as np
 
 from benchmarks.origin import LIBRARIES, origin
 from kb.catalog import Catalog
-from kb.model.records import text_digest
 from kb.settings import DEFAULT_MODEL, cache_dir
 from kb.targets import Targets
+from kb.types.records import text_digest
 from retrieval import chroma_index
 from retrieval.chroma_index import COLLECTION, GRAPH, ChromaIndex, current_folder, publish
 from retrieval.compile import load_embedder

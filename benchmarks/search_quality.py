@@ -15,8 +15,8 @@ import kb as knowledge
 from benchmarks.origin import origin
 from kb.bench.questions import Question, load_questions
 from kb.bench.retrieval import Report, measure
-from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import NO_MODEL
+from kb.usecases.knowledge_base import KnowledgeBase
 
 OTHER_NAMES = {"mi300x": "gfx942", "mi355x": "gfx950", "hopper": "sm_90", "trainium": "Neuron", "riscv-rvv": "RVV"}
 MODES = {"query alone": False, "query and phrasings": True}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kb.bench.skill_scores import Group, Trial, ratio, reached_by
-from kb.model.skills_report import Arm
+from kb.types.skills_report import Arm
 
 ORIGIN = ("date", "commit", "device")
 

@@ -8,7 +8,7 @@ class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge
     """A candidate is refused.
 
     Args:
-        outcome: The value of a kb.model.evidence.Outcome.
+        outcome: The value of a kb.types.evidence.Outcome.
         detail: The reason, in a few lines.
         case: The number of the case on which it failed, if it was one of several.
     """

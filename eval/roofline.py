@@ -13,10 +13,10 @@ from typing import Literal
 from eval.dtypes import ITEM_BYTES
 from kb.errors import FactError
 from kb.facts.select import best, matching
-from kb.model.base import Frozen
-from kb.model.evidence import Bottleneck
-from kb.model.fact import Fact
-from kb.model.kernels import Interface, TensorSpec
+from kb.types.base import Frozen
+from kb.types.evidence import Bottleneck
+from kb.types.fact import Fact
+from kb.types.kernels import Interface, TensorSpec
 
 IMPLAUSIBLE = 1.5
 """Ratio of memory time to candidate time above which a candidate is refused; measured rates vary with load."""

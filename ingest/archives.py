@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from kb.errors import DocumentError
-from kb.model.records import text_digest
 from kb.settings import cache_dir
+from kb.types.records import text_digest
 
 ENDINGS = (".zip", ".tar.gz", ".tgz")
 MOST_MEMBERS = 20_000

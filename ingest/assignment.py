@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingest.layout import Layout
 from ingest.scan import SHEET, ScannedFile
+from ingest.target_of_path import Layout
 from kb.catalog import DocumentState
-from kb.model.records import Trust
+from kb.types.records import Trust
 
 
 @dataclass(frozen=True, slots=True)

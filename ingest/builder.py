@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from kb.model.records import SectionRecord, ancestry
+from kb.types.records import SectionRecord, ancestry
 
 CHUNK_CHARACTERS = 1536
 """Longest chunk, table header included. Tuned on the development questions: benchmarks/results/chunk-size.json."""

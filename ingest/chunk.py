@@ -8,7 +8,7 @@ from itertools import groupby
 from ingest.builder import CHUNK_CHARACTERS, Block, BlockKind, ParsedDocument, Table
 from ingest.facts import is_fact_table
 from ingest.windows import Tokenizer, windows
-from kb.model.records import ChunkRecord, RowRecord
+from kb.types.records import ChunkRecord, RowRecord
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+")

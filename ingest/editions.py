@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ingest.builder import BlockKind, ParsedDocument, Table
 from ingest.source import beginning
-from kb.model.edition import Edition, names_edition
+from kb.types.edition import Edition, names_edition
 
 HEAD_CHARACTERS = 1500
 """The beginning of a document, where its version and date stand."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from kb.catalog import Catalog
-from kb.model.documents import Progress
-from kb.model.embedding import Embedder
+from kb.types.documents import Progress
+from kb.types.embedding import Embedder
 
 BATCH_TEXTS = 256
 """Number of texts that are embedded together and stored in one transaction; a kill loses at most so many vectors."""

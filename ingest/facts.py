@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from ingest.builder import Block, ParsedDocument, Row, Table
 from kb.catalog import FactRecord
 from kb.facts.quantities import NAME, quantities
-from kb.model.fact import RANGE
-from kb.model.units import unit_of
+from kb.types.fact import RANGE
+from kb.types.units import unit_of
 
 HEADER = ("quantity", "value", "unit", "condition", "source")
 MAY_BE_EMPTY = {"condition"}

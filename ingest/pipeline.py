@@ -14,18 +14,18 @@ from ingest.embedding import embed_missing
 from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
-from ingest.layout import Layout
 from ingest.licences import licence_near
 from ingest.moves import moved
 from ingest.readers import CODE, UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, file_bytes, read_all
 from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan, source_of, stamp, stamped_includes
+from ingest.target_of_path import Layout
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
-from kb.model.documents import FileReport, IngestReport, NewTarget, Progress, SharedFolder
-from kb.model.embedding import Embedder
-from kb.model.records import Trust
 from kb.targets import Targets
+from kb.types.documents import FileReport, IngestReport, NewTarget, Progress, SharedFolder
+from kb.types.embedding import Embedder
+from kb.types.records import Trust
 
 READER_VERSION = "9"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""

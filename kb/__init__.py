@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kb.home.knowledge_base import KnowledgeBase
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 __all__ = ["__version__", "open"]
 
@@ -25,7 +25,7 @@ def open(home: Path | str | None = None) -> "KnowledgeBase":  # noqa: A001 - `kb
         SettingsError: a setting is wrong.
         StoreError: the home cannot be opened.
     """
-    from kb.home.knowledge_base import KnowledgeBase
     from kb.settings import Settings
+    from kb.usecases.knowledge_base import KnowledgeBase
 
     return KnowledgeBase(Settings.load(Path(home) if home is not None else None))

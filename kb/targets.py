@@ -12,9 +12,9 @@ from typing import Self
 from pydantic import ValidationError
 
 from kb.errors import TargetError, did_you_mean, nearest
-from kb.model.spellings import any_of, without
-from kb.model.target import Isa, Target
 from kb.storage import write_whole
+from kb.types.spellings import any_of, without
+from kb.types.target import Isa, Target
 
 ROOT = "any"
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kb.catalog import Catalog, Generation
 from kb.errors import StoreError
-from kb.model.embedding import Vectors
+from kb.types.embedding import Vectors
 from retrieval.fusion import Scores
 from retrieval.vectors import Windows
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.errors import LocalModelError
-from kb.model.embedding import Vectors
+from kb.types.embedding import Vectors
 from retrieval.embedder import OnnxEmbedder, load_tokenizer
 from retrieval.embedding_model import EmbeddingModel, find_model
 from retrieval.precision import Precision, fastest

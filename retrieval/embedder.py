@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.errors import LocalModelError
-from kb.model.embedding import Vectors
+from kb.types.embedding import Vectors
 from retrieval.embedding_model import EmbeddingModel
 from retrieval.gpu import LEAST_TEXTS, embed_on_gpu, load_on_gpu
 from retrieval.precision import Precision, is_fast_at_int8

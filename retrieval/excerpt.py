@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import log
 
-from kb.model.passages import Hit, Passage, SearchResult
+from kb.types.passages import Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
 from retrieval.listings import begins_inside
 from retrieval.terms import asked_terms, terms

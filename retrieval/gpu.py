@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.model.embedding import Vectors
+from kb.types.embedding import Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

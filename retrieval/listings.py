@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from kb.catalog import Catalog
-from kb.model.passages import Hit, Passage
+from kb.types.passages import Hit, Passage
 from retrieval.definitions import is_output
 
 REACH = 12

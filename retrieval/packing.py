@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from kb.model.base import tokens_of
-from kb.model.passages import Context, Hit, Passage, SearchResult
+from kb.types.base import tokens_of
+from kb.types.passages import Context, Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
 
 _SAID = re.compile(r"\w+(?:\.\d+)*|[<>≤≥≠]|[!=]=|[-−+±](?=\.?\d)|(?<=\w) ?[+/%&^] ?(?=\w)")

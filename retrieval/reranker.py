@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.errors import LocalModelError, MissingModelError
-from kb.model.passages import Hit
+from kb.types.passages import Hit
 from retrieval.embedding_model import downloaded
 
 if TYPE_CHECKING:

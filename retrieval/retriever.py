@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from kb.catalog import Catalog
 from kb.catalog.words import match_expression, query_words
 from kb.errors import StoreError
-from kb.model.embedding import Embedder
-from kb.model.passages import Hit, SearchResult, Status, Why
+from kb.types.embedding import Embedder
+from kb.types.passages import Hit, SearchResult, Status, Why
 from retrieval.exact_names import defining
 from retrieval.fusion import CANDIDATES, Fused, Lists, Scores
 from retrieval.packing import merge_repetitions

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kb.model.symbols import SymbolKind
+from kb.types.symbols import SymbolKind
 from retrieval.definitions import ROLE, are_formal, defines, family_of, is_output, operands
 from retrieval.signatures import Signature, arguments, bracketed, keywords, signature
 

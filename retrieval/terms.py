@@ -4,7 +4,7 @@ import re
 
 from kb.catalog.words import query_words
 from kb.facts.quantities import quantities
-from kb.model.units import WRITTEN, unit_of
+from kb.types.units import WRITTEN, unit_of
 
 NUMBER = "a number"
 """The term of every number that stands by itself, and of a question that asks for one."""

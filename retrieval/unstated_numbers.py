@@ -11,7 +11,7 @@ from math import log
 
 from kb.catalog import Catalog
 from kb.catalog.words import query_words
-from kb.model.passages import Hit
+from kb.types.passages import Hit
 
 DEEP = 50
 """Number of hits examined."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.catalog import Catalog
-from kb.model.embedding import Vectors
+from kb.types.embedding import Vectors
 from retrieval.fusion import Scores
 
 BLOCK = 1024

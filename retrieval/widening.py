@@ -7,8 +7,8 @@ neighbours would displace other passages from a packed context.
 from collections.abc import Sequence
 
 from kb.catalog import Catalog
-from kb.model.base import tokens_of
-from kb.model.passages import Hit, Passage
+from kb.types.base import tokens_of
+from kb.types.passages import Hit, Passage
 
 WIDENED_HITS = 3
 WIDENED_TOKENS = 384

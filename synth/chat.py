@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from kb.errors import SynthesisError
-from kb.model.base import Frozen
+from kb.types.base import Frozen
 
 
 class ModelOutcome(StrEnum):

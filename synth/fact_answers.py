@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import ValidationError
 
 from kb.facts.quantities import NAME, SHAPE, quantities
-from kb.model.base import Frozen
-from kb.model.fact import FactAnswer
+from kb.types.base import Frozen
+from kb.types.fact import FactAnswer
 from synth.chat import ChatModel
 
 FORM = f"""Answer with one JSON object a line for each fact of the hardware that the text states, and nothing else:

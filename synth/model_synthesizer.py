@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from kb.model.kernels import Candidate, Language
-from kb.model.protocols import Proposal, Request, Synthesizer
+from kb.types.kernels import Candidate, Language
+from kb.types.protocols import Proposal, Request, Synthesizer
 from synth.chat import ChatModel, ModelError, ModelOutcome
 from synth.prompts.answer import AnswerError, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt

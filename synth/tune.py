@@ -3,10 +3,10 @@
 It writes no kernels, so its results are limited to the library. Its reports say so.
 """
 
-from kb.model.evidence import Evidence, Grade
-from kb.model.kernels import Candidate
-from kb.model.protocols import Proposal, RecalledSkill, Request
-from kb.model.skill import SkillKind, SkillStanding
+from kb.types.evidence import Evidence, Grade
+from kb.types.kernels import Candidate
+from kb.types.protocols import Proposal, RecalledSkill, Request
+from kb.types.skill import SkillKind, SkillStanding
 from synth.search.greedy import next_point
 
 Start = tuple[RecalledSkill, Candidate]

@@ -15,8 +15,8 @@ from ingest import reading
 from ingest.reading import ReaderLimits, ReadFile
 from ingest.scan import SHEETS
 from kb.errors import DocumentError
-from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
+from kb.usecases.knowledge_base import KnowledgeBase
 
 hypothesis.settings.register_profile("kb", deadline=None)  # how long an example takes depends on what else runs
 hypothesis.settings.load_profile("kb")

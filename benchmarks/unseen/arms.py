@@ -24,16 +24,16 @@ from benchmarks.unseen.chip import chip
 from benchmarks.unseen.host import simulate
 from benchmarks.unseen.make import DOCUMENTS, TOOLCHAIN, make
 from benchmarks.unseen.toolchain import rules, task_file
-from eval.reference import Reference
-from eval.task import load_task
+from eval.oracle.reference import Reference
+from eval.oracle.task import load_task
 from kb.errors import RunError, SynthesisError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.base import tokens_of
-from kb.model.kernels import Candidate, Task
-from kb.model.skill import Skill, SkillKind
 from kb.runs.journal import Run
 from kb.settings import Settings
 from kb.skillbook.win import named
+from kb.types.base import tokens_of
+from kb.types.kernels import Candidate, Task
+from kb.types.skill import Skill, SkillKind
+from kb.usecases.knowledge_base import KnowledgeBase
 
 ATTEMPTS = 5
 MADE, HOMES = "made", "homes"

@@ -22,10 +22,10 @@ from kb.bench.questions import GoldPassage, Question, load_questions
 from kb.bench.retrieval import measure
 from kb.bench.systems import Response
 from kb.facts.profile import FactStanding
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.fact import Fact, FactAnswer, RefusedAnswer
-from kb.model.records import Form
 from kb.settings import NO_MODEL, Settings
+from kb.types.fact import Fact, FactAnswer, RefusedAnswer
+from kb.types.records import Form
+from kb.usecases.knowledge_base import KnowledgeBase
 
 FIRST = 5
 """Leading hits in which a trap is looked for."""

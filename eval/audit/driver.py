@@ -9,8 +9,8 @@ import time
 from contextlib import suppress
 from enum import StrEnum
 
-from kb.model.base import Frozen
-from kb.model.kernels import Task
+from kb.types.base import Frozen
+from kb.types.kernels import Task
 
 AUDIT_S = 120.0
 """Time limit for the audit of one task."""

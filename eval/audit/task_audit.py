@@ -16,7 +16,8 @@ import torch
 
 from eval.audit.driver import Audit, Verdict
 from eval.audit.peak_memory import PeakMemory
-from eval.cases import (
+from eval.judge.driver import CALL_S
+from eval.oracle.cases import (
     Case,
     cases,
     check_new_outputs,
@@ -27,14 +28,13 @@ from eval.cases import (
     new_seed,
     smaller_sizes,
 )
-from eval.degenerate import degenerate_answers
-from eval.judge.driver import CALL_S
-from eval.reference import Reference, integer_constants
+from eval.oracle.degenerate import degenerate_answers
+from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.values import learn_structures
 from eval.roofline import operand_type, tensor_bytes
-from eval.values import learn_structures
-from eval.worker.tree import free_bytes
+from eval.supervisor.tree import free_bytes
 from kb.errors import TaskError
-from kb.model.kernels import Interface, Task
+from kb.types.kernels import Interface, Task
 
 ELEMENTS = 1 << 20
 """Most elements of a task that is run at its own sizes; a larger one runs at other sizes, if it has some."""

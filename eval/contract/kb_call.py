@@ -33,7 +33,7 @@ def numpy_dtype(name: str) -> Any:
 
 
 def read_call() -> Call:
-    """The call in the current folder; see eval.languages.command_model.CommandModel."""
+    """The call in the current folder; see eval.worker.adapters.command.CommandCandidate."""
     import numpy
 
     call = Call([], [], [], [])

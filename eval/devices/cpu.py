@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from eval.devices.baseline_settings import settings
+from eval.clock.baseline_settings import settings
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.languages.registry import TORCH
-from eval.worker.language import JudgedLanguage
-from eval.worker.launch import load_early
-from kb.model.evidence import WIN_SESSIONS, CaseResult
-from kb.model.kernels import Candidate
-from kb.model.target import Isa
+from eval.supervisor.language import JudgedLanguage
+from eval.supervisor.launch import load_early
+from kb.types.evidence import WIN_SESSIONS, CaseResult
+from kb.types.kernels import Candidate
+from kb.types.target import Isa
 
 if TYPE_CHECKING:
-    from eval.cases import Case
-    from eval.devices.baselines import Baselines
+    from eval.clock.baselines import Baselines
+    from eval.oracle.cases import Case
 
 
 class Cpu(Device):
@@ -28,8 +28,8 @@ class Cpu(Device):
 
     @cached_property
     def baselines(self) -> Baselines:
-        from eval.devices.baselines import Baselines
-        from eval.worker.trial import Trial
+        from eval.clock.baselines import Baselines
+        from eval.supervisor.trial import Trial
 
         bench = self.bench
         trial_of = partial(Trial, language=TORCH, level=bench.level, call_s=bench.call_s, **settings())
@@ -37,7 +37,7 @@ class Cpu(Device):
 
     def sources(self) -> Mapping[str, str]:
         """What makes candidates of the reference, by the name of the baseline."""
-        from eval.devices.baselines import SOURCES
+        from eval.clock.baselines import SOURCES
 
         return SOURCES
 
@@ -56,7 +56,7 @@ class Cpu(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
-        from eval.devices.sessions import measure
+        from eval.clock.sessions import measure
 
         trial = self.trial(candidate, language)
         log = trial.check(cases, results)

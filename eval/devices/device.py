@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from eval.fault import Fault
 from eval.roofline import bottleneck, implausible, task_roofline
-from eval.worker.language import JudgedLanguage
-from eval.worker.process import ALL_GUARDS, Guard
+from eval.supervisor.language import JudgedLanguage
+from eval.supervisor.process import ALL_GUARDS, Guard
 from kb.errors import FactError
-from kb.model.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome, Timing
-from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Interface, Task
-from kb.model.profile import Profile
-from kb.model.target import Isa
+from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome, Timing
+from kb.types.fact import Fact
+from kb.types.kernels import Candidate, Interface, Task
+from kb.types.profiler import Profile
+from kb.types.target import Isa
 
 if TYPE_CHECKING:  # these import torch, which the driver does not load
-    from eval.cases import Case
     from eval.languages.toolchain import ToolchainLanguage
-    from eval.reference import Reference
-    from eval.worker.trial import Trial
+    from eval.oracle.cases import Case
+    from eval.oracle.reference import Reference
+    from eval.supervisor.trial import Trial
 
 SURPRISING, NEAR_ROOFLINE = 3.0, 0.95
 """A win by more than the one factor, or that reaches more than the other share of a rate, is checked a second time."""
@@ -129,7 +129,7 @@ class Device(ABC):
 
     def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
         """The settings for running a candidate as it is timed."""
-        from eval.worker.trial import Trial
+        from eval.supervisor.trial import Trial
 
         return Trial(candidate, language, self.bench.level, self.bench.call_s, self.bench.guards)
 

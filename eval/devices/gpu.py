@@ -9,25 +9,25 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.devices.baseline_settings import settings
+from eval.clock.baseline_settings import settings
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import present_gpu
 from eval.roofline import BOUND
-from eval.worker.language import JudgedLanguage
+from eval.supervisor.language import JudgedLanguage
 from kb.errors import JudgeError
-from kb.model.evidence import WIN_SESSIONS, CaseResult, Outcome, Timing
-from kb.model.kernels import Candidate
-from kb.model.target import Isa
+from kb.types.evidence import WIN_SESSIONS, CaseResult, Outcome, Timing
+from kb.types.kernels import Candidate
+from kb.types.target import Isa
 
 if TYPE_CHECKING:
-    from eval.cases import Case
-    from eval.devices.baselines import Baselines
-    from eval.devices.nvml import Nvml
-    from eval.worker.device_memory import DeviceMemory
-    from eval.worker.spares import Spares
-    from eval.worker.trial import Trial
+    from eval.clock.baselines import Baselines
+    from eval.clock.nvml import Nvml
+    from eval.oracle.cases import Case
+    from eval.supervisor.device_memory import DeviceMemory
+    from eval.supervisor.trial import Trial
+    from eval.supervisor.warm_pool import WarmPool
 
 DEVICE_FILES = ("nvidiactl", "nvidia-uvm", "kfd", "dri")
 """Files of /dev that every process on an NVIDIA or AMD GPU opens. Each NVIDIA GPU has one more; see `device_files`."""
@@ -59,7 +59,7 @@ class Gpu(Device):
 
     @cached_property
     def baselines(self) -> Baselines:
-        from eval.devices.baselines import Baselines
+        from eval.clock.baselines import Baselines
 
         bench = self.bench
         shared = settings()
@@ -72,7 +72,7 @@ class Gpu(Device):
 
     def sources(self) -> Mapping[str, str]:
         """What makes candidates of the reference, by the name of the baseline."""
-        from eval.devices.gpu_baselines import gpu_sources
+        from eval.clock.gpu_baselines import gpu_sources
 
         return gpu_sources(self.bench.task, self.bench.interface)
 
@@ -81,13 +81,13 @@ class Gpu(Device):
     ) -> Judgement:
         from torch import OutOfMemoryError
 
-        from eval.devices.gpu_use import GpuUse
-        from eval.devices.sessions import measure
+        from eval.clock.gpu_use import GpuUse
+        from eval.clock.sessions import measure
         from eval.worker.gpu_driver import DriverError
 
         trial, baselines = self.trial(candidate, language), self.baselines
         if self._roomy:
-            trial.start_spares(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
+            trial.start_warm_workers(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
         try:
             log = trial.check(cases, results)
             self._spares.wait()
@@ -132,10 +132,10 @@ class Gpu(Device):
         )
 
     @cached_property
-    def _spares(self) -> Spares:
-        from eval.worker.spares import Spares
+    def _spares(self) -> WarmPool:
+        from eval.supervisor.warm_pool import WarmPool
 
-        return Spares()
+        return WarmPool()
 
     @property
     def _roomy(self) -> bool:
@@ -144,13 +144,13 @@ class Gpu(Device):
 
     @cached_property
     def _memory(self) -> DeviceMemory:
-        from eval.worker.device_memory import DeviceMemory
+        from eval.supervisor.device_memory import DeviceMemory
 
         return DeviceMemory()
 
     @cached_property
     def _nvml(self) -> Nvml | None:
-        from eval.devices.gpu_use import gpu_of_torch
+        from eval.clock.gpu_use import gpu_of_torch
 
         return gpu_of_torch()
 
@@ -162,7 +162,7 @@ class Gpu(Device):
     def _trial(
         self, candidate: Candidate, language: JudgedLanguage, writable: Sequence[str] = (), **settings: Any
     ) -> Trial:
-        from eval.worker.trial import Trial
+        from eval.supervisor.trial import Trial
 
         return Trial(
             candidate,

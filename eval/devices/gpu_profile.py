@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 
 from torch import OutOfMemoryError
 
-from eval.cases import Case
 from eval.fault import Fault
-from eval.reference import Reference
+from eval.oracle.cases import Case
+from eval.oracle.reference import Reference
+from eval.supervisor.process import Guard
+from eval.supervisor.trial import Trial
 from eval.worker.gpu_driver import DriverError
-from eval.worker.process import Guard
-from eval.worker.trial import Trial
 from kb.errors import JudgeError
-from kb.model.profile import DURATION_NS, METRICS, KernelProfile, Profile
+from kb.types.profiler import DURATION_NS, METRICS, KernelProfile, Profile
 
 PROFILE_S = 120.0
 SEALED = 2

@@ -5,7 +5,7 @@ from eval.devices.device import Device
 from eval.devices.gpu import Gpu
 from eval.devices.triton_compiler import TritonCompiler
 from kb.errors import JudgeError
-from kb.model.target import Isa
+from kb.types.target import Isa
 
 DEVICES: tuple[type[Device], ...] = (Cpu, Gpu, TritonCompiler)
 """The first that serves a target judges for it."""

@@ -1,4 +1,4 @@
-"""A chip that is not here, as its own compiler or simulator knows it: see kb.model.toolchain.Toolchain."""
+"""A chip that is not here, as its own compiler or simulator knows it: see kb.types.toolchain.Toolchain."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from eval.devices.device import Bench, CaseSizes, Device, Judgement
 from eval.fault import Fault
 from eval.languages.toolchain import PROGRAM, ToolchainLanguage, check_needs
 from eval.screen.screen import VENDORS, excess, screen_file
-from eval.worker.language import JudgedLanguage
+from eval.supervisor.language import JudgedLanguage
 from kb.errors import JudgeError
 from kb.facts.select import one_value
-from kb.model.evidence import CaseResult, KernelScreen, Outcome
-from kb.model.kernels import Candidate
+from kb.types.evidence import CaseResult, KernelScreen, Outcome
+from kb.types.kernels import Candidate
 
 if TYPE_CHECKING:
-    from eval.cases import Case
-    from eval.worker.trial import Trial
+    from eval.oracle.cases import Case
+    from eval.supervisor.trial import Trial
 
 BUILT_ONLY = "nothing ran: whether its results are correct is not known"
 
@@ -64,7 +64,7 @@ class ToolchainDevice(Device):
         return Judgement(grade=self._toolchain.grade, detail=detail, screen=screens, log=log)
 
     def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
-        from eval.worker.trial import Trial
+        from eval.supervisor.trial import Trial
 
         if not isinstance(language, ToolchainLanguage):
             raise TypeError(language.name)

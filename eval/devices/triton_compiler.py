@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
 from eval.screen.screen import excess, screen_kernel
-from eval.worker.language import JudgedLanguage
-from kb.model.evidence import CaseResult, Grade, KernelScreen, Outcome
-from kb.model.kernels import Candidate
+from eval.supervisor.language import JudgedLanguage
+from kb.types.evidence import CaseResult, Grade, KernelScreen, Outcome
+from kb.types.kernels import Candidate
 
 if TYPE_CHECKING:
-    from eval.cases import Case
     from eval.devices.triton_trial import PlannedCall
-    from eval.worker.trial import Trial
+    from eval.oracle.cases import Case
+    from eval.supervisor.trial import Trial
 
 ELEMENTS = 1 << 16
 """Small, because the interpreter is thousands of times slower than a chip."""
@@ -38,7 +38,7 @@ class TritonCompiler(Device):
         from eval.devices.triton_own_size import try_own_size
         from eval.devices.triton_source import kernels_of
         from eval.devices.triton_trial import KernelTrial, planned
-        from eval.worker.trial import Trial
+        from eval.supervisor.trial import Trial
 
         bench = self.bench
         settings = (language, bench.level, bench.call_s, bench.guards)

@@ -10,14 +10,14 @@ from itertools import product
 
 import torch
 
-from eval.cases import Case, count_elements, make_case, new_seed
 from eval.devices.triton_plan import Launch
 from eval.devices.triton_trial import MOST_BYTES, KernelTrial, PlannedCall
 from eval.fault import Fault
-from eval.reference import Reference
+from eval.oracle.cases import Case, count_elements, make_case, new_seed
+from eval.oracle.reference import Reference
 from kb.errors import TaskError
-from kb.model.evidence import CaseResult, Outcome
-from kb.model.kernels import Interface
+from kb.types.evidence import CaseResult, Outcome
+from kb.types.kernels import Interface
 
 MOST_ELEMENTS, MOST_OPERATIONS = 1 << 27, 1 << 35
 """Elements of all tensors, and operations of matrix products, up to which the reference takes a few seconds."""

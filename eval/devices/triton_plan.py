@@ -7,9 +7,9 @@ import torch
 from pydantic import Field, ValidationError
 
 from eval.fault import Fault
-from eval.worker.memory import RemoteTensor
-from kb.model.base import Frozen
-from kb.model.evidence import Outcome
+from eval.supervisor.memory import RemoteTensor
+from kb.types.base import Frozen
+from kb.types.evidence import Outcome
 
 MOST_DIMENSIONS = 64
 MOST_STEPS = 10_000

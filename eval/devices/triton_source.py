@@ -13,7 +13,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn
 
 from eval.fault import Fault
-from kb.model.evidence import Outcome
+from kb.types.evidence import Outcome
 
 BUILTINS = {"range", "min", "max", "len", "float", "int"}
 """Functions of Python that Triton's language has too, and that mean the same to interpreter and compiler."""

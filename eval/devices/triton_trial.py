@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-from eval.cases import Case
 from eval.devices.triton_plan import Plan, plan_of
 from eval.fault import Fault
-from eval.reference import Reference
+from eval.oracle.cases import Case
+from eval.oracle.reference import Reference
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.trial import Trial
 from eval.worker.channel import Message
 from eval.worker.mapping import spec_of
-from eval.worker.process import WorkerProcess
-from eval.worker.trial import Trial
 from kb.errors import TaskError
-from kb.model.evidence import Outcome
-from kb.model.target import Isa
+from kb.types.evidence import Outcome
+from kb.types.target import Isa
 
 MOST_BYTES = 1 << 30
 """Maximum size of all constants of a call that is run."""

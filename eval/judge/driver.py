@@ -9,15 +9,15 @@ from typing import Any, Self
 
 from eval.devices.registry import device_for
 from eval.languages.toolchain import ToolchainLanguage
-from eval.timing import REUSED_MEMORY
+from eval.supervisor.launch import REUSED_MEMORY
 from eval.worker.channel import Channel, Message, NotAMessage
 from kb import errors
 from kb.errors import JudgeError
-from kb.model.evidence import Evidence
-from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Interface, Task
-from kb.model.target import ABSENT, Isa
 from kb.storage import slug
+from kb.types.evidence import Evidence
+from kb.types.fact import Fact
+from kb.types.kernels import Candidate, Interface, Task
+from kb.types.target import ABSENT, Isa
 
 CALL_S = 60.0
 """Time limit for one build or call of a candidate."""

@@ -16,9 +16,9 @@ from eval.languages.toolchain import ToolchainLanguage
 from eval.worker.channel import Channel, Message
 from eval.worker.sandbox import PR_SET_PDEATHSIG
 from kb.errors import KbError
-from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Task
-from kb.model.target import Isa
+from kb.types.fact import Fact
+from kb.types.kernels import Candidate, Task
+from kb.types.target import Isa
 
 if TYPE_CHECKING:
     from eval.judge.task_judge import TaskJudge

@@ -15,19 +15,19 @@ from eval.devices.device import Bench, Device, Judgement
 from eval.devices.registry import device_for
 from eval.devices.toolchain import ToolchainDevice
 from eval.fault import Fault
-from eval.judge.hidden_cases import HiddenCases
-from eval.judge.refused_draws import RefusedDraws
+from eval.judge.counterexamples import Counterexamples
+from eval.judge.held_out_cases import HeldOutCases
 from eval.languages.registry import LANGUAGES
 from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import processor, sandbox_level
-from eval.reference import Reference, interface_of
-from eval.worker.language import JudgedLanguage
-from eval.worker.process import ALL_GUARDS, Guard
+from eval.oracle.reference import Reference, interface_of
+from eval.supervisor.language import JudgedLanguage
+from eval.supervisor.process import ALL_GUARDS, Guard
 from kb.errors import JudgeError
-from kb.model.evidence import CaseResult, Evidence, Outcome
-from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Task
-from kb.model.target import Isa
+from kb.types.evidence import CaseResult, Evidence, Outcome
+from kb.types.fact import Fact
+from kb.types.kernels import Candidate, Task
+from kb.types.target import Isa
 
 
 class TaskJudge:
@@ -70,7 +70,7 @@ class TaskJudge:
         self.bench = Bench(
             task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain, profile
         )
-        self._refused = RefusedDraws(refused)
+        self._refused = Counterexamples(refused)
         self.device = kind(self.bench)
 
     def verify(self, candidate: Candidate) -> Evidence:
@@ -111,8 +111,8 @@ class TaskJudge:
         return self.languages[candidate.language]
 
     @cached_property
-    def _cases(self) -> HiddenCases:
-        return HiddenCases(self.task, self.bench.reference, self.interface, self.device.sizes, self._refused)
+    def _cases(self) -> HeldOutCases:
+        return HeldOutCases(self.task, self.bench.reference, self.interface, self.device.sizes, self._refused)
 
 
 def _environment() -> dict[str, str]:

@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.languages.cpp_model import FLAGS, LIBRARY
 from eval.machine import compilers
-from eval.worker.language import WAIT, JudgedLanguage
+from eval.supervisor.language import ADAPTERS, WAIT, JudgedLanguage
+from eval.worker.adapters.cpp import FLAGS, LIBRARY
 from kb.errors import JudgeError
 
 CONTRACT = """\
@@ -59,7 +59,7 @@ class Cpp(JudgedLanguage):
     rules: str = RULES
     contract: str = CONTRACT
     tunable: str = "constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8"
-    adapter: Path = Path(__file__).with_name("cpp_model.py")
+    adapter: Path = ADAPTERS / "cpp.py"
     other_suffixes: tuple[str, ...] = (".cc",)
     tensors_alone: bool = True
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.languages import cpp
-from eval.languages.cuda_model import LIBRARY
 from eval.machine import compilers, present_gpu
-from eval.worker.language import JudgedLanguage
+from eval.supervisor.language import ADAPTERS, JudgedLanguage
+from eval.worker.adapters.cuda import LIBRARY
 from kb.errors import JudgeError
 
 CONTRACT = """\
@@ -54,7 +54,7 @@ class Cuda(JudgedLanguage):
     rules: str = RULES
     contract: str = CONTRACT
     tunable: str = "constexpr int BLOCK = 256;  // tune: 128, 256, 512"
-    adapter: Path = Path(__file__).with_name("cuda_model.py")
+    adapter: Path = ADAPTERS / "cuda.py"
     other_suffixes: tuple[str, ...] = (".hip",)
     tensors_alone: bool = True
 

@@ -9,10 +9,10 @@ from eval.languages.cpp import Cpp
 from eval.languages.cuda import Cuda
 from eval.languages.torch import Torch
 from eval.languages.triton import Triton
-from eval.task import read_source
-from eval.worker.language import JudgedLanguage
+from eval.oracle.task import read_source
+from eval.supervisor.language import JudgedLanguage
 from kb.errors import CandidateError
-from kb.model.kernels import Candidate, Language
+from kb.types.kernels import Candidate, Language
 
 IN_WORDS = """\
 Write one source file in the language named above, as the documents below describe it.

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import Field
 
-from eval.languages.command_model import __file__ as ADAPTER  # noqa: N812
 from eval.languages.registry import LANGUAGES
 from eval.machine import answer_of, sandbox_level
-from eval.worker.language import JudgedLanguage
+from eval.supervisor.language import JudgedLanguage
+from eval.worker.adapters.command import __file__ as ADAPTER  # noqa: N812
 from kb.errors import JudgeError
-from kb.model.target import Isa
-from kb.model.toolchain import Command, Need, Toolchain, filled
+from kb.types.target import Isa
+from kb.types.toolchain import Command, Need, Toolchain, filled
 
 CONTRACT = Path(__file__).parents[1] / "contract"
 """The program around a candidate, in C++ and in Python."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eval.worker.language import WAIT, JudgedLanguage
+from eval.supervisor.language import ADAPTERS, WAIT, JudgedLanguage
 
 MODEL_NEW = """\
 - Define `class ModelNew(torch.nn.Module)`. It is built as `ModelNew(*get_init_inputs())`, so its constructor takes the
@@ -44,10 +44,10 @@ class Torch(JudgedLanguage):
     suffix: str = ".py"
     fences: tuple[str, ...] = ("python", "py")
     rules: str = RULES
-    preload: tuple[str, ...] = ("torch", "eval.languages.python_model")
+    preload: tuple[str, ...] = ("torch", "eval.worker.adapters.python")
     tunable: str = "BLOCK = 1024  # tune: 256, 512, 1024"
-    adapter: Path = Path(__file__).with_name("python_model.py")
-    gpu_adapter: Path | None = Path(__file__).with_name("gpu_model.py")
+    adapter: Path = ADAPTERS / "python.py"
+    gpu_adapter: Path | None = ADAPTERS / "gpu.py"
 
     def idle(self, reference: str) -> str:
         return f"{reference}\n{IDLE}"

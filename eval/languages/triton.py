@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from eval.languages.torch import MODEL_NEW, Torch
+from eval.supervisor.language import ADAPTERS
 
 RULES = f"""\
 Write one Python file that imports `torch`, `triton` and `triton.language as tl`.
@@ -31,8 +32,8 @@ class Triton(Torch):
     searched: tuple[str, ...] = ("Triton kernel options num_warps num_stages", "Triton kernel tuning autotune")
     fences: tuple[str, ...] = ("python", "py", "triton")
     rules: str = RULES
-    preload: tuple[str, ...] = ("torch", "triton", "eval.languages.triton_model")
-    adapter: Path = Path(__file__).with_name("triton_model.py")
+    preload: tuple[str, ...] = ("torch", "triton", "eval.worker.adapters.triton")
+    adapter: Path = ADAPTERS / "triton.py"
 
     def claims(self, source: str) -> bool:
         return re.search(r"^\s*(import|from)\b[^#\n]*\btriton\b", source, re.M) is not None

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import torch
 
-from eval.languages.cpp_model import FLAGS
 from eval.machine import compilers, cpu_info, processor
 from eval.probe.parts import MIB, bandwidth, product_peak, torch_product
 from eval.probe.sampling import Extent, Step, reported, sampled, timed, wall_clock
-from kb.model.measurement import Measurement, ProbedDevice
+from eval.worker.adapters.cpp import FLAGS
+from kb.types.measurement import Measurement, ProbedDevice
 
 EXTENT = Extent(
     copied_bytes=(64 * MIB, 256 * MIB, 512 * MIB), matrix_sizes=(1024, 2048), batch_s=0.05, rounds=11, step_s=5

@@ -12,7 +12,7 @@ import torch
 from eval.machine import answer_of
 from eval.probe.parts import MIB, Product, bandwidth, product_peak, torch_product
 from eval.probe.sampling import Call, Extent, Step, reported, sampled, timed, wall_clock
-from kb.model.measurement import Measurement, ProbedDevice, scale_of
+from kb.types.measurement import Measurement, ProbedDevice, scale_of
 
 EXTENT = Extent(
     copied_bytes=(128 * MIB, 512 * MIB, 2048 * MIB), matrix_sizes=(4096, 8192), batch_s=0.03, rounds=15, step_s=5

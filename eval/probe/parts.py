@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 
 from eval.probe.sampling import Call, Clock, Extent, sampled, timed
-from kb.model.measurement import Measurement
+from kb.types.measurement import Measurement
 
 MIB = 1 << 20
 

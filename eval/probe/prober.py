@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from eval.probe.sampling import Extent
-from kb.model.measurement import Findings, Measurement, ProbedDevice
+from kb.types.measurement import Findings, Measurement, ProbedDevice
 
 
 def device_here(*, cpu: bool = False) -> ProbedDevice:

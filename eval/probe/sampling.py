@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from kb.model.measurement import Measurement, scale_of
+from kb.types.measurement import Measurement, scale_of
 
 WARM_ROUNDS = 2
 """Rounds that come first and do not count, because clocks rise and memory is allocated in them."""

@@ -20,11 +20,11 @@ from eval.screen.nvidia import NVIDIA
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
 from eval.screen.vendor import Key, Usage, Vendor
 from kb.facts.select import one_value
-from kb.model.base import Frozen
-from kb.model.evidence import Finding, KernelScreen, Outcome
-from kb.model.fact import Fact
-from kb.model.records import Trust
-from kb.model.target import Isa
+from kb.types.base import Frozen
+from kb.types.evidence import Finding, KernelScreen, Outcome
+from kb.types.fact import Fact
+from kb.types.records import Trust
+from kb.types.target import Isa
 
 MAX_ASSEMBLY_BYTES = 1 << 25
 MAX_KINDS = 100
@@ -37,7 +37,7 @@ Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class Record(Frozen):
-    """The record that eval.languages.cross_compile makes of a kernel."""
+    """The record that eval.worker.adapters.cross_compile makes of a kernel."""
 
     model_config = ConfigDict(strict=True)
 
@@ -64,9 +64,9 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequ
     """Compare one compiled Triton kernel with the documented limits.
 
     Args:
-        record: A record of eval.languages.cross_compile, passed on by a worker.
+        record: A record of eval.worker.adapters.cross_compile, passed on by a worker.
         folder: Folder of the assembly that the record names.
-        isa: ISA of the assembly; see kb.model.target.Target.isa.
+        isa: ISA of the assembly; see kb.types.target.Target.isa.
         facts: Facts that hold for the target.
 
     Raises:

@@ -8,11 +8,11 @@ from pathlib import Path
 from pydantic import Field
 
 from eval.languages.registry import language_of
-from eval.task import load_task
-from eval.worker.process import Guard
-from kb.model.base import Frozen
-from kb.model.evidence import Outcome
-from kb.model.kernels import Candidate, Task
+from eval.oracle.task import load_task
+from eval.supervisor.process import Guard
+from kb.types.base import Frozen
+from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate, Task
 
 HERE = Path(__file__).parent
 TABLE, WRONG, CORRECT, TASKS = HERE / "known.toml", HERE / "wrong", HERE / "correct", HERE / "tasks"

@@ -58,7 +58,7 @@ class Model(Protocol):
         """Address of each output of the last calls, or HANDLE:OFFSET. It is quick, because the judge times it."""
 
     def layouts(self) -> list[Message]:
-        """Describe type, shape and strides of each output of the last calls; see eval.worker.memory.Layout."""
+        """Describe type, shape and strides of each output of the last calls; see eval.supervisor.memory.Layout."""
 
     def forget_outputs(self) -> None:
         """Free the outputs of the last calls."""
@@ -112,7 +112,7 @@ class Worker:
 
 
 def adapter(file: str) -> ModuleType:
-    """The module of a language; see eval.worker.language.JudgedLanguage. One of kb's own is imported by its name."""
+    """The module of a language; see eval.supervisor.language.JudgedLanguage. One of kb's own is imported by its name."""
     path = Path(file)
     if path.is_relative_to(ROOT):
         return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))

@@ -2,7 +2,7 @@
 
 Only what is fully understood becomes a fact. Rules for prose were cut: on two chips for which they were not made, 12 of
 187 facts that they read were right, and in the corpus they added 6 of 531 facts that hold. Readers answer for prose
-(kb/home/asking.py).
+(kb/usecases/asking.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from ingest.extract.instructions import instruction_shapes
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
 from kb.catalog import FactRecord
-from kb.model.records import Form
+from kb.types.records import Form
 
 
 def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> Iterator[FactRecord]:

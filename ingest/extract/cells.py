@@ -9,7 +9,7 @@ from ingest.extract.labels import Label, conditions, share
 from ingest.extract.subjects import Subjects
 from ingest.extract.values import Value, follows_per, values
 from kb.facts.quantities import Quantity
-from kb.model.units import Unit
+from kb.types.units import Unit
 
 _CELL_REST = re.compile(
     r"[^\w/%]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w%]*",

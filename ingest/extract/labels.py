@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kb.facts.quantities import Quantity, Vocabulary, quantities
-from kb.model.units import WRITTEN, Unit, unit_of
+from kb.types.units import WRITTEN, Unit, unit_of
 
 _UNIT = re.compile(rf"(?<![A-Za-z])(?:{WRITTEN})(?![A-Za-z])")
 _NO_UNIT = re.compile(r"(?<![(\[])\b[BbW]\b(?![)\]])|(?<![A-Za-z\d])\d+[ -]?bits?\b")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kb.facts.quantities import CACHED_TEXTS
-from kb.model.spellings import without
 from kb.targets import ROOT, Targets
+from kb.types.spellings import without
 
 UNKNOWN = ""
 """Stands for a product that is not one of kb's targets. Its facts are given to no other target."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kb.facts.quantities import SHAPE, Quantity
-from kb.model.units import WRITTEN, Unit, unit_of
+from kb.types.units import WRITTEN, Unit, unit_of
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _POWER = r"2(?:\^|\*\*)\{?(?P<power>\d+)\}?\^?"

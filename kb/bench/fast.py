@@ -7,8 +7,8 @@ from statistics import fmean, quantiles
 
 from eval.audit.driver import Audit, Verdict
 from kb.bench.kernelbench import Audited, Judged
-from kb.model.base import Frozen
-from kb.model.evidence import Outcome
+from kb.types.base import Frozen
+from kb.types.evidence import Outcome
 
 SPEEDUPS = (1.0, 1.2, 1.5, 2.0)
 RESAMPLES = 2000

@@ -16,13 +16,13 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from eval.audit.driver import Audit, Verdict, audit
 from eval.languages.registry import LANGUAGES, load_candidate
+from eval.oracle.task import load_task
 from eval.roofline import roofline
-from eval.task import load_task
 from kb.errors import CandidateError, FactError, KbError, SourceError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.base import Frozen
-from kb.model.evidence import Evidence, Outcome
-from kb.model.kernels import Candidate, Task
+from kb.types.base import Frozen
+from kb.types.evidence import Evidence, Outcome
+from kb.types.kernels import Candidate, Task
+from kb.usecases.knowledge_base import KnowledgeBase
 
 REFERENCE = "the reference itself"
 """File of a candidate that is the task's own reference, by which baselines are timed."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from kb.bench.systems import is_sheet
 from kb.catalog.words import is_identifier
-from kb.home.knowledge_base import KnowledgeBase
-from kb.home.searching import find
-from kb.model.base import Frozen
-from kb.model.passages import Passage
+from kb.types.base import Frozen
+from kb.types.passages import Passage
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.searching import find
 
 NAMES = 100
 """Most names of each kind that are searched for."""

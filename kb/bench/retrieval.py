@@ -11,8 +11,8 @@ from kb.bench.questions import Question
 from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
 from kb.bench.systems import KB, RankedText, Response, System, is_sheet, other_systems, own_system
 from kb.errors import CitationError, SourceError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.base import Frozen
+from kb.types.base import Frozen
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.fusion import Scores
 
 FIRST = 5

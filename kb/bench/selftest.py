@@ -13,15 +13,15 @@ from eval.judge.driver import CALL_S, LocalJudge
 from eval.languages.registry import CPP
 from eval.machine import sandbox_level
 from eval.selftest.known import Known, known, known_task
-from eval.worker.process import Guard
+from eval.supervisor.process import Guard
 from kb.bench.kernelbench import reference_as_candidate
 from kb.errors import JudgeError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.base import Frozen
-from kb.model.evidence import MOST_OTHERS, WIN_MARGIN, Evidence, Outcome, Session
-from kb.model.kernels import Task
-from kb.model.target import CPU, Isa
 from kb.settings import cache_dir
+from kb.types.base import Frozen
+from kb.types.evidence import MOST_OTHERS, WIN_MARGIN, Evidence, Outcome, Session
+from kb.types.kernels import Task
+from kb.types.target import CPU, Isa
+from kb.usecases.knowledge_base import KnowledgeBase
 
 Z = 1.96
 """Standard normal quantile of a 95 % interval."""

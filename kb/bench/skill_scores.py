@@ -10,8 +10,8 @@ from statistics import fmean, quantiles
 from pydantic import ValidationError
 
 from kb.errors import SourceError
-from kb.model.base import Frozen
-from kb.model.skills_report import Arm, ArmScore, Interval, SkillsReport, TaskScore
+from kb.types.base import Frozen
+from kb.types.skills_report import Arm, ArmScore, Interval, SkillsReport, TaskScore
 
 NEAR = 0.95
 """A kernel is near the best known one if its speed-up is at least this share of it."""

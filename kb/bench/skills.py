@@ -16,23 +16,23 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from eval.judge.driver import LocalJudge
-from eval.reference import integer_constants, resized
-from eval.task import load_task
+from eval.oracle.reference import integer_constants, resized
+from eval.oracle.task import load_task
 from kb.bench.kernelbench import reference_as_candidate
 from kb.bench.skill_scores import Step, Trial, report
 from kb.errors import SourceError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.home.running import written_in
-from kb.model.base import Frozen
-from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate, Interface, Task
-from kb.model.skill import Skill
-from kb.model.skills_report import Arm, SkillsReport
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.runs.loop import Loop, say_nothing
 from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
 from kb.skillbook.win import named
+from kb.types.base import Frozen
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, Interface, Task
+from kb.types.skill import Skill
+from kb.types.skills_report import Arm, SkillsReport
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.running import written_in
 from synth.tune import TuneSynthesizer
 
 

@@ -9,10 +9,10 @@ from itertools import takewhile
 from ingest.scan import SHEETS
 from kb.bench.scores import BUDGETS
 from kb.catalog.words import match_expression, query_words
-from kb.home.knowledge_base import KnowledgeBase
-from kb.home.searching import find
-from kb.model.base import tokens_of
-from kb.model.passages import Hit, Passage, SearchResult
+from kb.types.base import tokens_of
+from kb.types.passages import Hit, Passage, SearchResult
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.searching import find
 from retrieval.fusion import Fused, Lists, fuse
 from retrieval.packing import pack
 from retrieval.retriever import Retriever

@@ -8,8 +8,8 @@ from kb.bench.questions import Question
 from kb.bench.retrieval import Progress, asked_of, rank_of, scope_of
 from kb.bench.scores import reciprocal_rank
 from kb.bench.systems import HITS, unit_of
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.base import Frozen
+from kb.types.base import Frozen
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.fusion import fuse
 
 WEIGHTS = tuple(n / 20 for n in range(21))

@@ -3,7 +3,7 @@
 from kb.catalog.connection import storage_errors
 from kb.catalog.lock import write_lock
 from kb.catalog.store import Catalog
-from kb.model.records import (
+from kb.types.records import (
     ChunkRecord,
     DocumentRecord,
     DocumentState,

@@ -9,8 +9,8 @@ from itertools import accumulate
 from typing import Self
 
 from kb.errors import CitationError
-from kb.model.passages import Citation
-from kb.model.records import DocumentRecord, SectionRecord, ancestry, text_digest
+from kb.types.passages import Citation
+from kb.types.records import DocumentRecord, SectionRecord, ancestry, text_digest
 
 
 class Places:

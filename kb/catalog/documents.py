@@ -11,8 +11,8 @@ from typing import Any
 
 from kb.catalog.citations import unpacked_lines
 from kb.catalog.database import Database, among
-from kb.model.documents import Document, Holdings, Section
-from kb.model.records import SectionRecord, ancestry
+from kb.types.documents import Document, Holdings, Section
+from kb.types.records import SectionRecord, ancestry
 
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _TABLE = re.compile(r"(?:^\|.*\|(?:\n|\Z))+", re.MULTILINE)

@@ -9,8 +9,8 @@ from dataclasses import asdict, fields, replace
 from kb.catalog.citations import Places, Trails, check, unpacked_lines
 from kb.catalog.database import among
 from kb.catalog.documents import DocumentTables
-from kb.model.fact import Fact
-from kb.model.records import DocumentRecord, FactRecord, Form, text_digest
+from kb.types.fact import Fact
+from kb.types.records import DocumentRecord, FactRecord, Form, text_digest
 
 _FACT_FIELDS = tuple(name for name in Fact.model_fields if name != "citation")
 _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.start + 1, f.end - f.start) AS quote

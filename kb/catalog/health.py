@@ -4,7 +4,7 @@ import sqlite3
 
 from kb.catalog.database import Database
 from kb.errors import ReadOnlyError, StoreError
-from kb.model.records import text_digest
+from kb.types.records import text_digest
 
 LEXICAL = ("lexical", "lexical_row")
 

@@ -15,8 +15,8 @@ from kb.catalog.vectors import VectorTables
 from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
 from kb.errors import CitationError
-from kb.model.passages import Passage, TableRow
-from kb.model.records import ChunkRecord, DocumentRecord, DocumentState, Generation, text_digest
+from kb.types.passages import Passage, TableRow
+from kb.types.records import ChunkRecord, DocumentRecord, DocumentState, Generation, text_digest
 
 COLUMNS = ("title", "heading", "body", "path", "identifiers")
 """Columns of the lexical index, in the order of the weights of `lexical`. One more column, `target`, only limits the

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kb.catalog.citations import Trails, unpacked_lines
 from kb.catalog.documents import DocumentTables
 from kb.catalog.words import match_expression, within
-from kb.model.passages import Citation
+from kb.types.passages import Citation
 
 
 @dataclass(frozen=True, slots=True)

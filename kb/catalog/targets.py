@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kb.catalog.facts import FactTables, place_of_fact, record_of
 from kb.catalog.words import target_word
-from kb.model.records import Form
+from kb.types.records import Form
 
 
 class TargetTables(FactTables):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kb.catalog.connection import storage_errors
 from kb.catalog.database import Database, among
-from kb.model.embedding import Vectors
+from kb.types.embedding import Vectors
 
 STORED_VECTOR = np.dtype("<f2")
 """Half precision moves a cosine by less than 0.0005 and halves the file."""

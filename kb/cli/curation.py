@@ -8,7 +8,7 @@ import typer
 from kb.cli.output import Json, Target, open_kb, print_json, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
-    from kb.home.curating import Decision
+    from kb.usecases.curating import Decision
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the skill.")]
 Proposal = Annotated[str, typer.Argument(metavar="NAME", help="The name of the proposal.")]
@@ -39,7 +39,7 @@ def queue(
     Example: kb skills queue --all
     """
     from kb.cli.skills_report import show_review, show_waiting
-    from kb.home.curating import review, waiting
+    from kb.usecases.curating import review, waiting
 
     with open_kb() as kb:
         proposals = waiting(kb)
@@ -69,7 +69,7 @@ def accept(
 
     Example: kb skills accept softmax-wide-rows --reason "the guard is right"
     """
-    from kb.home.curating import decide
+    from kb.usecases.curating import decide
 
     with open_kb() as kb:
         done = decide(kb, "accept", name, by=by, reason=reason, anyway=anyway, dry_run=dry_run)
@@ -81,7 +81,7 @@ def reject(name: Proposal, reason: Reason, by: By = "", dry_run: DryRun = False,
 
     Example: kb skills reject softmax-wide-rows --reason "the guard is wrong"
     """
-    from kb.home.curating import decide
+    from kb.usecases.curating import decide
 
     with open_kb() as kb:
         done = decide(kb, "reject", name, by=by, reason=reason, dry_run=dry_run)
@@ -102,7 +102,7 @@ def retire(
 
     Example: kb skills retire softmax-triton --reason slow --successor softmax-wide
     """
-    from kb.home.curating import decide
+    from kb.usecases.curating import decide
 
     with open_kb() as kb:
         done = decide(kb, "retire", name, by=by, reason=reason, successor=successor, dry_run=dry_run)
@@ -116,7 +116,7 @@ def restore(name: Name, reason: Reason = "", by: By = "", dry_run: DryRun = Fals
 
     Example: kb skills restore softmax-triton --reason "it wins again"
     """
-    from kb.home.curating import decide
+    from kb.usecases.curating import decide
 
     with open_kb() as kb:
         done = decide(kb, "restore", name, by=by, reason=reason, dry_run=dry_run)
@@ -149,9 +149,9 @@ def reverify(
 
     Exit status: 0 when every kernel that was judged passed, 1 otherwise; the worse ones do not count.
     """
-    from eval.task import load_task
+    from eval.oracle.task import load_task
     from kb.cli.skills_report import show_reverified
-    from kb.home.reverifying import reverify
+    from kb.usecases.reverifying import reverify
 
     loaded = [load_task(file) for file in tasks or ()]
     with open_kb() as kb:
@@ -183,7 +183,7 @@ def export(
     Example: kb skills export .claude/skills --bench skills-cpu.json
     """
     from kb.bench.skill_scores import read_report
-    from kb.home.skill_exchange import export_skills
+    from kb.usecases.skill_exchange import export_skills
 
     reports = [read_report(file) for file in bench or ()]
     with open_kb() as kb:
@@ -210,7 +210,7 @@ def import_(
     Exit status: 0 when all were taken over or are here already, 1 otherwise.
     """
     from kb.cli.skills_report import show_imported
-    from kb.home.skill_exchange import import_skills
+    from kb.usecases.skill_exchange import import_skills
 
     with open_kb() as kb:
         done = import_skills(kb, path, dry_run=dry_run)

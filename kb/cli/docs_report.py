@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from kb.cli.output import show, show_text, show_wrapped
 from kb.cli.table import show_table
-from kb.model.documents import Coverage, Document, Outline, PlacedPassage
-from kb.model.passages import Passage, text_of
+from kb.types.documents import Coverage, Document, Outline, PlacedPassage
+from kb.types.passages import Passage, text_of
 
 HEADINGS_SHOWN = 40
 NAMES_SHOWN = 6

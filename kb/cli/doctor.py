@@ -26,8 +26,8 @@ def doctor(
     Exit status: 0 when nothing fails, 1 otherwise. A warning is not a failure.
     """
     from kb.cli.table import show_table
-    from kb.home.doctor import examine
     from kb.settings import Settings
+    from kb.usecases.doctor import examine
 
     checks = examine(Settings.load(), repair=repair)
     rows = [(MARKS[c.state], c.name, c.finding + f" → {c.advice}" * bool(c.advice)) for c in checks]

@@ -3,7 +3,7 @@
 from eval.roofline import Roofline
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
-from kb.model.evidence import Evidence, Grade, KernelScreen, Timing
+from kb.types.evidence import Evidence, Grade, KernelScreen, Timing
 
 MARKS = {"ok": "ok", "over": "OVER", "warn": "warn", "unknown": "?"}
 

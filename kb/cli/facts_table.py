@@ -9,8 +9,8 @@ from kb.facts.book import Conflict, Difference
 from kb.facts.profile import FactStanding, StandingFact
 from kb.facts.quantities import NAME, SHAPE
 from kb.facts.worksheet import Entry, line_of, topics
-from kb.model.fact import Fact
-from kb.model.records import Trust
+from kb.types.fact import Fact
+from kb.types.records import Trust
 
 SHOWN_READ = 4
 """Most facts to be confirmed to show for each question."""

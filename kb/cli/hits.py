@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 
 from kb.cli.output import screen_width, show, show_text, show_wrapped
-from kb.model.passages import Context, Hit, SearchResult, Status
+from kb.types.passages import Context, Hit, SearchResult, Status
 
 INDENT = "   "
 IDS_SHOWN = 5

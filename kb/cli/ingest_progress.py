@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from kb.model.documents import Progress
+from kb.types.documents import Progress
 
 LINE_S = 10.0
 LEAST_S, LEAST_SHARE = 5.0, 0.05

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
-from kb.model.documents import FileReport, IngestReport
+from kb.types.documents import FileReport, IngestReport
 
 NAMES_SHOWN = 6
 """Most files to name for one reason; `--json` lists all."""

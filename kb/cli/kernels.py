@@ -51,9 +51,9 @@ def verify(
     Exit status: 0 when the kernel passed, 1 when it did not.
     """
     from eval.languages.registry import load_candidate
-    from eval.task import load_task
+    from eval.oracle.task import load_task
     from kb.cli.evidence_report import show_evidence
-    from kb.home.briefing import stated_of
+    from kb.usecases.briefing import stated_of
 
     loaded = load_task(task)
     with open_kb() as kb:
@@ -77,7 +77,7 @@ def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
 
     Exit status: 0 when all required rates are known, 1 otherwise.
     """
-    from eval.task import load_task
+    from eval.oracle.task import load_task
     from kb.cli.evidence_report import show_roofline
 
     loaded = load_task(task)
@@ -98,7 +98,7 @@ def prompt(
 
     Example: kb prompt examples/softmax.py --target mi300x
     """
-    from eval.task import load_task
+    from eval.oracle.task import load_task
 
     loaded = load_task(task)
     with open_kb() as kb:
@@ -133,7 +133,7 @@ def submit(
     Exit status: 0 when the kernel passed, 1 when it was refused.
     """
     from eval.languages.registry import load_candidate
-    from eval.task import read_source
+    from eval.oracle.task import read_source
     from kb.cli.evidence_report import show_evidence
     from kb.errors import CandidateError
     from kb.runs.credit import credit_of
@@ -191,7 +191,7 @@ def optimize(
 
     Exit status: 0 when a candidate passed, 1 when none did.
     """
-    from eval.task import load_task
+    from eval.oracle.task import load_task
     from kb.cli.run_report import finish, tell
 
     loaded = load_task(task)

@@ -8,11 +8,11 @@ import typer
 
 from kb.cli.output import Json, Target, notify, open_kb, show, show_result
 from kb.errors import SourceError
-from kb.model.records import Trust
+from kb.types.records import Trust
 
 if TYPE_CHECKING:
-    from kb.home.knowledge_base import KnowledgeBase
-    from kb.model.passages import CitedPlace, Only
+    from kb.types.passages import CitedPlace, Only
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")]
 Also = Annotated[
@@ -82,7 +82,7 @@ def ingest(
     from kb.cli.ingest_progress import ingest_progress
     from kb.cli.ingest_report import show_report
     from kb.cli.interrupts import interruptible
-    from kb.model.documents import IngestInterrupted
+    from kb.types.documents import IngestInterrupted
 
     with interruptible(), open_kb() as kb:
         try:
@@ -170,7 +170,7 @@ def context(
 
 
 def _only(within: list[str] | None, numbers: bool, seen: list[str] | None) -> "Only | None":
-    from kb.model.passages import Only
+    from kb.types.passages import Only
 
     if not (within or numbers or seen):
         return None

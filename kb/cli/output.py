@@ -14,7 +14,7 @@ import typer
 from kb.errors import KbError
 
 if TYPE_CHECKING:
-    from kb.home.knowledge_base import KnowledgeBase
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, turn the order of a line or cannot be printed; what kb shows may contain them."""
@@ -33,8 +33,8 @@ TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or fam
 
 def open_kb() -> "KnowledgeBase":
     """Open the knowledge base of this home; notes go to standard error."""
-    from kb.home.knowledge_base import KnowledgeBase
     from kb.settings import Settings
+    from kb.usecases.knowledge_base import KnowledgeBase
 
     return KnowledgeBase(Settings.load(), notify=notify)
 

@@ -7,7 +7,7 @@ import typer
 from kb.cli.output import Json, Target, notify, open_kb, progress_bar, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
-    from kb.home.probing import ProbeReport
+    from kb.usecases.probing import ProbeReport
 
 
 def add_to(app: typer.Typer) -> None:

@@ -10,10 +10,10 @@ from kb.cli.evidence_report import headline
 from kb.cli.output import notify, show, show_result, show_wrapped
 from kb.cli.table import show_table
 from kb.errors import RunError
-from kb.model.protocols import Attempt
 from kb.runs.credit import Credit, credit_of
 from kb.runs.journal import Run, SynthesizerKind
 from kb.runs.loop import Tell, say_nothing
+from kb.types.protocols import Attempt
 from synth.tune import NOTICE
 
 

@@ -11,8 +11,8 @@ from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_
 
 if TYPE_CHECKING:
     from kb.errors import SkillError
-    from kb.home.knowledge_base import KnowledgeBase
-    from kb.model.skill import Skill
+    from kb.types.skill import Skill
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 app = typer.Typer(
     help="Kernels, techniques and pitfalls, with their evidence.",
@@ -38,7 +38,7 @@ def list_skills(
     Example: kb skills list --target mi300x
     """
     from kb.errors import SkillError
-    from kb.model.skill import SkillKind
+    from kb.types.skill import SkillKind
 
     if kind and kind not in list(SkillKind):
         raise SkillError(f"unknown kind {kind!r}", hint=f"the kinds are {', '.join(SkillKind)}")
@@ -70,7 +70,7 @@ def show_skill(
     from kb.cli.evidence_report import show_evidence
     from kb.cli.skills_report import show_whole
     from kb.errors import SkillError
-    from kb.home.curating import measured
+    from kb.usecases.curating import measured
 
     with open_kb() as kb:
         skill = kb.skills.find(name)
@@ -145,7 +145,7 @@ def diff(
     Example: kb skills diff softmax-triton softmax-cpp
     """
     from kb.cli.skills_report import show_difference
-    from kb.home.curating import compare
+    from kb.usecases.curating import compare
 
     with open_kb() as kb:
         found = compare(kb, first, second)
@@ -192,8 +192,8 @@ def stats(target: Target = None, as_json: Json = False) -> None:
     Example: kb skills stats --target cpu-x86
     """
     from kb.cli.skills_report import show_statistics
-    from kb.home.curating import waiting
-    from kb.home.skill_statistics import statistics
+    from kb.usecases.curating import waiting
+    from kb.usecases.skill_statistics import statistics
 
     with open_kb() as kb:
         skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)

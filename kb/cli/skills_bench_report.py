@@ -3,7 +3,7 @@
 from kb.bench.skill_scores import Trial
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
-from kb.model.skills_report import Arm, ArmScore, Interval, SkillsReport
+from kb.types.skills_report import Arm, ArmScore, Interval, SkillsReport
 
 
 def show_trial(trial: Trial) -> None:

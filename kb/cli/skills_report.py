@@ -7,15 +7,15 @@ from typing import Any
 
 from kb.cli.output import screen_width, show, show_wrapped
 from kb.cli.table import show_table
-from kb.home.curating import Difference, Measured, Review
-from kb.home.reverifying import Reverified
-from kb.home.skill_exchange import Imported
-from kb.home.skill_statistics import Statistics
-from kb.model.base import short
-from kb.model.evidence import Evidence
-from kb.model.skill import Preconditions, Skill, SkillStanding
 from kb.skillbook.lint import Finding
 from kb.skillbook.select import Selection
+from kb.types.base import short
+from kb.types.evidence import Evidence
+from kb.types.skill import Preconditions, Skill, SkillStanding
+from kb.usecases.curating import Difference, Measured, Review
+from kb.usecases.reverifying import Reverified
+from kb.usecases.skill_exchange import Imported
+from kb.usecases.skill_statistics import Statistics
 
 LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 18, 4, 3, 8
 """How much of each part the screen of a proposal shows."""

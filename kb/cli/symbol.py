@@ -7,7 +7,7 @@ import typer
 from kb.cli.output import Json, Target, open_kb, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
-    from kb.model.symbols import SymbolReport
+    from kb.types.symbols import SymbolReport
 
 DEFAULT_LINES = 15
 

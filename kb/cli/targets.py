@@ -9,7 +9,7 @@ import typer
 from kb.cli.output import Json, confirm_removal, open_kb, show, show_result
 
 if TYPE_CHECKING:
-    from kb.model.target import Dependents, Target, TargetDetails, TargetSummary
+    from kb.types.target import Dependents, Target, TargetDetails, TargetSummary
 
 app = typer.Typer(help="The chips and families that kb knows.", no_args_is_help=True, rich_markup_mode=None)
 

@@ -7,7 +7,7 @@ import typer
 from kb.cli.output import Json, open_kb, show, show_result
 
 if TYPE_CHECKING:
-    from kb.home.toolchains import ToolchainState
+    from kb.usecases.toolchains import ToolchainState
 
 app = typer.Typer(
     help="Compilers and simulators of chips that are not here.", no_args_is_help=True, rich_markup_mode=None

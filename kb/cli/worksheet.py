@@ -10,9 +10,9 @@ from kb.cli.output import Json, TargetName, open_kb, show, show_result, show_wra
 from kb.errors import FactError
 
 if TYPE_CHECKING:
-    from kb.home.asking import FactsAnswered, Question
-    from kb.home.knowledge_base import KnowledgeBase
-    from kb.model.fact import Fact, FactAnswer
+    from kb.types.fact import Fact, FactAnswer
+    from kb.usecases.asking import FactsAnswered, Question
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 TrustQuotes = Annotated[
     bool, typer.Option("--trust-quotes", help="Let stored facts hold at once, unless values contradict each other.")
@@ -127,7 +127,7 @@ def answer(
 
     Exit status: 0 when all answers are stored, 1 when some are refused.
     """
-    from kb.model.fact import FactAnswer
+    from kb.types.fact import FactAnswer
 
     if (file is None) == (quantity is None):
         raise FactError("expected either a file of answers or --quantity", hint="give one of the two")
@@ -147,7 +147,7 @@ def answer(
 def _answers_in(file: Path | None) -> "list[FactAnswer]":
     from pydantic import ValidationError
 
-    from kb.model.fact import FactAnswer
+    from kb.types.fact import FactAnswer
 
     name = "standard input" if file is None or str(file) == "-" else str(file)
     try:
@@ -271,7 +271,7 @@ def _accept(kb: "KnowledgeBase", fact: "Fact") -> None:
 def _correct(kb: "KnowledgeBase", fact: "Fact") -> None:
     """Store what the user says that the same words state, and reject what was read there."""
     from kb.facts.profile import Verdict
-    from kb.model.fact import FactAnswer
+    from kb.types.fact import FactAnswer
 
     said = {
         name: typer.prompt(name, default=getattr(fact, name)) for name in ("quantity", "value", "unit", "condition")

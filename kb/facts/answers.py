@@ -3,8 +3,8 @@
 import re
 
 from kb.facts.quantities import NAME, SHAPE, quantities
-from kb.model.fact import RANGE, FactAnswer
-from kb.model.units import WRITTEN, unit_of
+from kb.types.fact import RANGE, FactAnswer
+from kb.types.units import WRITTEN, unit_of
 
 LONGEST_QUOTE = 600
 """Most characters of a quote: a longer one is no evidence for a single number."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from kb.catalog.words import STOP_WORDS
 from kb.facts.quantities import Mention, Quantity, quantities
 from kb.facts.select import answers, conditions
-from kb.model.fact import Fact
-from kb.model.spellings import without
-from kb.model.units import PIECES, WRITTEN, Unit, unit_of
+from kb.types.fact import Fact
+from kb.types.spellings import without
+from kb.types.units import PIECES, WRITTEN, Unit, unit_of
 
 _AMOUNTS = {
     "amount": ("size", "capacity", "much", "large", "big"),

@@ -20,11 +20,11 @@ from kb.facts.profile import (
 )  # fmt: skip
 from kb.facts.quantities import quantities
 from kb.facts.select import answers, conditions
-from kb.model.base import Frozen
-from kb.model.fact import Fact
-from kb.model.records import Form
-from kb.model.units import unit_of
 from kb.targets import Targets
+from kb.types.base import Frozen
+from kb.types.fact import Fact
+from kb.types.records import Form
+from kb.types.units import unit_of
 
 SUGGESTIONS = 5
 NAMES_SHOWN = 20

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kb.facts.worksheet import Entry
-from kb.model.fact import Fact
+from kb.types.fact import Fact
 
 HEADER = "| quantity | value | unit | condition | source |"
 

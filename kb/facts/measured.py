@@ -8,11 +8,11 @@ from pydantic import computed_field
 
 from kb.errors import TargetError
 from kb.facts.select import best, compatible, conditions
-from kb.model.base import Frozen
-from kb.model.fact import Fact
-from kb.model.measurement import Findings, Measurement, ProbedDevice
-from kb.model.target import CPU, Isa
 from kb.targets import Targets
+from kb.types.base import Frozen
+from kb.types.fact import Fact
+from kb.types.measurement import Findings, Measurement, ProbedDevice
+from kb.types.target import CPU, Isa
 
 TOLERANCE = 0.1
 """Largest relative difference between a measured and a stated value that is not marked."""

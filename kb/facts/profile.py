@@ -15,11 +15,11 @@ from typing import Any
 
 from kb.facts.quantities import quantities
 from kb.facts.select import comparable, conditions
-from kb.model.base import Frozen
-from kb.model.edition import force, is_same_product
-from kb.model.fact import Fact
-from kb.model.records import Form, Trust
-from kb.model.units import PIECES, unit_of
+from kb.types.base import Frozen
+from kb.types.edition import force, is_same_product
+from kb.types.fact import Fact
+from kb.types.records import Form, Trust
+from kb.types.units import PIECES, unit_of
 
 SAME = 0.025
 """Largest relative difference between two roundings of the same value (`989` and `989.5`)."""
@@ -130,7 +130,7 @@ class _Ranks:
 
 
 def force_of(fact: Fact) -> int:
-    """Which of two facts holds because of the documents that they are in; see `kb.model.edition.force`."""
+    """Which of two facts holds because of the documents that they are in; see `kb.types.edition.force`."""
     return force(fact.citation.path, " ".join(fact.citation.section[:1]), fact.trust)
 
 

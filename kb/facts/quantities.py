@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from kb.model.base import Frozen
-from kb.model.spellings import any_of
-from kb.model.units import PIECES, Unit, unit_of
+from kb.types.base import Frozen
+from kb.types.spellings import any_of
+from kb.types.units import PIECES, Unit, unit_of
 
 SHAPE = "shape"
 """Unit of values such as `128x128`, which are not single numbers."""

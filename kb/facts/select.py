@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from kb.facts.quantities import quantities
-from kb.model.fact import Fact
-from kb.model.measurement import Measurement
-from kb.model.records import Form, Trust
+from kb.types.fact import Fact
+from kb.types.measurement import Measurement
+from kb.types.records import Form, Trust
 
 FLOAT8 = "float8_"
 """Prefix of the float8 formats, such as `float8_e4m3fn`."""

@@ -8,8 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 from kb.facts.profile import StandingFact
-from kb.model.base import Frozen
-from kb.model.fact import Fact
+from kb.types.base import Frozen
+from kb.types.fact import Fact
 
 
 class Line(Frozen):

@@ -31,14 +31,14 @@ from kb.errors import (
 )
 from kb.mcp.skills import SkillTools
 from kb.mcp.tool import DEFAULT_TOKENS, MAX_TOKENS, WRITES, Ask, TargetName, Tokens, tool
-from kb.model.fact import FactAnswer
-from kb.model.kernels import Interface
-from kb.model.passages import Only
 from kb.targets import Targets
+from kb.types.fact import FactAnswer
+from kb.types.kernels import Interface
+from kb.types.passages import Only
 from kb.views import answers, facts, prompts, symbols
 
 if TYPE_CHECKING:
-    from kb.home.knowledge_base import KnowledgeBase
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 PROBLEMS_SHOWN = 3
 

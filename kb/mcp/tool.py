@@ -9,7 +9,7 @@ from pydantic import Field
 from kb.views.answers import Answer
 
 if TYPE_CHECKING:
-    from kb.home.knowledge_base import KnowledgeBase
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 MAX_TOKENS = 8000
 MIN_TOKENS = 500

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from kb.model.base import Frozen
-from kb.model.evidence import Evidence, Outcome
-from kb.model.skill_record import UseOutcome
 from kb.runs.journal import Run
+from kb.types.base import Frozen
+from kb.types.evidence import Evidence, Outcome
+from kb.types.skill_record import UseOutcome
 
 UNUSABLE = (Outcome.COMPILE_ERROR, Outcome.INCOMPATIBLE_PARAMETERS, Outcome.BAD_OUTPUT)
 """Refusals that say that a kernel is for other tools or other tensors."""

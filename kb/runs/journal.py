@@ -21,11 +21,11 @@ from pydantic import Field, ValidationError
 
 from kb.catalog import storage_errors
 from kb.errors import CandidateError, RunError
-from kb.model.base import Frozen
-from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate, LanguageName, Task
-from kb.model.protocols import Attempt, Proposal
 from kb.storage import sync_folders, write_synced, write_whole
+from kb.types.base import Frozen
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, LanguageName, Task
+from kb.types.protocols import Attempt, Proposal
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
 NAME_CHARACTERS = 100

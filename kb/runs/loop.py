@@ -6,13 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kb.errors import RunError
-from kb.model.evidence import Evidence
-from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Interface, Language, Task
-from kb.model.passages import Passage
-from kb.model.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
-from kb.model.skill import Skill, SkillKind, SkillStanding
-from kb.model.skill_record import SkillRecord
 from kb.runs.credit import outcome_of, uses_of
 from kb.runs.journal import JournalEntry, Plan, Run
 from kb.skillbook.duplicates import twin_of
@@ -21,6 +14,13 @@ from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
 from kb.skillbook.select import ANY, Need
 from kb.skillbook.win import skill_of_win
+from kb.types.evidence import Evidence
+from kb.types.fact import Fact
+from kb.types.kernels import Candidate, Interface, Language, Task
+from kb.types.passages import Passage
+from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
+from kb.types.skill import Skill, SkillKind, SkillStanding
+from kb.types.skill_record import SkillRecord
 from synth.prompts.diagnosis import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
 

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from kb.model.skill import Preconditions, Skill, SkillKind
+from kb.types.skill import Preconditions, Skill, SkillKind
 
 _COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 

@@ -12,13 +12,13 @@ import yaml
 from pydantic import Field, ValidationError
 
 from kb.errors import SkillError
-from kb.model.base import Frozen
-from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate, LanguageName
-from kb.model.skill import Preconditions, Skill, SkillKind
-from kb.model.skill_record import SkillRecord
 from kb.skillbook.preconditions import check
 from kb.storage import slug
+from kb.types.base import Frozen
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, LanguageName
+from kb.types.skill import Preconditions, Skill, SkillKind
+from kb.types.skill_record import SkillRecord
 
 MAX_FILE_BYTES, MOST_BODY_TOKENS = 2**22, 900
 MAIN = "SKILL.md"

@@ -6,14 +6,14 @@ from difflib import unified_diff
 from itertools import pairwise, permutations
 from typing import NamedTuple
 
-from kb.model.evidence import WIN_MARGIN, Evidence, Outcome
-from kb.model.kernels import Task
-from kb.model.protocols import Attempt
-from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.skillbook.files import one_line
 from kb.skillbook.operations import stated_for
 from kb.skillbook.standing import is_faster, place_of
 from kb.skillbook.win import body_of, named
+from kb.types.evidence import WIN_MARGIN, Evidence, Outcome
+from kb.types.kernels import Task
+from kb.types.protocols import Attempt
+from kb.types.skill import Preconditions, Skill, SkillKind
 
 MOST_CHANGED = 2000
 """Most characters of a change that counts as mending a kernel; a larger change makes another kernel."""

@@ -6,9 +6,6 @@ from pathlib import Path
 
 from kb.catalog import storage_errors
 from kb.errors import SkillError, did_you_mean, nearest
-from kb.model.evidence import Evidence
-from kb.model.skill import Skill, SkillStanding
-from kb.model.skill_record import SkillRecord
 from kb.skillbook.duplicates import twin_of
 from kb.skillbook.files import evidence_text
 from kb.skillbook.select import ANY, Need, Selection, select
@@ -17,6 +14,9 @@ from kb.skillbook.standing import StandingContext, last_decision, proven, standi
 from kb.skillbook.store import SkillStore
 from kb.skillbook.value import value_of
 from kb.storage import write_whole
+from kb.types.evidence import Evidence
+from kb.types.skill import Skill, SkillStanding
+from kb.types.skill_record import SkillRecord
 
 SHIPPED = Path(__file__).parents[1] / "skills"
 JUDGED = "judged"

@@ -11,8 +11,8 @@ from typing import Literal
 import yaml
 
 from kb.errors import SkillError
-from kb.model.base import Frozen, tokens_of
 from kb.skillbook.files import MAIN, MAX_FILE_BYTES, MOST_BODY_TOKENS, PATTERNS, front_matter, load_skill
+from kb.types.base import Frozen, tokens_of
 
 MOST_REPEATED = 300
 MOST_FINDINGS = 20

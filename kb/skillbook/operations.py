@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from enum import IntEnum
 
-from kb.model.base import Frozen
-from kb.model.kernels import Task
+from kb.types.base import Frozen
+from kb.types.kernels import Task
 
 LONGEST = 4
 """Words of the longest operation that a task's name is searched for."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from kb.model.kernels import Interface
-from kb.model.skill import Preconditions
+from kb.types.kernels import Interface
+from kb.types.skill import Preconditions
 
 _COMPARE: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,

@@ -8,12 +8,12 @@ from enum import StrEnum
 from math import inf, log2
 
 from kb.catalog.words import identifier_words, match_expression, query_words
-from kb.model.base import Frozen
-from kb.model.kernels import Interface
-from kb.model.protocols import Reason, RecalledSkill
-from kb.model.skill import Skill, SkillKind, SkillStanding
 from kb.skillbook.operations import Closeness, Operations, words_of
 from kb.skillbook.preconditions import unmet
+from kb.types.base import Frozen
+from kb.types.kernels import Interface
+from kb.types.protocols import Reason, RecalledSkill
+from kb.types.skill import Skill, SkillKind, SkillStanding
 
 ANY = "any"
 """Target of skills that are for every target."""

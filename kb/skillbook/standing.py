@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import takewhile
 
-from kb.model.evidence import Evidence
-from kb.model.skill import Skill, SkillKind, SkillStanding
-from kb.model.skill_record import SkillRecord
+from kb.types.evidence import Evidence
+from kb.types.skill import Skill, SkillKind, SkillStanding
+from kb.types.skill_record import SkillRecord
 
 STALE_DAYS = 180
 """A win that was not repeated for so long is no longer counted on."""

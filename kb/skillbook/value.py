@@ -1,7 +1,7 @@
 """The value of a skill: the mean outcome of the runs that took it up."""
 
-from kb.model.skill import Skill
-from kb.model.skill_record import UseOutcome
+from kb.types.skill import Skill
+from kb.types.skill_record import UseOutcome
 
 WORTH = {UseOutcome.REPRODUCED: 1.0, UseOutcome.NO_WIN: 0.0, UseOutcome.FAILED: -1.0, UseOutcome.INAPPLICABLE: -1.0}
 PRIOR_WEIGHT = 4

@@ -5,14 +5,14 @@ from itertools import takewhile
 from string import ascii_letters
 
 from kb.errors import SkillError
-from kb.model.base import tokens_of
-from kb.model.evidence import Evidence, Timing
-from kb.model.kernels import Candidate, Interface, Task
-from kb.model.protocols import Attempt
-from kb.model.skill import Preconditions, Skill
 from kb.skillbook.files import MOST_BODY_TOKENS, one_line
 from kb.skillbook.operations import stated_for
 from kb.storage import slug
+from kb.types.base import tokens_of
+from kb.types.evidence import Evidence, Timing
+from kb.types.kernels import Candidate, Interface, Task
+from kb.types.protocols import Attempt
+from kb.types.skill import Preconditions, Skill
 
 FAILURES_SHOWN = 12
 WHY, QUOTED = "Why it should be fast", "\n\nFrom "

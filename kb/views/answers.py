@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from kb.errors import TargetError
-from kb.model.base import Frozen, short, tokens_of
-from kb.model.passages import CitedPlace, Hit, Only, Status, text_of
-from kb.model.records import Trust
+from kb.types.base import Frozen, short, tokens_of
+from kb.types.passages import CitedPlace, Hit, Only, Status, text_of
+from kb.types.records import Trust
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
-    from kb.home.knowledge_base import KnowledgeBase
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 ROWS_SHOWN = 3
 NAMES_SHOWN = 30

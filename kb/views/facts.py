@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kb.errors import FactError
-from kb.model.base import Frozen, short
-from kb.model.fact import Fact, FactAnswer
-from kb.model.records import Trust
+from kb.types.base import Frozen, short
+from kb.types.fact import Fact, FactAnswer
+from kb.types.records import Trust
 from kb.views.answers import LABEL_CHARACTERS, NAMES_SHOWN, NOT_THE_VENDOR, STATED_CHARACTERS, Answer, fitting
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
     from kb.facts.worksheet import Entry
-    from kb.home.asking import Question
-    from kb.home.knowledge_base import KnowledgeBase
+    from kb.usecases.asking import Question
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 SHOW_WAITING = "unconfirmed=true shows what was read and not confirmed: check the quote before you use a value"
 NEXT_TOPIC = "kb_worksheet with a topic gives passages that may answer; kb_propose_facts stores what they state"

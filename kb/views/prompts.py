@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from kb.model.kernels import Interface
+from kb.types.kernels import Interface
 from kb.views.answers import NAMES_SHOWN, Answer
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
-    from kb.home.knowledge_base import KnowledgeBase
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 JUDGE = "no run was started: `kb prompt FILE --target TARGET` starts one, and `kb submit RUN FILE` judges a kernel"
 
@@ -27,7 +27,7 @@ def first_prompt(
     Raises:
         TaskError: `source` is not a task.
     """
-    from eval.task import task_of
+    from eval.oracle.task import task_of
 
     task = task_of(source, name=name, place="the argument `task`")
     plan = kb.plan(task, target, language=language, synthesizer="external")

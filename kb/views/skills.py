@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING
 
 from kb.errors import SkillError, TaskError
-from kb.model.base import Frozen, short
-from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate, Task, digest_of
-from kb.model.skill import Preconditions, Skill, SkillKind
 from kb.storage import slug
+from kb.types.base import Frozen, short
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, Task, digest_of
+from kb.types.skill import Preconditions, Skill, SkillKind
 from kb.views.answers import GO_ON, LABEL_CHARACTERS, NAMES_SHOWN, STATED_CHARACTERS, Answer, fitting
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
-    from kb.home.knowledge_base import KnowledgeBase
-    from kb.home.reverifying import Reverified as JudgedOnce
+    from kb.usecases.knowledge_base import KnowledgeBase
+    from kb.usecases.reverifying import Reverified as JudgedOnce
 
 NOT_PROVEN = "only `active` and `verified` skills were measured to win here; have a kernel judged before you use it"
 
@@ -109,7 +109,7 @@ def skills(
 
 def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> SkillText:
     """A skill or a proposal, from character `offset` of its text on. Errors as in `Skillbook.find`."""
-    from kb.home.curating import measured
+    from kb.usecases.curating import measured
 
     held = kb.skills.find(name)
     source = held.candidate.source if held.candidate else ""
@@ -143,9 +143,9 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
             or the user rejected what says the same.
     """
     from eval.languages.registry import described_language
-    from kb.home.curating import review
     from kb.skillbook.select import ANY
     from kb.skillbook.win import named
+    from kb.usecases.curating import review
 
     if not slug(draft.name):
         raise SkillError("a skill has a name in Latin letters or digits", hint="name what it is about: `unroll-rows`")
@@ -184,7 +184,7 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
 
 
 def reverify(kb: "KnowledgeBase", name: str, *, task: str, minutes: float) -> Reverified:
-    """Judge a skill's kernel again. Errors as in `kb.home.reverifying.reverify`, and:
+    """Judge a skill's kernel again. Errors as in `kb.usecases.reverifying.reverify`, and:
 
     Args:
         task: Source of a task of its evidence that no run of the home had; empty for none.
@@ -192,7 +192,7 @@ def reverify(kb: "KnowledgeBase", name: str, *, task: str, minutes: float) -> Re
     Raises:
         TaskError: `task` is not a task, or its reference, which no sandbox confines, never ran for this home.
     """
-    from kb.home import reverifying
+    from kb.usecases import reverifying
 
     tasks = [_trusted_task(kb, name, task)] if task else []
     done = reverifying.reverify(kb, [name], minutes=minutes, tasks=tasks)
@@ -202,7 +202,7 @@ def reverify(kb: "KnowledgeBase", name: str, *, task: str, minutes: float) -> Re
 
 def _trusted_task(kb: "KnowledgeBase", name: str, source: str) -> Task:
     """The task, if it is one that evidence which counts here was measured on."""
-    from eval.task import task_of
+    from eval.oracle.task import task_of
 
     skill, digest = kb.skills.find(name), digest_of(source)
     on = next((e.task for e in kb.skills.measured(skill).evidence if e.task_digest == digest), None)

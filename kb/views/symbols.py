@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from kb.model.base import Frozen
-from kb.model.records import Trust
-from kb.model.symbols import SymbolKind
+from kb.types.base import Frozen
+from kb.types.records import Trust
+from kb.types.symbols import SymbolKind
 from kb.views.answers import Answer
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
-    from kb.home.knowledge_base import KnowledgeBase
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 
 class NamedPlace(Frozen):
@@ -32,7 +32,7 @@ class NamedPlaces(Answer):
 
 
 def symbol(kb: "KnowledgeBase", name: str, *, target: str | None, limit: int, max_tokens: int) -> NamedPlaces:
-    """The best places of an identifier. Errors as in `kb.home.symbols.look_up`."""
+    """The best places of an identifier. Errors as in `kb.usecases.symbols.look_up`."""
     while True:
         report = kb.symbol(name, target=target, limit=limit)
         left_out = tuple(filter(None, (count.left_out for count in report.counts)))

@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from kb.errors import SynthesisError
-from kb.model.kernels import Candidate, Language
+from kb.types.kernels import Candidate, Language
 
 FORMAT = """\
 Answer with exactly one fenced code block that holds the whole file, tagged `{tag}`, and outside it one line that begins

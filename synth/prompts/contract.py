@@ -1,7 +1,7 @@
 """The rules for a candidate, in words for a model or a person."""
 
-from kb.model.evidence import WIN_MARGIN, WIN_SESSIONS
-from kb.model.kernels import Interface, Language, TensorSpec
+from kb.types.evidence import WIN_MARGIN, WIN_SESSIONS
+from kb.types.kernels import Interface, Language, TensorSpec
 
 JUDGING = f"""\
 How the judge decides:

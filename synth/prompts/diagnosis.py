@@ -2,7 +2,7 @@
 
 import re
 
-from kb.model.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
+from kb.types.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
 
 MEANING = {
     Outcome.PASSED: "It passed.",

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from kb.model.kernels import Task
+from kb.types.kernels import Task
 
 
 class _Need(NamedTuple):

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from kb.errors import SynthesisError
 from kb.facts.quantities import NAME, SHAPE
-from kb.model.base import Frozen, tokens_of
-from kb.model.fact import Fact
-from kb.model.kernels import Language
-from kb.model.protocols import Attempt, RecalledSkill, Request
-from kb.model.skill import SkillKind
+from kb.types.base import Frozen, tokens_of
+from kb.types.fact import Fact
+from kb.types.kernels import Language
+from kb.types.protocols import Attempt, RecalledSkill, Request
+from kb.types.skill import SkillKind
 from synth.prompts.answer import answer_format
 from synth.prompts.contract import contract
 from synth.prompts.diagnosis import diagnose

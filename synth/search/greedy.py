@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
 
-from kb.model.kernels import Parameter
+from kb.types.kernels import Parameter
 
 Point = Mapping[str, int]
 DRAWS = 100

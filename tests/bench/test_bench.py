@@ -14,7 +14,7 @@ from kb.bench.scores import BUDGETS, Answered, intervals, scores
 from kb.bench.systems import other_systems, reciprocal_rank_fusion
 from kb.bench.tuning import fit
 from kb.errors import SourceError, TargetError
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 
 LDS = {"path": "mi210/memory.md", "must": ["64 KB", "LDS|local data share"]}
 

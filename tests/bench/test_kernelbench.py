@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eval.audit.driver import Audit, Verdict
-from eval.task import load_task
+from eval.oracle.task import load_task
 from kb.bench.fast import light_score, report
 from kb.bench.kernelbench import (
     REFERENCE,
@@ -21,9 +21,9 @@ from kb.bench.kernelbench import (
     run_judge,
 )
 from kb.errors import JudgeError, SourceError
-from kb.model.evidence import Evidence, Outcome
-from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Task
+from kb.types.evidence import Evidence, Outcome
+from kb.types.fact import Fact
+from kb.types.kernels import Candidate, Task
 from tests.cli.test_kernels import TASK
 from tests.synth.samples import evidence
 

@@ -9,9 +9,9 @@ from eval.selftest.known import known
 from kb.bench import selftest
 from kb.bench.selftest import Rate, Same, SelfTest, Verdict, self_test
 from kb.errors import JudgeError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.evidence import Evidence, Grade, Outcome, Session, Timing
-from kb.model.kernels import Candidate, Task
+from kb.types.evidence import Evidence, Grade, Outcome, Session, Timing
+from kb.types.kernels import Candidate, Task
+from kb.usecases.knowledge_base import KnowledgeBase
 
 SPEEDUPS = {"small-gemv": (0.9, 1.2), "matmul": (1.0, 1.0)}
 """Lower ends of the sessions of a reference against itself, by task."""

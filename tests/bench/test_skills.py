@@ -14,11 +14,11 @@ from kb.bench import skills
 from kb.bench.skill_scores import Step, Trial, interval, reached_by, report
 from kb.bench.skills import SizedTask, SkillsBench, Verdicts, sized_task
 from kb.errors import SourceError
-from kb.home.toolchains import Toolchains
-from kb.model.evidence import Evidence, Grade, Outcome, Session, Timing
-from kb.model.kernels import Candidate, Interface, Task, TensorSpec
-from kb.model.skills_report import Arm, SkillsReport
 from kb.targets import Targets
+from kb.types.evidence import Evidence, Grade, Outcome, Session, Timing
+from kb.types.kernels import Candidate, Interface, Task, TensorSpec
+from kb.types.skills_report import Arm, SkillsReport
+from kb.usecases.toolchains import Toolchains
 
 CUMSUM = Path(__file__).parents[2] / "examples" / "exclusive_cumsum.py"
 BEST = {"BLOCK": 1024, "LANES": 16, "PREFETCH": 4096}

@@ -15,9 +15,9 @@ import pytest
 from eval.judge.driver import LocalJudge
 from kb.catalog import Catalog
 from kb.cli import main
-from kb.model.fact import Fact
-from kb.model.kernels import Task
-from kb.model.target import Isa
+from kb.types.fact import Fact
+from kb.types.kernels import Task
+from kb.types.target import Isa
 
 CONFINED = Path(__file__).with_name("confined.py")
 

@@ -4,7 +4,7 @@ import pytest
 
 from eval.languages.registry import TRITON
 from kb.cli.evidence_report import show_evidence
-from kb.model.profile import KernelProfile, Profile
+from kb.types.profiler import KernelProfile, Profile
 from tests.synth.samples import candidate, evidence
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from kb.errors import StoreError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import Progress
 from kb.settings import Settings
 from kb.storage import STAGED
+from kb.types.documents import Progress
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.cli.conftest import Run, documents, forget_sheets
 from tests.conftest import HashEmbedder
 

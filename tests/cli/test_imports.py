@@ -54,7 +54,7 @@ def test_help_loads_nothing_heavy_and_of_kb_the_command_line_alone(arguments: li
     # Not pydantic itself: typer loads it to convert arguments.
     assert modules & (MODEL_MAKERS | {"numpy", "pydantic_settings", "onnxruntime", "sqlite3", "rich"}) == set()
     own = {m for m in modules if m.partition(".")[0] in ("kb", "ingest", "retrieval", "eval")}
-    assert {m for m in own if not m.startswith("kb.cli")} == {"kb", "kb.errors", "kb.model", "kb.model.records"}
+    assert {m for m in own if not m.startswith("kb.cli")} == {"kb", "kb.errors", "kb.types", "kb.types.records"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.cli import ingest_progress as shown
-from kb.model.documents import Progress
+from kb.types.documents import Progress
 from tests.cli.conftest import Run
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from ingest import pipeline
 from kb.cli import interrupts
-from kb.home import models
+from kb.usecases import models
 from tests.cli.conftest import Run, documents
 from tests.conftest import HashEmbedder
 
@@ -97,7 +97,7 @@ def test_doctor_says_how_many_passages_have_no_vector_yet_and_how_to_go_on(
     with monkeypatch.context() as patched:
         patched.setattr(embedder, "embed_documents", lambda texts: send(signal.SIGINT))
         left = run("ingest", docs, "--json").json["unembedded"]
-    monkeypatch.setattr("kb.home.doctor.load_embedder", lambda *_, **__: embedder)
+    monkeypatch.setattr("kb.usecases.doctor.load_embedder", lambda *_, **__: embedder)
 
     [before] = [check for check in run("doctor", "--json").json if check["name"] == "catalog"]
     run("ingest", docs)

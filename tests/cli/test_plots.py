@@ -7,9 +7,9 @@ import pytest
 import typer
 
 from kb.cli.run_report import finish
-from kb.model.kernels import Task
 from kb.runs.journal import Plan, Runs, SynthesizerKind
 from kb.runs.journal import Run as KernelRun
+from kb.types.kernels import Task
 from tests.cli.conftest import Run
 
 

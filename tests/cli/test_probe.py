@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kb.model.measurement import Findings, Measurement, ProbedDevice
+from kb.types.measurement import Findings, Measurement, ProbedDevice
 from tests.cli.conftest import Run
 
 H200 = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch 2.11", "driver 580"))

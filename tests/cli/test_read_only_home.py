@@ -21,7 +21,7 @@ READING = [
 
 INGEST_AND_DIE = """
 import os, signal, sys
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 KnowledgeBase(Settings.load()).ingest([sys.argv[1]])
 os.kill(os.getpid(), signal.SIGKILL)

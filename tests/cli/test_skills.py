@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.skill import SkillKind
-from tests.cli.conftest import Run
 from tests.home.skills import OTHER, active, proposed, today
+
+from kb.types.skill import SkillKind
+from kb.usecases.knowledge_base import KnowledgeBase
+from tests.cli.conftest import Run
 from tests.skillbook.conftest import write
 from tests.skillbook.evidence import KERNEL, refused, skill
 

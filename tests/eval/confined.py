@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.worker.launch import HERE
-from eval.worker.limits import limits_of
+from eval.supervisor.launch import HERE
+from eval.supervisor.limits import limits_of
 from tests.eval import probes
 
 VICTIM = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"

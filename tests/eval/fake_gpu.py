@@ -15,7 +15,7 @@ from typing import Any
 
 import torch  # noqa: TID253
 
-from eval.languages.gpu_model import EventClock, GpuModel, Recording
+from eval.worker.adapters.gpu import EventClock, GpuCandidate, Recording
 from eval.worker.channel import Message
 from eval.worker.gpu_driver import HANDLE_BYTES, DriverError, Exported
 
@@ -113,7 +113,7 @@ class HostClock(EventClock):
         return perf_counter() - start
 
 
-class FakeGpuModel(GpuModel):
+class FakeGpuModel(GpuCandidate):
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         super().__init__(folder, memory, question, FakeDriver())  # type: ignore[arg-type]
 

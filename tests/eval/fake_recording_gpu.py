@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from eval.languages.gpu_model import Recording
+from eval.worker.adapters.gpu import Recording
 from eval.worker.channel import Message
 from tests.eval.fake_gpu import FakeGpuModel, warm
 

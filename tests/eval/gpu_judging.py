@@ -7,12 +7,12 @@ from pathlib import Path
 from eval.devices.gpu import Gpu
 from eval.judge.task_judge import TaskJudge
 from eval.machine import present_gpu
+from eval.oracle.task import load_task
 from eval.selftest.known import known, read_candidate
-from eval.task import load_task
-from eval.worker.process import ALL_GUARDS, Guard
-from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate, Task
-from kb.model.target import Isa
+from eval.supervisor.process import ALL_GUARDS, Guard
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, Task
+from kb.types.target import Isa
 
 ROOT = Path(__file__).parents[2]
 SKILLS = ROOT / "kb" / "skills"

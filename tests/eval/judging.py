@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from eval.cases import Case, cases, make_case
-from eval.devices.baseline_settings import settings
-from eval.devices.baselines import EAGER, SOURCES, Baselines
-from eval.devices.sessions import measure
+from eval.clock.baseline_settings import settings
+from eval.clock.baselines import EAGER, SOURCES, Baselines
+from eval.clock.sessions import measure
 from eval.fault import Fault
 from eval.languages.registry import TORCH, language_named
 from eval.machine import sandbox_level
-from eval.reference import Reference
+from eval.oracle.cases import Case, cases, make_case
+from eval.oracle.reference import Reference
+from eval.oracle.values import learn_structures
 from eval.selftest.known import known_task as task
 from eval.selftest.known import read_candidate as candidate
-from eval.values import learn_structures
-from eval.worker.process import ALL_GUARDS, Guard
-from eval.worker.trial import Trial
-from kb.model.evidence import CaseResult, Outcome, Timing
+from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.trial import Trial
+from kb.types.evidence import CaseResult, Outcome, Timing
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("c++") or shutil.which("clang++")

@@ -5,8 +5,8 @@ import pytest
 from eval.audit import driver
 from eval.audit.driver import Audit, Verdict
 from eval.audit.task_audit import audit
-from eval.task import task_of
-from kb.model.kernels import Task
+from eval.oracle.task import task_of
+from kb.types.kernels import Task
 from tests.eval.judging import needs_linux
 
 pytestmark = needs_linux

@@ -8,15 +8,15 @@ from functools import partial
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.devices.baseline_settings import settings
-from eval.devices.baselines import EAGER, SOURCES, Baselines
-from eval.devices.side import Side
+from eval.clock.baseline_settings import settings
+from eval.clock.baselines import EAGER, SOURCES, Baselines
+from eval.clock.timed_worker import TimedWorker
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
-from eval.worker.trial import Trial
+from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
-from kb.model.evidence import Outcome
+from kb.types.evidence import Outcome
 from tests.eval.judging import PATIENCE_S, needs_linux, reference, task
 
 SLOW = """
@@ -32,14 +32,14 @@ pytestmark = [needs_linux, pytest.mark.alone]
 def test_a_baseline_that_a_candidate_disturbed_is_started_again(
     outcome: Outcome, runs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start, failures = Side.__enter__, [Fault(outcome, "the disk is full")]
+    start, failures = TimedWorker.__enter__, [Fault(outcome, "the disk is full")]
 
-    def disturbed(side: Side) -> Side:
+    def disturbed(side: TimedWorker) -> TimedWorker:
         if "# other" in side._trial.candidate.source and failures:
             raise failures.pop()
         return start(side)
 
-    monkeypatch.setattr(Side, "__enter__", disturbed)
+    monkeypatch.setattr(TimedWorker, "__enter__", disturbed)
     sources = {EAGER: SOURCES[EAGER], "other": "ModelNew = Model  # other"}
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
 
@@ -72,13 +72,13 @@ def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_ca
 
 
 def test_all_sets_that_a_close_candidate_will_want_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    start, started = Side.__enter__, []
+    start, started = TimedWorker.__enter__, []
 
-    def counted(side: Side) -> Side:
+    def counted(side: TimedWorker) -> TimedWorker:
         started.append(side)
         return start(side)
 
-    monkeypatch.setattr(Side, "__enter__", counted)
+    monkeypatch.setattr(TimedWorker, "__enter__", counted)
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
     found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=3)
     counts = []
@@ -116,7 +116,7 @@ def test_a_baseline_that_died_is_started_again_for_the_next_candidate(kept: Base
 
 def test_a_set_that_failed_to_start_is_started_again(kept: Baselines, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(Side, "__enter__", lambda _: (_ for _ in ()).throw(Fault(Outcome.RAISED, "no memory")))
+        patched.setattr(TimedWorker, "__enter__", lambda _: (_ for _ in ()).throw(Fault(Outcome.RAISED, "no memory")))
         with pytest.raises(JudgeError, match="no memory"):
             kept.begin(1)
 
@@ -130,7 +130,7 @@ def test_a_start_that_failed_for_want_of_anything_is_renewed_for_the_next_candid
 ) -> None:
     for error in (JudgeError("a worker does not start", hint="wait"), OSError(28, "no space"), MemoryError()):
         with monkeypatch.context() as patched:
-            patched.setattr(Side, "__enter__", lambda _, error=error: (_ for _ in ()).throw(error))
+            patched.setattr(TimedWorker, "__enter__", lambda _, error=error: (_ for _ in ()).throw(error))
             with pytest.raises(type(error)):
                 kept.begin(1)
 
@@ -175,10 +175,10 @@ def test_sides_that_start_at_once_leave_each_other_s_parameters_and_inputs(kept:
     eager, state = kept._trials[EAGER], list(kept.reference.state.values())
     assert state
 
-    with Side(eager, kept.reference, kept.case, kept.memory) as mine:
+    with TimedWorker(eager, kept.reference, kept.case, kept.memory) as mine:
         parameters = eager.memory.share(mine.worker, [state])
         assert mine._shared.unchanged(0, kept.case.inputs)
-        with Side(eager, kept.reference, kept.case, kept.memory):
+        with TimedWorker(eager, kept.reference, kept.case, kept.memory):
             assert parameters.unchanged(0, state)
 
 
@@ -198,16 +198,16 @@ def test_a_baseline_that_lost_the_race_ends() -> None:
 def test_where_each_baseline_has_copies_of_large_inputs_a_slow_one_ends_before_the_next_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    start, started, living = Side.__enter__, [], []
+    start, started, living = TimedWorker.__enter__, [], []
 
-    def counted(side: Side) -> Side:
-        if type(side) is Side:  # not the canaries
+    def counted(side: TimedWorker) -> TimedWorker:
+        if type(side) is TimedWorker:  # not the canaries
             living.append(sum(earlier.worker.lives for earlier in started))
             started.append(side)
         return start(side)
 
-    monkeypatch.setattr(Side, "__enter__", counted)
-    monkeypatch.setattr("eval.devices.baselines.common_memory", lambda *_: None)  # as on a GPU
+    monkeypatch.setattr(TimedWorker, "__enter__", counted)
+    monkeypatch.setattr("eval.clock.baselines.common_memory", lambda *_: None)  # as on a GPU
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
     sources = {EAGER: SOURCES[EAGER], "slow": SLOW, "other": "ModelNew = Model  # other"}
     found = Baselines(task("scale"), reference("scale"), sources, trial_of, kept_bytes=0)
@@ -221,7 +221,7 @@ def test_where_each_baseline_has_copies_of_large_inputs_a_slow_one_ends_before_t
 
 def test_no_side_leaves_new_inputs_in_the_memory_that_the_next_one_sees(kept: Baselines) -> None:
     new = kept.reference.inputs(7)
-    mine = Side(kept._trials[EAGER], kept.reference, kept.case, kept.memory)
+    mine = TimedWorker(kept._trials[EAGER], kept.reference, kept.case, kept.memory)
 
     with mine:
         kept.timed(new)
@@ -234,7 +234,7 @@ def test_no_side_leaves_new_inputs_in_the_memory_that_the_next_one_sees(kept: Ba
 
 
 def test_sides_with_one_memory_have_the_same_pages(kept: Baselines) -> None:
-    with Side(kept._trials[EAGER], kept.reference, kept.case, kept.memory) as mine:
+    with TimedWorker(kept._trials[EAGER], kept.reference, kept.case, kept.memory) as mine:
         mine._shared.sets[0][0].fill_(3.0)
 
         assert bool((kept.sides[EAGER]._shared.sets[0][0] == 3.0).all())

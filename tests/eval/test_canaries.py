@@ -4,16 +4,16 @@ from functools import partial
 
 import pytest
 
-from eval.cases import Case, given_case
-from eval.devices.canaries import TASK, Canaries
-from eval.devices.side import Answer, Side
+from eval.clock.canaries import TASK, Canaries
+from eval.clock.timed_worker import Answer, TimedWorker
+from eval.clock.timing import Call
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
-from eval.reference import Reference
-from eval.timing import Call
-from eval.worker.trial import Trial
+from eval.oracle.cases import Case, given_case
+from eval.oracle.reference import Reference
+from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
-from kb.model.evidence import CaseResult, Outcome
+from kb.types.evidence import CaseResult, Outcome
 from tests.eval.judging import PATIENCE_S, needs_linux
 
 pytestmark = needs_linux
@@ -37,16 +37,16 @@ def test_a_judge_that_works_passes_its_own_check() -> None:
 def test_a_comparison_that_lets_all_or_nothing_pass_is_noticed(
     outcome: Outcome, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eval.devices.canaries.given_case", lambda name, reference: CASE)
+    monkeypatch.setattr("eval.clock.canaries.given_case", lambda name, reference: CASE)
     monkeypatch.setattr(Case, "compare", lambda case, outputs: CaseResult(name=case.name, outcome=outcome))
     with pytest.raises(JudgeError, match=message):
         check_canaries()
 
 
 def test_a_clock_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eval.devices.canaries.PAUSE_S", 0)
-    timed = Side.timed
+    monkeypatch.setattr("eval.clock.canaries.PAUSE_S", 0)
+    timed = TimedWorker.timed
     stopped = Call(outside_us=10.0, inside_us=5.0)
-    monkeypatch.setattr(Side, "timed", lambda side, given: Answer(stopped, timed(side, given).outputs))
+    monkeypatch.setattr(TimedWorker, "timed", lambda side, given: Answer(stopped, timed(side, given).outputs))
     with pytest.raises(JudgeError, match=r"sleeps 50 us is measured as 0\.0 us slower"):
         check_canaries()

@@ -7,14 +7,14 @@ from itertools import count
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.cases import Case, cases, count_elements, draw_case, given_case, make_case, smaller_sizes, usable_kinds
-from eval.reference import Reference, integer_constants
+from eval.oracle.cases import Case, cases, count_elements, draw_case, given_case, make_case, smaller_sizes, usable_kinds
+from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.task import load_task
+from eval.oracle.values import KINDS, Structure, learn_structures
 from eval.selftest.known import TASKS
-from eval.task import load_task
-from eval.values import KINDS, Structure, learn_structures
 from kb.errors import TaskError, TaskSizeError
-from kb.model.evidence import Outcome
-from kb.model.kernels import Task
+from kb.types.evidence import Outcome
+from kb.types.kernels import Task
 
 FILE = """
 import torch
@@ -120,7 +120,9 @@ DOMAINS = {
 
 @pytest.mark.parametrize("result", DOMAINS.values(), ids=DOMAINS)
 def test_values_on_which_the_reference_fails_or_is_not_finite_are_left_out(result: str, monkeypatch) -> None:
-    monkeypatch.setattr("eval.cases.new_seed", count(1).__next__)  # one draw in twenty rounds a value to the edge
+    monkeypatch.setattr(
+        "eval.oracle.cases.new_seed", count(1).__next__
+    )  # one draw in twenty rounds a value to the edge
     reference = Reference(task_of(result, drawn="torch.rand(N)"), seed=0)
     structures = learn_structures(reference)
 
@@ -169,7 +171,7 @@ def test_a_case_on_which_the_reference_overflows_is_left_out() -> None:
     assert list(cases(reference, learn_structures(reference))) == []
 
 
-@pytest.mark.parametrize("where", ["eval.cases.tolerance_of", "eval.reference._nudge", "torch.relu"])
+@pytest.mark.parametrize("where", ["eval.oracle.cases.tolerance_of", "eval.oracle.reference._nudge", "torch.relu"])
 @pytest.mark.parametrize(
     "case",
     [

@@ -10,13 +10,14 @@ from statistics import median
 
 import pytest
 
-from eval.devices import sessions as measure
+from eval.clock import sessions as measure
 from eval.fault import Fault
 from eval.selftest.known import CORRECT, WRONG, Known, known
-from eval.worker import channel, tree, trial
-from eval.worker.process import ALL_GUARDS, Guard
-from eval.worker.trial import Trial
-from kb.model.evidence import Outcome
+from eval.supervisor import tree, trial
+from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.trial import Trial
+from eval.worker import channel
+from kb.types.evidence import Outcome
 from tests.eval.judging import (
     PATIENCE_S,
     given_case,

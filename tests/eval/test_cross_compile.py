@@ -9,8 +9,8 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-from eval.languages.cross_compile import compile_kernels  # noqa: E402
-from kb.model.target import Isa  # noqa: E402
+from eval.worker.adapters.cross_compile import compile_kernels  # noqa: E402
+from kb.types.target import Isa  # noqa: E402
 from tests.eval.screen.kernels import CALLS, add_kernel, launches, on_meta, softmax_kernel, wrong_kernel  # noqa: E402
 
 AMD = "hip gfx942 64"

@@ -12,11 +12,11 @@ from eval.languages.registry import CUDA, language_of
 from eval.machine import sandbox_level
 from eval.selftest.known import CORRECT, WRONG
 from eval.selftest.known import read_candidate as candidate
-from eval.worker.process import WorkerProcess
-from eval.worker.trial import Trial
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
-from kb.model.evidence import Outcome
-from kb.model.target import Isa
+from kb.types.evidence import Outcome
+from kb.types.target import Isa
 from tests.eval.judging import needs_linux
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
@@ -87,7 +87,7 @@ def test_a_file_is_in_cuda_by_its_suffix():
 
 
 def test_both_headers_describe_the_same_tensor():
-    from eval.languages import cpp_model
+    from eval.worker.adapters import cpp as cpp_model
 
     headers = [
         Path(cuda.__file__).with_name(name).read_text(encoding="utf-8") for name in ("kb_tensor.h", "kb_tensor_cuda.h")

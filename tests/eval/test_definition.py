@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from eval.reference import Reference, integer_constants
-from eval.task import load_task
+from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.task import load_task
 from kb.errors import TaskError
 
 torch = pytest.importorskip("torch")

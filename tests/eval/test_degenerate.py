@@ -2,9 +2,9 @@
 
 import pytest
 
-from eval.cases import Case, make_case
-from eval.degenerate import degenerate_answers
-from eval.reference import Reference
+from eval.oracle.cases import Case, make_case
+from eval.oracle.degenerate import degenerate_answers
+from eval.oracle.reference import Reference
 from tests.eval.test_cases import task_of
 
 TASKS = {

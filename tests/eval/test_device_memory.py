@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.devices import sessions
-from eval.devices.baselines import Baselines
-from eval.devices.sessions import measure
-from eval.devices.side import Side
+from eval.clock import sessions
+from eval.clock.baselines import Baselines
+from eval.clock.sessions import measure
+from eval.clock.timed_worker import TimedWorker
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.selftest.known import CORRECT
-from eval.worker.device_memory import DeviceMemory
-from eval.worker.process import WorkerProcess
-from eval.worker.trial import Trial
-from kb.model.evidence import Outcome
-from kb.model.kernels import Candidate
+from eval.supervisor.device_memory import DeviceMemory
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.trial import Trial
+from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate
 from tests.eval import fake_gpu
 from tests.eval.judging import given_case, needs_linux, reference, task
 
@@ -95,7 +95,7 @@ def test_a_wrong_candidate_has_the_outcome_that_it_has_on_a_cpu(body: str, outco
 
 
 def test_an_output_of_no_elements_has_no_memory(memory: DeviceMemory):
-    from eval.worker.memory import RemoteTensor
+    from eval.supervisor.memory import RemoteTensor
 
     empty = RemoteTensor(dtype="float32", shape=(0, 3), stride=(3, 1), pointer=0)
 
@@ -179,7 +179,7 @@ def test_a_part_of_the_inputs_comes_right_before_the_start(memory: DeviceMemory,
     """What a stopped process computes on inputs that it sees too early is wrong somewhere, and it cannot know where."""
     case, before_call = given_case("scale"), memory.before_call
     fresh = [torch.randn_like(x) for x in case.inputs]
-    side = Side(trial_of(HONEST, memory), reference("scale"), case)
+    side = TimedWorker(trial_of(HONEST, memory), reference("scale"), case)
     early, late = [], []
 
     def is_there() -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eval.devices.gpu import READABLE, WRITABLE, device_files
-from eval.worker.launch import HERE
+from eval.supervisor.launch import HERE
 from tests.eval import probes
 from tests.eval.confined import Place, make_place
 from tests.eval.judging import needs_linux, needs_sandbox

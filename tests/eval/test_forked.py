@@ -15,12 +15,12 @@ import pytest
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.selftest.known import WRONG
-from eval.worker.forked import ForkedWorker, Zygote, zygote_for
-from eval.worker.process import ALL_GUARDS, WorkerProcess
+from eval.supervisor.forked import ForkedWorker, Zygote, zygote_for
+from eval.supervisor.process import ALL_GUARDS, WorkerProcess
 from eval.worker.zygote import Handles
 from kb.errors import JudgeError
-from kb.model.evidence import Outcome
-from kb.model.kernels import Candidate
+from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate
 from tests.eval.judging import given_case, is_alive, judge, needs_linux, needs_sandbox, trial_of
 
 pytestmark = needs_linux
@@ -29,9 +29,9 @@ import sys
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.selftest.known import WRONG, known_task, read_candidate
-from eval.cases import make_case
-from eval.reference import Reference
-from eval.worker.trial import Trial
+from eval.oracle.cases import make_case
+from eval.oracle.reference import Reference
+from eval.supervisor.trial import Trial
 task = known_task("scale")
 reference = Reference(task, seed=1)
 case = make_case("given", reference, reference.inputs(2))
@@ -45,8 +45,8 @@ with trial.worker() as worker:
 WORKER = """
 import sys
 from eval.languages.registry import TORCH
-from eval.worker.process import ALL_GUARDS, WorkerProcess
-from kb.model.kernels import Candidate
+from eval.supervisor.process import ALL_GUARDS, WorkerProcess
+from kb.types.kernels import Candidate
 worker = WorkerProcess(TORCH, level=0, call_s=9, guards=ALL_GUARDS, environment={})
 worker.give(Candidate(language="torch", source="")).__enter__()
 print(worker.pid, flush=True)

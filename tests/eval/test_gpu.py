@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from eval.devices import gpu_baselines, sessions
+from eval.clock import gpu_baselines, sessions
 from eval.machine import present_gpu
 from eval.selftest.known import CORRECT, WRONG, Known, known_task, read_candidate
-from eval.worker.process import Guard
-from kb.model.evidence import Outcome
+from eval.supervisor.process import Guard
+from kb.types.evidence import Outcome
 from tests.eval.gpu_judging import CHEATS, HONEST, TEMPLATES, template, verdict_on
 
 on_gpu = [pytest.mark.gpu, pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")]

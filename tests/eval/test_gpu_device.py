@@ -8,20 +8,21 @@ from typing import Any
 
 import pytest
 
-from eval.devices import gpu, gpu_use, nvml
+from eval.clock import gpu_use, nvml
+from eval.clock.gpu_baselines import gpu_sources
+from eval.clock.gpu_use import GpuUse
+from eval.clock.nvml import Nvml, Reading
+from eval.devices import gpu
 from eval.devices.device import Bench
 from eval.devices.gpu import Gpu
-from eval.devices.gpu_baselines import gpu_sources
-from eval.devices.gpu_use import GpuUse
-from eval.devices.nvml import Nvml, Reading
 from eval.devices.registry import device_for
 from eval.devices.triton_compiler import TritonCompiler
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import Process
-from kb.model.evidence import GpuState, Session, Timing
-from kb.model.kernels import Candidate, Interface, Task, TensorSpec
-from kb.model.target import Isa
+from kb.types.evidence import GpuState, Session, Timing
+from kb.types.kernels import Candidate, Interface, Task, TensorSpec
+from kb.types.target import Isa
 
 H200, MI300X = Isa("cuda", "90", 32), Isa("hip", "gfx942", 64)
 

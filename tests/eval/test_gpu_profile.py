@@ -11,14 +11,14 @@ from eval.devices.device import Bench, Judgement
 from eval.devices.gpu import Gpu
 from eval.devices.gpu_profile import MOST_LAUNCHES, parsed, profile
 from eval.languages.registry import TORCH
-from eval.worker.device_memory import DeviceMemory
-from eval.worker.limits import PACKAGE
-from eval.worker.trial import Trial
+from eval.supervisor.device_memory import DeviceMemory
+from eval.supervisor.limits import PACKAGE
+from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
-from kb.model.evidence import Bottleneck, Session, Timing
-from kb.model.kernels import Candidate, Interface, Task
-from kb.model.profile import METRICS, KernelProfile, Profile
-from kb.model.target import Isa
+from kb.types.evidence import Bottleneck, Session, Timing
+from kb.types.kernels import Candidate, Interface, Task
+from kb.types.profiler import METRICS, KernelProfile, Profile
+from kb.types.target import Isa
 from tests.eval import fake_recording_gpu
 from tests.eval.confined import make_place
 from tests.eval.fake_gpu import FakeDriver

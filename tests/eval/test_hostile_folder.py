@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.worker.compiled import Compiled, keep
-from eval.worker.folder import remove
+from eval.supervisor.compiled import Compiled, keep
+from eval.supervisor.folder import remove
 from tests.eval.judging import needs_linux
 
 pytestmark = needs_linux

@@ -17,9 +17,9 @@ from eval.judge.task_judge import TaskJudge
 from eval.machine import sandbox_level
 from eval.selftest.known import WRONG
 from kb.errors import JudgeError, KbError, TaskError
-from kb.model.evidence import Evidence, Grade, Outcome
-from kb.model.kernels import Candidate, Task
-from kb.model.target import Isa
+from kb.types.evidence import Evidence, Grade, Outcome
+from kb.types.kernels import Candidate, Task
+from kb.types.target import Isa
 from tests.eval.judging import candidate, is_alive, needs_compiler, needs_linux, task
 
 pytestmark = [needs_linux, pytest.mark.alone]

@@ -15,9 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from eval.languages.python_model import mapped
-from eval.worker.mapping import new_memory
-from eval.worker.memory import (
+from eval.supervisor.memory import (
     ALIGNMENT,
     WITHHELD,
     RemoteTensor,
@@ -30,6 +28,8 @@ from eval.worker.memory import (
     read_tensor,
     same_bits,
 )
+from eval.worker.adapters.python import mapped
+from eval.worker.mapping import new_memory
 from kb.errors import JudgeError
 from tests.eval.judging import needs_linux
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from eval.cases import Draw
-from eval.judge.refused_draws import KEPT, RefusedDraws
+from eval.judge.counterexamples import KEPT, Counterexamples
+from eval.oracle.cases import Draw
 from eval.selftest.known import Known
-from kb.model.evidence import Outcome
-from kb.model.kernels import Candidate
+from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate
 from tests.eval.judging import needs_linux
 
 pytestmark = needs_linux
@@ -68,7 +68,7 @@ def test_a_triton_candidate_that_is_right_only_in_the_interpreter_is_refused(
     reason="only the latest are kept, because each costs every later candidate a case",
 )
 def test_other_refused_candidates_do_not_push_a_draw_out(tmp_path: Path) -> None:
-    kept = RefusedDraws(tmp_path / "task.jsonl")
+    kept = Counterexamples(tmp_path / "task.jsonl")
     draws = [Draw(sizes={}, parameters=1, inputs=seed, kinds=("given",)) for seed in range(KEPT + 1)]
 
     for draw in draws:

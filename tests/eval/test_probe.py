@@ -14,15 +14,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from eval.languages.cross_compile import compile_kernels  # noqa: E402
 from eval.probe import cpu as probe_cpu  # noqa: E402
 from eval.probe import gpu as probe_gpu  # noqa: E402
 from eval.probe import parts as probe_parts  # noqa: E402
 from eval.probe.prober import probe  # noqa: E402
 from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Step, sampled  # noqa: E402
-from kb.model.measurement import Findings, Measurement  # noqa: E402
-from kb.model.target import Isa  # noqa: E402
-from kb.model.units import unit_of  # noqa: E402
+from eval.worker.adapters.cross_compile import compile_kernels  # noqa: E402
+from kb.types.measurement import Findings, Measurement  # noqa: E402
+from kb.types.target import Isa  # noqa: E402
+from kb.types.units import unit_of  # noqa: E402
 from tests.eval.screen.kernels import launches  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)

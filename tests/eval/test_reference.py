@@ -5,14 +5,14 @@ import re
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval import reference
-from eval.cases import given_case
-from eval.reference import Reference, integer_constants, interface_of
-from eval.reference import _spec as spec_of
+from eval.oracle import reference
+from eval.oracle.cases import given_case
+from eval.oracle.reference import Reference, integer_constants, interface_of
+from eval.oracle.reference import _spec as spec_of
+from eval.oracle.task import load_task
 from eval.selftest.known import TASKS
-from eval.task import load_task
 from kb.errors import TaskError
-from kb.model.kernels import Task
+from kb.types.kernels import Task
 
 GOOD = """
 import torch

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from eval.devices import baselines, sessions
-from eval.devices.baselines import EAGER
+from eval.clock import baselines, sessions
+from eval.clock.baselines import EAGER
 from eval.judge.task_judge import TaskJudge
-from eval.reference import Reference, interface_of
+from eval.oracle.reference import Reference, interface_of
+from eval.oracle.task import load_task
 from eval.roofline import IMPLAUSIBLE, bottleneck, implausible, roofline, task_roofline
-from eval.task import load_task
 from kb.errors import FactError
-from kb.model.evidence import Outcome
-from kb.model.fact import Fact
-from kb.model.kernels import Interface, Task, TensorSpec
-from kb.model.passages import Citation
-from kb.model.records import Trust
-from kb.model.target import Isa
+from kb.types.evidence import Outcome
+from kb.types.fact import Fact
+from kb.types.kernels import Interface, Task, TensorSpec
+from kb.types.passages import Citation
+from kb.types.records import Trust
+from kb.types.target import Isa
 from tests.eval.judging import needs_compiler, needs_linux, task
 from tests.eval.test_judge import ROW_SUM
 

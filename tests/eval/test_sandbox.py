@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from eval.machine import sandbox_level
-from eval.worker.launch import HERE
-from eval.worker.limits import PACKAGE, limits_of
+from eval.supervisor.launch import HERE
+from eval.supervisor.limits import PACKAGE, limits_of
 from eval.worker.sandbox import (
     ARCHITECTURES,
     CLONE,

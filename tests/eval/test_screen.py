@@ -17,9 +17,9 @@ from eval.screen import screen as screening
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
 from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, screen_file, screen_kernel
 from kb.facts.select import one_value
-from kb.model.evidence import Finding, KernelScreen
-from kb.model.fact import Fact
-from kb.model.target import Isa
+from kb.types.evidence import Finding, KernelScreen
+from kb.types.fact import Fact
+from kb.types.target import Isa
 from tests.eval.screen.sheets import AMD, BLACKWELL, CDNA4, NVIDIA, TARGETS, facts_of
 
 SYNTHETIC = Path(__file__).parent / "screen"
@@ -45,7 +45,7 @@ def finding(screen: KernelScreen, check: str) -> Finding:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
     """Screens of kernels of tests/eval/screen/kernels.py by target, with the assembly; each is compiled once."""
     pytest.importorskip("triton")
-    from eval.languages.cross_compile import compile_kernels
+    from eval.worker.adapters.cross_compile import compile_kernels
     from tests.eval.screen.kernels import CALLS, launches
 
     known: dict[tuple[Isa, str], tuple[KernelScreen, str]] = {}

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from eval.cases import Case
-from eval.devices import sessions
+from eval.clock import sessions
 from eval.devices.cpu import Cpu
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.judge.task_judge import TaskJudge
-from eval.worker.language import JudgedLanguage
-from eval.worker.trial import Trial
+from eval.oracle.cases import Case
+from eval.supervisor.language import ADAPTERS, JudgedLanguage
+from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
-from kb.model.evidence import CaseResult, Grade, Outcome
-from kb.model.kernels import Candidate, Task
-from kb.model.target import Isa
+from kb.types.evidence import CaseResult, Grade, Outcome
+from kb.types.kernels import Candidate, Task
+from kb.types.target import Isa
 from tests.eval.judging import needs_linux
 
 pytestmark = needs_linux
@@ -42,7 +42,7 @@ class Toy(JudgedLanguage):
     fences: tuple[str, ...] = ("toy",)
     rules: str = "Write words: double, negate, sum."
     tunable: str = "none"
-    adapter: Path = Path(__file__).with_name("toy_model.py")
+    adapter: Path = ADAPTERS / "toy.py"
     tensors_alone: bool = True
 
 

@@ -6,18 +6,18 @@ from typing import cast
 
 import pytest
 
-from eval.cases import Case
-from eval.devices import sessions
-from eval.devices.baselines import EAGER, Baselines
-from eval.devices.side import Answer, Side
+from eval.clock import sessions
+from eval.clock.baselines import EAGER, Baselines
+from eval.clock.timed_worker import Answer, TimedWorker
+from eval.clock.timing import Call
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import CpuUse
-from eval.timing import Call
-from eval.worker.trial import Trial
+from eval.oracle.cases import Case
+from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
-from kb.model.evidence import Outcome
-from kb.model.kernels import Candidate
+from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate
 from tests.eval.judging import given_case, needs_linux, reference
 
 pytestmark = needs_linux
@@ -47,7 +47,7 @@ class Clocked:
     def run(self) -> int:
         """The number of rounds."""
         trial = Trial(Candidate(language="torch", source=""), TORCH, level=0)
-        baselines, side = cast(Baselines, self), cast(Side, None)
+        baselines, side = cast(Baselines, self), cast(TimedWorker, None)
         mine, theirs, _ = sessions._rounds(trial, side, baselines, None, [CASE], CpuUse())
         assert len(mine) == len(theirs[EAGER])
         return len(mine)
@@ -104,9 +104,9 @@ class Room:
         self.events: list[object] = []
         self.living: list[object] = []
         self.candidates = sessions._Candidates(cast(Trial, self), cast(Baselines, self))
-        monkeypatch.setattr(sessions, "Side", lambda *_: self)
+        monkeypatch.setattr(sessions, "TimedWorker", lambda *_: self)
 
-    def start_spares(self, *, checks: int, sessions: int) -> None:
+    def start_warm_workers(self, *, checks: int, sessions: int) -> None:
         assert checks
 
     def __enter__(self) -> object:

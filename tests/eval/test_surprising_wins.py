@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from eval.cases import Case
+from eval.clock.sessions import PACES, _undecided
 from eval.devices.cpu import Cpu
 from eval.devices.device import Judgement
-from eval.devices.sessions import PACES, _undecided
 from eval.judge.task_judge import TaskJudge
-from eval.worker.language import JudgedLanguage
-from kb.model.evidence import WIN_SESSIONS, Bottleneck, CaseResult, Grade, Outcome, Session, Timing
-from kb.model.kernels import Candidate, Task
-from kb.model.target import Isa
+from eval.oracle.cases import Case
+from eval.supervisor.language import JudgedLanguage
+from kb.types.evidence import WIN_SESSIONS, Bottleneck, CaseResult, Grade, Outcome, Session, Timing
+from kb.types.kernels import Candidate, Task
+from kb.types.target import Isa
 from tests.eval.judging import needs_linux
 from tests.eval.test_seams import DOUBLED_SUM, Toy, toy
 

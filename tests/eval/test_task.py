@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from eval.languages.registry import CPP, LANGUAGES, TORCH, TRITON, load_candidate
+from eval.oracle.task import MAX_SOURCE_BYTES, load_task
 from eval.selftest.known import CORRECT, TASKS
-from eval.task import MAX_SOURCE_BYTES, load_task
-from eval.worker.language import JudgedLanguage
+from eval.supervisor.language import JudgedLanguage
 from kb.errors import CandidateError, TaskError
 
 TASK = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"

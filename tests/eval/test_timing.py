@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.timing import Call, clocks_disagree, hidden_us, session_of, works_between
+from eval.clock.timing import Call, clocks_disagree, hidden_us, session_of, works_between
 
 TIMES = st.floats(min_value=0.01, max_value=1e7)
 ROUNDS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=30)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from eval.fault import Fault
-from eval.worker import tree
-from eval.worker.tree import ProcessTree
+from eval.supervisor import tree
+from eval.supervisor.tree import ProcessTree
 from tests.eval.judging import needs_linux
 
 pytestmark = [needs_linux, pytest.mark.alone]

@@ -6,11 +6,11 @@ import pytest
 
 from eval.fault import Fault
 from eval.languages.registry import TORCH
-from eval.worker.memory import Layout
-from eval.worker.process import WorkerProcess
-from eval.worker.trial import Trial
-from kb.model.evidence import Outcome
-from kb.model.kernels import Candidate
+from eval.supervisor.memory import Layout
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.trial import Trial
+from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate
 
 LAYOUT = Layout(dtype="float32", shape=(4,), stride=(1,))
 HONEST = {"seconds": "0.5", "awake_s": "0.6", "places": ["64"]}

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("triton")
 
-from eval.cases import cases
 from eval.devices import triton_own_size
 from eval.devices.device import Bench, Judgement
 from eval.devices.triton_compiler import TritonCompiler
@@ -17,12 +16,13 @@ from eval.devices.triton_trial import KernelTrial
 from eval.fault import Fault
 from eval.languages.registry import TORCH, TRITON
 from eval.machine import sandbox_level
-from eval.reference import Reference, interface_of
+from eval.oracle.cases import cases
+from eval.oracle.reference import Reference, interface_of
+from eval.oracle.values import learn_structures
 from eval.selftest.known import Known, known
-from eval.values import learn_structures
-from eval.worker.trial import Trial
-from kb.model.evidence import CaseResult, Outcome
-from kb.model.target import Isa
+from eval.supervisor.trial import Trial
+from kb.types.evidence import CaseResult, Outcome
+from kb.types.target import Isa
 from tests.eval.judging import PATIENCE_S, given_case, needs_linux, task
 
 pytestmark = needs_linux

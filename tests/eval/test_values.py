@@ -5,8 +5,8 @@ import torch  # noqa: TID253 - what is tested computes with it
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.reference import Reference
-from eval.values import FACTORS, KINDS, RARE, Structure, change_values, learn_structures
+from eval.oracle.reference import Reference
+from eval.oracle.values import FACTORS, KINDS, RARE, Structure, change_values, learn_structures
 from tests.eval.test_cases import task_of
 
 SHAPES = st.lists(st.integers(0, 9), max_size=3).map(tuple)

@@ -4,12 +4,12 @@ import pytest
 
 from eval.devices.cpu import Cpu
 from eval.fault import Fault
-from eval.judge.hidden_cases import HiddenCases
-from eval.judge.refused_draws import RefusedDraws
-from eval.reference import Reference, interface_of
+from eval.judge.counterexamples import Counterexamples
+from eval.judge.held_out_cases import HeldOutCases
+from eval.oracle.reference import Reference, interface_of
 from eval.selftest.known import WRONG, Known, known_task
-from eval.worker.trial import Trial
-from kb.model.evidence import CaseResult, Outcome
+from eval.supervisor.trial import Trial
+from kb.types.evidence import CaseResult, Outcome
 from tests.eval.judging import needs_compiler, needs_linux, trial_of
 from tests.eval.test_cheats import HONEST, parameters
 
@@ -32,7 +32,7 @@ def checked(trial: Trial, name: str) -> list[CaseResult]:
     """The results of a fresh judge's cases; raises Fault if the candidate is refused."""
     subject = known_task(name)
     reference = Reference(subject, seed=3)
-    cases = HiddenCases(subject, reference, interface_of(subject, reference), Cpu.sizes, RefusedDraws(None))
+    cases = HeldOutCases(subject, reference, interface_of(subject, reference), Cpu.sizes, Counterexamples(None))
     results: list[CaseResult] = []
     trial.check(cases.for_candidate(), results)
     return results

@@ -17,14 +17,14 @@ import pytest
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
-from eval.worker import process as worker_process
-from eval.worker import tree
-from eval.worker.folder import FOLDER, new_folder, remove
-from eval.worker.language import JudgedLanguage
-from eval.worker.process import ALL_GUARDS, Guard, WorkerProcess
+from eval.supervisor import process as worker_process
+from eval.supervisor import tree
+from eval.supervisor.folder import FOLDER, new_folder, remove
+from eval.supervisor.language import JudgedLanguage
+from eval.supervisor.process import ALL_GUARDS, Guard, WorkerProcess
 from kb.errors import JudgeError
-from kb.model.evidence import Outcome
-from kb.model.kernels import Candidate
+from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate
 from tests.eval.judging import is_alive, needs_linux
 
 pytestmark = [needs_linux, pytest.mark.alone]
@@ -82,7 +82,7 @@ HOSTILE_ANSWERS = {
 
 HOLD_A_FOLDER = """
 import sys
-from eval.worker.folder import new_folder
+from eval.supervisor.folder import new_folder
 print(new_folder()[0], flush=True)
 sys.stdin.read()
 """
@@ -311,8 +311,8 @@ def test_a_worker_ends_when_its_judge_is_killed() -> None:
     script = """
 import sys
 from eval.languages.registry import CPP
-from eval.worker.process import ALL_GUARDS, WorkerProcess
-from kb.model.kernels import Candidate
+from eval.supervisor.process import ALL_GUARDS, WorkerProcess
+from kb.types.kernels import Candidate
 candidate = Candidate(language="cpp", source="")
 worker = WorkerProcess(CPP, level=1, call_s=9, guards=ALL_GUARDS, environment={}).give(candidate)
 worker.__enter__()

@@ -5,13 +5,13 @@ from pathlib import Path
 import torch  # noqa: TID253 - a worker that calls it needs torch
 
 from eval.fault import Fault
-from eval.languages.python_model import PythonModel
+from eval.worker.adapters.python import PythonCandidate
 from eval.worker.channel import Message
 
 WORDS = {"double": lambda x: x * 2, "negate": torch.neg, "sum": lambda x: x.sum(dim=-1)}
 
 
-class ToyModel(PythonModel):
+class ToyModel(PythonCandidate):
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._memory = memory
         self._words = (folder / "candidate.toy").read_text(encoding="utf-8").split()

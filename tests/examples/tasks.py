@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from eval.languages.registry import language_of
-from kb.model.kernels import Candidate
+from kb.types.kernels import Candidate
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

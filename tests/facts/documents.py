@@ -11,10 +11,10 @@ from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
 from kb.catalog import FactRecord
-from kb.model.fact import Fact
-from kb.model.passages import Citation
-from kb.model.records import Form, Trust
 from kb.targets import Targets
+from kb.types.fact import Fact
+from kb.types.passages import Citation
+from kb.types.records import Form, Trust
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
 FACT_HEADER = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"

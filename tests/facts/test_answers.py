@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.facts.answers import number_of, quote_spans, refusal
-from kb.model.fact import FactAnswer
+from kb.types.fact import FactAnswer
 
 TEXT = "Every unit owns **48 KiB** of\nscratch, in 24 banks; 1,536 entries of 16 x 16 at 1.5 GHz. It has eight cores."
 

@@ -3,8 +3,8 @@
 import pytest
 
 from kb.facts.asked import asked_quantity
-from kb.model.fact import Fact
-from kb.model.passages import Citation
+from kb.types.fact import Fact
+from kb.types.passages import Citation
 
 PLACE = Citation(id="f", path="a.md", sha256="0" * 64, section=("Memory",), line_start=1, line_end=1)
 

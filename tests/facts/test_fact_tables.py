@@ -7,9 +7,9 @@ import pytest
 from ingest.facts import facts
 from kb.errors import FactError
 from kb.facts.quantities import SHAPE, Quantity, quantities
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.records import Trust
-from kb.model.units import PIECES, unit_of
+from kb.types.records import Trust
+from kb.types.units import PIECES, unit_of
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.facts.documents import FACT_HEADER, parse, records
 
 UNITS = ["KiB", "TB/s", "B/clock", "TFLOPS", "FLOP/clock", "GHz", "W", "1", "lane", "bit"]

@@ -8,9 +8,9 @@ import pytest
 from kb.errors import CitationError, FactError, TargetError
 from kb.facts.book import in_unit
 from kb.facts.profile import FactStanding, Verdict
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.fact import Fact
 from kb.settings import Settings
+from kb.types.fact import Fact
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.facts.documents import FACT_HEADER, table
 from tests.ingest.knowledge import edit

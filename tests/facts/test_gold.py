@@ -17,7 +17,7 @@ from ingest.readers import read
 from kb.catalog import FactRecord
 from kb.facts.profile import same_value
 from kb.facts.select import conditions
-from kb.model.fact import Fact
+from kb.types.fact import Fact
 from tests.conftest import CORPUS, needs_corpus
 from tests.facts.documents import TARGETS, fact
 

@@ -6,13 +6,13 @@ import pytest
 
 from kb.errors import ReadOnlyError, TargetError
 from kb.facts.measured import compare, target_of
-from kb.home.knowledge_base import KnowledgeBase
-from kb.home.probing import stated_facts, store
-from kb.model.fact import Fact
-from kb.model.measurement import Findings, Measurement, ProbedDevice
-from kb.model.passages import Citation
-from kb.model.records import Form, Trust
 from kb.targets import Targets
+from kb.types.fact import Fact
+from kb.types.measurement import Findings, Measurement, ProbedDevice
+from kb.types.passages import Citation
+from kb.types.records import Form, Trust
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.probing import stated_facts, store
 
 CITATION = Citation(id="1", path="a.md", sha256="0", section=(), line_start=1, line_end=1)
 

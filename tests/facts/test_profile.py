@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 
 from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
-from kb.model.fact import Fact
-from kb.model.records import Form, Trust
+from kb.types.fact import Fact
+from kb.types.records import Form, Trust
 from tests.facts.documents import fact
 
 LINEAGE = ("mi300x", "gfx942", "cdna3")

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from kb.facts.profile import FactStanding, StandingFact, Verdict, judge_facts, profile_of, same_value
 from kb.facts.select import comparable
-from kb.model.fact import Fact
-from kb.model.records import Form, Trust
+from kb.types.fact import Fact
+from kb.types.records import Form, Trust
 from tests.facts.documents import PROPERTY, fact
 
 LINEAGE = ("mi300x", "gfx942", "cdna3")

@@ -15,7 +15,7 @@ from ingest.facts import facts
 from ingest.readers import read
 from ingest.scan import SHEETS
 from kb.facts.quantities import SHAPE, Quantity, Vocabulary, quantities
-from kb.model.units import PIECES, unit_of
+from kb.types.units import PIECES, unit_of
 from tests.facts.documents import PROPERTY
 
 TABLE = tomllib.loads(files("kb.facts").joinpath("quantities.toml").read_text(encoding="utf-8"))

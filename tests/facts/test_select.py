@@ -4,9 +4,9 @@ import pytest
 
 from eval.screen.screen import VENDORS
 from kb.facts.select import best, canonical, comparable, compatible, conditions, matching, one_value
-from kb.model.fact import Fact
-from kb.model.measurement import Measurement
-from kb.model.records import Form, Trust
+from kb.types.fact import Fact
+from kb.types.measurement import Measurement
+from kb.types.records import Form, Trust
 from tests.facts.documents import fact, records, table
 
 

@@ -11,9 +11,9 @@ from kb.errors import FactError
 from kb.facts.profile import same_value
 from kb.facts.quantities import quantities
 from kb.facts.select import conditions
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.fact import Fact
 from kb.settings import Settings
+from kb.types.fact import Fact
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 
 NAMES = sorted(folder.name for folder in SHEETS.iterdir() if any(folder.glob("*.md")))

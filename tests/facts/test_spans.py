@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.facts.documents import PROPERTY, parse, records, table
 
 CHIPS = st.sampled_from(["MI300X", "MI250", "MI-355X", "gfx942"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kb.errors import FactError
 from kb.facts.book import in_unit
-from kb.model.units import WRITTEN, Unit, unit_of
+from kb.types.units import WRITTEN, Unit, unit_of
 from tests.facts.documents import PROPERTY, fact
 
 KI, MI, GI, TI = 2.0**10, 2.0**20, 2.0**30, 2.0**40

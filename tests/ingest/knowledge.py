@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import IngestReport
+from kb.types.documents import IngestReport
+from kb.usecases.knowledge_base import KnowledgeBase
 
 
 def outcomes(report: IngestReport) -> dict[str, str]:

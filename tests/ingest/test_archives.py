@@ -10,7 +10,7 @@ import pytest
 
 from ingest import archives
 from ingest.scan import scan
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.ingest.knowledge import found
 
 MEMBERS = {

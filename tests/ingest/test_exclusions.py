@@ -6,7 +6,7 @@ import pytest
 
 from ingest.scan import scan
 from kb.errors import SourceError
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.ingest.test_scan import put
 
 FILES = ("a.md", "drafts/b.md", "drafts/deep/c.md", "deep/drafts/d.md", "deep/a.md", "keep.txt", "x.txt")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kb.facts.profile import Verdict
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit
 

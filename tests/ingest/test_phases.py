@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ingest import embedding
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import IngestInterrupted, IngestReport, Progress
 from kb.settings import Settings
+from kb.types.documents import IngestInterrupted, IngestReport, Progress
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found, outcomes
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SourceError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.records import Trust
+from kb.types.records import Trust
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found, outcomes
 

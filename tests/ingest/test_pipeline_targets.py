@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from kb.errors import TargetError
-from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from kb.targets import Targets
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.edition import Edition, edition_folder, force, is_same_product, product_folder
-from kb.model.records import Trust
+from kb.types.edition import Edition, edition_folder, force, is_same_product, product_folder
+from kb.types.records import Trust
 
 TEXTS = [
     ("1.1.6", "1.1.6", ""),

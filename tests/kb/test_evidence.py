@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kb.model.evidence import Bottleneck, Evidence, Outcome, Timing
+from kb.types.evidence import Bottleneck, Evidence, Outcome, Timing
 from tests.skillbook.evidence import KERNEL, evidence, refused, timing
 
 SIGNATURES = {

@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.spellings import any_of
 from kb.targets import Targets
+from kb.types.spellings import any_of
 
 WORDS = st.lists(st.text("abB1_", min_size=1, max_size=4).filter(lambda word: word[0] != "_"), min_size=1, unique=True)
 

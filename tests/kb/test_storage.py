@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from kb.errors import KbError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.home.probing import store
 from kb.mcp.hosts import CodexFile, JsonFile, ServerEntry
-from kb.model.kernels import Task
-from kb.model.measurement import Findings, ProbedDevice
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.storage import slug, write_whole
 from kb.targets import Targets
+from kb.types.kernels import Task
+from kb.types.measurement import Findings, ProbedDevice
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.probing import store
 
 DEVICE = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", features=(), software=("torch 2",))
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import TargetError
-from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from kb.targets import ROOT, Targets
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import CORPUS, HashEmbedder, needs_corpus
 
 SHIPPED = Targets.load(Path("/nowhere"))

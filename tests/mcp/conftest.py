@@ -12,9 +12,9 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home, server
 from kb.settings import Settings
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 
 ERAS = ("auto", "legacy")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
-from kb.model.base import tokens_of
 from kb.settings import Settings
+from kb.types.base import tokens_of
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.mcp.conftest import ERAS, KERNEL, Ask, Reply, talk
 
 FACT = {"quantity": "lds_size", "value": "64", "quote": "64 KB of local data share"}

@@ -7,7 +7,7 @@ import pytest
 from mcp.types import ListToolsResult
 
 from kb.mcp.server import Home
-from kb.model.base import tokens_of
+from kb.types.base import tokens_of
 from tests.mcp.conftest import ERAS, Ask, talk
 
 LARGE = [

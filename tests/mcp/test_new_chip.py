@@ -10,12 +10,12 @@ from mcp import Client
 
 from kb.catalog import write_lock
 from kb.facts.worksheet import lines, topics
-from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
-from kb.model.base import tokens_of
-from kb.model.kernels import Interface
-from kb.model.records import Trust
 from kb.settings import Settings
+from kb.types.base import tokens_of
+from kb.types.kernels import Interface
+from kb.types.records import Trust
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views import facts
 from tests.mcp.conftest import INTERFACE, KERNEL, SOFTMAX, Ask, Reply, talk
 
@@ -189,8 +189,8 @@ def test_a_prompt_has_the_task_the_facts_and_the_documents_and_starts_no_run(ask
 
 
 def test_the_prompt_is_that_of_a_run_for_the_same_tensors(ask: Ask, open_kb: Open, monkeypatch: Any) -> None:
-    from eval.task import task_of
-    from kb.home import running
+    from eval.oracle.task import task_of
+    from kb.usecases import running
 
     monkeypatch.setattr(running, "interface_of", lambda *_: Interface.model_validate(INTERFACE))
     with open_kb() as kb:

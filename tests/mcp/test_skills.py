@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from mcp import Client
-
-from kb.home.knowledge_base import KnowledgeBase
-from kb.mcp.server import Home
-from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate, Task
-from kb.model.skill import SkillStanding
-from kb.runs.journal import Plan, SynthesizerKind
 from tests.home.skills import active, proposed, today
+
+from kb.mcp.server import Home
+from kb.runs.journal import Plan, SynthesizerKind
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, Task
+from kb.types.skill import SkillStanding
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.mcp.conftest import Ask, Reply, talk
 from tests.skillbook.evidence import KERNEL, TASK
 

@@ -74,6 +74,6 @@ def test_a_host_is_greeted_before_the_home_is_opened_and_no_tool_loads_what_make
     )  # fmt: skip
 
     greeted, after = map(set, json.loads(done.stdout))
-    assert greeted & {"kb.home.knowledge_base", "kb.catalog", "numpy", "ingest.pipeline"} == set()
+    assert greeted & {"kb.usecases.knowledge_base", "kb.catalog", "numpy", "ingest.pipeline"} == set()
     assert "numpy" in after
     assert after & {"torch", "sentence_transformers", "transformers", "chromadb", "onnxruntime"} == set()

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.knowledge_base import KnowledgeBase
 from kb.mcp.server import Home
 from kb.settings import Settings
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views import answers
 from tests.conftest import HashEmbedder
 from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, talk

@@ -18,9 +18,9 @@ import numpy as np
 import typer
 
 from kb.cli.interrupts import interruptible
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import IngestInterrupted, Progress
 from kb.settings import Settings
+from kb.types.documents import IngestInterrupted, Progress
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 
 SECONDS_PER_TEXT = 0.0002

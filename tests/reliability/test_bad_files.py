@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.documents import FileReport
+from kb.types.documents import FileReport
+from kb.usecases.knowledge_base import KnowledgeBase
 
 SECONDS = 60
 GOOD_NAMES = ("a.md", "m.md", "z.md")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kb.catalog import Catalog
-from kb.home.knowledge_base import KnowledgeBase
 from kb.settings import Settings
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.chroma_index import current_folder
 from tests.conftest import HashEmbedder
 from tests.reliability.conftest import (

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.records import Trust
 from kb.settings import Settings
+from kb.types.records import Trust
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.facts.documents import FACT_HEADER
 from tests.reliability.conftest import ROOT
 

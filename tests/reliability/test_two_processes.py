@@ -8,9 +8,9 @@ import pytest
 
 from kb.catalog import Catalog
 from kb.errors import LockedError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.passages import Status
 from kb.settings import Settings
+from kb.types.passages import Status
+from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.reliability.conftest import WORDS, Ingester, agreement, agrees, dump, sources, write_documents
 

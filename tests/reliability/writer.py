@@ -9,10 +9,10 @@ from itertools import count
 from pathlib import Path
 
 from kb.facts.profile import Verdict
-from kb.home import probing
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.measurement import Findings, Measurement, ProbedDevice
 from kb.settings import Settings
+from kb.types.measurement import Findings, Measurement, ProbedDevice
+from kb.usecases import probing
+from kb.usecases.knowledge_base import KnowledgeBase
 
 DEVICE = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", software=("torch",))
 

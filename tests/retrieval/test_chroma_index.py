@@ -13,9 +13,9 @@ import pytest
 
 from ingest.pipeline import Ingest
 from kb.catalog import Catalog, write_lock
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.passages import SearchResult
 from kb.settings import Settings
+from kb.types.passages import SearchResult
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.chroma_index import ChromaIndex, current_folder
 from tests.conftest import HashEmbedder
 
@@ -30,7 +30,7 @@ QUESTIONS = [" ".join(random.Random(seed).choices(WORDS, k=6)) for seed in range
 SEARCH_ALONE = """
 import sys
 from pathlib import Path
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.settings import Settings
 from tests.conftest import HashEmbedder
 for exact_vectors in (100_000, 0):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.exact_names import asked_name
 
 OPERATIONS = {"add": "Adds", "sub": "Subtracts", "mul": "Multiplies", "madd": "Multiplies and adds", "avg": "Averages"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.passages import Citation, Hit, Passage, SearchResult, Status, TableRow, Why
+from kb.types.passages import Citation, Hit, Passage, SearchResult, Status, TableRow, Why
 from retrieval import excerpt
 from retrieval.excerpt import CLEAR_LEAD, FIRST_CHARACTERS, with_excerpts
 

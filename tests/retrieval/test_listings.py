@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.listings import begins_inside, code_in, ends_inside, with_whole_listings
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.base import TOKEN_CHARACTERS, tokens_of
-from kb.model.passages import Citation, Hit, Passage, SearchResult, Status, Why
+from kb.types.base import TOKEN_CHARACTERS, tokens_of
+from kb.types.passages import Citation, Hit, Passage, SearchResult, Status, Why
 from retrieval.packing import LEADING, RELEVANT, merge_repetitions, pack
 
 WORDS = ("local", "data", "share", "bank", "cache", "line", "of", "KB")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.passages import Status
+from kb.types.passages import Status
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.unstated_numbers import asked_number
 
 MANUAL = """# Tile processor

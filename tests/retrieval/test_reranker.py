@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kb.errors import LocalModelError, MissingModelError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.passages import SearchResult
 from kb.settings import Settings
+from kb.types.passages import SearchResult
+from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval import reranker as module
 from retrieval.reranker import RERANKED_HITS, Reranker
 from tests.retrieval.default_model import needs_model

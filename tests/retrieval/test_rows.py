@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.model.passages import Hit
+from kb.types.passages import Hit
+from kb.usecases.knowledge_base import KnowledgeBase
 
 ROWS = 60
 TABLE = "\n".join(

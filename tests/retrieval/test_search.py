@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from kb.errors import DocumentError, QueryError, TargetError
-from kb.home.knowledge_base import KnowledgeBase
-from kb.home.searching import CONTEXT_CANDIDATES
-from kb.model.passages import Only, SearchResult, Status
 from kb.settings import NO_MODEL, Settings
+from kb.types.passages import Only, SearchResult, Status
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.searching import CONTEXT_CANDIDATES
 from tests.conftest import HashEmbedder
 
 Add = Callable[..., None]

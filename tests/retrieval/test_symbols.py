@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.model.symbols import SymbolKind
+from kb.types.symbols import SymbolKind
 from retrieval.symbols import occurrences
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("symbols.jsonl").read_text().splitlines()]

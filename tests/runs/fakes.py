@@ -6,13 +6,13 @@ from datetime import date
 from pathlib import Path
 
 from eval.languages.registry import CPP
-from kb.model.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
-from kb.model.kernels import Candidate, Interface, Task, TensorSpec
-from kb.model.protocols import Proposal, Request
-from kb.model.skill import Skill
 from kb.runs.journal import Run
 from kb.runs.loop import Loop, Tell, say_nothing
 from kb.skillbook.library import Skillbook
+from kb.types.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
+from kb.types.kernels import Candidate, Interface, Task, TensorSpec
+from kb.types.protocols import Proposal, Request
+from kb.types.skill import Skill
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
 INTERFACE = Interface(

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from kb.cli.run_report import show_journal, summary
-from kb.model.evidence import Evidence, Outcome
-from kb.model.skill import Skill
-from kb.model.skill_record import SkillRecord
 from kb.runs.credit import credit_of, outcome_of, uses_of
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
+from kb.types.evidence import Evidence, Outcome
+from kb.types.skill import Skill
+from kb.types.skill_record import SkillRecord
 from synth.tune import TuneSynthesizer
 from tests.runs.fakes import (
     BEST,

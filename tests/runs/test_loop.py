@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from kb.errors import RunError
-from kb.model.protocols import Attempt
-from kb.model.skill import SkillKind, SkillStanding
 from kb.runs.credit import Part, credit_of
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
+from kb.types.protocols import Attempt
+from kb.types.skill import SkillKind, SkillStanding
 from synth.tune import TuneSynthesizer
 from tests.runs.fakes import (
     BEST,

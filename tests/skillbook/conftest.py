@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kb.model.skill import Skill
 from kb.skillbook.files import skill_files
 from kb.skillbook.library import Skillbook
+from kb.types.skill import Skill
 
 TODAY = date(2025, 12, 1)
 """Shortly after the evidence of these tests was made."""

@@ -3,9 +3,9 @@
 from typing import Any
 
 from eval.languages.registry import language_named
-from kb.model.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
-from kb.model.kernels import Candidate, Task
-from kb.model.skill import Skill
+from kb.types.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
+from kb.types.kernels import Candidate, Task
+from kb.types.skill import Skill
 
 TASK = Task(name="row-softmax", source="class Model: ...\n")
 KERNEL = Candidate(

@@ -3,10 +3,10 @@
 from itertools import product
 from typing import NamedTuple
 
-from kb.model.kernels import Candidate, Interface, Task, TensorSpec
-from kb.model.skill import Preconditions, Skill, SkillStanding
 from kb.skillbook.operations import operations_of
 from kb.skillbook.select import Need, Selection, select
+from kb.types.kernels import Candidate, Interface, Task, TensorSpec
+from kb.types.skill import Preconditions, Skill, SkillStanding
 
 OPERATIONS = ("softmax", "layernorm", "rmsnorm", "norm", "cross-entropy", "row-sum", "row-max")
 DTYPES = ("float32", "bfloat16")

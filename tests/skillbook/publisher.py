@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from kb.errors import LockedError
-from kb.model.skill import Skill
 from kb.skillbook.library import Skillbook
+from kb.types.skill import Skill
 from tests.skillbook.evidence import evidence, kernel, skill
 
 RECORDS = 2

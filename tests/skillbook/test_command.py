@@ -12,9 +12,9 @@ from typer.main import get_command
 
 from kb.cli import skills
 from kb.errors import SkillError
-from kb.model.skill_record import SkillRecord
 from kb.skillbook.library import Skillbook
 from kb.targets import Targets
+from kb.types.skill_record import SkillRecord
 from tests.skillbook.conftest import measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from eval.languages.registry import LANGUAGES
 from kb.errors import SkillError
-from kb.model.evidence import CaseResult, Outcome
-from kb.model.kernels import Candidate
-from kb.model.skill import Preconditions, Skill, SkillKind
-from kb.model.skill_record import SkillRecord, UseOutcome
 from kb.skillbook.files import MAX_FILE_BYTES, load_skill, parse_skill, skill_files
 from kb.skillbook.library import SHIPPED, Skillbook
+from kb.types.evidence import CaseResult, Outcome
+from kb.types.kernels import Candidate
+from kb.types.skill import Preconditions, Skill, SkillKind
+from kb.types.skill_record import SkillRecord, UseOutcome
 from tests.skillbook.conftest import write_files
 from tests.skillbook.evidence import evidence, skill
 

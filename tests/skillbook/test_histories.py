@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kb.errors import SkillError
-from kb.model.evidence import Evidence
-from kb.model.skill import Skill
-from kb.model.skill_record import SkillRecord, UseOutcome
 from kb.skillbook import store
 from kb.skillbook.files import skill_files
 from kb.skillbook.library import JUDGED, Skillbook, utc_now
+from kb.types.evidence import Evidence
+from kb.types.skill import Skill
+from kb.types.skill_record import SkillRecord, UseOutcome
 from tests.skillbook.conftest import TODAY, write_files
 from tests.skillbook.evidence import evidence, kernel, skill
 

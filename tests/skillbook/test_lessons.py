@@ -3,14 +3,14 @@
 import pytest
 import skills_ref
 
-from kb.model.base import tokens_of
-from kb.model.evidence import Evidence, Outcome
-from kb.model.kernels import Candidate
-from kb.model.protocols import Attempt
-from kb.model.skill import Skill
 from kb.skillbook.duplicates import key_of
 from kb.skillbook.lessons import MOST_CHANGED, lessons_of
 from kb.skillbook.library import Skillbook
+from kb.types.base import tokens_of
+from kb.types.evidence import Evidence, Outcome
+from kb.types.kernels import Candidate
+from kb.types.protocols import Attempt
+from kb.types.skill import Skill
 from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused
 
 MOST_TOKENS = 900

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kb.errors import SkillError
-from kb.model.skill import Skill
 from kb.skillbook.library import Skillbook
 from kb.skillbook.select import Need
+from kb.types.skill import Skill
 from tests.skillbook.conftest import measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill, timing
 

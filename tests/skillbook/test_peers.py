@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SkillError
-from kb.model.evidence import Evidence
-from kb.model.skill import Skill
-from kb.model.skill_record import SkillRecord
 from kb.skillbook.library import JUDGED, Skillbook, utc_now
+from kb.types.evidence import Evidence
+from kb.types.skill import Skill
+from kb.types.skill_record import SkillRecord
 from tests.skillbook.conftest import TODAY, measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.errors import SkillError
-from kb.model.kernels import Interface, TensorSpec
-from kb.model.skill import Preconditions
 from kb.skillbook.files import parse_skill, skill_files
 from kb.skillbook.preconditions import check, sizes_hold, unmet
+from kb.types.kernels import Interface, TensorSpec
+from kb.types.skill import Preconditions
 from tests.skillbook.evidence import skill
 
 SIZES = {"rows": 64, "cols": 1000, "count": 64000}

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from kb.errors import SkillError
-from kb.model.kernels import Candidate
-from kb.model.skill import Preconditions, Skill, SkillKind
-from kb.model.skill_record import SkillRecord
 from kb.skillbook.duplicates import key_of
 from kb.skillbook.library import Skillbook
 from kb.skillbook.standing import MOST_ACTIVE
+from kb.types.kernels import Candidate
+from kb.types.skill import Preconditions, Skill, SkillKind
+from kb.types.skill_record import SkillRecord
 from tests.skillbook.conftest import measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kb.model.kernels import Interface, Task, TensorSpec
-from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
 from kb.skillbook.operations import Operations, operations_of, stated_for
 from kb.skillbook.select import PROOF, Need, Selection, select
+from kb.types.kernels import Interface, Task, TensorSpec
+from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
 from tests.skillbook.evidence import evidence, kernel, skill
 from tests.skillbook.neighbourhood import neighbourhood, selected
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.reference import Reference
-from eval.task import load_task
+from eval.oracle.reference import Reference
+from eval.oracle.task import load_task
 from kb.runs.journal import Plan, SynthesizerKind
 from kb.runs.loop import fitting_skills, need_of
 from kb.skillbook.library import Skillbook

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kb.model.evidence import Evidence, Outcome
-from kb.model.skill import Preconditions, Skill, SkillKind, SkillStanding
-from kb.model.skill_record import SkillRecord, UseOutcome
 from kb.skillbook.standing import STALE_DAYS, StandingContext, major, proven, standings_of
 from kb.skillbook.value import value_of
+from kb.types.evidence import Evidence, Outcome
+from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
+from kb.types.skill_record import SkillRecord, UseOutcome
 from tests.skillbook.conftest import TODAY
 from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
 

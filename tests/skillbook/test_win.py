@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import SkillError
-from kb.model.base import tokens_of
-from kb.model.evidence import Evidence, Outcome
-from kb.model.kernels import Candidate, Interface, Task, TensorSpec
-from kb.model.protocols import Attempt
-from kb.model.skill import Skill
 from kb.skillbook.files import MOST_BODY_TOKENS
 from kb.skillbook.library import Skillbook
 from kb.skillbook.win import FAILURES_SHOWN, body_of, skill_of_win
+from kb.types.base import tokens_of
+from kb.types.evidence import Evidence, Outcome
+from kb.types.kernels import Candidate, Interface, Task, TensorSpec
+from kb.types.protocols import Attempt
+from kb.types.skill import Skill
 from tests.skillbook.conftest import TODAY, measured
 from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused, skill, timing
 

@@ -1,12 +1,12 @@
 """Sample requests that cover every part of a prompt."""
 
 from eval.languages.registry import CPP, TRITON
-from kb.model.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
-from kb.model.fact import Fact
-from kb.model.kernels import Candidate, Interface, Language, Task, TensorSpec
-from kb.model.passages import Citation, Passage
-from kb.model.protocols import Attempt, RecalledSkill, Request
-from kb.model.skill import Skill, SkillStanding
+from kb.types.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
+from kb.types.fact import Fact
+from kb.types.kernels import Candidate, Interface, Language, Task, TensorSpec
+from kb.types.passages import Citation, Passage
+from kb.types.protocols import Attempt, RecalledSkill, Request
+from kb.types.skill import Skill, SkillStanding
 from synth.prompts.prompt import build_prompt
 
 TASK = Task(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.languages.registry import CPP, LANGUAGES, TORCH
-from kb.model.kernels import Language
+from kb.types.kernels import Language
 from synth.prompts.answer import AnswerError, answer_format, parse_answer
 from synth.prompts.prompt import fenced
 

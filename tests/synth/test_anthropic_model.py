@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval.languages.registry import CPP
-from kb.model.protocols import Proposal, Request
+from kb.types.protocols import Proposal, Request
 from synth.anthropic import AnthropicModel
 from synth.chat import HINTS, ModelError, ModelOutcome
 from synth.model_synthesizer import ModelSynthesizer

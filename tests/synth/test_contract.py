@@ -1,11 +1,11 @@
-"""The contract agrees with eval/languages/kb_tensor.h and kb.model.kernels."""
+"""The contract agrees with eval/languages/kb_tensor.h and kb.types.kernels."""
 
 from pathlib import Path
 
 import pytest
 
 from eval.languages.registry import CPP, LANGUAGES
-from kb.model.kernels import Candidate, Interface, Language
+from kb.types.kernels import Candidate, Interface, Language
 from synth.prompts.contract import contract
 from tests.synth.samples import INTERFACE
 

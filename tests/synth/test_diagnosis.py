@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from eval.languages.registry import CPP
-from kb.model.evidence import CaseResult, Evidence, Finding, Outcome
-from kb.model.profile import STALLS, KernelProfile, Profile
+from kb.types.evidence import CaseResult, Evidence, Finding, Outcome
+from kb.types.profiler import STALLS, KernelProfile, Profile
 from synth.prompts.diagnosis import (
     BOTTLENECK_PHRASES,
     CHECK_PHRASES,

@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 
 from eval.languages.registry import CPP, TRITON
 from kb.errors import SynthesisError
-from kb.model.evidence import Outcome
-from kb.model.protocols import RecalledSkill, Request
+from kb.types.evidence import Outcome
+from kb.types.protocols import RecalledSkill, Request
 from synth.prompts.prompt import build_prompt
 from tests.synth import samples
 from tests.synth.samples import attempt, cold, fact, passage, request, skill, tight, warm

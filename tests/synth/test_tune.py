@@ -3,10 +3,10 @@
 import pytest
 
 from eval.languages.registry import CPP
-from kb.model.evidence import Evidence
-from kb.model.kernels import Candidate
-from kb.model.protocols import Attempt, RecalledSkill, Request
-from kb.model.skill import Skill, SkillStanding
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate
+from kb.types.protocols import Attempt, RecalledSkill, Request
+from kb.types.skill import Skill, SkillStanding
 from synth.tune import TuneSynthesizer
 from tests.synth.samples import INTERFACE, TASK, candidate, evidence
 

@@ -10,12 +10,12 @@ import pytest
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import load_candidate
 from eval.languages.toolchain import language_of_toolchain, missing_needs
-from eval.task import load_task
-from kb.home.toolchains import SHIPPED, load
-from kb.model.evidence import Evidence
-from kb.model.fact import Fact
-from kb.model.target import Isa
+from eval.oracle.task import load_task
 from kb.settings import cache_dir
+from kb.types.evidence import Evidence
+from kb.types.fact import Fact
+from kb.types.target import Isa
+from kb.usecases.toolchains import SHIPPED, load
 
 HERE = Path(__file__).parent
 OPERATIONS = ("softmax", "matmul_bias", "row_sum", "gelu")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.model.evidence import Evidence, Grade, Outcome
+from kb.types.evidence import Evidence, Grade, Outcome
 from tests.eval.judging import needs_sandbox
 from tests.toolchains.judging import HERE, OPERATIONS, judged, needs
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import kb as knowledge
-from eval.task import load_task
+from eval.oracle.task import load_task
 from kb.cli.evidence_report import headline
 from kb.errors import JudgeError
-from kb.home.toolchains import SHIPPED, load
-from kb.model.evidence import Evidence, Finding, Grade, Outcome
-from kb.model.kernels import Candidate
-from kb.model.target import Isa
+from kb.types.evidence import Evidence, Finding, Grade, Outcome
+from kb.types.kernels import Candidate
+from kb.types.target import Isa
+from kb.usecases.toolchains import SHIPPED, load
 from tests.eval.screen.sheets import facts_of_chip
 from tests.toolchains.judging import HERE, OPERATIONS, judged, needs
 

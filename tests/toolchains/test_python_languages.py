@@ -9,11 +9,11 @@ import numpy
 import pytest
 
 from eval.languages.toolchain import language_of_toolchain
-from kb.home.toolchains import SHIPPED, load
-from kb.model.evidence import Evidence, Grade, Outcome
-from kb.model.target import Isa
 from kb.settings import cache_dir
 from kb.targets import Targets
+from kb.types.evidence import Evidence, Grade, Outcome
+from kb.types.target import Isa
+from kb.usecases.toolchains import SHIPPED, load
 from tests.toolchains.judging import HERE, OPERATIONS, judged, needs
 
 LANGUAGES = {"pallas": "pallas", "tt_lang": "tt-lang"}

@@ -15,7 +15,7 @@ static void python(const char *code) {
 
 extern "C" void load_reference(const Tensor *, const double *) {
     python(
-        "from eval.languages.cpp_model import CppModel\n"
+        "from eval.worker.adapters.cpp import CppModel\n"
         "CppModel.layouts = lambda self: [{'dtype': 7, 'shape': -1}]\n");
 }
 

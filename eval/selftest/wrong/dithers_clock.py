@@ -6,7 +6,7 @@ import time
 import torch
 from torch import nn
 
-import eval.languages.python_model as timed
+import eval.worker.adapters.python as timed
 
 SHARES = itertools.cycle(i / 19 for i in (0, 19, 5, 14, 10, 2, 17, 8, 12, 4, 16, 6, 13, 9, 1, 18, 3, 15, 7, 11))
 looks = itertools.count()

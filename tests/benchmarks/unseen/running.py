@@ -12,8 +12,8 @@ from benchmarks.unseen.host import Result, simulate
 from benchmarks.unseen.instructions import Op
 from benchmarks.unseen.schedule import Stream, described, resident
 from benchmarks.unseen.toolchain import task_file
-from eval.reference import Reference
-from eval.task import load_task
+from eval.oracle.reference import Reference
+from eval.oracle.task import load_task
 
 
 def text(chip: Chip, *lines: tuple) -> str:

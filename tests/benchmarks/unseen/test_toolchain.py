@@ -4,12 +4,12 @@ import pytest
 
 from benchmarks.unseen import kernels, toolchain
 from benchmarks.unseen.chip import chip
-from eval.task import load_task
-from kb.home.knowledge_base import KnowledgeBase
-from kb.home.toolchains import load
-from kb.model.evidence import Grade, Outcome
-from kb.model.kernels import Candidate
+from eval.oracle.task import load_task
 from kb.settings import Settings
+from kb.types.evidence import Grade, Outcome
+from kb.types.kernels import Candidate
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.toolchains import load
 from tests.eval.judging import needs_linux
 
 SEED = 5

@@ -9,8 +9,8 @@ import torch
 import triton
 import triton.language as tl
 
-from eval.languages.cross_compile import Compilation
-from eval.languages.triton_host import launches_go_to
+from eval.worker.adapters.cross_compile import Compilation
+from eval.worker.adapters.triton_host import launches_go_to
 
 
 @triton.jit

@@ -5,9 +5,9 @@ from functools import cache
 from ingest.facts import facts as facts_in
 from ingest.readers import read
 from ingest.scan import SHEETS
-from kb.model.fact import Fact
-from kb.model.passages import Citation
-from kb.model.target import Isa
+from kb.types.fact import Fact
+from kb.types.passages import Citation
+from kb.types.target import Isa
 
 AMD, CDNA4, NVIDIA, BLACKWELL = map(Isa.parse, ("hip gfx942 64", "hip gfx950 64", "cuda 90 32", "cuda 100 32"))
 TARGETS = {AMD: "mi300x", CDNA4: "mi355x", NVIDIA: "h200"}

@@ -19,7 +19,7 @@ class Careless:
 
 def replace_clock():
     for thing in gc.get_objects():
-        if type(thing).__name__ == "GpuModel":
+        if type(thing).__name__ == "GpuCandidate":
             thing._clock = Careless()
 
 

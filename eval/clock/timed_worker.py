@@ -1,0 +1,220 @@
+"""One side of a comparison of times: a candidate or a baseline, called in a worker of its own."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import torch
+
+from eval.clock.timing import Call
+from eval.fault import Fault
+from eval.oracle.cases import Case
+from eval.oracle.reference import Reference
+from eval.supervisor.language import WAIT
+from eval.supervisor.memory import Layout, clear_gaps, specs_of
+from eval.supervisor.process import Guard, WorkerProcess
+from eval.supervisor.rate_limit import RateLimit
+from eval.supervisor.trial import CallReport, Trial
+from eval.worker.channel import ALL, Message
+from eval.worker.mapping import new_memory
+from kb.types.evidence import Outcome
+
+SHORT_US = 1000.0
+"""Of shorter calls, launching and answering take a considerable part. On a GPU they are recorded and replayed."""
+LEAST_S = 1e-9
+"""No call counts as shorter, so that a clock which says 0 gives a speed-up."""
+MOST_BYTES = 512 << 20
+"""Maximum size of all these places."""
+
+
+class Answer(NamedTuple):
+    """A timed call and its outputs."""
+
+    call: Call
+    outputs: list[torch.Tensor]
+
+
+class Answers(NamedTuple):
+    """Several calls that one question asked for, timed together, and the outputs of each."""
+
+    call: Call
+    outputs: list[list[torch.Tensor]]
+
+
+class TimedWorker:
+    """Calls one candidate or baseline, whose worker is stopped between calls. Use it as a context manager.
+
+    Every side is treated alike: it is stopped while the judge works, and each timed call follows an untimed one, which
+    brings its threads and caches back to work.
+
+    Args:
+        case: Inputs at the task's sizes, with the expected shapes and types.
+        memory: The memory of all sides; see `common_memory`. None: each has its own.
+    """
+
+    worker: WorkerProcess
+    slots: int
+    """Number of places for the inputs of a call, of which one is drawn at random each time."""
+
+    def __init__(self, trial: Trial, reference: Reference, case: Case, memory: int | None = None) -> None:
+        self._trial, self._reference, self._case, self._memory = trial, reference, case, memory
+
+    def __enter__(self) -> Self:
+        """Start the worker, build, and call once. Raises Fault if that fails."""
+        self.worker = self._trial.worker(memory=self._memory)
+        self.worker.__enter__()
+        try:
+            self._build()
+            sets = _sets(self._trial, self._case)
+            self.slots = len(sets)
+            start = 0
+            if self._memory is not None:
+                start = _state_end(self._reference)
+                clear_gaps(self._memory, _all_specs(sets, self._reference))
+            self._shared = self._trial.memory.share(self.worker, sets, start)
+            self._trial.send_inputs(self.worker, self._shared)
+            self._layouts: tuple[Layout, ...] = ()
+            self.call(self._case.inputs)
+        except BaseException:
+            self.worker.kill()
+            raise
+        self.worker.busy = RateLimit()  # the sides that started at the same time used the GPU too
+        return self
+
+    def _build(self) -> None:
+        self._trial.build(self.worker, self._reference, self._case)
+
+    def __exit__(self, *_: object) -> None:
+        if hasattr(self, "worker"):
+            self.worker.kill()
+
+    def interrupt(self) -> None:
+        """End the worker while another thread starts it; that thread then gets a Fault."""
+        if hasattr(self, "worker"):
+            self.worker.interrupt()
+
+    def capture(self, *, on: bool) -> bool:
+        """Let the worker record its calls and replay them from now on, or stop that; return whether it replays.
+
+        A worker that fails to record is started anew, because the attempt leaves traces.
+        """
+        try:
+            return self.worker.ask("capture", on=on).get("captured") is True
+        except Fault:
+            self.worker.kill()
+            self.__enter__()
+            return False
+
+    def timed(self, arguments: Sequence[Any]) -> Answer:
+        """A timed call on new arguments, after an untimed one on others.
+
+        Raises:
+            Fault: the candidate failed, or changed its inputs.
+        """
+        before_us = 1e6 * self._warm_up()
+        answer = self.call(arguments)
+        return answer._replace(call=answer.call._replace(between_us=before_us + answer.call.between_us))
+
+    def call(self, arguments: Sequence[Any]) -> Answer:
+        """A call without an untimed one before it; errors as in `timed`."""
+        place = secrets.randbelow(self.slots)
+        call, (outputs,) = self._answered(place, {place: arguments})
+        return Answer(call, outputs)
+
+    def together(self, sets: Sequence[Sequence[Any]]) -> Answers:
+        """A question for a call on every place, after an untimed call, with a set for each; errors as in `timed`."""
+        self._warm_up()
+        return self._answered(ALL, dict(enumerate(sets)))
+
+    def _answered(self, asked: int, inputs: Mapping[int, Sequence[Any]]) -> Answers:
+        report, between_s = self._called(asked, inputs)
+        each = len(report.outputs) // len(inputs)
+        parts = [report.part(number * each, each) for number in range(len(inputs))]
+        outputs = [self._trial.read_outputs(self.worker, part, self._case) for part in parts]
+        for place, arguments in inputs.items():
+            if Guard.MUTATION in self._trial.guards and not self._shared.unchanged(place, arguments):
+                raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
+            self._shared.write(place, self._case.inputs)  # the next side could read new inputs before its turn
+        between_s += self._release(report)
+        if Guard.PAUSE in self._trial.guards:
+            self._trial.memory.check_rest(self.worker)  # what was written last could start work of a stopped worker
+        seconds = max(report.seconds, LEAST_S)
+        times_s = (report.outside_s, seconds, report.late_s, between_s, report.awake_s - seconds)
+        return Answers(Call(*(1e6 * seconds for seconds in times_s)), outputs)
+
+    def _warm_up(self) -> float:
+        """A call that brings threads and caches to work; nobody looks at its outputs. Returns its seconds."""
+        place = secrets.randbelow(self.slots)
+        report, ready_s = self._called(place, {place: self._case.inputs})
+        return ready_s + report.outside_s + report.late_s + self._release(report)
+
+    def _called(self, asked: int, inputs: Mapping[int, Sequence[Any]]) -> tuple[CallReport, float]:
+        """Call on a place, or on all, with the inputs of each.
+
+        Returns:
+            What the worker says, and the seconds that it took to get ready, before it had the inputs.
+        """
+        in_turn = Guard.TURNS in self._trial.guards
+        if not in_turn:
+            self._write(inputs)
+        self.worker.ask("ready", set=asked)
+        ready_s = self.worker.answer_s
+        with self.worker.beside():
+            rest = self._write(inputs, withhold=self._trial.memory.withholds) if in_turn else []
+            report = self._trial.start_call(self.worker, self._layouts * len(inputs), last=rest)
+        self._layouts = self._layouts or report.outputs
+        return report, ready_s
+
+    def _write(self, inputs: Mapping[int, Sequence[Any]], *, withhold: bool = False) -> list[Callable[[], None]]:
+        """Write the inputs of each place; return what writes the parts that are withheld."""
+        if withhold:
+            return [self._shared.withhold(place, arguments) for place, arguments in inputs.items()]
+        for place, arguments in inputs.items():
+            self._shared.write(place, arguments)
+        return []
+
+    def _release(self, report: CallReport) -> float:
+        self._trial.release_outputs(self.worker, report)
+        return self.worker.answer_s
+
+
+def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
+    """Handle of host memory for all sides: calls on one piece of memory may take 15 % longer than on another, by luck.
+
+    It holds the parameters, and behind them the places for inputs, so that sides which start at the same time write
+    the same to each byte.
+    """
+    _, size = specs_of(_sets(trial, case), _state_end(reference))
+    return new_memory(size)
+
+
+def _sets(trial: Trial, case: Case) -> list[list[Any]]:
+    """The inputs for each place."""
+    return [case.inputs] * max(1, min(trial.memory.slots, MOST_BYTES // max(case.input_bytes, 1)))
+
+
+def _all_specs(sets: list[list[Any]], reference: Reference) -> list[Message]:
+    """All tensors that lie in the common memory."""
+    state, start = specs_of([list(reference.state.values())])
+    return [spec for specs in (*state, *specs_of(sets, start)[0]) for spec in specs]
+
+
+def _state_end(reference: Reference) -> int:
+    _, end = specs_of([list(reference.state.values())])
+    return end
+
+
+class Yardstick(TimedWorker):
+    """A candidate that only waits. Its clock is right, so it shows how long honest questions and answers take."""
+
+    def wait(self, call: Call) -> Call:
+        """A timed call that takes as long as another claims: cores fall asleep during long ones and answer later."""
+        self._wait_us(min(call.inside_us, SHORT_US))
+        return self.timed(self._case.inputs).call
+
+    def _build(self) -> None:
+        self._wait_us(0)
+        super()._build()
+
+    def _wait_us(self, wait_us: float) -> None:
+        (self.worker.folder / WAIT).write_text(f"{wait_us:.1f}", encoding="ascii")

@@ -1,0 +1,108 @@
+"""Chooses the cases for a candidate: drawn once, for it alone, or for one that they refused."""
+
+from eval.devices.device import CaseSizes
+from eval.judge.counterexamples import Counterexamples
+from eval.oracle.cases import (
+    TOLERATED_EXCESS,
+    Case,
+    cases,
+    check_new_outputs,
+    check_repeatable,
+    count_elements,
+    draw_case,
+    given_case,
+    new_seed,
+    smaller_sizes,
+    usable_kinds,
+)
+from eval.oracle.reference import Reference
+from eval.oracle.values import learn_structures
+from kb.errors import TaskError
+from kb.types.kernels import Interface, Task
+
+BUDGET_S = 2.0
+"""Time for drawing cases of single kinds at one set of sizes, after those of given and of mixed values."""
+CHEAP = 1 << 20
+"""The judge learns structure from, and draws new cases of, tensors with at most this many elements."""
+
+
+class HeldOutCases:
+    """Cases with other sizes and values than the task's, and with its own sizes if they are small enough.
+
+    Args:
+        limits: What the device can run.
+        refused: The draws that refused candidates before.
+
+    Raises:
+        TaskError: the reference is random or returns memory that it keeps, or the task is too large for the device and
+            has no sizes to reduce.
+    """
+
+    def __init__(
+        self, task: Task, reference: Reference, interface: Interface, limits: CaseSizes, refused: Counterexamples
+    ) -> None:
+        self._refused = refused
+        runs_given = limits.given is None or count_elements(interface) <= limits.given
+        small, large = (
+            sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
+            for sizes in (
+                _small_sizes(task, limits, odd=runs_given),
+                smaller_sizes(task, elements=limits.large, odd=True),
+            )
+        )
+        references = [r for r in (small, large, reference if runs_given else None) if r]
+        if not references:
+            raise TaskError(
+                f"task {task.name} is too large to interpret and has no sizes to reduce",
+                hint="assign its sizes to names at the top of the file, such as `ROWS = 4096`",
+            )
+        check_repeatable(references[0])
+        check_new_outputs(references[0])
+        cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
+        self._fresh = (cheap or references)[-1]
+        self._references = references
+        self._structures = learn_structures(self._fresh)
+        self._kinds = usable_kinds(references[0], self._structures)
+        self._fixed = [
+            case
+            for r in references
+            for case in cases(
+                r, self._structures, self._kinds, budget_s=0.0 if r is small and len(references) > 1 else BUDGET_S
+            )
+        ]
+        if runs_given:
+            self._fixed.append(given_case("sizes as given", reference))
+        for draw in refused.latest():
+            if not (draw.sizes or runs_given):
+                continue
+            again = Reference(task, seed=draw.parameters, sizes=draw.sizes, device=reference.device)
+            if not draw.sizes or count_elements(again.interface()) <= TOLERATED_EXCESS * limits.large:
+                case = draw_case(again, self._structures, draw.kinds, seed=draw.inputs)
+                self._fixed[:0] = [case] if case else []
+
+    def for_candidate(self) -> list[Case]:
+        """The cases for one candidate; one of them is new."""
+        fresh = draw_case(self._fresh, self._structures, self._kinds, seed=new_seed())
+        return [*self._fixed, *([fresh] if fresh else [])]
+
+    def once_more(self) -> list[Case]:
+        """The cases for a second check of the same candidate: all of them, and a new one at each set of sizes."""
+        new = (draw_case(r, self._structures, self._kinds, seed=new_seed()) for r in self._references)
+        return [*self._fixed, *filter(None, new)]
+
+    def refused(self, case: Case) -> None:
+        """Keep a case that refused a candidate, for this judge and for later ones."""
+        if not any(case is known for known in self._fixed):
+            self._fixed.insert(0, case)
+        if case.draw:
+            self._refused.add(case.draw)
+
+
+def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool) -> dict[str, int] | None:
+    """Sizes at which one element decides much, odd ones if possible: whoever forgets the last ones fails.
+
+    Args:
+        odd: False if the task's own sizes, which are often even, are not tried.
+    """
+    found = smaller_sizes(task, elements=limits.small, odd=odd)
+    return found or smaller_sizes(task, elements=limits.small, odd=False)

@@ -1,0 +1,301 @@
+"""The cases on which a candidate is tried: a task at some sizes, with values of some kinds."""
+
+import copy
+import math
+import random
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+
+from eval.oracle.reference import Reference, Tensors, as_tuple, enough_memory, integer_constants, is_float, same_bits
+from eval.oracle.tolerance import Tolerance, add_changes, no_change, tolerance_of
+from eval.oracle.values import KINDS, Structure, change_values
+from kb.errors import TaskError, TaskSizeError
+from kb.types.base import Frozen
+from kb.types.evidence import CaseResult, Outcome
+from kb.types.kernels import Interface, Task
+
+SMALLEST_SIZES = (16, 8, 4, 2)
+"""Lower bounds for shrinking sizes, tried in this order: the smallest sizes may be kernel widths or group counts."""
+SHRINKING_STEPS = 24
+ODD_CHOICES = 4
+TOLERATED_EXCESS = 16
+"""Factor by which a case may exceed the wanted number of elements, for tasks with sizes that are not constants."""
+LEAST_NUDGES, MOST_NUDGES, NUDGING_S = 2, 6, 0.5
+"""Number of random changes that show the sensitivity of each element, and the time after which the least must do."""
+EXTREME = ("wide", "large", "outliers", "far")
+"""Kinds that may overflow at some sizes only."""
+REPEATED = 1e-4
+"""Relative difference up to which two runs on the same inputs give the same, if threads add in another order."""
+
+
+class Draw(Frozen):
+    """What a case was drawn from: the same draw gives the same case in another process."""
+
+    sizes: dict[str, int]
+    parameters: int
+    """Seed of the reference."""
+    inputs: int
+    """Seed of the inputs."""
+    kinds: tuple[str, ...]
+    """Kinds of values; with several, each slice of an input has one of them."""
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{name}={size}" for name, size in self.sizes.items()) or "sizes as given"
+        return f"{where}; {self.kinds[0] if len(self.kinds) == 1 else 'mixed'} values"
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs with the expected outputs."""
+
+    name: str
+    reference: Reference
+    inputs: list[Any]
+    expected: Tensors
+    """Expected outputs, in float64 if the reference gives floating-point outputs."""
+    tolerances: tuple[Tolerance, ...]
+    """The error allowed for each output."""
+    dtypes: tuple[torch.dtype, ...]
+    draw: Draw | None = None
+    """None for inputs that were not drawn."""
+
+    @property
+    def input_bytes(self) -> int:
+        return sum(x.nbytes for x in self.inputs if isinstance(x, torch.Tensor))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the reference is finite in both precisions; otherwise no candidate can be compared with it."""
+        errors = (tolerance.native_error for tolerance in self.tolerances)
+        return all(map(math.isfinite, errors)) and all(bool(torch.isfinite(t).all()) for t in self.expected)
+
+    def compare(self, outputs: Sequence[torch.Tensor]) -> CaseResult:
+        """Compare a candidate's outputs, whose shapes and types are right, with the expected ones."""
+        worst, ratio, detail = 0.0, 0.0, ""
+        for output, tolerance in zip(map(_numbers, outputs), self.tolerances, strict=True):
+            if not bool(torch.isfinite(output).all()):
+                return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
+            if output.numel():
+                errors, ratios = tolerance.compare(output)
+                worst = max(worst, float(errors.max()))
+                ratio = max(ratio, float(ratios.max()))
+                if bool((wrong := ~(ratios <= 1)).any()):
+                    detail = f"{ratio:.3g} times the error allowed; {_first_wrong(output, tolerance.expected, wrong)}"
+        outcome = Outcome.INCORRECT if detail else Outcome.PASSED
+        return CaseResult(name=self.name, outcome=outcome, max_error=worst, error_ratio=ratio, detail=detail)
+
+    def near(self, outputs: Sequence[torch.Tensor], native: Any) -> bool:
+        """Whether the outputs differ from those of the reference on the same inputs by at most twice the tolerance.
+
+        The inputs may be others than those of this case, but of the same distribution.
+        """
+        return all(
+            tolerance.near(_numbers(output), other)
+            for output, other, tolerance in zip(outputs, as_tuple(native), self.tolerances, strict=True)
+        )
+
+
+def _numbers(output: torch.Tensor) -> torch.Tensor:
+    """The output; if it has truth values, their bytes, because torch takes any byte but 0 that is found there for 1."""
+    return output.view(torch.uint8) if output.dtype is torch.bool else output
+
+
+def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> str:
+    """Describe how many elements are wrong, and the first of them."""
+    place = tuple(wrong.nonzero()[0].tolist())
+    share = f"{int(wrong.sum())} of {wrong.numel()} elements are wrong"
+    return f"{share}, the first at {list(place)}: {float(output[place]):.6g}, not {float(expected[place]):.6g}"
+
+
+def draw_case(reference: Reference, structures: Sequence[Structure], kinds: Sequence[str], *, seed: int) -> Case | None:
+    """The case with inputs of some kinds; None if the reference fails or is not finite on them.
+
+    Raises:
+        TaskSizeError: there is too little memory.
+    """
+    draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=tuple(kinds))
+    try:
+        inputs = change_values(reference.inputs(seed), structures, kinds, seed)
+        if not all(bool(torch.isfinite(t).all()) for t in reference.native(inputs)):
+            return None
+        case = make_case(str(draw), reference, inputs, draw)
+    except TaskSizeError:
+        raise
+    except TaskError:  # a value may be outside the domain of an operation
+        return None
+    return case if case.is_finite else None
+
+
+def cases(
+    reference: Reference, structures: Sequence[Structure], kinds: Sequence[str] = KINDS, *, budget_s: float = math.inf
+) -> Iterator[Case]:
+    """Cases at the sizes of `reference`: given values, mixed ones, and each kind while the time that was given lasts.
+
+    Left out are kinds that no input allows, and those on which the reference is not finite.
+    """
+    deadline = time.monotonic() + budget_s
+    allowed = [kind for kind in kinds if kind == "given" or any(kind in structure.kinds for structure in structures)]
+    draw = partial(draw_case, reference, structures)
+    if case := draw(["given"], seed=new_seed()):
+        yield case
+    others = allowed[1:]
+    mixtures = [allowed, [kind for kind in allowed if kind not in EXTREME]] if others else []
+    if case := next(filter(None, (draw(mixture, seed=new_seed()) for mixture in mixtures)), None):
+        yield case
+    for kind in random.SystemRandom().sample(others, len(others)):
+        if time.monotonic() > deadline:
+            return
+        if case := draw([kind], seed=new_seed()):
+            yield case
+
+
+def usable_kinds(reference: Reference, structures: Sequence[Structure]) -> list[str]:
+    """The kinds of values on which the reference works."""
+    return [kind for kind in KINDS if kind == "given" or draw_case(reference, structures, [kind], seed=new_seed())]
+
+
+@enough_memory()
+def given_case(name: str, reference: Reference) -> Case:
+    """The task at the sizes and with the values of its file.
+
+    Raises:
+        TaskError: the reference fails, is not finite, is random, returns memory that it keeps, gives the same on other
+            inputs, or is too large.
+    """
+    seed = new_seed()
+    draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=("given",))
+    case = make_case(name, reference, reference.inputs(seed), draw)
+    if not case.is_finite:
+        raise TaskError("the reference gives infinities or NaN", hint="draw inputs on which it gives finite numbers")
+    check_repeatable(reference)
+    check_new_outputs(reference)
+    other = reference.native(reference.inputs(new_seed()))
+    if [t.shape for t in other] == [t.shape for t in case.expected] and case.compare(other).outcome is Outcome.PASSED:
+        raise TaskError(
+            "the reference gives the same outputs on other inputs, so a stored answer would pass",
+            hint="draw inputs at random and make the outputs depend on them",
+        )
+    return case
+
+
+def check_repeatable(reference: Reference) -> None:
+    """Raises TaskError if the reference is random: on the same inputs it gives other outputs."""
+    inputs = reference.inputs(new_seed())
+    if not all(map(_repeated, *(reference.native(inputs) for _ in range(2)))):
+        raise TaskError(
+            "the reference gives other outputs on the same inputs",
+            hint="take randomness such as dropout out of forward(), or draw it in get_inputs()",
+        )
+
+
+def check_new_outputs(reference: Reference) -> None:
+    """Raises TaskError if the reference returns memory that it keeps: a parameter, a buffer or a view of one.
+
+    The judge overwrites outputs, and would overwrite what the model computes with.
+    """
+    sets = [reference.inputs(new_seed()) for _ in range(2)]
+    calls = [reference.native(inputs) for inputs in sets]  # both are kept, so that no memory is used twice
+    one, other = ({t.untyped_storage().data_ptr() for t in outputs if t.numel()} for outputs in calls)
+    if one & other:
+        raise TaskError(
+            "the reference returns a parameter or a buffer of its own, or a view of one",
+            hint="return a copy, as with .clone()",
+        )
+
+
+def _repeated(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two runs gave the same but for the order of sums."""
+    if one.shape != other.shape:
+        return False
+    if not one.is_floating_point() or not one.numel():
+        return torch.equal(one, other)
+    tolerated = max(REPEATED, 4 * torch.finfo(one.dtype).eps) * float(one.abs().max())
+    return bool(((one - other).abs() <= tolerated).all())
+
+
+@enough_memory()
+def make_case(name: str, reference: Reference, inputs: list[Any], draw: Draw | None = None) -> Case:
+    """Raises TaskError if the reference fails, changes its inputs, or is too large."""
+    given = copy.deepcopy(inputs)
+    native = reference.native(inputs)
+    if not all(same_bits(a, b) for a, b in zip(inputs, given, strict=True) if isinstance(a, torch.Tensor)):
+        raise TaskError(
+            "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
+        )
+    del given
+    exact = any(is_float(x) for x in (*inputs, *reference.state.values(), *native))
+    expected = reference.oracle(inputs) if exact else native
+    changes = tuple(map(no_change, expected, native))
+    if exact:
+        _add_nudges(changes, expected, reference, inputs)
+    tolerances = tuple(map(tolerance_of, expected, native, changes))
+    return Case(name, reference, inputs, expected, tolerances, tuple(t.dtype for t in native), draw)
+
+
+def _add_nudges(changes: Tensors, expected: Tensors, reference: Reference, inputs: list[Any]) -> None:
+    """Change inputs and parameters a little, several times, and keep the largest change of each output element."""
+    deadline = time.monotonic() + NUDGING_S
+    for seed in range(MOST_NUDGES):
+        if seed >= LEAST_NUDGES and time.monotonic() > deadline:
+            return
+        add_changes(changes, expected, reference.oracle(inputs, nudged=seed))
+
+
+def new_seed() -> int:
+    """An unpredictable seed."""
+    return secrets.randbits(62)
+
+
+Change = Callable[[dict[str, int]], dict[str, int]]
+
+
+def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | None:
+    """The task's sizes, divided until all its tensors together have at most about `elements` elements.
+
+    Args:
+        odd: Make the changed sizes odd and distinct if the task accepts that, otherwise make one of them odd. Then no
+            block size divides them, and a candidate that confuses two sizes fails.
+
+    Returns:
+        The sizes by name, or None if the file has no sizes to change or the reference fails at all smaller sizes.
+    """
+    given = integer_constants(task)
+    fewest: tuple[float, dict[str, int]] = (math.inf, {})
+    tried: list[tuple[Change, dict[str, int]]] = []
+    changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in given)] if odd else [dict]
+    for change, smallest, step in product(changes, SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
+        large = {name: max(smallest, value // 2**step) for name, value in given.items() if value > smallest}
+        if (change, large) in tried:
+            continue
+        tried.append((change, large))
+        sizes = change(large)
+        try:
+            interface = Reference(task, seed=0, sizes=sizes, device="meta").interface()
+        except TaskError:
+            continue
+        if (count := count_elements(interface)) <= elements:
+            return sizes
+        fewest = min(fewest, (count, sizes), key=lambda found: found[0])
+    return fewest[1] if fewest[0] <= elements * TOLERATED_EXCESS else None
+
+
+def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
+    """Make all sizes odd and distinct, in an unpredictable way."""
+    steps = random.SystemRandom().sample(range(len(sizes) + ODD_CHOICES), len(sizes))
+    return {name: (size | 1) + 2 * step for (name, size), step in zip(sizes.items(), sorted(steps), strict=True)}
+
+
+def _one_odd(name: str, sizes: dict[str, int]) -> dict[str, int]:
+    return {**sizes, name: sizes[name] | 1} if name in sizes else sizes
+
+
+def count_elements(interface: Interface) -> int:
+    tensors = (*interface.inputs, *interface.state, *interface.outputs)
+    return sum(torch.Size(t.shape).numel() for t in tensors)

@@ -1,0 +1,52 @@
+"""Read tasks from files. Nothing is executed here."""
+
+import ast
+from pathlib import Path
+
+from eval.oracle.definition import task_source, workload_file
+from kb.errors import KbError, TaskError
+from kb.storage import slug
+from kb.types.kernels import Task
+
+TASK_NAMES = ("Model", "get_inputs", "get_init_inputs")
+MAX_SOURCE_BYTES = 1 << 20
+
+
+def load_task(path: Path) -> Task:
+    """A task in KernelBench's form, or one made of a kernel definition in JSON; see eval.oracle.definition.
+
+    Raises:
+        TaskError: there is no such file, it is not Python, or one of the three names is missing.
+    """
+    if path.suffix == ".json":
+        workloads = workload_file(path)
+        name, source = task_source(
+            read_source(path, TaskError), read_source(workloads, TaskError) if workloads else "", place=str(path)
+        )
+        return task_of(source, name=name, place=str(path))
+    return task_of(read_source(path, TaskError), name=path.stem, place=str(path))
+
+
+def task_of(source: str, *, name: str, place: str) -> Task:
+    """A task from its source; errors as in `load_task` name `place`."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise TaskError(f"{place} is not valid Python: {error}", hint="correct it") from error
+    defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    if missing := [name for name in TASK_NAMES if name not in defined]:
+        raise TaskError(
+            f"{place} is not a task: it does not define {' and '.join(missing)}",
+            hint="a task defines class Model and the functions get_inputs and get_init_inputs, as in KernelBench",
+        )
+    return Task(name=slug(name) or "task", source=source)
+
+
+def read_source(path: Path, error_type: type[KbError]) -> str:
+    """The text of a source file. Raises an error of the given type if it cannot be read."""
+    try:
+        if path.stat().st_size > MAX_SOURCE_BYTES:
+            raise error_type(f"{path} is larger than {MAX_SOURCE_BYTES} bytes", hint="a kernel is a small file")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise error_type(f"{path} cannot be read: {error}", hint="give a Python or C++ source file") from error

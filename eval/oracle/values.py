@@ -1,0 +1,215 @@
+"""Values of inputs: as a task draws them, or changed so that its promises hold."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import torch
+
+from eval.oracle.reference import Reference, is_float
+
+RARE = 2048
+"""One in this many values is an outlier."""
+LONG = 512
+"""Rows with more values are neither sorted nor equal as a whole, because an honest serial sum would fail."""
+CHANCE = 16
+"""With fewer values or rows than this, a tensor may have a property by chance."""
+COMMON_ZEROS = 0.01
+"""Share of values that are zero in both draws above which the task promises zeros; coarse types have some by chance."""
+CLOSE = 4e-3
+"""Relative difference up to which a sum counts as one, and two values as equal."""
+LEARNING_SEEDS = (0, 1)
+INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
+
+Numbers = torch.Generator
+Change = Callable[[torch.Tensor, Numbers], torch.Tensor]
+
+
+def _powers_of_two(low: int, high: int) -> Change:
+    return lambda x, numbers: torch.exp2(_integers(low, high + 1, x.shape, numbers).to(x.dtype))
+
+
+def _integers(low: int, high: int, shape: Sequence[int], numbers: Numbers) -> torch.Tensor:
+    return torch.randint(low, high, tuple(shape), generator=numbers, device=numbers.device)
+
+
+def _signs(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    return (2 * _integers(0, 2, x.shape, numbers) - 1).to(x.dtype)
+
+
+def _rare_powers(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    factors = torch.ones_like(x).flatten()
+    if count := factors.numel() and max(1, factors.numel() // RARE):
+        places = _integers(0, factors.numel(), (count,), numbers)
+        factors[places] = _powers_of_two(7, 10)(places.to(x.dtype), numbers)
+    return factors.view_as(x)
+
+
+def _equal(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """The first LONG values of each row are one value of few bits.
+
+    The rounding errors of a serial sum of equal terms have equal signs, so they grow like the number of terms.
+    """
+    if not x.numel():
+        return x
+    mantissa, exponent = torch.frexp(x[..., :1].float())
+    result = x.clone()
+    result[..., :LONG] = torch.ldexp((mantissa * 8).round() / 8, exponent).to(x.dtype)
+    return result
+
+
+def _sorted(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """Each row is sorted, a long one in pieces: over the whole of it, sums would be far larger than their result."""
+    return torch.cat([piece.sort(dim=-1).values for piece in torch.split(x, LONG, dim=-1)], dim=-1)
+
+
+def _extreme(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """All numbers of a row are replaced by the one of largest magnitude."""
+    high, low = x.amax(-1, keepdim=True), x.amin(-1, keepdim=True)
+    return torch.where(high + low >= 0, high, low).expand_as(x).clone()
+
+
+def _far(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+    """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
+
+    An honest serial sum of all of them in float32 must still tell them apart.
+    """
+    times = min(torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * max(1, x.numel())))
+    return x + times * x.abs().mean() if x.numel() else x
+
+
+FACTORS: Mapping[str, Change] = {
+    "signs": _signs,
+    "wide": _powers_of_two(-10, 10),
+    "small": lambda x, numbers: torch.full_like(x, 2.0**-12),
+    "tiny": lambda x, numbers: torch.full_like(x, torch.finfo(x.dtype).tiny ** 0.8),
+    "large": lambda x, numbers: torch.full_like(x, 2.0**8),
+    "outliers": _rare_powers,
+}
+"""Kinds that multiply each value: random signs, magnitudes over six decades, values so small that an epsilon added to a
+divisor dominates, and so tiny that their squares are zero, large values, and rare large values among the usual ones."""
+REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far}
+"""Kinds that give each value another place: each row holds one value, or is sorted, or all are far from zero."""
+OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
+"""The same for integers, which stay numbers that the task drew for their row: they may be indices."""
+KINDS = ("given", *FACTORS, *REPLACEMENTS)
+
+
+class Structure(Enum):
+    """What a task promises about an input."""
+
+    FREE = "nothing: any kind of values is allowed"
+    SPARSE = "zeros, which multiplication keeps"
+    SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
+    INTEGERS = "integers, any of which may stand in the place of another of its row"
+    DRAWN = "more than a change of values keeps, so it is only drawn again"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of values that keep the structure."""
+        known = {
+            Structure.FREE: KINDS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS)
+        }  # fmt: skip
+        return known.get(self, ("given", *FACTORS))
+
+
+def learn_structures(reference: Reference) -> list[Structure]:
+    """The structure of each input, learned from two draws."""
+    return [_structure(*pair) for pair in zip(*map(reference.inputs, LEARNING_SEEDS), strict=True)]
+
+
+def change_values(inputs: Sequence[Any], structures: Sequence[Structure], kinds: Sequence[str], seed: int) -> list[Any]:
+    """Inputs with values of one kind, or of several: then each slice of the first dimension has a kind of its own."""
+    device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
+    numbers = torch.Generator(device or "cpu").manual_seed(seed)
+    return [
+        _changed(x, structure, [kind for kind in kinds if kind in structure.kinds], numbers)
+        for x, structure in zip(inputs, structures, strict=True)
+    ]
+
+
+def _changed(x: Any, structure: Structure, kinds: Sequence[str], numbers: Numbers) -> Any:
+    if structure is Structure.DRAWN:
+        return x
+    if structure in (Structure.FREE, Structure.INTEGERS):
+        return _mixed(x, kinds, numbers)
+    factors = _mixed(torch.ones_like(x), kinds, numbers)
+    return x * (factors.triu() + factors.triu(1).mT if structure is Structure.SYMMETRIC else factors)
+
+
+def _mixed(x: torch.Tensor, kinds: Sequence[str], numbers: Numbers) -> torch.Tensor:
+    if len(kinds) < 2:
+        return _of_kind(x, kinds[0] if kinds else "given", numbers)
+    result = x.clone()
+    slices = _slices(result, len(kinds))
+    order = torch.randperm(len(slices), generator=numbers, device=x.device)
+    for number, which in enumerate(torch.randperm(len(kinds), generator=numbers, device=x.device).tolist()):
+        chosen = order[number :: len(kinds)]
+        slices[chosen] = _of_kind(slices[chosen], kinds[which], numbers)
+    return result
+
+
+def _of_kind(x: torch.Tensor, kind: str, numbers: Numbers) -> torch.Tensor:
+    if kind in FACTORS and x.is_floating_point():
+        return x * FACTORS[kind](x, numbers)
+    changes = REPLACEMENTS if x.is_floating_point() else OF_INTEGERS
+    return changes[kind](x, numbers) if kind in changes and x.dim() and x.numel() else x
+
+
+def _slices(x: torch.Tensor, count: int) -> torch.Tensor:
+    """A view of the tensor by the slices of its first dimension that has several; a vector is cut into `count`."""
+    while x.dim() > 1 and x.shape[0] == 1:
+        x = x[0]
+    width = x.numel() // count
+    return x if x.dim() > 1 else x.view(-1)[: width * count].view(count, width)
+
+
+def _structure(one: Any, other: Any) -> Structure:
+    """The structure that two draws have in common; a property that may be chance is none."""
+    if not isinstance(one, torch.Tensor) or one.shape != other.shape or not one.numel():
+        return Structure.DRAWN
+    if not is_float(one):
+        return Structure.DRAWN if any(map(_is_bound, (one, other))) else Structure.INTEGERS
+    if torch.equal(one, other) or all(_is_special(x.double()) for x in (one, other)):
+        return Structure.DRAWN
+    zeros, same = one == 0, (one == 0) & (other == 0)
+    if bool(same.any()) and (torch.equal(zeros, other == 0) or float(same.double().mean()) > COMMON_ZEROS):
+        return Structure.SPARSE
+    if all(_is_symmetric(x) for x in (one, other)):
+        return Structure.SYMMETRIC
+    return Structure.FREE
+
+
+def _is_bound(x: torch.Tensor) -> bool:
+    """Whether numbers may depend on each other: they are sorted, are no more than two values, or differ in each row."""
+    if x.dtype not in INTEGERS or not x.dim():
+        return True
+    low, high = x.min(), x.max()
+    distinct = any(bool((x.sort(dim).values.diff(dim=dim) != 0).all()) for dim in range(x.dim()))
+    return distinct or _is_sorted(x) or bool(((x == low) | (x == high)).all())
+
+
+def _is_sorted(x: torch.Tensor) -> bool:
+    """Whether each row is sorted, up or down, and has so many values that this is no chance."""
+    steps = x.diff(dim=-1) if x.dim() else x
+    return steps.numel() >= CHANCE and (bool((steps >= 0).all()) or bool((steps <= 0).all()))
+
+
+def _is_special(x: torch.Tensor) -> bool:
+    """Whether a tensor holds whole numbers, infinities or two values, or is sorted or normalised."""
+    if not bool(x.isfinite().all()) or torch.equal(x, x.round()):
+        return True
+    if x.numel() > CHANCE and bool(((x == x.max()) | (x == x.min())).all()):
+        return True
+    if _is_sorted(x):
+        return True
+    return any(
+        bool(((sums - 1).abs() <= CLOSE).all())
+        for dim in range(x.dim())
+        if x.shape[dim] > 1
+        for sums in (x.sum(dim), x.square().sum(dim))
+    )
+
+
+def _is_symmetric(x: torch.Tensor) -> bool:
+    return x.dim() > 1 and x.shape[-1] == x.shape[-2] > 1 and torch.allclose(x, x.mT, rtol=CLOSE, atol=0)

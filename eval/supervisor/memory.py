@@ -1,0 +1,295 @@
+"""Transfer tensors between judge and worker: inputs in shared memory, outputs read from the worker's memory.
+
+The worker copies nothing and only reports the addresses of its outputs. So the judge reads what was there when the
+answer came, and reading takes none of the candidate's time. Linux only (process_vm_readv, process_vm_writev).
+"""
+
+import ctypes
+import errno
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import torch
+from pydantic import Field
+
+from eval.oracle.reference import same_bits
+from eval.supervisor.process import WorkerProcess
+from eval.worker.channel import Message
+from eval.worker.mapping import mapped, spec_of
+from kb.errors import JudgeError
+from kb.types.base import Frozen
+
+ALIGNMENT = 64
+"""Alignment in bytes, the same as that of torch's CPU tensors."""
+MOST_STRETCH = 4
+"""Maximum ratio of the span of a strided output to its size."""
+MOST_DIMENSIONS = 64
+"""Of a tensor, as in torch."""
+WITHHELD = 16
+"""One in so many elements of an input comes last."""
+GARBAGE = 0xFF
+"""Byte that overwrites floating-point outputs, in all types of which it is NaN, and truth values, which are 0 or 1."""
+
+
+Length = Annotated[int, Field(ge=0, lt=1 << 48)]
+"""A number of elements; processors address no more bytes than this."""
+
+
+class Layout(Frozen):
+    """The layout of a tensor in a worker's memory, as the worker describes it."""
+
+    dtype: str
+    """Name as in torch, without the prefix; another description if it is not a plain tensor."""
+    shape: Annotated[tuple[Length, ...], Field(max_length=MOST_DIMENSIONS)] = ()
+    stride: Annotated[tuple[Length, ...], Field(max_length=MOST_DIMENSIONS)] = ()
+    """Strides in elements."""
+
+    @property
+    def span(self) -> int:
+        """Number of elements from the first to the last, inclusive."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
+
+
+class RemoteTensor(Layout):
+    """A tensor in a worker's memory."""
+
+    pointer: Annotated[int, Field(ge=0, lt=1 << 63)]
+    """Its address, or if it has a handle, its offset in bytes from the start of the memory of that handle."""
+    handle: Annotated[str, Field(pattern=r"^([0-9a-f]{128})?$")] = ""
+    """A GPU's handle of the allocation in which it lies, in hexadecimal."""
+
+
+Place = Callable[[list[Message], int], Sequence[torch.Tensor]]
+"""Gives the tensors of specs in memory of at least some bytes, and adds to the specs how a worker finds that memory."""
+
+
+class SharedTensors:
+    """Sets of arguments in memory shared by judge and worker. Arguments that are not tensors are sent by value.
+
+    Earlier contents of the memory are overwritten.
+
+    Args:
+        sets: For each call its arguments; shapes and types are the same in all sets.
+        place: Places tensors in that memory.
+        start: Bytes at its beginning that stay as they are.
+    """
+
+    def __init__(self, sets: Sequence[Sequence[Any]], place: Place, start: int = 0) -> None:
+        self.specs, end = specs_of(sets, start)
+        pages = iter(place([spec for specs in self.specs for spec in specs if "value" not in spec], end))
+        self.sets = [[next(pages) if isinstance(v, torch.Tensor) else v for v in arguments] for arguments in sets]
+        for number, arguments in enumerate(sets):
+            self.write(number, arguments)
+
+    def write(self, number: int, arguments: Sequence[Any]) -> None:
+        """Replace the values of one set."""
+        for page, value in zip(self.sets[number], arguments, strict=True):
+            if isinstance(page, torch.Tensor):
+                page.copy_(value)
+
+    def withhold(self, number: int, arguments: Sequence[Any]) -> Callable[[], None]:
+        """Replace the values of one set, but for a random part of each tensor, which gets those of another part.
+
+        Returns:
+            What writes the rest.
+        """
+        late: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for page, value in zip(self.sets[number], arguments, strict=True):
+            if isinstance(page, torch.Tensor) and page.numel():
+                place, values = page.view(-1), value.reshape(-1)
+                size = -(-len(place) // WITHHELD)
+                start, other = (secrets.randbelow(len(place) - size + 1) for _ in range(2))
+                place[:start].copy_(values[:start])
+                place[start + size :].copy_(values[start + size :])
+                place[start : start + size].copy_(values[other : other + size])
+                late.append((place[start : start + size], values[start : start + size]))
+
+        def write_rest() -> None:
+            for place, values in late:
+                place.copy_(values)
+
+        return write_rest
+
+    def unchanged(self, number: int, arguments: Sequence[Any]) -> bool:
+        """Whether a set still has these values, bit for bit."""
+        pairs = zip(self.sets[number], arguments, strict=True)
+        return all(same_bits(page, value) for page, value in pairs if isinstance(page, torch.Tensor))
+
+
+def specs_of(sets: Sequence[Sequence[Any]], start: int = 0) -> tuple[list[list[Message]], int]:
+    """Where the arguments of each set lie in memory whose first bytes stay as they are, and where the last one ends."""
+    specs, end = [[spec_of(value) for value in arguments] for arguments in sets], start
+    for arguments, found in zip(sets, specs, strict=True):
+        for value, spec in zip(arguments, found, strict=True):
+            if isinstance(value, torch.Tensor):
+                spec["offset"] = end
+                end += -(-value.nbytes // ALIGNMENT) * ALIGNMENT
+    return specs, end
+
+
+def clear_gaps(memory: int, specs: Iterable[Message]) -> None:
+    """Zero the bytes of a handle's memory in which no tensor lies: a process could leave a note for the next there."""
+    end = 0
+    for spec in sorted((spec for spec in specs if "offset" in spec), key=lambda spec: spec["offset"]):
+        os.pwrite(memory, bytes(spec["offset"] - end), end)
+        end = spec["offset"] + math.prod(spec["shape"]) * getattr(torch, spec["dtype"]).itemsize
+    os.pwrite(memory, bytes(os.fstat(memory).st_size - end), end)
+
+
+def place_in(memory: int) -> Place:
+    """Places tensors in the memory of a handle, which grows as needed."""
+
+    def place(specs: list[Message], size: int) -> list[torch.Tensor]:
+        if size > os.fstat(memory).st_size:
+            os.ftruncate(memory, size)
+        return mapped(memory, specs)
+
+    return place
+
+
+def valid_dtype(tensor: RemoteTensor) -> torch.dtype:
+    """Its type. Raises ValueError if the layout is invalid, or takes much more memory than the elements."""
+    dtype = getattr(torch, tensor.dtype, None)
+    if not isinstance(dtype, torch.dtype) or len(tensor.shape) != len(tensor.stride):
+        raise ValueError(f"not a valid layout of a tensor: {tensor}")
+    count = math.prod(tensor.shape)
+    if tensor.span > MOST_STRETCH * max(count, ALIGNMENT):
+        raise ValueError(f"the output has {count} elements but spans {tensor.span}")
+    return dtype
+
+
+def read_tensor(pid: int, tensor: RemoteTensor) -> torch.Tensor:
+    """A copy of a tensor in another process's memory.
+
+    Raises:
+        ValueError: the layout is invalid, or the memory cannot be read.
+        ProcessLookupError: the process has ended.
+        JudgeError: the system forbids it.
+    """
+    flat = torch.empty(tensor.span, dtype=valid_dtype(tensor))
+    _transfer("process_vm_readv", pid, tensor.pointer, flat)
+    return flat.as_strided(tensor.shape, tensor.stride)
+
+
+def overwrite_tensor(pid: int, tensor: RemoteTensor) -> None:
+    """Fill the elements of a tensor in another process's memory with garbage; errors as in `read_tensor`."""
+    flat = torch.as_strided(read_tensor(pid, tensor), (tensor.span,), (1,))
+    fill_with_garbage(flat, tensor)
+    _transfer("process_vm_writev", pid, tensor.pointer, flat)
+
+
+def fill_with_garbage(flat: torch.Tensor, tensor: RemoteTensor) -> None:
+    """Overwrite a tensor's elements, given all from the first to the last, but not those between them.
+
+    No integer is always wrong, so what overwrites integers cannot be foreseen.
+    """
+    size = flat.itemsize
+    always_wrong = flat.is_floating_point() or flat.dtype is torch.bool
+    garbage = GARBAGE if always_wrong else secrets.randbelow(256)
+    shape, stride = (*tensor.shape, size), (*(step * size for step in tensor.stride), 1)
+    flat.view(torch.uint8).as_strided(shape, stride).fill_(garbage)
+
+
+def lies_in(pid: int, pointer: int, size_bytes: int, memory: int) -> bool:
+    """Whether an address range of another process overlaps a mapping of the memory behind our handle.
+
+    Raises ProcessLookupError if the process has ended.
+    """
+    status = os.fstat(memory)
+    file = [f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}", str(status.st_ino)]
+    for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
+        span, _, _, *mapped_file = line.split(maxsplit=5)[:5]
+        start, end = (int(edge, 16) for edge in span.split("-"))
+        if start < pointer + size_bytes and pointer < end and mapped_file == file:
+            return True
+    return False
+
+
+class _Span(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+def _transfer(call: str, pid: int, pointer: int, ours: torch.Tensor) -> None:
+    """Copy between a contiguous tensor and the same number of bytes in another process (process_vm_readv(2))."""
+    transfer = getattr(ctypes.CDLL(None, use_errno=True), call)
+    transfer.restype = ctypes.c_ssize_t
+    length, done = ours.numel() * ours.element_size(), 0
+    while done < length:
+        here, there = _Span(ours.data_ptr() + done, length - done), _Span(pointer + done, length - done)
+        count = transfer(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+        if count < 0 and ctypes.get_errno() == errno.ESRCH:
+            raise ProcessLookupError(pid)
+        if count < 0 and ctypes.get_errno() == errno.EPERM:
+            raise JudgeError(
+                "this system forbids the judge to access its worker's memory", hint="allow ptrace of child processes"
+            )
+        if count <= 0:
+            raise ValueError(f"the memory at {pointer:#x} cannot be accessed")
+        done += count
+
+
+class Memory(Protocol):
+    """Transfers tensors between judge and worker."""
+
+    slots: int
+    """Most places for the inputs of the timed calls."""
+
+    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
+        """Put arguments into memory that the worker maps, replacing earlier ones from `start` on."""
+
+    def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
+        """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""
+
+    def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
+        """Fill an output with garbage; errors as in `read`."""
+
+    def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
+        """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
+
+    withholds: bool
+    """Whether a stopped worker could already compute on its inputs; then the judge writes a part of them last."""
+
+    def before_call(self, last: Sequence[Callable[[], None]]) -> None:
+        """Prepare for a call, and do what comes last."""
+
+    def after_call(self) -> None:
+        """Wait for work that goes on after the answer to a call."""
+
+    def check_rest(self, worker: WorkerProcess) -> None:
+        """Raises Fault if a worker works on although it is stopped, or changed what others use as well."""
+
+
+class HostMemory:
+    """Transfers tensors in host memory: inputs in shared memory, outputs read from the worker's memory."""
+
+    slots = 16
+    withholds = False
+
+    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
+        return SharedTensors(sets, place_in(worker.memory), start)
+
+    def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
+        return read_tensor(worker.pid, tensor)
+
+    def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
+        overwrite_tensor(worker.pid, tensor)
+
+    def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
+        size_bytes = tensor.span * getattr(torch, tensor.dtype).itemsize
+        return lies_in(worker.pid, tensor.pointer, size_bytes, worker.memory)
+
+    def before_call(self, last: Sequence[Callable[[], None]]) -> None:
+        for write in last:
+            write()
+
+    def after_call(self) -> None:
+        """Nothing."""
+
+    def check_rest(self, worker: WorkerProcess) -> None:
+        """Nothing: a stopped process does no work."""

@@ -1,0 +1,268 @@
+"""Try one candidate: build it in a worker, call it, and check its outputs from outside."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import torch
+from pydantic import Field
+
+from eval.fault import Fault
+from eval.oracle.cases import Case
+from eval.oracle.reference import Reference, same_bits
+from eval.supervisor.compiled import Compiled
+from eval.supervisor.language import JudgedLanguage
+from eval.supervisor.memory import HostMemory, Layout, Memory, RemoteTensor, SharedTensors
+from eval.supervisor.process import ALL_GUARDS, Guard, WorkerProcess
+from eval.supervisor.warm_pool import Settings, WarmPool
+from eval.worker.zygote import THREADS
+from kb.types.base import Frozen
+from kb.types.evidence import CaseResult, Outcome
+from kb.types.kernels import Candidate
+
+SETTLE_S = 0.05
+"""Time during which the outputs of the first case of each size must not change after the call has returned."""
+MOST_CALLS = 10
+"""All cases together may take as long as so many calls that just end in time."""
+MOST_S = 1e6
+"""No call takes so many seconds: the judge would have ended it."""
+SAID = 500
+"""Characters of an invalid answer's fault."""
+POISON = {"MALLOC_PERTURB_": "1"}
+"""Makes glibc fill allocated memory with garbage."""
+
+
+class CallReport(Frozen):
+    """What a worker says of a call."""
+
+    seconds: Annotated[float, Field(ge=0, lt=MOST_S)]
+    """Time by the clock inside the worker."""
+    awake_s: Annotated[float, Field(ge=0, lt=MOST_S)]
+    """By the same clock, the time in which the worker also understood the start and wrote its answer."""
+    outputs: tuple[RemoteTensor, ...]
+    outside_s: float
+    """Time from the start to the answer, by the judge's clock."""
+    late_s: float
+    """Time from the answer until a GPU worked for the judge again."""
+
+    def part(self, start: int, count: int) -> "CallReport":
+        """The same with some of the outputs only, those of one call of several."""
+        return self.model_copy(update={"outputs": self.outputs[start : start + count]})
+
+
+class _Described(Frozen):
+    layouts: tuple[Layout, ...]
+
+
+def _placed(layout: Layout, place: str) -> dict[str, Any]:
+    handle, _, pointer = place.rpartition(":")
+    return {"dtype": layout.dtype, "shape": layout.shape, "stride": layout.stride, "handle": handle, "pointer": pointer}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The settings for running one candidate. Nothing is started until it is needed."""
+
+    candidate: Candidate
+    language: JudgedLanguage
+    level: int
+    """Sandbox level."""
+    call_s: float = 60.0
+    """Time limit for one build or call."""
+    guards: frozenset[Guard] = ALL_GUARDS
+    environment: Mapping[str, str] = field(default_factory=dict)
+    writable: tuple[str, ...] = ()
+    """Folders, besides the worker's own, that it may write."""
+    readable: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    """Device files that it may use."""
+    memory: Memory = field(default_factory=HostMemory)
+    """How tensors are transferred between judge and worker."""
+    threads: int = field(default_factory=torch.get_num_threads)
+    """How many threads OpenMP and torch may use in a worker: as many as torch did here when the trial was made."""
+    profiler: tuple[str, ...] = ()
+    """The command of a profiler that starts the worker."""
+    preload: tuple[str, ...] = ()
+    """Modules that it needs besides those of its language."""
+    spares: WarmPool | None = None
+    compiled: Compiled = field(default_factory=dict, init=False)
+    """The files that compilers wrote for its first worker; the others need not compile it again."""
+
+    def worker(self, *, poisoned: bool = False, memory: int | None = None) -> WorkerProcess:
+        """A worker.
+
+        Args:
+            poisoned: New memory holds garbage, so that no candidate can rely on zeros.
+            memory: See `WorkerProcess`. A spare has memory of its own.
+        """
+        settings = self._settings(poisoned=poisoned)
+        worker = self.spares.take(settings) if self.spares else WorkerProcess(**settings, memory=memory)
+        return worker.give(self.candidate, self.compiled)
+
+    def start_warm_workers(self, *, checks: int, sessions: int) -> None:
+        """Let workers start that check this candidate and the next ones, and those that time one in its sessions."""
+        checking, timed = self._settings(poisoned=True), self._settings(poisoned=False)
+        if self.spares:
+            self.spares.start([checking, *[timed] * sessions, *[checking] * (checks - 1)])
+
+    def _settings(self, *, poisoned: bool) -> Settings:
+        environment = {**(POISON if poisoned else {}), **dict.fromkeys(THREADS, str(self.threads))}
+        return {
+            "language": self.language,
+            "level": self.level,
+            "call_s": self.call_s,
+            "guards": self.guards,
+            "environment": {**environment, **self.environment},
+            "writable": self.writable,
+            "readable": self.readable,
+            "devices": self.devices,
+            "profiler": self.profiler,
+            "preload": self.preload,
+        }
+
+    def check(self, cases: Sequence[Case], results: list[CaseResult]) -> str:
+        """Try the cases in one worker; append a result for each that passed.
+
+        Returns:
+            The candidate's output.
+
+        Raises:
+            Fault: the candidate is refused; it names the case.
+        """
+        built: Reference | None = None
+        limit_s = MOST_CALLS * self.call_s
+        deadline = time.monotonic() + limit_s
+        with self.worker(poisoned=True) as worker:
+            for number, case in enumerate(cases):
+                if time.monotonic() > deadline:
+                    raise Fault(Outcome.TIMED_OUT, f"{number} of {len(cases)} cases take more than {limit_s:g} s")
+                try:
+                    if first := case.reference is not built:
+                        self.build(worker, case.reference, case)
+                        built = case.reference
+                    results.append(self._try(worker, case, settles=first))
+                except Fault as fault:
+                    raise Fault(fault.outcome, f"{fault.detail} ({case.name})", number) from fault
+            worker.finish()
+            return worker.log
+
+    def build(self, worker: WorkerProcess, reference: Reference, case: Case) -> None:
+        """Build the candidate with the reference's arguments and parameters."""
+        state = reference.state
+        shared = self.memory.share(worker, [list(state.values())])
+        worker.ask(
+            "build",
+            adapter=str(self.language.adapter),
+            **self.language.build_options(),
+            arguments=reference.arguments,
+            init=reference.numbers,
+            state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
+            outputs=[
+                {"shape": list(e.shape), "dtype": str(d).removeprefix("torch.")}
+                for e, d in zip(case.expected, case.dtypes, strict=True)
+            ],
+        )
+
+    def send_inputs(self, worker: WorkerProcess, shared: SharedTensors) -> None:
+        if self.language.tensors_alone and any("value" in spec for spec in shared.specs[0]):
+            only = f"forward takes more than tensors, but a {self.language.name} candidate accepts only tensors"
+            raise Fault(Outcome.INCOMPATIBLE_PARAMETERS, only)
+        worker.ask("inputs", sets=shared.specs)
+
+    def call(self, worker: WorkerProcess, number: int, *, within_s: float | None = None) -> CallReport:
+        """Let the worker call the candidate on one of the input sets; `within_s` replaces the usual time limit."""
+        worker.ask("ready", set=number)
+        return self.start_call(worker, within_s=within_s)
+
+    def start_call(
+        self,
+        worker: WorkerProcess,
+        layouts: Sequence[Layout] = (),
+        *,
+        last: Sequence[Callable[[], None]] = (),
+        within_s: float | None = None,
+    ) -> CallReport:
+        """Start the call for which the worker has got ready.
+
+        Args:
+            last: What is done right before the start.
+            layouts: Those of the outputs of an earlier call on such inputs. Without them the worker is asked, and thus
+                runs before the outputs are read.
+        """
+        self.memory.before_call(last)
+        answer = worker.start_call(within_s=within_s, then=self.memory.after_call)
+        if Guard.PAUSE in self.guards:
+            self.memory.check_rest(worker)
+        if Guard.AT_ONCE not in self.guards:
+            worker.let_run(4 * SETTLE_S)
+        times = {name: answer.get(name) for name in ("seconds", "awake_s")}
+        times |= {"outside_s": worker.answer_s, "late_s": worker.late_s}
+        try:
+            layouts = layouts or _Described.model_validate(worker.ask("layouts")).layouts
+            outputs = [_placed(layout, place) for layout, place in zip(layouts, answer["places"], strict=True)]
+            return CallReport.model_validate({"outputs": outputs, **times})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Fault(Outcome.FORGED, f"not a valid answer to `call`: {str(error)[:SAID]}") from error
+
+    def read_outputs(self, worker: WorkerProcess, report: CallReport, case: Case) -> list[torch.Tensor]:
+        """The outputs of a call, as they are in the worker's memory now.
+
+        Raises:
+            Fault: number, type or shape differ from the reference's, or an output overlaps an input.
+        """
+        if len(report.outputs) != len(case.expected):
+            raise Fault(Outcome.BAD_OUTPUT, f"{len(report.outputs)} outputs; the reference gives {len(case.expected)}")
+        try:
+            return [
+                self._read_output(worker, output, dtype, tuple(expected.shape))
+                for output, dtype, expected in zip(report.outputs, case.dtypes, case.expected, strict=True)
+            ]
+        except ValueError as error:
+            raise Fault(Outcome.BAD_OUTPUT, str(error)) from error
+        except ProcessLookupError:
+            raise Fault(Outcome.CRASHED, "its process died after it had answered") from None
+
+    def release_outputs(self, worker: WorkerProcess, report: CallReport) -> None:
+        """Overwrite the outputs of a call, so that old results are lost, and let the worker free them."""
+        if Guard.OVERWRITING in self.guards:
+            try:
+                for output in report.outputs:
+                    self.memory.overwrite(worker, output)
+            except (ValueError, ProcessLookupError) as error:
+                raise Fault(Outcome.BAD_OUTPUT, f"an output cannot be overwritten: {error}") from error
+        worker.ask("forget")
+
+    def _read_output(
+        self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, shape: tuple[int, ...]
+    ) -> torch.Tensor:
+        wanted = str(dtype).removeprefix("torch.")
+        if (output.dtype, output.shape) != (wanted, shape):
+            got = f"{output.dtype[:80]}{list(output.shape)}"
+            raise Fault(Outcome.BAD_OUTPUT, f"an output is {got}; the reference gives {wanted}{list(shape)}")
+        if Guard.ALIASING in self.guards and self.memory.lies_in_inputs(worker, output):
+            raise Fault(Outcome.ALIASED_INPUT, "an output overlaps the memory of an input; return a new tensor")
+        return self.memory.read(worker, output)
+
+    def _try(self, worker: WorkerProcess, case: Case, *, settles: bool) -> CaseResult:
+        """The result of a case. Raises Fault if the candidate is refused.
+
+        Args:
+            settles: Whether the outputs are read a second time, later. Others that are still unwritten are just wrong.
+        """
+        shared = self.memory.share(worker, [case.inputs])
+        self.send_inputs(worker, shared)
+        report = self.call(worker, 0)
+        outputs = self.read_outputs(worker, report, case)
+        if settles and Guard.AT_ONCE in self.guards:
+            worker.let_run(SETTLE_S)
+            later = self.read_outputs(worker, report, case)
+            if not all(same_bits(a, b) for a, b in zip(outputs, later, strict=True)):
+                raise Fault(Outcome.LATE_OUTPUT, "an output was still changing after the call had returned")
+        if Guard.MUTATION in self.guards and not shared.unchanged(0, case.inputs):
+            raise Fault(Outcome.MUTATED_INPUT, "the call changed its inputs")
+        self.release_outputs(worker, report)
+        result = case.compare(outputs)
+        if Guard.COMPARISON in self.guards and result.outcome is not Outcome.PASSED:
+            raise Fault(Outcome.INCORRECT, result.detail)
+        return result.model_copy(update={"outcome": Outcome.PASSED})

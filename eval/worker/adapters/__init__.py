@@ -1,0 +1,1 @@
+"""What builds and calls a candidate of each language in the worker."""

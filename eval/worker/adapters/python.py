@@ -1,0 +1,118 @@
+"""The worker's adapter for candidates in Python, which are modules that define `ModelNew`."""
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+
+from eval.fault import Fault
+from eval.worker.channel import ALL, Message
+from eval.worker.mapping import mapped
+
+
+class PythonCandidate:
+    """A candidate, imported on construction and given the reference's parameters. See `eval.worker.worker.Model`."""
+
+    _device = "cpu"
+
+    def __init__(self, folder: Path, memory: int, question: Message) -> None:
+        import torch
+
+        torch.set_grad_enabled(False)
+        self._memory = memory
+        state = self._mapped(question["state"])
+        named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
+        self._model = self._built(folder, question, named)
+        self._inputs: list[list[Any]] = []
+        self._outputs: tuple[Any, ...] = ()
+
+    def map_inputs(self, sets: list[list[Message]]) -> None:
+        tensors = iter(self._mapped([s for inputs in sets for s in inputs if "value" not in s]))
+        self._inputs = [[s["value"] if "value" in s else next(tensors) for s in inputs] for inputs in sets]
+
+    def ready(self, number: int) -> None:
+        """Nothing: torch allocates during a call."""
+
+    def call(self, number: int) -> float:
+        start = perf_counter()
+        self._run(number)
+        return perf_counter() - start
+
+    def capture(self, *, on: bool) -> bool:
+        return False
+
+    def places(self) -> Sequence[int | str]:
+        try:
+            return [output.data_ptr() for output in self._outputs]
+        except (AttributeError, RuntimeError):  # their layouts say what they are
+            return [0] * len(self._outputs)
+
+    def layouts(self) -> list[Message]:
+        return [self._layout(output) for output in self._outputs]
+
+    def forget_outputs(self) -> None:
+        self._outputs = ()
+
+    def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
+        """What is called."""
+        return build(import_candidate(folder), question["arguments"], state)
+
+    def _mapped(self, specs: list[Message]) -> list[Any]:
+        return mapped(self._memory, specs)
+
+    def _run(self, number: int) -> None:
+        numbers = range(len(self._inputs)) if number == ALL else (number,)
+        self._outputs = tuple(output for each in numbers for output in self._called(each))
+
+    def _called(self, number: int) -> tuple[Any, ...]:
+        result = self._model(*self._inputs[number])
+        return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+    def _layout(self, output: Any) -> Message:
+        """Layout of an output; only its type if it is not a plain tensor on the device of the inputs."""
+        import torch
+
+        plain = type(output) is torch.Tensor and output.layout is torch.strided
+        if not plain or output.device.type != self._device:
+            return {"dtype": f"{type(output).__name__} on {getattr(output, 'device', 'no device')}"}
+        return {
+            "shape": list(output.shape),
+            "stride": list(output.stride()),
+            "dtype": str(output.dtype).removeprefix("torch."),
+        }
+
+
+load = PythonCandidate
+
+
+def import_candidate(folder: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("candidate", folder / "candidate.py")
+    if spec is None or spec.loader is None:
+        raise Fault("compile_error", "candidate.py cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["candidate"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> Any:
+    """`ModelNew` with the reference's parameters. Raises Fault if it does not accept them."""
+    model = module.ModelNew(*arguments)
+    if hasattr(model, "load_reference"):
+        model.load_reference(state)
+        return model
+    own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    wanted = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    if own != wanted:
+        missing = sorted(f"{n}{list(s)}" for n, s in wanted.items() if own.get(n) != s)
+        extra = sorted(f"{n}{list(s)}" for n, s in own.items() if wanted.get(n) != s)
+        raise Fault(
+            "incompatible_parameters",
+            f"ModelNew's parameters: missing {', '.join(missing) or 'none'}, unexpected {', '.join(extra) or 'none'}; "
+            "use the names and shapes of the reference's parameters, or define load_reference(state)",
+        )
+    model.load_state_dict(state)
+    return model

@@ -1,0 +1,126 @@
+"""Data types of kernel writing: a task, its interface, a candidate and its tunable parameters."""
+
+import hashlib
+import re
+from math import prod
+from typing import Annotated
+
+from pydantic import Field
+
+from kb.types.base import Frozen
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Task(Frozen):
+    """A reference implementation in KernelBench's form: `Model`, `get_inputs`, `get_init_inputs`."""
+
+    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    source: str
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.source)
+
+
+class TensorSpec(Frozen):
+    """The description of a tensor that a candidate gets."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    """Name as in torch, without the prefix: `float32`."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+class Interface(Frozen):
+    """Inputs, state and outputs of a task's `Model`, at the sizes in the task's file."""
+
+    inputs: tuple[TensorSpec, ...]
+    """Arguments of `forward`, in order."""
+    state: tuple[TensorSpec, ...]
+    """Parameters and buffers, in the order of the reference's `state_dict`."""
+    outputs: tuple[TensorSpec, ...]
+    init: tuple[float, ...]
+    """Numbers among the arguments of `Model(...)`, in order, with lists flattened."""
+    matrix_operations: int = 0
+    """Operations in the matrix products, convolutions and attention of one call; a multiply-add counts as two."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Of the largest input: `cols` is its last size, `rows` the product of the others, `count` that of all."""
+        shape = max((tensor.shape for tensor in self.inputs), key=prod, default=())
+        return {"rows": prod(shape[:-1]), "cols": shape[-1] if shape else 1, "count": prod(shape)}
+
+
+LanguageName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+"""Name of a language in eval/languages/."""
+
+
+class Language(Frozen):
+    """A language of candidates, as their author sees it. The judge knows how to build them."""
+
+    name: LanguageName
+    suffix: str = Field(pattern=r"^\.[a-z0-9]+$")
+    """Suffix of a candidate's file."""
+    fences: tuple[str, ...] = Field(min_length=1)
+    """Accepted tags of a fenced code block in an answer; prompts ask for the first."""
+    rules: str
+    """Rules for a candidate, in words for a model or a person."""
+    tunable: str
+    """Example of a line that declares a parameter; see `Parameter`. Empty: parameters are not searched."""
+    searched: tuple[str, ...] = ()
+    """Phrasings for what a chip's documents say of the language."""
+    judged: bool = True
+    """Whether kb can judge it; a language that is known from documents alone it cannot."""
+
+
+class Parameter(Frozen):
+    """A tunable constant of a kernel, declared on one line of its source.
+
+    C++: `constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8`. Python: `BLOCK = 1024  # tune: 256, 512, 1024`.
+    """
+
+    name: str
+    value: int
+    choices: tuple[int, ...]
+
+
+_TUNABLE = re.compile(
+    r"^(?P<head>(?:constexpr +int +)?(?P<name>[A-Za-z_]\w*) *= *)(?P<value>-?\d+)"
+    r"(?P<tail> *;? *(?://|#) *tune: *(?P<choices>-?\d+(?: *, *-?\d+)*) *)$",
+    re.M,
+)
+
+
+class Candidate(Frozen):
+    """A kernel that is meant to solve a task."""
+
+    language: LanguageName
+    source: str
+
+    @property
+    def digest(self) -> str:
+        return digest_of(f"{self.language}\n{self.source}")
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that the source declares, in order."""
+        return tuple(
+            Parameter(name=m["name"], value=int(m["value"]), choices=tuple(int(c) for c in m["choices"].split(",")))
+            for m in _TUNABLE.finditer(self.source)
+        )
+
+    def with_parameters(self, values: dict[str, int]) -> "Candidate":
+        """The same kernel with other parameter values; unknown names are ignored."""
+        source = _TUNABLE.sub(lambda m: f"{m['head']}{values.get(m['name'], m['value'])}{m['tail']}", self.source)
+        return Candidate(language=self.language, source=source)
+
+    @property
+    def template_digest(self) -> str:
+        """Digest that is the same for all candidates that differ only in parameter values."""
+        return self.with_parameters({p.name: 0 for p in self.parameters}).digest

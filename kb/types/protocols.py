@@ -1,0 +1,103 @@
+"""Protocols between the packages, so that they need not import each other."""
+
+from typing import Protocol
+
+from pydantic import Field
+
+from kb.types.base import Frozen
+from kb.types.evidence import Evidence
+from kb.types.fact import Fact
+from kb.types.kernels import Candidate, Interface, Language, Task
+from kb.types.passages import Passage
+from kb.types.skill import Skill, SkillStanding
+
+
+class Attempt(Frozen):
+    """A candidate that was proposed and judged in this run."""
+
+    candidate: Candidate
+    evidence: Evidence
+    note: str = ""
+    """The synthesizer's description of it."""
+    skills_used: tuple[str, ...] = ()
+    recalled: str = ""
+    """As in its `Proposal`."""
+
+
+class Reason(Frozen):
+    """One reason for the rank of a skill."""
+
+    text: str
+    worth: float
+
+
+class RecalledSkill(Frozen):
+    """A skill as a run gets it."""
+
+    skill: Skill
+    """Without its kernel if that is for a sibling of the target."""
+    standing: SkillStanding
+    reasons: tuple[Reason, ...] = ()
+    """Why it has its rank."""
+
+    @property
+    def score(self) -> float:
+        """The sum of what its reasons are worth; higher is better."""
+        return sum(reason.worth for reason in self.reasons)
+
+
+class Request(Frozen):
+    """Everything a synthesizer gets to propose the next candidate."""
+
+    task: Task
+    interface: Interface
+    target: str
+    language: Language
+    facts: tuple[Fact, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    """Best first."""
+    skills: tuple[RecalledSkill, ...] = ()
+    """Best first."""
+    attempts: tuple[Attempt, ...] = ()
+    """Attempts in the order in which they were made."""
+    budget_tokens: int = Field(default=16000, gt=0)
+    """Maximum length of the prompt."""
+    seed: int = 0
+
+
+class Proposal(Frozen):
+    """The answer of a synthesizer."""
+
+    candidate: Candidate
+    note: str = ""
+    """One line that says what the candidate is or what it changes."""
+    skills_used: tuple[str, ...] = ()
+    """Names of the skills that it was made from."""
+    recalled: str = ""
+    """Name of the skill whose kernel it is, unchanged; the run sets it."""
+    usage: dict[str, int] = Field(default_factory=dict)
+    """Tokens used, by kind."""
+
+
+class Synthesizer(Protocol):
+    """Proposes candidates. It never judges one."""
+
+    name: str
+
+    def propose(self, request: Request) -> Proposal | None:
+        """The next candidate; None if there is nothing left to try.
+
+        Raises:
+            SynthesisError: there was no usable answer, and an immediate retry would not help.
+        """
+
+
+class Judge(Protocol):
+    """Decides on candidates for one task and target."""
+
+    @property
+    def interface(self) -> Interface:
+        """Interface of the task."""
+
+    def verify(self, candidate: Candidate) -> Evidence:
+        """Raises JudgeError when the judge, not the candidate, is at fault."""

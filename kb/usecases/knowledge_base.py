@@ -1,0 +1,387 @@
+"""The class KnowledgeBase: every use case of kb, for the command line, MCP and Python.
+
+Methods import slow modules themselves, so a question about facts loads no models and no judge.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
+from kb.usecases.open_home import OpenHome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from eval.roofline import Roofline
+    from kb.facts.book import Conflict, Difference
+    from kb.facts.profile import StandingFact
+    from kb.facts.worksheet import Entry
+    from kb.runs.journal import Plan, Run
+    from kb.runs.loop import Tell, Teller
+    from kb.types.documents import IngestReport, Progress
+    from kb.types.evidence import Evidence
+    from kb.types.fact import Fact, FactAnswer
+    from kb.types.kernels import Candidate, Interface, Task
+    from kb.types.passages import CitedPlace, Context, Only, SearchResult
+    from kb.types.records import Trust
+    from kb.types.symbols import SymbolReport
+    from kb.usecases.asking import FactsAnswered, Question
+    from kb.usecases.probing import ProbeReport
+    from kb.usecases.running import Submission
+    from synth.prompts.prompt import Prompt
+
+DEFAULT_HITS = 5
+DEFAULT_PLACES = 15
+
+
+class KnowledgeBase(OpenHome):
+    """The object that `kb.open()` returns."""
+
+    # Documents
+
+    def ingest(
+        self,
+        paths: Sequence[Path | str],
+        *,
+        target: str | None = None,
+        parent: str | None = None,
+        trust: Trust | None = None,
+        hidden: bool = False,
+        unknown: bool = False,
+        exclude: Sequence[str] = (),
+        dry_run: bool = False,
+        progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> IngestReport:
+        """Update the catalog to match files, folders and archives, embed all passages, and publish the vector index.
+
+        Lexical search finds each document once it is read; vector search comes last.
+
+        Args:
+            target: Target of all documents, which is added if it is unknown (default: the folder names tell it).
+            parent: Parent of targets that are added (default: `any`).
+            trust: Trust of all documents (default: unchanged, `vendor` for new documents).
+            hidden: Also read files and folders whose names begin with a dot.
+            unknown: Also read files of unknown formats, as plain text.
+            exclude: Patterns of files to skip, in the form of .gitignore, besides those of `.kbignore` files.
+            dry_run: Report what would be done; write nothing.
+            progress: Called for each file that was read and for each batch of passages that got vectors.
+
+        Raises:
+            SourceError, TargetError: a path cannot be used, or no target can be told; nothing was changed.
+            StoreError: the home cannot be written, is full, or another process is writing it.
+            IngestInterrupted: a KeyboardInterrupt, with the report so far.
+        """
+        from ingest.pipeline import Ingest
+        from kb.usecases.ingesting import ingest
+
+        work = Ingest(
+            self.catalog, self.targets, self.models.embedder, trust, hidden, unknown, dry_run, progress, exclude, parent
+        )
+        return ingest(self, work, [Path(path) for path in paths], target=target)
+
+    def ensure_sheets(self, target: str) -> StoreError | None:
+        """Ingest the sheets that ship with kb for `target`, unless they are up to date; return why it is impossible."""
+        from kb.usecases.ingesting import ensure_sheets
+
+        return ensure_sheets(self, target)
+
+    def with_sheets(self, *targets: str) -> AbstractContextManager[None]:
+        """See `kb.usecases.ingesting.with_sheets`."""
+        from kb.usecases.ingesting import with_sheets
+
+        return with_sheets(self, targets)
+
+    def search(
+        self,
+        question: str | Sequence[str],
+        *,
+        target: str | None = None,
+        compare: bool = False,
+        only: Only | None = None,
+        limit: int = DEFAULT_HITS,
+    ) -> SearchResult:
+        """The best passages for a question.
+
+        Args:
+            question: One phrasing or several; several (the vendor's words, keywords) find more.
+            target: Search the documents of this target, its ancestors and its descendants (default: all documents).
+                If the target is a family and the question names some of its chips, search only those.
+            compare: Also search the target's siblings. Each hit names its target.
+            only: Limits the search further (default: not).
+
+        Returns:
+            At most `limit` hits, the first ones with their surroundings. A phrasing that names something that no
+            document in scope mentions is left out, with a note; if all do, the status is `insufficient`.
+
+        Raises:
+            QueryError: there is no word to search for.
+            TargetError, DocumentError: `target` or a name in `only` is unknown.
+            StoreError: the home has no document of the target, and cannot get the sheets that ship with kb.
+        """
+        from kb.usecases.searching import search
+
+        return search(self, question, target=target, compare=compare, only=only, limit=limit)
+
+    def context(
+        self,
+        question: str | Sequence[str],
+        *,
+        target: str | None = None,
+        compare: bool = False,
+        only: Only | None = None,
+        budget_tokens: int | None = None,
+    ) -> Context:
+        """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
+        from kb.usecases.searching import context
+
+        return context(self, question, target=target, compare=compare, only=only, budget_tokens=budget_tokens)
+
+    def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
+        """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""
+        from kb.usecases.running import chat_model
+        from synth.phrasings import ask_for_phrasings
+
+        return ask_for_phrasings(chat_model(self.settings.anthropic_model), question, target=target)
+
+    def symbol(self, name: str, *, target: str | None = None, limit: int = DEFAULT_PLACES) -> SymbolReport:
+        """Where documents define, list, call and mention an identifier; see `kb.usecases.symbols.look_up`."""
+        from kb.usecases.symbols import look_up
+
+        return look_up(self, name, target=target, limit=limit)
+
+    def cite(self, citation_id: str) -> CitedPlace:
+        """See `Documents.cite`."""
+        return self.documents.cite(citation_id)
+
+    # Facts
+
+    def facts(self, target: str, quantity: str | None = None, *conditions: str, unit: str | None = None) -> list[Fact]:
+        """The facts that hold for `target`, its own before inherited ones; never those of a sibling or descendant.
+
+        Args:
+            quantity: kb's or the vendor's name of a quantity (`LDS`; default: all quantities).
+            conditions: Phrases that the condition of each fact must contain: `float16`, `dense`, `per die`.
+            unit: Unit of the values (default: as in the documents).
+
+        Raises:
+            TargetError: the target is unknown.
+            FactError: no such fact holds for it (the hint names known facts), or `unit` does not fit.
+        """
+        from kb.facts.book import in_unit
+
+        book = self.factbook
+        with self.with_sheets(target):
+            found = book.profile(target) if quantity is None else book.find(target, quantity, conditions)
+        return [in_unit(standing.fact, unit) if unit else standing.fact for standing in found]
+
+    def known_facts(self, target: str) -> list[Fact]:
+        """As `facts(target)`, but empty where there are none, or none that could be read."""
+        try:
+            return self.facts(target)
+        except (FactError, LockedError, ReadOnlyError):
+            return []
+
+    def standings(self, target: str, quantity: str | None = None) -> list[StandingFact]:
+        """All statements about `target` or one of its quantities, with their standings. Errors as in `facts`."""
+        with self.with_sheets(target):
+            return self.factbook.all_of(target, quantity)
+
+    def conflicts(self, target: str | None = None) -> list[Conflict]:
+        """List where documents contradict each other about `target` (default: any target), open conflicts first."""
+        with self.with_sheets(*([target] if target else ())):
+            return self.factbook.conflicts(target)
+
+    def differences(self, first: str, second: str) -> list[Difference]:
+        """The quantities and conditions for which two targets' facts differ. Errors as in `facts`."""
+        with self.with_sheets(first, second):
+            return self.factbook.differences(first, second)
+
+    def worksheet(self, target: str) -> list[Entry]:
+        """What a kernel's author needs to know of `target`: the facts that hold, and those to be confirmed.
+
+        Raises:
+            TargetError: the target is unknown.
+        """
+        from kb.usecases.asking import worksheet_of
+
+        return worksheet_of(self, target)
+
+    def fact_questions(
+        self, target: str, *, topic: str | None = None, everything: bool = False, tokens: int | None = None
+    ) -> Iterator[Question]:
+        """The questions of the worksheet, open ones with passages that may answer. Errors as in `worksheet`.
+
+        Args:
+            topic: Limit to the questions of this topic; an unknown one is a FactError.
+            everything: Passages also for the questions about which facts hold already.
+            tokens: Size of the passages for one question, in tokens.
+        """
+        from kb.usecases.asking import QUESTION_TOKENS, questions
+
+        return questions(self, target, topic=topic, everything=everything, tokens=tokens or QUESTION_TOKENS)
+
+    def answer_facts(self, target: str, answers: Sequence[FactAnswer], *, trust_quotes: bool = False) -> FactsAnswered:
+        """Store a reader's answers whose quotes stand in the documents of `target` and hold their values.
+
+        They hold after a person accepts them. A document that is ingested again keeps those that it still states.
+
+        Args:
+            trust_quotes: Accept them at once, except values that contradict each other or what holds.
+
+        Raises:
+            TargetError: the target is unknown.
+            StoreError: the home cannot be written.
+        """
+        from kb.usecases.asking import answer
+
+        return answer(self, target, answers, trust_quotes=trust_quotes)
+
+    def propose_facts(self, target: str, *, budget_tokens: int, trust_quotes: bool = False) -> FactsAnswered:
+        """Let the model of the settings answer the open questions of the worksheet. As `answer_facts`, and:
+
+        Args:
+            budget_tokens: Most tokens to pay for; questions that do not fit are listed as unread.
+
+        Raises:
+            SettingsError, SynthesisError: the settings name no model; the model gave no answer at all.
+        """
+        from kb.usecases.asking import ask_model
+        from kb.usecases.running import chat_model
+
+        model = chat_model(self.settings.anthropic_model)
+        return ask_model(self, target, model, budget_tokens=budget_tokens, trust_quotes=trust_quotes)
+
+    def probe(
+        self,
+        target: str | None = None,
+        *,
+        dry_run: bool = False,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> ProbeReport:
+        """Measure this machine, compare it with the vendor's facts, and store the results as measured facts.
+
+        Args:
+            target: Target of the facts (default: the device's name tells it). For a CPU target, the CPU is measured.
+            dry_run: Store nothing.
+            progress: Called with the number of steps done and their total.
+
+        Raises:
+            TargetError: `target` is unknown, or kb knows no target for the device.
+            StoreError: the home cannot be written.
+        """
+        from kb.usecases.probing import probe
+
+        return probe(self, target, dry_run=dry_run, progress=progress)
+
+    # Kernels
+
+    def verify(self, task: Task, candidate: Candidate, target: str) -> Evidence:
+        """Judge one kernel.
+
+        Raises:
+            TargetError, TaskError: `target` is unknown; the reference fails.
+            JudgeError: this machine cannot judge kernels for this target or in this language.
+        """
+        from kb.usecases import running
+
+        return running.verify(self, task, candidate, target)
+
+    def roofline(self, task: Task, target: str) -> Roofline:
+        """The shortest time that a task can take on a target, from a run of the reference by a judge.
+
+        Raises: As `verify`, and FactError if no document states a required rate.
+        """
+        from kb.usecases import running
+
+        return running.roofline(self, task, target)
+
+    def plan(
+        self,
+        task: Task,
+        target: str,
+        *,
+        synthesizer: str = "tune",
+        language: str | None = None,
+        evaluations: int = 8,
+        seed: int = 0,
+        control: bool = False,
+    ) -> Plan:
+        """A plan for `prompt` or `optimize`; see `Plan`.
+
+        Args:
+            synthesizer: `tune`, `anthropic`, or `external` for a run that `prompt` starts.
+            language: Language of the candidates (default: the usual one for the target).
+
+        Raises:
+            RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
+        """
+        from kb.runs.journal import Plan, SynthesizerKind
+        from kb.usecases.running import languages, written_in
+
+        kind = SynthesizerKind.named(synthesizer)
+        by_hand = kind is SynthesizerKind.EXTERNAL
+        return Plan(
+            task=task,
+            target=target,
+            language=written_in(self, target, language).name if language or by_hand else languages(self, target)[0],
+            synthesizer=kind,
+            model=self.settings.anthropic_model if kind is SynthesizerKind.ANTHROPIC else "",
+            evaluations=evaluations,
+            seed=seed,
+            control=control,
+        )
+
+    def prompt(self, plan: Plan) -> tuple[Run, Prompt]:
+        """Start a run that `submit` drives, and return its first prompt. Errors as in `optimize`."""
+        from kb.usecases import running
+
+        return running.prompt(self, plan)
+
+    def draft_prompt(self, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+        """The first prompt of such a run, which is not started: the caller states the task's interface, no code runs.
+
+        Args:
+            budget_tokens: Most tokens of the prompt.
+
+        Raises: As `optimize`.
+            SynthesisError: task, contract and answer format alone exceed the budget.
+        """
+        from kb.usecases import running
+
+        return running.draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
+
+    def submit(self, run: Run, answer: Candidate | str, *, note: str = "", tell: Tell | None = None) -> Submission:
+        """Judge an answer to the last prompt, save a winning kernel as a skill, and build the next prompt.
+
+        Args:
+            answer: A kernel, or a model's whole answer.
+            note: One line that describes the kernel or the change (default: taken from the answer).
+            tell: Called with the judged candidate.
+
+        Raises: As `Loop.submit` and `verify`.
+            SynthesisError: no kernel can be read from the answer.
+        """
+        from kb.usecases import running
+
+        return running.submit(self, run, answer, note=note, tell=tell)
+
+    def optimize(self, plan: Plan, *, minutes: float | None = None, tell: Teller | None = None) -> Run:
+        """Start a run of `tune` or `anthropic` and drive it to its end. A bad plan is refused before a judge starts.
+
+        `tell` gets the run when it starts, and returns the function to call with each judged candidate.
+
+        Raises: As `verify` and `Loop.optimize`.
+            RunError, CandidateError, FactError, SettingsError: the plan cannot work; see `kb.usecases.running`.
+        """
+        from kb.usecases import running
+
+        return running.optimize(self, plan, minutes=minutes, tell=tell)
+
+    def resume(self, run: Run, *, minutes: float | None = None, tell: Teller | None = None) -> None:
+        """Continue a run of `tune` or `anthropic`. Errors as in `optimize`."""
+        from kb.usecases import running
+
+        running.resume(self, run, minutes=minutes, tell=tell)

@@ -1,0 +1,132 @@
+"""Recorded calls are also timed together, where a candidate hides little of each, and their outputs are compared."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eval.clock import batched_timing as together
+from eval.clock import sessions
+from eval.clock.baselines import Baselines
+from eval.clock.sessions import ATTEMPTS, measure
+from eval.clock.timing import clocks_disagree
+from eval.fault import Fault
+from eval.languages.registry import TORCH
+from eval.supervisor.device_memory import DeviceMemory
+from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.trial import Trial
+from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate
+from tests.eval import fake_recording_gpu
+from tests.eval.fake_gpu import FakeDriver
+from tests.eval.judging import needs_linux, reference, task
+
+pytestmark = [needs_linux, pytest.mark.alone]
+RECORDING = TORCH.model_copy(update={"adapter": Path(fake_recording_gpu.__file__)})
+TAKES = """
+import time
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        end = time.perf_counter() + {us}e-6
+        y = 2 * x + 1
+        while time.perf_counter() < end:
+            pass
+        return y
+"""
+HIDES = """
+from tests.eval.fake_gpu import HostClock
+HONEST = HostClock.time
+HostClock.time = lambda clock, run, everywhere: max(1e-5, {share} * HONEST(clock, run, everywhere=everywhere) - {us}e-6)
+"""
+HIDES_SOME, HIDES_HALF = HIDES.format(share=1.0, us=500), HIDES.format(share=0.5, us=0)
+SKIPS = """
+from eval.worker.adapters.gpu import GpuCandidate
+HONEST = GpuCandidate._replay
+
+def replay(model):
+    if len(model._replayed) > 1:
+        model._replayed[0].graph.replay()
+    else:
+        HONEST(model)
+
+GpuCandidate._replay = replay
+"""
+
+
+@pytest.fixture
+def memory() -> DeviceMemory:
+    return DeviceMemory(FakeDriver())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def trial_of(memory: DeviceMemory) -> Callable[[str], Trial]:
+    return lambda source: Trial(Candidate(language="torch", source=source), RECORDING, 0, 60.0, memory=memory)
+
+
+@pytest.fixture
+def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch) -> Iterator[Baselines]:
+    """Baselines of 800 us, beside a judge that does not see what is hidden."""
+    monkeypatch.setattr(sessions, "ATTEMPTS", 1)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "MOST_OTHERS", 1.0)
+    monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.2, luck=0.0, bad_luck=0.0))
+    for module in (sessions, together):
+        monkeypatch.setattr(module, "clocks_disagree", lambda *_: False)
+        monkeypatch.setattr(module, "hidden_us", lambda *_: 0.0)
+    found = Baselines(
+        task("scale"), reference("scale"), {"eager": TAKES.format(us=800)}, lambda tried: trial_of(tried.source)
+    )
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize(
+    ("source", "guards", "low", "high"),
+    [
+        pytest.param(TAKES.format(us=800) + HIDES_SOME, ALL_GUARDS - {Guard.TOGETHER}, 1.7, 9.0, id="hides, guard off"),
+        pytest.param(TAKES.format(us=800) + HIDES_SOME, ALL_GUARDS, 0.5, 1.5, id="hides"),
+        pytest.param(TAKES.format(us=200), ALL_GUARDS, 1.5, 9.0, id="is faster"),
+    ],
+)
+def test_what_is_hidden_in_a_question_is_shared_by_many_calls(
+    source: str,
+    guards: frozenset[Guard],
+    low: float,
+    high: float,
+    trial_of: Callable[[str], Trial],
+    baselines: Baselines,
+) -> None:
+    timing, _ = measure(replace(trial_of(source), guards=guards), baselines, ())
+
+    assert low < timing.speedup < high
+
+
+def test_calls_that_are_left_out_are_found(trial_of: Callable[[str], Trial], baselines: Baselines) -> None:
+    with pytest.raises(Fault) as refusal:
+        measure(trial_of(TAKES.format(us=250) + SKIPS), baselines, ())
+
+    assert refusal.value.outcome == Outcome.STALE_OUTPUT
+
+
+def test_what_is_not_seen_in_single_calls_is_seen_in_many(
+    trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "clocks_disagree", clocks_disagree)
+    with pytest.raises(Fault) as refusal:
+        measure(trial_of(TAKES.format(us=800) + HIDES_HALF), baselines, ())
+
+    assert refusal.value.outcome == Outcome.CLOCKS_DISAGREE
+
+
+def test_an_honest_clock_is_believed_in_many_calls(
+    trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "clocks_disagree", clocks_disagree)
+    monkeypatch.setattr(sessions, "ATTEMPTS", ATTEMPTS)
+
+    timing, _ = measure(trial_of(TAKES.format(us=400)), baselines, ())
+
+    assert timing.speedup > 1.1

@@ -1,0 +1,215 @@
+"""Kernels of skills are judged again on the tasks that are known here, and what is measured counts."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.home.skills import OTHER, active, proposed, today
+
+from kb.errors import JudgeError, SkillError
+from kb.runs.journal import Plan, SynthesizerKind
+from kb.types.evidence import Evidence, Outcome
+from kb.types.kernels import Candidate, Task
+from kb.types.skill import Skill, SkillKind, SkillStanding
+from kb.types.skill_record import SkillRecord, UseOutcome
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.reverifying import Reverified, reverify
+from tests.skillbook.evidence import KERNEL, TASK, kernel, refused
+
+LONG_AGO = "2020-01-01T00:00:00+00:00"
+
+
+@pytest.fixture
+def ran(kb: KnowledgeBase) -> KnowledgeBase:
+    """A home with a run on the task of the evidence."""
+    kb.runs.start(Plan(task=TASK, target="mi300x", language="triton", synthesizer=SynthesizerKind.TUNE, evaluations=1))
+    return kb
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Candidate, Task, str]]:
+    """What a judge was asked; `wrong` kernels are refused, and `broken` ones break the judge."""
+    asked = []
+
+    def verify(kb: KnowledgeBase, task: Task, candidate: Candidate, target: str) -> Evidence:
+        asked.append((candidate, task, target))
+        if "broken" in candidate.source:
+            raise JudgeError("the judge broke", hint="")
+        about = {"task": task.name, "task_digest": task.digest, "target": target}
+        if "wrong" in candidate.source:
+            about |= {"environment": {"machine": "A"}}
+            return refused(candidate, Outcome.INCORRECT, "wrong").model_copy(update=about)
+        return today(candidate, speedup=2.0, **about)
+
+    monkeypatch.setattr(KnowledgeBase, "verify", verify)
+    return asked
+
+
+def names(done: list[Reverified]) -> list[str]:
+    return [one.name for one in done]
+
+
+def test_a_claimed_win_that_is_repeated_here_is_verified(ran: KnowledgeBase, judged: list[object]) -> None:
+    proposed(ran)
+
+    (done,) = reverify(ran, ["softmax"])
+
+    assert judged == [(KERNEL, TASK, "mi300x")]
+    assert (done.before, done.after) == (SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED)
+    assert [one.speedup for one in ran.skills.find("softmax").evidence] == [1.5, 2.0]
+    assert [held.name for held in ran.skills.proposals()] == ["softmax"], "it still waits for a curator"
+
+
+def test_a_claimed_win_that_is_not_repeated_here_stays_a_guess(ran: KnowledgeBase, judged: list[object]) -> None:
+    wrong = kernel("wrong")
+    proposed(ran, candidate=wrong)
+
+    (done,) = reverify(ran, ["softmax"])
+
+    assert (done.evidence and done.evidence.outcome, done.after) == (Outcome.INCORRECT, SkillStanding.HYPOTHESIS)
+
+
+def test_of_a_pitfall_the_refused_kernel_is_judged_again_and_then_the_mended_one(
+    ran: KnowledgeBase, judged: list[tuple[Candidate, Task, str]]
+) -> None:
+    wrong = kernel("wrong")
+    proposed(ran, kind=SkillKind.PITFALL, worse=wrong, evidence=(refused(wrong), today()))
+
+    (done,) = reverify(ran, ["softmax"])
+
+    assert [candidate for candidate, *_ in judged] == [wrong, KERNEL]
+    assert (done.before, done.after) == (SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED)
+    assert done.worse
+    assert done.evidence
+    kept = {one.id for one in ran.skills.find("softmax").evidence}
+    assert (len(kept), kept > {done.worse.id, done.evidence.id}) == (4, True)
+
+
+def test_a_pitfall_whose_refused_kernel_now_passes_proves_nothing(ran: KnowledgeBase, judged: list[object]) -> None:
+    proposed(ran, kind=SkillKind.PITFALL, worse=OTHER, evidence=(refused(OTHER), today()))
+
+    (done,) = reverify(ran, ["softmax"])
+
+    assert (done.worse and done.worse.passed, done.after) == (True, SkillStanding.SCREENED)
+
+
+def test_a_technique_that_is_out_of_date_is_proven_again_by_both_kernels(
+    ran: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verify(kb: KnowledgeBase, task: Task, candidate: Candidate, target: str) -> Evidence:
+        return today(candidate, speedup=2.0 if candidate == KERNEL else 1.0)
+
+    monkeypatch.setattr(KnowledgeBase, "verify", verify)
+    old = (today(OTHER, speedup=1.0, created=LONG_AGO), today(speedup=2.0, created=LONG_AGO))
+    active(ran, "softmax", kind=SkillKind.TECHNIQUE, worse=OTHER, evidence=old)
+
+    (done,) = reverify(ran, stale=True)
+
+    assert (done.before, done.after) == (SkillStanding.STALE, SkillStanding.ACTIVE)
+
+
+def test_a_stale_skill_is_judged_on_a_named_task_if_its_evidence_has_that_task(
+    kb: KnowledgeBase, judged: list[tuple[Candidate, Task, str]]
+) -> None:
+    active(kb, "old", evidence=(today(created=LONG_AGO),))
+    active(kb, "fresh", candidate=OTHER)
+    other = Task(name="other", source="class Other: ...\n")
+
+    (done,) = reverify(kb, stale=True, tasks=[TASK, other])
+
+    assert (done.name, done.after) == ("old", SkillStanding.ACTIVE)
+    assert [task for _, task, _ in judged] == [TASK]
+
+
+def test_a_stale_skill_that_wins_again_is_active_again(ran: KnowledgeBase, judged: list[object]) -> None:
+    active(ran, "old", evidence=(today(created=LONG_AGO),))
+    active(ran, "fresh", candidate=OTHER)
+
+    (done,) = reverify(ran, stale=True)
+
+    assert (done.name, done.before, done.after) == ("old", SkillStanding.STALE, SkillStanding.ACTIVE)
+
+
+def test_what_is_used_most_is_judged_first(ran: KnowledgeBase, judged: list[object]) -> None:
+    for name, uses in (("never", 0), ("often", 2), ("once", 1)):
+        held = active(ran, name, candidate=kernel(name))
+        for use in range(uses):
+            _use(ran, held, f"run-{use}")
+
+    assert names(reverify(ran)) == ["often", "once", "never"]
+
+
+def _use(kb: KnowledgeBase, held: Skill, run: str) -> None:
+    about = {"skill": held.name, "content_digest": held.content_digest, "created": LONG_AGO, "by": run, "task": "t"}
+    kb.skills.record(kb.skills.get(held.name), SkillRecord(verb="use", outcome=UseOutcome.NO_WIN, **about))
+
+
+def test_after_the_time_is_up_nothing_is_judged_and_each_rest_is_named(
+    ran: KnowledgeBase, judged: list[object]
+) -> None:
+    active(ran, "one")
+    active(ran, "two", candidate=OTHER)
+
+    done = reverify(ran, minutes=0)
+
+    assert (judged, names(done)) == ([], ["one", "two"])
+    assert {one.reason for one in done} == {"not judged: the time is up"}
+
+
+def test_a_dry_run_judges_nothing_and_says_what_would_be(ran: KnowledgeBase, judged: list[object]) -> None:
+    proposed(ran)
+
+    (done,) = reverify(ran, ["softmax"], dry_run=True)
+
+    assert (judged, done.task, done.target, done.reason) == ([], "row-softmax", "mi300x", "would be judged")
+
+
+def test_only_evidence_for_the_named_target_is_repeated(ran: KnowledgeBase, judged: list[object]) -> None:
+    proposed(ran, evidence=(today(), today(target="mi355x")))
+
+    assert [one.target for one in reverify(ran, ["softmax"], target="mi355x")] == ["mi355x"]
+
+
+def test_a_skill_without_evidence_is_judged_on_a_named_task(kb: KnowledgeBase, judged: list[object]) -> None:
+    proposed(kb, evidence=())
+
+    (done,) = reverify(kb, ["softmax"], tasks=[TASK])
+
+    assert (done.task, done.target, done.after) == ("row-softmax", "mi300x", SkillStanding.VERIFIED)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda kb: proposed(kb), "no run of this home has the task row-softmax"),
+        (lambda kb: proposed(kb, evidence=()), "name a task with --task"),
+        (lambda kb: proposed(kb, candidate=None, kind=SkillKind.PLAYBOOK), "it has no kernel"),
+    ],
+    ids=["task unknown", "no evidence", "no kernel"],
+)
+def test_what_cannot_be_judged_is_reported_with_the_reason(
+    kb: KnowledgeBase, judged: list[object], make: Callable[[KnowledgeBase], Skill], reason: str
+) -> None:
+    make(kb)
+
+    (done,) = reverify(kb, ["softmax"])
+
+    assert judged == []
+    assert reason in done.reason
+
+
+def test_a_fault_of_the_judge_does_not_keep_others_from_being_judged(ran: KnowledgeBase, judged: list[object]) -> None:
+    active(ran, "a-broken", candidate=kernel("broken"))
+    active(ran, "sound")
+
+    first, second = reverify(ran)
+
+    assert (first.reason, second.after) == ("not judged: the judge broke", SkillStanding.ACTIVE)
+    assert len(ran.skills.get("a-broken").evidence) == 1
+
+
+def test_an_unknown_name_is_an_error_before_anything_is_judged(ran: KnowledgeBase, judged: list[object]) -> None:
+    proposed(ran)
+
+    with pytest.raises(SkillError, match="unknown skill"):
+        reverify(ran, ["softmax", "none"])
+    assert judged == []

@@ -1,0 +1,191 @@
+"""Runs through an open knowledge base: what cannot work is refused before a judge starts, and answers bring prompts."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+import kb as knowledge
+from eval.languages import registry as languages
+from kb.errors import CandidateError, FactError, KbError, RunError, SettingsError, SynthesisError, TargetError
+from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
+from kb.types.evidence import Evidence, Outcome
+from kb.types.fact import FactAnswer
+from kb.types.kernels import Candidate
+from kb.usecases.knowledge_base import KnowledgeBase
+from tests.synth.samples import INTERFACE, TASK, candidate, evidence
+
+TRITON, CPP = candidate(languages.TRITON), candidate(languages.CPP)
+
+
+class JudgeStartedError(Exception):
+    """A judge was started where none may be."""
+
+
+@pytest.fixture
+def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*arguments: object, **named: object) -> None:
+        raise JudgeStartedError
+
+    monkeypatch.setattr("kb.usecases.running.LocalJudge", start)
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
+    """The candidates that a judge was asked about; it passes all but those that say `wrong`."""
+    asked: list[Candidate] = []
+
+    class Judge:
+        interface = INTERFACE
+
+        def __init__(self, *arguments: object, **named: object) -> None: ...
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *error: object) -> None: ...
+
+        def verify(self, one: Candidate) -> Evidence:
+            asked.append(one)
+            return evidence(one, Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
+
+    monkeypatch.setattr("kb.usecases.running.LocalJudge", Judge)
+    return asked
+
+
+def plan(target: str = "mi300x", language: str = "triton", **rest: Any) -> Plan:
+    return Plan(
+        task=TASK, target=target, language=language, evaluations=2, **{"synthesizer": SynthesizerKind.TUNE} | rest
+    )
+
+
+def by_hand(target: str = "mi300x", language: str = "triton") -> Plan:
+    return plan(target, language, synthesizer=SynthesizerKind.EXTERNAL)
+
+
+def by_model(target: str = "mi300x", model: str = "some-model") -> Plan:
+    return plan(target, synthesizer=SynthesizerKind.ANTHROPIC, model=model)
+
+
+def test_a_roofline_needs_the_rates_of_a_chip_and_no_compiler(
+    kb: KnowledgeBase, judged: list[Candidate], tmp_path: Path
+) -> None:
+    (tmp_path / "zchip").mkdir()
+    (tmp_path / "zchip" / "manual.md").write_text("# Zchip\n\nThe memory delivers 5 GB/s.\n")
+    kb.ingest([tmp_path / "zchip"])
+    with pytest.raises(FactError, match="zchip"):
+        kb.roofline(TASK, "zchip")
+
+    rate = FactAnswer(quantity="hbm_bandwidth", value="5", unit="GB/s", quote="delivers 5 GB/s")
+    kb.answer_facts("zchip", [rate], trust_quotes=True)
+
+    assert [c.fact.target for c in kb.roofline(TASK, "zchip").ceilings] == ["zchip"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (
+            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", synthesizer="anthropic")),
+            SettingsError,
+            "the settings name no model",
+        ),
+        (lambda kb: kb.optimize(plan("mi9000")), TargetError, "unknown target 'mi9000'"),
+        (lambda kb: kb.optimize(plan(language="cpp")), CandidateError, "are not written in cpp"),
+        (lambda kb: kb.optimize(by_model("a100")), FactError, "no documents about a100"),
+        (lambda kb: kb.optimize(by_hand()), RunError, "driven by hand"),
+        (lambda kb: kb.prompt(by_hand("mi9000")), TargetError, "unknown target 'mi9000'"),
+        (lambda kb: kb.prompt(by_hand(language="cpp")), CandidateError, "are not written in cpp"),
+        (lambda kb: kb.prompt(by_hand("a100")), FactError, "no documents about a100"),
+        (lambda kb: kb.prompt(plan()), RunError, "driven by tune"),
+        (lambda kb: kb.plan(TASK, "mi9000"), TargetError, "unknown target 'mi9000'"),
+        (lambda kb: kb.plan(TASK, "mi300x", language="cpp"), CandidateError, "are not written in cpp"),
+        (lambda kb: kb.plan(TASK, "mi300x", synthesizer="oracle"), RunError, "unknown synthesizer 'oracle'"),
+    ],
+)
+@pytest.mark.usefixtures("no_judge")
+def test_a_plan_that_cannot_work_is_refused_before_a_judge_starts_and_leaves_no_run(
+    kb: KnowledgeBase, home: Path, ask: Callable[[KnowledgeBase], object], error: type[KbError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ask(kb)
+
+    assert not (home / "runs").exists()
+
+
+@pytest.mark.usefixtures("no_judge")
+@pytest.mark.parametrize("ask", [lambda kb: kb.optimize(plan()), lambda kb: kb.prompt(by_hand())])
+def test_a_plan_that_can_work_starts_a_judge(kb: KnowledgeBase, ask: Callable[[KnowledgeBase], object]) -> None:
+    with pytest.raises(JudgeStartedError):
+        ask(kb)
+
+
+def over(run: Run) -> Run:
+    run.append(JournalEntry(kind="ended", step=1, text="enough"))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda kb: kb.resume(over(kb.runs.start(plan()))), RunError, "is over: enough"),
+        (lambda kb: kb.resume(kb.runs.start(by_hand())), RunError, "driven by hand"),
+        (lambda kb: kb.submit(over(kb.runs.start(by_hand())), TRITON), RunError, "is over: enough"),
+        (lambda kb: kb.submit(kb.runs.start(plan()), TRITON), RunError, "driven by tune, not by hand"),
+        (lambda kb: kb.submit(kb.runs.start(by_hand()), CPP), CandidateError, "candidate is in cpp"),
+        (lambda kb: kb.submit(kb.runs.start(by_hand()), "I would rather not."), SynthesisError, "no fenced code"),
+    ],
+)
+@pytest.mark.usefixtures("no_judge")
+def test_what_a_run_does_not_take_is_refused_before_a_judge_starts(
+    kb: KnowledgeBase, ask: Callable[[KnowledgeBase], object], error: type[KbError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ask(kb)
+
+
+def test_each_answer_brings_evidence_and_the_next_prompt_until_the_evaluations_are_spent(
+    kb: KnowledgeBase, judged: list[Candidate]
+) -> None:
+    run, first = kb.prompt(by_hand())
+    wrong = candidate(languages.TRITON, "wrong")
+
+    refused = kb.submit(run, wrong)
+    passed = kb.submit(run, TRITON, note="reads rows once")
+
+    assert (judged, [a.note for a in run.attempts]) == ([wrong, TRITON], ["", "reads rows once"])
+    assert (refused.evidence.outcome, refused.ended) == (Outcome.INCORRECT, "")
+    assert "## Earlier attempts" not in first.text
+    assert refused.prompt
+    assert "### Attempt 1: incorrect" in refused.prompt.text
+    assert (passed.evidence.passed, passed.prompt, passed.ended) == (True, None, "all evaluations are spent")
+
+
+def test_the_kernel_of_a_whole_answer_is_judged_and_its_note_is_kept(
+    kb: KnowledgeBase, judged: list[Candidate]
+) -> None:
+    run, _ = kb.prompt(by_hand())
+
+    kb.submit(run, f"note: wide loads\n\n```python\n{TRITON.source}```\n")
+
+    assert judged == [TRITON]
+    assert [a.note for a in run.attempts] == ["wide loads"]
+
+
+@pytest.mark.parametrize(("text", "profiled"), [("", False), ("profile = true\n", True)])
+def test_the_judge_profiles_if_the_settings_say_so(
+    text: str, profiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def start(*arguments: object, **named: object) -> None:
+        asked.append(named["profile"])
+        raise JudgeStartedError
+
+    monkeypatch.setattr("kb.usecases.running.LocalJudge", start)
+    (tmp_path / "kb.toml").write_text(text)
+    with knowledge.open(tmp_path) as kb, pytest.raises(JudgeStartedError):
+        kb.verify(TASK, TRITON, "mi300x")
+
+    assert asked == [profiled]
