@@ -1,5 +1,8 @@
 """The exception with which worker and judge refuse a candidate. Standard library only, because the worker uses it."""
 
+import signal
+from contextlib import suppress
+
 MOST_CHARACTERS = 8000
 """A longer reason is cut."""
 
@@ -17,3 +20,10 @@ class Fault(Exception):  # noqa: N818 - a verdict, not a failure of the judge
         self.detail = detail[:MOST_CHARACTERS].encode(errors="replace").decode()  # a candidate's text may be malformed
         super().__init__(self.detail)
         self.outcome, self.case = outcome, case
+
+
+def signal_name(number: int) -> str:
+    """`SIGSEGV` for 11. Only some of the real-time signals have names."""
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"

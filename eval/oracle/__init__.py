@@ -1,1 +1,1 @@
-"""What is right: the cases of a task, the values of its inputs, its reference in float64, and the tolerance of outputs."""
+"""What is right: a task's cases, the values of its inputs, its reference in float64, and the tolerance of outputs."""

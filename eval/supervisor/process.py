@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from enum import StrEnum
 from typing import Any, Self, Unpack
 
-from eval.fault import Fault
+from eval.fault import Fault, signal_name
 from eval.supervisor.compiled import Compiled, keep, names_in, restore
 from eval.supervisor.folder import new_folder, remove
 from eval.supervisor.forked import START_S, Process
@@ -19,7 +19,7 @@ from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.launch import TRITON, Launch, LaunchSettings, end, kill
 from eval.supervisor.limits import cpu_limit_s
 from eval.supervisor.rate_limit import RateLimit
-from eval.supervisor.tree import ProcessTree, signal_name
+from eval.supervisor.tree import ProcessTree
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
 from eval.worker.mapping import new_memory
 from eval.worker.zygote import Handles

@@ -227,13 +227,6 @@ def _newest_task() -> int:
         return int(file.read().split()[-1])
 
 
-def signal_name(number: int) -> str:
-    """`SIGSEGV` for 11. Only some of the real-time signals have names."""
-    with suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"
-
-
 def _cpu_s(pid: int) -> float:
     """CPU seconds of a process. The number of its clock: CPUCLOCK_SCHED in Linux's posix-timers_types.h."""
     return time.clock_gettime(~pid << 3 | 2)

@@ -1,1 +1,1 @@
-"""The process that runs a candidate, and its control by the judge, which trusts nothing from that process."""
+"""What runs in the process of a candidate, and nothing else: it imports no judge, no oracle and no clock."""

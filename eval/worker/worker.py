@@ -112,7 +112,7 @@ class Worker:
 
 
 def adapter(file: str) -> ModuleType:
-    """The module of a language; see eval.supervisor.language.JudgedLanguage. One of kb's own is imported by its name."""
+    """The adapter in a file; see eval.supervisor.language.JudgedLanguage. One of kb's own is imported by its name."""
     path = Path(file)
     if path.is_relative_to(ROOT):
         return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))

@@ -1,6 +1,7 @@
 """The process that workers are forked from, so that each need not load torch: `python -I zygote.py SOCKET MODULE...`.
 
-It imports the modules, and then forks a worker for each request of the judge; eval.supervisor.forked is the judge's side.
+It imports the modules, and then forks a worker for each request of the judge; the judge's side is
+eval.supervisor.forked.
 It runs no candidate, so what it has loaded is the same for all.
 """
 

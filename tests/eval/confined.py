@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.supervisor.launch import HERE
+from eval.supervisor.language import WORKER
 from eval.supervisor.limits import limits_of
 from tests.eval import probes
 
@@ -38,7 +38,7 @@ class Place:
     def run(self, *command: str, level: int, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run a program; `options` are arguments of `limits_of`."""
         limits = limits_of(self.folder, level=level, call_s=60.0, **options)
-        confined = [self.python, "-I", str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
+        confined = [self.python, "-I", str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.run(
             [self.python, "-I", "-c", VICTIM, *confined], cwd=self.folder, capture_output=True, text=True, timeout=60,
             check=False, user=self.user, group=self.user, extra_groups=None if self.user is None else (),

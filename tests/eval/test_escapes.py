@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eval.devices.gpu import READABLE, WRITABLE, device_files
-from eval.supervisor.launch import HERE
+from eval.supervisor.language import WORKER
 from tests.eval import probes
 from tests.eval.confined import Place, make_place
 from tests.eval.judging import needs_linux, needs_sandbox
@@ -44,7 +44,7 @@ def python(user: int | None) -> str:
 
 
 def can_start(python: str, user: int) -> bool:
-    script = f"open({str(HERE / 'sandbox.py')!r})"
+    script = f"open({str(WORKER / 'sandbox.py')!r})"
     try:
         done = subprocess.run([python, "-I", "-c", script], user=user, group=user, extra_groups=(), check=False)
     except OSError:

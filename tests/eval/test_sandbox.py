@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eval.machine import sandbox_level
-from eval.supervisor.launch import HERE
+from eval.supervisor.language import WORKER
 from eval.supervisor.limits import PACKAGE, limits_of
 from eval.worker.sandbox import (
     ARCHITECTURES,
@@ -79,7 +79,7 @@ def test_a_file_cannot_grow_beyond_its_limit(place: Place, level: int) -> None:
     script = "open('large', 'wb', 0).write(bytes(1000)); open('larger', 'wb', 0).write(bytes(1001))"
 
     subprocess.run(
-        [*PYTHON, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *PYTHON, "-c", script],
+        [*PYTHON, str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--", *PYTHON, "-c", script],
         cwd=place.folder, capture_output=True, check=False,
     )  # fmt: skip
 
@@ -98,7 +98,7 @@ resource.setrlimit({number}, ({lowest}, {lowest}))
 os.execv(sys.argv[1], sys.argv[1:])
 """
     asks = f"import resource; print(resource.getrlimit({number})[1])"
-    confined = [*PYTHON, str(HERE / "sandbox.py"), json.dumps(limits._asdict()), "--", *PYTHON, "-c", asks]
+    confined = [*PYTHON, str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--", *PYTHON, "-c", asks]
 
     done = subprocess.run([*PYTHON, "-c", lowers, *confined], capture_output=True, text=True, check=False)
 

@@ -67,11 +67,6 @@ def running(script: str) -> Iterator[ProcessTree]:
         leader.communicate()
 
 
-@pytest.mark.parametrize("number", range(1, signal.NSIG))
-def test_every_signal_has_a_name(number: int) -> None:
-    assert tree.signal_name(number) in (f"signal {number}", *signal.Signals.__members__)
-
-
 def test_stopped_processes_use_no_processor_time_and_continue_afterwards() -> None:
     with running(SPINS) as processes:
         processes.stop()

@@ -11,8 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from eval.fault import Fault
-from eval.supervisor.tree import signal_name
+from eval.fault import Fault, signal_name
 from eval.worker.adapters.cpp import row_major, size_bytes
 from eval.worker.channel import Message
 from eval.worker.mapping import shared_pages

@@ -85,7 +85,7 @@ def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> N
 
     Args:
         names: The global names of the kernels, in which `range`, `min` and `max` get Triton's meaning.
-        precisions: How `tl.dot` can multiply float32 on the target; see eval.worker.adapters.cross_compile.dot_precisions.
+        precisions: How `tl.dot` can multiply float32 on the target; see `cross_compile.dot_precisions`.
     """
     from triton import language
     from triton.runtime import interpreter
