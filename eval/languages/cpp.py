@@ -70,7 +70,7 @@ class Cpp(JudgedLanguage):
         compiler = shutil.which("c++") or shutil.which("clang++")
         if compiler is None:
             raise JudgeError("there is no C++ compiler on the path", hint="install g++ or clang++")
-        header = f"-I{self.adapter.parent}"
+        header = f"-I{Path(__file__).parent}"
         return (compiler, *FLAGS, header, "-o", str(folder / LIBRARY), str(folder / f"candidate{self.suffix}"))
 
     def versions(self) -> dict[str, str]:
