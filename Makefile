@@ -10,11 +10,12 @@ MAKEFLAGS += --jobs=2  # runs `lint` and `wheel-check` at the same time
 demo: .venv/.ready  ## show kb on real documents; DOCS=path adds your own folder
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
 
-test: lint wheel-check  ## run what CI runs
+test: lint  ## run what CI runs
 	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
 	$(BIN)/python -m pytest -m "not alone and not slow and not toolchains" --durations 10 -n 2 --dist loadfile
 
-test-slow: .venv/.ready-dev  ## run the tests that take minutes, on a corpus of documents if there is one
+test-slow: wheel-check  ## run the tests that take minutes, on a corpus of documents if there is one
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/python -m pytest -m slow
 
 test-gpu: .venv/.ready-dev  ## run the tests of the judge on this machine's GPU
@@ -28,10 +29,9 @@ lint: .venv/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/lint-imports
 	$(BIN)/python tests/size_report.py
-	$(BIN)/cog --check docs/cli.md CONTRIBUTING.md
+	$(BIN)/cog --check docs/cli.md
 
 wheel-check: .venv/.ready-dev  ## check that the built wheel shows its help without its heavy dependencies
 	rm -rf build/wheel build/clean
@@ -43,7 +43,7 @@ wheel-check: .venv/.ready-dev  ## check that the built wheel shows its help with
 	build/clean/bin/kb ingest --help > /dev/null
 
 docs: .venv/.ready-dev  ## regenerate the generated parts of the documentation
-	$(BIN)/cog -r docs/cli.md CONTRIBUTING.md
+	$(BIN)/cog -r docs/cli.md
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
