@@ -9,6 +9,9 @@ from typing import Self
 
 from kb.catalog.connection import connect, storage_errors
 
+Values = Sequence[object] | Mapping[str, object]
+"""The values of a query: in the order of its `?`, or by the names of its `:name`."""
+
 
 class Database:
     """One connection to the SQLite file; not for use by several threads."""
@@ -42,11 +45,11 @@ class Database:
         finally:
             self._db.execute("ROLLBACK")
 
-    def _all(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
+    def _all(self, query: str, values: Values = ()) -> list[sqlite3.Row]:
         with storage_errors(self.home):
             return self._db.execute(query, values).fetchall()
 
-    def _one(self, query: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
+    def _one(self, query: str, values: Values = ()) -> sqlite3.Row | None:
         rows = self._all(query, values)
         return rows[0] if rows else None
 

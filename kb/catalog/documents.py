@@ -111,11 +111,12 @@ class DocumentTables(Database):
     def place(self, key: str) -> tuple[str, int] | None:
         """Document source and passage id for the passage, row or fact cited as `key`; None if there is none."""
         row = self._one(
-            """SELECT d.source, c.id FROM chunk c JOIN document d ON d.id = c.document_id WHERE c.key = ?1 OR c.id IN (
-                   SELECT chunk_id FROM table_row WHERE key = ?1
+            """SELECT d.source, c.id FROM chunk c JOIN document d ON d.id = c.document_id
+               WHERE c.key = :key OR c.id IN (
+                   SELECT chunk_id FROM table_row WHERE key = :key
                    UNION ALL SELECT p.id FROM fact f JOIN chunk p ON p.document_id = f.document_id
-                             AND p.start <= f.start AND f.start < p.end WHERE f.key = ?1)""",
-            (key,),
+                             AND p.start <= f.start AND f.start < p.end WHERE f.key = :key)""",
+            {"key": key},
         )
         return (row["source"], row["id"]) if row else None
 
@@ -127,11 +128,11 @@ class DocumentTables(Database):
         """Titles from the outermost enclosing section down to `section`."""
         rows = self._all(
             """WITH RECURSIVE up(title, parent, level) AS (
-                   SELECT title, parent, 0 FROM section WHERE document_id = ?1 AND ordinal = ?2
+                   SELECT title, parent, 0 FROM section WHERE document_id = :document AND ordinal = :section
                    UNION ALL SELECT s.title, s.parent, up.level + 1 FROM up
-                             JOIN section s ON s.document_id = ?1 AND s.ordinal = up.parent)
+                             JOIN section s ON s.document_id = :document AND s.ordinal = up.parent)
                SELECT title FROM up ORDER BY level DESC""",
-            (document_id, section),
+            {"document": document_id, "section": section},
         )
         return tuple(row["title"] for row in rows)
 

@@ -45,13 +45,14 @@ class Health(Database):
         unindexed = """SELECT document_id FROM chunk WHERE id NOT IN (SELECT rowid FROM lexical) OR id IN (
                            SELECT chunk_id FROM table_row WHERE id NOT IN (SELECT rowid FROM lexical_row))"""
         unembedded = """SELECT c.document_id FROM chunk c JOIN embedded e ON e.chunk_id = c.id
-                        WHERE ?1 IS NOT NULL AND NOT EXISTS (
-                            SELECT 1 FROM vector v WHERE v.model = ?1 AND v.text_digest = e.text_digest)
+                        WHERE :model IS NOT NULL AND NOT EXISTS (
+                            SELECT 1 FROM vector v WHERE v.model = :model AND v.text_digest = e.text_digest)
                         AND NOT EXISTS (
-                            SELECT 1 FROM unembedded u WHERE u.model = ?1 AND u.text_digest = e.text_digest)"""
+                            SELECT 1 FROM unembedded u WHERE u.model = :model AND u.text_digest = e.text_digest)"""
+        without_vector = self._all(unembedded, {"model": model})
         return {
             "have passages that are not in the lexical index": {r[0] for r in self._all(unindexed)},
-            "have no vector of the embedding model for some passage": {r[0] for r in self._all(unembedded, (model,))},
+            "have no vector of the embedding model for some passage": {r[0] for r in without_vector},
             "do not hold the text that their passages cite": self._altered(),
         }
 

@@ -159,9 +159,9 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         """Up to `reach` chunks before the one cited as `key`, and up to `reach` after it, nearest first."""
         rows = self._all(
             """SELECT n.id, n.ordinal - c.ordinal AS steps FROM chunk c JOIN chunk n ON n.document_id = c.document_id
-               AND n.ordinal BETWEEN c.ordinal - ?2 AND c.ordinal + ?2 AND n.id != c.id
-               WHERE c.key = ?1 ORDER BY abs(steps)""",
-            (key, reach),
+               AND n.ordinal BETWEEN c.ordinal - :reach AND c.ordinal + :reach AND n.id != c.id
+               WHERE c.key = :key ORDER BY abs(steps)""",
+            {"key": key, "reach": reach},
         )
         return [r["id"] for r in rows if r["steps"] < 0], [r["id"] for r in rows if r["steps"] > 0]
 
@@ -221,11 +221,11 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         """
         row = self._one(
             """SELECT d.source, d.text, d.lines, p.start, p.end FROM document d JOIN (
-                   SELECT key, document_id, start, end FROM chunk WHERE key = ?1
-                   UNION ALL SELECT key, document_id, start, end FROM fact WHERE key = ?1
+                   SELECT key, document_id, start, end FROM chunk WHERE key = :key
+                   UNION ALL SELECT key, document_id, start, end FROM fact WHERE key = :key
                    UNION ALL SELECT r.key, c.document_id, r.start, r.end FROM table_row r
-                             JOIN chunk c ON c.id = r.chunk_id WHERE r.key = ?1) p ON p.document_id = d.id""",
-            (key,),
+                             JOIN chunk c ON c.id = r.chunk_id WHERE r.key = :key) p ON p.document_id = d.id""",
+            {"key": key},
         )
         if row is None:
             raise _unknown_id(key)

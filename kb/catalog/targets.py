@@ -17,13 +17,13 @@ class TargetTables(FactTables):
     def count_of_target(self, target: str) -> dict[str, int]:
         """Numbers of documents, passages, facts and verdicts on facts of one target."""
         row = self._all(
-            """SELECT (SELECT count(*) FROM document WHERE target = ?1) AS documents,
-                      (SELECT count(*) FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.target = ?1)
+            """SELECT (SELECT count(*) FROM document WHERE target = :target) AS documents,
+                      (SELECT count(*) FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.target = :target)
                           AS passages,
-                      (SELECT count(*) FROM fact WHERE target = ?1) AS facts,
-                      (SELECT count(*) FROM fact_verdict WHERE key IN (SELECT key FROM fact WHERE target = ?1))
+                      (SELECT count(*) FROM fact WHERE target = :target) AS facts,
+                      (SELECT count(*) FROM fact_verdict WHERE key IN (SELECT key FROM fact WHERE target = :target))
                           AS verdicts""",
-            (target,),
+            {"target": target},
         )[0]
         return dict(row)
 

@@ -19,9 +19,9 @@ class VectorTables(Database):
     def _put_unembedded(self, texts: Mapping[str, str], model: str) -> None:
         """Store those of `texts`, by digest, that have no vector of `model`. The caller began a transaction."""
         self._db.executemany(
-            """INSERT OR IGNORE INTO unembedded (model, text_digest, text) SELECT ?1, ?2, ?3
-               WHERE NOT EXISTS (SELECT 1 FROM vector WHERE model = ?1 AND text_digest = ?2)""",
-            ((model, digest, text) for digest, text in texts.items()),
+            """INSERT OR IGNORE INTO unembedded (model, text_digest, text) SELECT :model, :digest, :text
+               WHERE NOT EXISTS (SELECT 1 FROM vector WHERE model = :model AND text_digest = :digest)""",
+            ({"model": model, "digest": digest, "text": text} for digest, text in texts.items()),
         )
 
     def unembedded_texts(self, model: str, *, limit: int) -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 import json
 
-from benchmarks.skills_together import together
 from tests.layout import ROOT
+
+from benchmarks.skills_together import together
 
 RESULTS = ROOT / "benchmarks" / "results"
 

@@ -12,7 +12,7 @@ from eval.devices.cpu import Cpu
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.judge.task_judge import TaskJudge
 from eval.oracle.cases import Case
-from eval.supervisor.language import ADAPTERS, JudgedLanguage
+from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
 from kb.types.evidence import CaseResult, Grade, Outcome
@@ -42,7 +42,7 @@ class Toy(JudgedLanguage):
     fences: tuple[str, ...] = ("toy",)
     rules: str = "Write words: double, negate, sum."
     tunable: str = "none"
-    adapter: Path = ADAPTERS / "toy.py"
+    adapter: Path = Path(__file__).with_name("toy_adapter.py")
     tensors_alone: bool = True
 
 

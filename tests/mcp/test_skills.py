@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from tests.home.skills import active, proposed, today
 
 from kb.mcp.server import Home
 from kb.runs.journal import Plan, SynthesizerKind
@@ -17,6 +16,7 @@ from kb.types.skill import SkillStanding
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.mcp.conftest import Ask, Reply, talk
 from tests.skillbook.evidence import KERNEL, TASK
+from tests.usecases.skills import active, proposed, today
 
 DRAFT = {
     "name": "unroll-rows",

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.home.skills import OTHER, active, proposed, today
 
 from kb.errors import SkillError
 from kb.types.evidence import Outcome
@@ -12,6 +11,7 @@ from kb.usecases import curating
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.skillbook.conftest import write
 from tests.skillbook.evidence import KERNEL, kernel, refused, skill
+from tests.usecases.skills import OTHER, active, proposed, today
 
 
 def flags(kb: KnowledgeBase, name: str) -> str:

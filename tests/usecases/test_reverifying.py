@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from tests.home.skills import OTHER, active, proposed, today
 
 from kb.errors import JudgeError, SkillError
 from kb.runs.journal import Plan, SynthesizerKind
@@ -14,6 +13,7 @@ from kb.types.skill_record import SkillRecord, UseOutcome
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.reverifying import Reverified, reverify
 from tests.skillbook.evidence import KERNEL, TASK, kernel, refused
+from tests.usecases.skills import OTHER, active, proposed, today
 
 LONG_AGO = "2020-01-01T00:00:00+00:00"
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from skills_ref.validator import validate
-from tests.home.skills import OTHER, active, proposed, today
 
 from kb.errors import DocumentError, SkillError
 from kb.skillbook.files import skill_files
@@ -20,6 +19,7 @@ from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.skill_exchange import ROUTER, export_skills, import_skills
 from tests.skillbook.conftest import write
 from tests.skillbook.evidence import kernel, skill
+from tests.usecases.skills import OTHER, active, proposed, today
 
 
 def taken(kb: KnowledgeBase, path: Path, *, dry_run: bool = False) -> dict[str, str]:

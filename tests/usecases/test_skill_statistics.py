@@ -1,7 +1,6 @@
 """What skills are worth follows from what runs and uses came to; nothing is counted that nobody measured."""
 
 import pytest
-from tests.home.skills import OTHER, active, proposed, today
 
 from kb.runs.journal import JournalEntry, Plan, SynthesizerKind
 from kb.types.kernels import Candidate
@@ -11,6 +10,7 @@ from kb.types.skill_record import SkillRecord, UseOutcome
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.skill_statistics import Statistics, statistics
 from tests.skillbook.evidence import KERNEL, TASK, refused
+from tests.usecases.skills import OTHER, active, proposed, today
 
 
 def ran(kb: KnowledgeBase, speedup: float | None, *used: str, control: bool = False, **fields: str) -> None:
