@@ -1,1 +1,1 @@
-"""Turns context, skills and a task into prompts and candidates. Only this package knows a model's SDK."""
+"""Turns context, skills and a task into prompts and candidates: what is said, who writes kernels, what to try next."""

@@ -4,36 +4,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.languages.rules import rules_of
 from eval.machine import compilers
 from eval.supervisor.language import ADAPTERS, WAIT, JudgedLanguage
 from eval.worker.adapters.cpp import FLAGS, LIBRARY
 from kb.errors import JudgeError
-
-CONTRACT = """\
-Begin with `#include "kb_tensor.h"`, which declares:
-
-```c
-typedef struct {
-    void *data;           /* contiguous, row-major, aligned to 64 bytes */
-    const int64_t *shape; /* ndim sizes */
-    int64_t ndim;
-    int64_t count;        /* number of elements: the product of the sizes */
-} Tensor;
-
-void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs);
-void load_reference(const Tensor *state, const double *init);
-```
-
-- Define `model_new`, which computes the outputs of one call. The header gives it C linkage.
-- `inputs`, `state` and `init` come in the order listed above. `outputs` are allocated but not initialised: all of them
-  must be fully written when the function returns. Do not write to inputs or state.
-- Sizes vary between builds: read them from `shape` and `count`, and numbers from `init`.
-- `load_reference` is optional. It is called once, untimed, before the first call: convert or repack the state there,
-  into your own memory.
-- No thread may continue after the call, except OpenMP's own pool. Use no files, no network, no other processes."""
-RULES = f"""\
-Write one C++17 file. It is compiled with `-O3 -march=native -fopenmp`; OpenMP and the intrinsics of the processor are
-available, other libraries are not. {CONTRACT}"""
 
 IDLE = f"""\
 #include <chrono>
@@ -56,8 +31,8 @@ class Cpp(JudgedLanguage):
     searched: tuple[str, ...] = ("intrinsics in C and C++", "compiler options vectorisation")
     suffix: str = ".cpp"
     fences: tuple[str, ...] = ("cpp", "c++", "cc")
-    rules: str = RULES
-    contract: str = CONTRACT
+    contract: str = rules_of("cpp.contract")
+    rules: str = rules_of("cpp", contract)
     tunable: str = "constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8"
     adapter: Path = ADAPTERS / "cpp.py"
     other_suffixes: tuple[str, ...] = (".cc",)

@@ -5,39 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.languages import cpp
+from eval.languages.rules import rules_of
 from eval.machine import compilers, present_gpu
 from eval.supervisor.language import ADAPTERS, JudgedLanguage
 from eval.worker.adapters.cuda import LIBRARY
 from kb.errors import JudgeError
 
-CONTRACT = """\
-Begin with `#include "kb_tensor_cuda.h"`, which declares:
-
-```c
-typedef struct {
-    void *data;           /* in the GPU's memory: contiguous, row-major, aligned to 64 bytes */
-    const int64_t *shape; /* ndim sizes, in the host's memory */
-    int64_t ndim;
-    int64_t count;        /* number of elements: the product of the sizes */
-} Tensor;
-
-void model_new(const Tensor *inputs, const Tensor *state, const double *init, Tensor *outputs, void *stream);
-void load_reference(const Tensor *state, const double *init, void *stream);
-```
-
-- Define `model_new`, which launches the kernels of one call on `(cudaStream_t)stream`. The header gives it C linkage.
-- `inputs`, `state` and `init` come in the order listed above. `outputs` are allocated but not initialised: the kernels
-  must write all of them. Do not write to inputs or state.
-- Sizes vary between builds: read them from `shape` and `count`, and numbers from `init`. Use 64-bit integers for
-  offsets into tensors that may exceed 2**31 elements.
-- Launch on that stream alone, and do not wait for it: the call may be recorded as a CUDA graph and replayed. So
-  `model_new` allocates no memory and looks at no value.
-- `load_reference` is optional. It is called once, untimed, before the first call: allocate scratch memory there, and
-  convert or repack the state."""
-RULES = f"""\
-Write one CUDA C++17 file. It is compiled by nvcc with `-O3` for the GPU that it runs on, with the features that only
-this architecture has; the headers of the CUDA toolkit are available, its libraries (cuBLAS and others) are not.
-{CONTRACT}"""
 GENERIC, SPECIFIC = "sm_{}", "sm_{}a"
 FIRST_SPECIFIC = 9
 """Major compute capability from which an architecture has features of its own, marked by `a` ("Architecture-Specific
@@ -51,8 +24,8 @@ class Cuda(JudgedLanguage):
     searched: tuple[str, ...] = ("shared memory and asynchronous copies in CUDA", "matrix instructions in CUDA C++")
     suffix: str = ".cu"
     fences: tuple[str, ...] = ("cuda", "cu", "cpp", "c++")
-    rules: str = RULES
-    contract: str = CONTRACT
+    contract: str = rules_of("cuda.contract")
+    rules: str = rules_of("cuda", contract)
     tunable: str = "constexpr int BLOCK = 256;  // tune: 128, 256, 512"
     adapter: Path = ADAPTERS / "cuda.py"
     other_suffixes: tuple[str, ...] = (".hip",)

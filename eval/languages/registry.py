@@ -7,23 +7,13 @@ from pydantic import ValidationError
 
 from eval.languages.cpp import Cpp
 from eval.languages.cuda import Cuda
+from eval.languages.rules import rules_of
 from eval.languages.torch import Torch
 from eval.languages.triton import Triton
 from eval.oracle.task import read_source
 from eval.supervisor.language import JudgedLanguage
 from kb.errors import CandidateError
 from kb.types.kernels import Candidate, Language
-
-IN_WORDS = """\
-Write one source file in the language named above, as the documents below describe it.
-
-- Define a function with the name and the arguments of the reference's `forward`; the state listed above follows its
-  arguments, in order. Sizes vary between builds: take them as arguments too where the language has no shapes.
-- If it is a program of its own, it reads each argument from a file `<name>.bin` (raw, little-endian, row-major) and
-  writes output N to `output_N.bin`.
-- Write out what the documents state, and nothing from memory of other chips: an instruction, a function or a limit that
-  they do not name does not exist."""
-"""The contract of a language that no device here judges."""
 
 TRITON, CPP, CUDA, TORCH = Triton(), Cpp(), Cuda(), Torch()
 LANGUAGES: tuple[JudgedLanguage, ...] = (TRITON, CPP, CUDA, TORCH)
@@ -47,7 +37,7 @@ def described_language(name: str) -> Language:
     suffix = next((known.suffix for known in LANGUAGES if known.name == name), ".txt")
     try:
         return Language(
-            name=name, suffix=suffix, fences=(name,), rules=IN_WORDS, tunable="", judged=False,
+            name=name, suffix=suffix, fences=(name,), rules=rules_of("described"), tunable="", judged=False,
             searched=(f"how to write a kernel in {name}", f"{name} programming guide"),
         )  # fmt: skip
     except ValidationError as error:

@@ -2,23 +2,11 @@
 
 from pathlib import Path
 
+from eval.languages.rules import rules_of
 from eval.supervisor.language import ADAPTERS, WAIT, JudgedLanguage
 
-MODEL_NEW = """\
-- Define `class ModelNew(torch.nn.Module)`. It is built as `ModelNew(*get_init_inputs())`, so its constructor takes the
-  arguments of `Model`'s, and called as `forward(*inputs)` with the arguments of `Model.forward`.
-- Parameters: either its `state_dict` has the names and shapes listed above (it is loaded strictly), or it defines
-  `load_reference(self, state)`, which is called once, untimed, with a dict from name to tensor.
-- Return fresh tensors of the listed number, order and dtype: never an input, a view of one, or a tensor kept from an
-  earlier call. Change no input.
-- Allocate on the device of the inputs, as `torch.empty_like(x)` or `x.new_empty(...)` do; do not name a device.
-- Sizes vary between builds: take them from the tensors."""
+MODEL_NEW = rules_of("python.contract")
 """The rules for every language in which a candidate is a Python class."""
-
-RULES = f"""\
-Write one Python file that uses only `torch`, which includes `torch.utils.cpp_extension.load_inline`.
-{MODEL_NEW}"""
-
 
 IDLE = f"""
 import pathlib
@@ -43,7 +31,7 @@ class Torch(JudgedLanguage):
     name: str = "torch"
     suffix: str = ".py"
     fences: tuple[str, ...] = ("python", "py")
-    rules: str = RULES
+    rules: str = rules_of("torch", MODEL_NEW)
     preload: tuple[str, ...] = ("torch", "eval.worker.adapters.python")
     tunable: str = "BLOCK = 1024  # tune: 256, 512, 1024"
     adapter: Path = ADAPTERS / "python.py"

@@ -33,7 +33,7 @@ from kb.types.skill import Skill
 from kb.types.skills_report import Arm, SkillsReport
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.running import written_in
-from synth.tune import TuneSynthesizer
+from synth.search.tune import TuneSynthesizer
 
 
 class SizedTask(Frozen):

@@ -14,7 +14,7 @@ from kb.runs.credit import Credit, credit_of
 from kb.runs.journal import Run, SynthesizerKind
 from kb.runs.loop import Tell, say_nothing
 from kb.types.protocols import Attempt
-from synth.tune import NOTICE
+from synth.search.tune import NOTICE
 
 
 def tell(run: Run, *, quiet: bool) -> Tell:

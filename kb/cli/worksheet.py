@@ -84,7 +84,7 @@ def ask(
 
 
 def _show_questions(asked: "list[Question]", target: str) -> None:
-    from synth.fact_answers import FORM
+    from synth.fact_answers import fact_form
 
     shown: set[str] = set()
     for question in asked:
@@ -100,7 +100,7 @@ def _show_questions(asked: "list[Question]", target: str) -> None:
         show(f"(kb's names of quantities: {names})\n")
         show((question.text_without(shown) or "no passage found") + "\n")
         shown.update(passage.citation.id for passage in question.passages)
-    show(f"# How to answer\n{FORM}")
+    show(f"# How to answer\n{fact_form()}")
     show(f"Put the lines into a file: kb facts answer {target} FILE")
 
 

@@ -21,7 +21,7 @@ from kb.types.passages import Passage
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
 from kb.types.skill import Skill, SkillKind, SkillStanding
 from kb.types.skill_record import SkillRecord
-from synth.prompts.diagnosis import search_phrases
+from synth.briefing.follow_up import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
 
 SKILLS_CONSIDERED = 8

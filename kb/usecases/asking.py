@@ -15,7 +15,7 @@ from kb.types.passages import Passage
 from kb.types.records import FactRecord, Form
 from kb.usecases.in_force import is_set_aside
 from kb.usecases.knowledge_base import KnowledgeBase
-from synth.chat import ChatModel, ModelError
+from synth.authors.chat import ChatModel, ModelError
 from synth.fact_answers import ask_for_facts
 
 QUESTION_TOKENS = 1500

@@ -19,8 +19,8 @@ from kb.usecases.examples import Question, choose_example, example_questions
 from kb.usecases.in_force import is_set_aside
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.searching import ranked
-from synth.prompts.diagnosis import refused_names
-from synth.prompts.needs import needs
+from synth.briefing.follow_up import refused_names
+from synth.briefing.needs import needs
 
 FACTS = 32
 """Most facts in a prompt."""

@@ -11,7 +11,7 @@ from kb.types.kernels import Language, Task
 from kb.types.passages import Passage
 from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.listings import code_in
-from synth.prompts.needs import operation
+from synth.briefing.needs import operation
 
 EXAMPLE_TOKENS = 1300
 """Size of the part of one document that shows a whole example, in tokens."""

@@ -18,12 +18,12 @@ from kb.types.protocols import Request, Synthesizer
 from kb.types.target import CPU, Isa
 from kb.usecases.briefing import brief
 from kb.usecases.knowledge_base import KnowledgeBase
-from synth.anthropic import AnthropicModel
-from synth.chat import ChatModel
-from synth.model_synthesizer import ModelSynthesizer
+from synth.authors.anthropic import AnthropicModel
+from synth.authors.chat import ChatModel
+from synth.authors.model import ModelSynthesizer
 from synth.prompts.answer import parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
-from synth.tune import TuneSynthesizer
+from synth.search.tune import TuneSynthesizer
 
 
 class Submission(Frozen):

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from eval.devices.registry import device_of, no_judge
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import LANGUAGES, language_named
+from eval.languages.rules import CONTRACT
 from eval.languages.toolchain import check_needs, language_of_toolchain, missing_needs, version_of
 from eval.oracle.task import load_task
 from eval.supervisor.language import JudgedLanguage
@@ -26,8 +27,6 @@ from kb.types.toolchain import Toolchain
 
 FOLDER = "toolchains"
 SHIPPED = Path(str(files("kb") / FOLDER))
-CONTRACT = "{contract}"
-"""In the rules of a language: what kb says of the known language with the same name."""
 EXAMPLE = "{example}"
 """In the rules of a language: the source of the toolchain's example."""
 

@@ -1,1 +1,1 @@
-"""Build prompts for a model or a person, and parse the answers. Pure functions of text."""
+"""What a model or a person is told, and how an answer is read: change words in templates/, the code only fills them."""

@@ -7,16 +7,7 @@ from markdown_it.token import Token
 
 from kb.errors import SynthesisError
 from kb.types.kernels import Candidate, Language
-
-FORMAT = """\
-Answer with exactly one fenced code block that holds the whole file, tagged `{tag}`, and outside it one line that begins
-with `note:` and says what the kernel does or what it changes. Nothing else is read:
-
-note: <one line>
-
-```{tag}
-<the whole file>
-```"""
+from synth.prompts.render import render
 
 
 class AnswerError(SynthesisError):
@@ -24,7 +15,7 @@ class AnswerError(SynthesisError):
 
 
 def answer_format(language: Language) -> str:
-    return FORMAT.format(tag=language.fences[0])
+    return render("answer", tag=language.fences[0])
 
 
 def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:

@@ -1,1 +1,1 @@
-"""Search strategies: pure functions from the points tried so far, with their scores, to the next point."""
+"""What to try next: only pure functions of what was tried and how it scored, without a model, a clock or a file."""

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from kb.runs.journal import Runs
-from synth.tune import TuneSynthesizer
+from synth.search.tune import TuneSynthesizer
 from tests.runs.fakes import FakeJudge, PaidSynthesizer, loop_of
 
 

@@ -11,7 +11,7 @@ from kb.skillbook.library import Skillbook
 from kb.types.evidence import Evidence, Outcome
 from kb.types.skill import Skill
 from kb.types.skill_record import SkillRecord
-from synth.tune import TuneSynthesizer
+from synth.search.tune import TuneSynthesizer
 from tests.runs.fakes import (
     BEST,
     INTERFACE,

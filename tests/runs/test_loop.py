@@ -10,7 +10,7 @@ from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from kb.types.protocols import Attempt
 from kb.types.skill import SkillKind, SkillStanding
-from synth.tune import TuneSynthesizer
+from synth.search.tune import TuneSynthesizer
 from tests.runs.fakes import (
     BEST,
     INTERFACE,

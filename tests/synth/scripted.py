@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from synth.chat import ChatAnswer, ChatModel, ModelError
+from synth.authors.chat import ChatAnswer, ChatModel, ModelError
 
 
 class Asked(NamedTuple):

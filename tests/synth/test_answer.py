@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from eval.languages.registry import CPP, LANGUAGES, TORCH
 from kb.types.kernels import Language
 from synth.prompts.answer import AnswerError, answer_format, parse_answer
-from synth.prompts.prompt import fenced
+from synth.prompts.render import fenced
 
 CODE = "void model_new() {}\n"
 

@@ -10,9 +10,9 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.types.protocols import Proposal, Request
-from synth.anthropic import AnthropicModel
-from synth.chat import HINTS, ModelError, ModelOutcome
-from synth.model_synthesizer import ModelSynthesizer
+from synth.authors.anthropic import AnthropicModel
+from synth.authors.chat import HINTS, ModelError, ModelOutcome
+from synth.authors.model import ModelSynthesizer
 from synth.prompts.prompt import build_prompt
 from tests.synth.model_server import ModelServer, Reply, answer, failure, failure_midway, serving
 from tests.synth.samples import CPP_SOURCE, request, warm

@@ -4,8 +4,8 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.errors import SynthesisError
-from synth.chat import HINTS, ModelError, ModelOutcome
-from synth.model_synthesizer import ModelSynthesizer
+from synth.authors.chat import HINTS, ModelError, ModelOutcome
+from synth.authors.model import ModelSynthesizer
 from synth.prompts.prompt import build_prompt
 from tests.synth.samples import CPP_SOURCE, request, warm
 from tests.synth.scripted import ScriptedModel

@@ -2,8 +2,8 @@
 
 import pytest
 
-from synth.chat import ModelError, ModelOutcome
-from synth.phrasings import LONGEST, MOST, RULES, ask_for_phrasings
+from synth.authors.chat import ModelError, ModelOutcome
+from synth.phrasings import LONGEST, MOST, ask_for_phrasings
 from tests.synth.scripted import ScriptedModel
 
 
@@ -26,7 +26,7 @@ def test_the_model_gets_only_the_question_and_the_chip() -> None:
 
     ask_for_phrasings(model, "LDS size", target="mi300x")
 
-    assert model.asked == [(RULES, ("Chip: mi300x\nQuestion: LDS size",), "")]
+    assert [(asked.said, asked.stable) for asked in model.asked] == [(("Chip: mi300x\nQuestion: LDS size",), "")]
 
 
 @pytest.mark.parametrize("outcome", [ModelOutcome.KEY_MISSING, ModelOutcome.TRUNCATED])

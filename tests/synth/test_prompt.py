@@ -15,19 +15,42 @@ from eval.languages.registry import CPP, TRITON
 from kb.errors import SynthesisError
 from kb.types.evidence import Outcome
 from kb.types.protocols import RecalledSkill, Request
+from synth.fact_answers import ask_for_facts
+from synth.phrasings import ask_for_phrasings
 from synth.prompts.prompt import build_prompt
 from tests.synth import samples
 from tests.synth.samples import attempt, cold, fact, passage, request, skill, tight, warm
+from tests.synth.scripted import ScriptedModel
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
-REQUESTS = {"cold-triton-mi300x": cold, "late-cpp-cpu": warm, "tight-cpp-cpu": tight}
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+def asked(ask: Callable[[ScriptedModel], object]) -> str:
+    """What a model is told when it is asked something."""
+    model = ScriptedModel("")
+    ask(model)
+    [(rules, said, _)] = model.asked
+    return "\n\n".join((rules, *said))
+
+
+PROMPTS = {
+    "cold-triton-mi300x": lambda: build_prompt(cold()).text,
+    "late-cpp-cpu": lambda: build_prompt(warm()).text,
+    "tight-cpp-cpu": lambda: build_prompt(tight()).text,
+    "facts": lambda: asked(
+        lambda model: ask_for_facts(
+            model, "How large?", "[aa] owns 48 KiB", target="zchip", quantity_names=["lds_size", "wavefront_size"]
+        )
+    ),
+    "phrasings": lambda: asked(lambda model: ask_for_phrasings(model, "LDS size", target=None)),
+}
+
+
+@pytest.mark.parametrize("name", PROMPTS)
 def test_prompts_equal_the_reviewed_ones(name: str) -> None:
     """KB_REGENERATE=1 rewrites them; the difference is reviewed like code."""
     file = GOLDEN / f"{name}.md"
-    prompt = build_prompt(REQUESTS[name]()).text + "\n"
+    prompt = PROMPTS[name]() + "\n"
     if os.environ.get("KB_REGENERATE"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(prompt, encoding="utf-8")
@@ -185,7 +208,7 @@ def test_a_screened_attempt_has_no_speed() -> None:
 
 
 def test_a_prompt_names_the_skills_that_it_shows() -> None:
-    asked: Request = warm()
+    late: Request = warm()
 
-    assert build_prompt(asked).skills == ("stream-rows", "no-gain", "screened-rows", "a-guess")
+    assert build_prompt(late).skills == ("stream-rows", "no-gain", "screened-rows", "a-guess")
     assert build_prompt(tight()).skills == ()

@@ -7,7 +7,7 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt, RecalledSkill, Request
 from kb.types.skill import Skill, SkillStanding
-from synth.tune import TuneSynthesizer
+from synth.search.tune import TuneSynthesizer
 from tests.synth.samples import INTERFACE, TASK, candidate, evidence
 
 HYPOTHESIS, VERIFIED, ACTIVE, STALE = (

@@ -11,7 +11,7 @@ from kb.settings import Settings
 from kb.types.fact import FactAnswer
 from kb.usecases import asking
 from kb.usecases.knowledge_base import KnowledgeBase
-from synth.chat import ModelError, ModelOutcome
+from synth.authors.chat import ModelError, ModelOutcome
 from tests.synth.scripted import ScriptedModel
 
 MANUAL = """# Zchip manual

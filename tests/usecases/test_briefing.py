@@ -13,7 +13,7 @@ from kb.types.passages import Citation
 from kb.types.records import Trust
 from kb.usecases.briefing import fitting_facts
 from kb.usecases.knowledge_base import KnowledgeBase
-from synth.prompts.needs import needs, operation
+from synth.briefing.needs import needs, operation
 
 SOFTMAX = Path(__file__).parents[2] / "examples" / "softmax.py"
 GELU = SOFTMAX.with_name("gelu.py")

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from kb.types.kernels import Candidate, Language
 from kb.types.protocols import Proposal, Request, Synthesizer
-from synth.chat import ChatModel, ModelError, ModelOutcome
+from synth.authors.chat import ChatModel, ModelError, ModelOutcome
 from synth.prompts.answer import AnswerError, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
+from synth.prompts.render import render
 
 
 @dataclass
@@ -40,7 +41,7 @@ class ModelSynthesizer(Synthesizer):
         try:
             return parse_answer(text, language)
         except AnswerError as error:
-            wrong = f"No kernel could be read: {error.message}. Please {error.hint}."
+            wrong = render("retry", problem=error.message, remedy=error.hint)
         try:
             return parse_answer(self._answer(prompt, usage, text, wrong), language)
         except AnswerError as error:

@@ -17,7 +17,7 @@ class _Need(NamedTuple):
 
 
 def needs(task: Task) -> tuple[str, ...]:
-    """Phrasings for what the operations of the task need, each once, in the order of synth/prompts/needs.toml."""
+    """Phrasings for what the operations of the task need, each once, in the order of synth/briefing/needs.toml."""
     return tuple(dict.fromkeys(phrase for need in _needs_of(task) for phrase in need.search))
 
 
@@ -33,7 +33,7 @@ def _needs_of(task: Task) -> list[_Need]:
 
 @cache
 def _needs() -> tuple[_Need, ...]:
-    table = tomllib.loads(files("synth.prompts").joinpath("needs.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(files("synth.briefing").joinpath("needs.toml").read_text(encoding="utf-8"))
     return tuple(
         _Need(re.compile(entry["code"]), tuple(entry["search"]), entry.get("operation", "")) for entry in table["need"]
     )

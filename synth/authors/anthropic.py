@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from synth.chat import ChatAnswer, ChatModel, ModelError, ModelOutcome
+from synth.authors.chat import ChatAnswer, ChatModel, ModelError, ModelOutcome
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
