@@ -10,14 +10,13 @@ hand, and the moved ones of the first half (by position in the file); the second
 """
 
 import argparse
-import json
 import random
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import kb as knowledge
-from benchmarks.origin import origin
+from benchmarks.origin import write_result
 from kb.bench.questions import Question, load_questions
 from kb.targets import Targets
 from kb.types.passages import Status
@@ -25,7 +24,6 @@ from kb.usecases.knowledge_base import KnowledgeBase
 
 MOVES = 2
 """Number of attempts to move each question."""
-LIBRARIES = ("kb-hardware",)
 
 WORD = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)*")
 TELLING = re.compile(r"\d.*[A-Za-z]|[A-Za-z].*\d|_|[a-z][A-Z]|[A-Z]{2}")
@@ -46,8 +44,7 @@ def main() -> None:
             name: _rates(kb, part, moved)
             for name, part in zip(("first half", "second half", "all"), (*halves, questions), strict=True)
         }
-    options.out.write_text(json.dumps(origin(LIBRARIES) | result, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=2))
+    write_result(options.out, result)
 
 
 def _rates(kb: KnowledgeBase, questions: Sequence[Question], moved: dict[str, list[Question]]) -> dict:

@@ -9,7 +9,6 @@ exactly one chunk and that no reader crashes, and measures the time.
 
 import argparse
 import html
-import json
 import re
 import time
 from collections import defaultdict
@@ -20,7 +19,7 @@ from typing import NamedTuple
 
 import pypdfium2
 
-from benchmarks.origin import origin
+from benchmarks.origin import write_result
 from benchmarks.tables import LIBRARIES
 from ingest.builder import ParsedDocument
 from ingest.chunk import chunk
@@ -122,10 +121,7 @@ def main() -> None:
         except Exception as error:  # noqa: BLE001 - any exception of a reader is a result
             failed[name].append(f"{path.relative_to(options.corpus)}: {type(error).__name__}: {error}")
     result = {name: summary(files[name], failed[name]) for name in sorted({*files, *failed})}
-    options.out.write_text(
-        json.dumps(origin(LIBRARIES) | {"not read": unread, "formats": result}, indent=2) + "\n", encoding="utf-8"
-    )
-    print(json.dumps(result, indent=2))
+    write_result(options.out, {"not read": unread, "formats": result}, LIBRARIES)
     for file in (f for name in files for f in worst(files[name]) if options.missing):
         print(f"{file.share:.3f} {file.path}: {' '.join(file.missing[: options.missing])}")
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import kb as knowledge
-from benchmarks.origin import origin
+from benchmarks.origin import write_result
 from kb.facts.profile import FactStanding, Verdict, judge_facts, same_value
 from kb.facts.select import conditions
 from kb.types.fact import Fact
@@ -50,9 +50,7 @@ def main() -> None:
                 "rules alone": _recall(kb, read, standing, folders),
                 "with readers": _recall(kb, found, _standings(kb, found), folders),
             }
-    print(json.dumps(result, indent=2))
-    if options.out:
-        options.out.write_text(json.dumps(origin() | result, indent=2) + "\n", encoding="utf-8")
+    write_result(options.out, result)
     holding = [fact for fact in halves["held out"] if standing[fact.citation.id] is FactStanding.HOLDS]
     for fact in random.Random(0).sample(holding, min(options.sample, len(holding))):
         print(f"{fact.target} | {fact.quantity} | {fact.value} {fact.unit} | {fact.condition} | {fact.citation.place}")

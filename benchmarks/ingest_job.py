@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.origin import LIBRARIES, origin
+from benchmarks.origin import write_result
 from ingest.pipeline import Ingest
 from ingest.scan import scan
 from kb.catalog import Catalog
@@ -72,7 +72,7 @@ def main() -> None:
             folders = sorted(p for p in options.whole.iterdir() if p.is_dir())
             environment = {"KB_HOME": Path(scratch) / "whole", "KB_EMBEDDING_MODEL": "none"}
             result["whole corpus, without embedding"] = told("whole", watched([KB, "ingest", *folders], **environment))
-    options.out.write_text(json.dumps(origin(LIBRARIES) | result, indent=2) + "\n", encoding="utf-8")
+    write_result(options.out, result)
 
 
 def told(name: str, result: dict) -> dict:

@@ -6,15 +6,12 @@ The result is that of `kb bench judge`, with its rates, and names device, versio
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import kb as knowledge
-from benchmarks.origin import origin
+from benchmarks.origin import write_result
 from kb.bench.selftest import self_test
-from kb.cli.selftest_report import show_self_test, show_verdict
-
-LIBRARIES = ("kb-hardware", "torch")
+from kb.cli.bench_report import show_self_test, show_verdict
 
 
 def main() -> None:
@@ -28,8 +25,7 @@ def main() -> None:
         found = self_test(kb, options.target, quick=options.quick, tell=show_verdict, rounds=options.rounds)
     show_self_test(found)
     rates = {r.what: {"count": r.count, "of": r.of, "95 % interval": r.interval} for r in found.rates}
-    result = origin(LIBRARIES) | {"rates": rates} | found.model_dump(mode="json")
-    options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_result(options.out, {"rates": rates} | found.model_dump(mode="json"))
 
 
 if __name__ == "__main__":

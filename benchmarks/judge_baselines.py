@@ -20,18 +20,18 @@ from typing import NamedTuple
 
 from benchmarks.origin import origin
 from benchmarks.parts import measure_parts
+from benchmarks.sized_task import EXAMPLES, sized_task
 from eval.clock.timed_worker import SHORT_US
 from eval.judge.task_judge import TaskJudge
 from eval.machine import present_gpu
+from eval.oracle.task import load_task
 from eval.roofline import least_bytes
 from eval.supervisor.device_memory import DeviceMemory
 from kb.bench.kernelbench import find_problems
-from kb.bench.skills import sized_task
 from kb.errors import KbError
 from kb.types.kernels import Task
 from kb.types.target import Isa
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 LIBRARIES = ("kb-hardware", "torch", "triton")
 CALL_S = 120.0
 ROUNDS = 30
@@ -91,9 +91,9 @@ def main() -> None:
 def task_of(wanted: Measured, folder: Path) -> Task:
     if isinstance(wanted.what, int):
         [problem] = find_problems(folder, [1], frozenset({wanted.what}))
-        task = sized_task(str(problem.path)).task
+        task = load_task(problem.path)
     else:
-        task = sized_task(str(EXAMPLES / wanted.what)).task
+        task = sized_task(wanted.what)
     if wanted.dtype == "float32":
         return task
     return task.model_copy(update={"source": task.source + AS_TYPE.format(dtype=wanted.dtype)})

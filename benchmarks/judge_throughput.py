@@ -20,10 +20,10 @@ from typing import Any
 import kb as knowledge
 from benchmarks.origin import origin
 from benchmarks.parts import measure_parts
+from benchmarks.sized_task import sized_task
 from eval.devices.registry import device_for
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import load_candidate
-from kb.bench.skills import sized_task
 from kb.settings import cache_dir
 from kb.types.kernels import Candidate
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -88,7 +88,7 @@ def an_hour(tasks: Sequence[dict[str, Any]]) -> dict[str, int]:
 
 def judged(kb: KnowledgeBase, text: str, target: str, count: int, wrong: int) -> dict[str, object]:
     """How long the verdicts on a task took; the first includes the judge's start."""
-    task, isa = sized_task(str(ROOT / "examples" / text)).task, kb.targets.isa(target)
+    task, isa = sized_task(text), kb.targets.isa(target)
     language = device_for(isa, target).languages[0]
     verdicts = []
     start = time.monotonic()

@@ -7,15 +7,13 @@ the command is interrupted.
 """
 
 import argparse
-import json
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.origin import origin
+from benchmarks.origin import write_result
 from kb.bench.kernelbench import Results, find_problems, run_audits
 
 LEVELS = (1, 2, 3)
-LIBRARIES = ("kb-hardware", "torch")
 
 
 def main() -> None:
@@ -39,8 +37,7 @@ def main() -> None:
         "degenerate": {name: a.degenerate for name, a in sorted(audits.items()) if a.degenerate},
         "problems": [{"problem": p.name} | shown(audits[p.name].model_dump(mode="json")) for p in problems],
     }
-    lines = json.dumps(origin(LIBRARIES) | found, indent=1)
-    options.out.write_text(lines + "\n", encoding="utf-8")
+    write_result(options.out, found)
 
 
 def shown(audit: dict) -> dict:

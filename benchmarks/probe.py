@@ -71,11 +71,7 @@ def beside_the_vendor(findings: dict) -> list[dict]:
 
 def rounded(value: object) -> object:
     """`value` with all numbers in it rounded to six digits."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, dict):
-        return {key: rounded(held) for key, held in value.items()}
-    return [rounded(held) for held in value] if isinstance(value, list) else value
+    return json.loads(json.dumps(value), parse_float=lambda digits: float(f"{float(digits):.6g}"))
 
 
 def write(file: Path, result: dict) -> None:

@@ -24,25 +24,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from benchmarks.origin import LIBRARIES, origin
+from benchmarks.origin import write_result
 from kb.catalog import Catalog
 from kb.settings import DEFAULT_MODEL, cache_dir
 from kb.targets import Targets
 from kb.types.records import text_digest
-from retrieval import chroma_index
-from retrieval.chroma_index import COLLECTION, GRAPH, ChromaIndex, current_folder, publish
+from retrieval.chroma_index import GRAPH, ChromaIndex, publish
 from retrieval.compile import load_embedder
 from retrieval.retriever import CANDIDATES
 from retrieval.vectors import ExactIndex
 
 SIZES = (25_000, 50_000, 100_000, 250_000, 1_000_000)
-BREADTHS = (100, 200, 1000, GRAPH["ef_search"])
-GRAPHS = [
-    {"max_neighbors": neighbours, "ef_construction": build, "ef_search": search}
-    for neighbours, build, search in ((16, 100, 400), (16, 100, 1000), (32, 200, 400), (32, 200, 1000))
-]
-"""Settings tried on the real corpus."""
-LEAST_FOR_BREADTHS = 100_000
 ROUNDS = 3
 TARGETS = 18
 NOISE = 0.5
@@ -65,16 +57,11 @@ def main() -> None:
     questions = [json.loads(line) for line in options.questions.read_text(encoding="utf-8").splitlines()]
     embedder = load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=print)
     queries = embedder.embed_queries([q["query"] for q in questions])
-    graphs = [copied(options.home, options.work / f"real-{i}", embedder.fingerprint, g) for i, g in enumerate(GRAPHS)]
-    homes = {
-        size: multiplied(graphs[0], embedder.fingerprint, options.work / str(size), size) for size in options.sizes
-    }
-    built = {size: alone(build, home, MODEL, GRAPH) for size, home in homes.items()}
+    real = copied(options.home, options.work / "real")
+    homes = {size: multiplied(real, embedder.fingerprint, options.work / str(size), size) for size in options.sizes}
+    built = {size: alone(build, home, MODEL) for size, home in homes.items()}
     load = [os.getloadavg()[0]]
-    own = [
-        graph | on_real(home, embedder.fingerprint, questions, queries)
-        for graph, home in zip(GRAPHS, graphs, strict=True)
-    ]
+    own = on_real(real, embedder.fingerprint, questions, queries)
     some = queries[::2]
     runs = asked(homes, some, load)
     result = {
@@ -83,22 +70,18 @@ def main() -> None:
         "graph": GRAPH,
         "real corpus": own,
         "sizes": {size: built[size] | compared(runs[size, "exact"], runs[size, "chroma"]) for size in homes},
-        "breadths": {s: breadths(h, some, runs[s, "exact"][0]) for s, h in homes.items() if s >= LEAST_FOR_BREADTHS},
         "load average": {"least": min(load), "median": statistics.median(load), "most": max(load)},
     }
-    options.out.write_text(json.dumps(origin(LIBRARIES) | result, indent=2) + "\n", encoding="utf-8")
-    plot(result["sizes"], options.out.with_suffix(".png"))
-    print(json.dumps(result, indent=2))
+    write_result(options.out, result)
 
 
 # Collections
 
 
-def copied(home: Path, copy: Path, model: str, graph: dict[str, int]) -> Path:
+def copied(home: Path, copy: Path) -> Path:
     if not copy.exists():
         copy.mkdir(parents=True)
         shutil.copy(home / "catalog.sqlite", copy)
-    alone(build, copy, model, graph)
     return copy
 
 
@@ -143,11 +126,10 @@ def alone(work: Callable[..., Result], *arguments: object) -> Result:
         return pool.submit(work, *arguments).result()
 
 
-def build(home: Path, model: str, graph: dict[str, int]) -> dict[str, float]:
+def build(home: Path, model: str) -> dict[str, float]:
     """Publish the index of `home` unless it exists; return its cost, which is stored beside it."""
     kept = home / "built.json"
     if not kept.exists():
-        chroma_index.GRAPH = graph
         load, began = os.getloadavg()[0], time.perf_counter()
         with Catalog(home) as catalog:
             folder = home / "index" / publish(catalog, model=model).name
@@ -187,14 +169,6 @@ def timed(index: ChromaIndex | ExactIndex, queries: np.ndarray, scopes: Scopes) 
         yield 1000 * (time.perf_counter() - began), list(found)[:TOP]
 
 
-def set_breadth(home: Path, breadth: int) -> None:
-    import chromadb
-
-    with Catalog(home) as catalog:
-        client = chromadb.PersistentClient(path=str(current_folder(catalog, model=MODEL)))
-    client.get_collection(COLLECTION, embedding_function=None).modify(configuration={"hnsw": {"ef_search": breadth}})
-
-
 def memory_mb() -> dict[str, int]:
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     kib = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if "kB" in rest}
@@ -223,18 +197,8 @@ def compared(exact: Sequence[dict], chroma: Sequence[dict]) -> dict[str, Any]:
     return {"exact": summary(exact), "chroma": summary(chroma) | {"recall": recalls(chroma[0], exact[0])}}
 
 
-def breadths(home: Path, queries: np.ndarray, exact: dict) -> dict[int, dict[str, Any]]:
-    """The same with other breadths of the HNSW search; kb's own value comes last and stays set."""
-    rows = {}
-    for breadth in BREADTHS:
-        alone(set_breadth, home, breadth)
-        found = alone(ask, home, MODEL, "chroma", queries, all_and_one(len(queries)))
-        rows[breadth] = summary([found]) | {"recall": recalls(found, exact)}
-    return rows
-
-
 def on_real(home: Path, model: str, questions: Sequence[dict], queries: np.ndarray) -> dict[str, Any]:
-    targets = Targets.load(home)
+    built, targets = alone(build, home, model), Targets.load(home)
     scopes = [[None] * len(queries), [targets.scope(q["target"]) if q["target"] else None for q in questions]]
     exact, chroma = (alone(ask, home, model, kind, queries, scopes) for kind in ("exact", "chroma"))
     pairs = [list(zip(a, b, strict=True)) for a, b in zip(exact["best"], chroma["best"], strict=True)]
@@ -242,11 +206,9 @@ def on_real(home: Path, model: str, questions: Sequence[dict], queries: np.ndarr
         vectors = catalog.count_windows()
     return {
         "vectors": vectors,
-        **build(home, model, {}),
+        **built,
         "same top ten": by_scope([round(statistics.fmean(a == b for a, b in pair), 4) for pair in pairs]),
-        "recall": recalls(chroma, exact),
-        "exact": summary([exact]),
-        "chroma": summary([chroma]),
+        **compared([exact], [chroma]),
     }
 
 
@@ -274,27 +236,6 @@ def recalls(found: dict[str, Any], exact: dict[str, Any]) -> dict[str, float]:
 
 def by_scope(values: Sequence[float]) -> dict[str, float]:
     return dict(zip(("all", "target"), values, strict=True))
-
-
-def plot(sizes: dict[int, dict[str, Any]], path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 5), layout="constrained")
-    axes = figure.subplots()
-    styles = {"exact": ("tab:blue", "every vector compared"), "chroma": ("tab:orange", "Chroma")}
-    for kind, (colour, label) in styles.items():
-        for scope, line, where in (("all", "-", "all in scope"), ("target", "--", f"1/{TARGETS} in scope")):
-            middle = [row[kind]["p50 ms"][scope] for row in sizes.values()]
-            axes.plot(list(sizes), middle, line, color=colour, marker="o", label=f"{label}, {where}")
-            worst = [row[kind]["p95 ms"][scope] for row in sizes.values()]
-            axes.fill_between(list(sizes), middle, worst, color=colour, alpha=0.12, linewidth=0)
-    axes.set(xscale="log", yscale="log", xlabel="vectors of 384 dimensions", ylabel="ms a query: p50, shade to p95")
-    axes.set_title("One dense search for 100 candidates on 2 cores")
-    axes.grid(which="both", alpha=0.2)
-    axes.set_xticks(list(sizes), [f"{size:,}" for size in sizes])
-    axes.minorticks_off()
-    figure.legend(loc="outside lower center", ncols=2)
-    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

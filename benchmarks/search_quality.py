@@ -8,11 +8,13 @@ with another name for its target, and again without a model.
 """
 
 import argparse
-import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import kb as knowledge
-from benchmarks.origin import origin
+from benchmarks.exact_names import ask_for_names
+from benchmarks.origin import say_nothing, write_result
+from benchmarks.retrieval_baselines import alternatives, measured
 from kb.bench.questions import Question, load_questions
 from kb.bench.retrieval import Report, measure
 from kb.settings import NO_MODEL
@@ -20,6 +22,7 @@ from kb.usecases.knowledge_base import KnowledgeBase
 
 OTHER_NAMES = {"mi300x": "gfx942", "mi355x": "gfx950", "hopper": "sm_90", "trainium": "Neuron", "riscv-rvv": "RVV"}
 MODES = {"query alone": False, "query and phrasings": True}
+OF_SYSTEM = {"scores", "intervals", "seconds"}
 
 
 def main() -> None:
@@ -30,37 +33,30 @@ def main() -> None:
     questions = load_questions(options.questions)
     renamed = [q.model_copy(update={"target": OTHER_NAMES.get(q.target or "", q.target)}) for q in questions]
     with knowledge.open() as kb:
-        result = {mode: _whole(_report(kb, questions, phrasings=own, baselines=True)) for mode, own in MODES.items()}
-        result["targets by another name"] = {
-            m: _scores(_report(kb, renamed, phrasings=own)) for m, own in MODES.items()
-        }
+        result = {mode: _beside_alternatives(kb, questions, phrasings=own) for mode, own in MODES.items()}
+        result["exact names"] = ask_for_names(kb)
+        result["targets by another name"] = _scores(kb, renamed)
         settings = kb.settings
     with KnowledgeBase(settings.model_copy(update={"embedding_model": NO_MODEL})) as lexical:
-        result["without a model"] = {m: _scores(_report(lexical, questions, phrasings=own)) for m, own in MODES.items()}
-    options.out.write_text(json.dumps(origin() | result, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=2))
+        result["without a model"] = _scores(lexical, questions)
+    write_result(options.out, result)
 
 
-def _report(kb: KnowledgeBase, questions: list[Question], *, phrasings: bool, baselines: bool = False) -> Report:
-    return measure(kb, questions, phrasings=phrasings, baselines=baselines, progress=_say_nothing)[0]
-
-
-def _whole(report: Report) -> dict:
-    ours = report.systems[0]
-    return report.model_dump(mode="json", exclude={"systems"}) | {
-        "by kind and target": ours.groups,
-        "systems": {
-            m.system: m.model_dump(mode="json", include={"scores", "intervals", "seconds"}) for m in report.systems
-        },
+def _beside_alternatives(kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool) -> dict:
+    report = _report(kb, questions, phrasings=phrasings)
+    return report.model_dump(mode="json", exclude={*OF_SYSTEM, "groups"}) | {
+        "by kind and target": report.groups,
+        "systems": {"kb": report.model_dump(mode="json", include=OF_SYSTEM)}
+        | measured(kb, alternatives(kb), questions, phrasings=phrasings),
     }
 
 
-def _scores(report: Report) -> dict[str, float]:
-    return report.systems[0].scores
+def _scores(kb: KnowledgeBase, questions: Sequence[Question]) -> dict[str, dict[str, float]]:
+    return {mode: _report(kb, questions, phrasings=own).scores for mode, own in MODES.items()}
 
 
-def _say_nothing(done: int, total: int) -> None:
-    pass
+def _report(kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool) -> Report:
+    return measure(kb, questions, phrasings=phrasings, progress=say_nothing)[0]
 
 
 if __name__ == "__main__":

@@ -1,68 +1,133 @@
-"""Measure what skills are worth to `tune`, on tasks that are in no evidence.
+"""Measure what skills are worth to `tune`: runs with and without the wins on other tasks in their library.
 
-    python -m benchmarks.skills --target cpu-x86 --small --verdicts skills-cpu.jsonl \\
-        --out benchmarks/results/skills-cpu.json
+    python -m benchmarks.skills TASK... --target cpu-x86 --verdicts FOLDER --out skills-cpu.json
 
-The result is that of `kb bench skills` on LARGE tasks, or on SMALL ones, and names device, versions and commit.
-`--minutes` bounds the time; the same command goes on where it stopped.
+A TASK is FILE or FILE@NAME=SIZE,... of examples/; each learns from the others, so give several sizes of few operations.
+All runs on a task have the same templates, budget and seed; their libraries differ: nothing else (cold), the wins of
+the cold runs on the other tasks (warm), these with random values of their parameters (random), or the win on the task
+itself (replay), which tests the cache. Runs share the verdict on a candidate, so that arms differ in what they try and
+not in the noise of times. A command that was stopped goes on with the verdicts in FOLDER.
 """
 
 import argparse
-import json
-import time
+import random
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import kb as knowledge
-from benchmarks.origin import origin
-from kb.bench.skills import SkillsBench, Verdicts, sized_task
-from kb.cli.skills_bench_report import show_skills_report, show_trial
+from benchmarks.measured_grid import MeasuredGrid
+from benchmarks.near_best import Trial, compared
+from benchmarks.origin import write_result
+from benchmarks.sized_task import sized_task
+from eval.judge.driver import LocalJudge
+from kb.runs.journal import Plan, Runs, SynthesizerKind
+from kb.runs.loop import Loop, say_nothing
+from kb.settings import cache_dir
+from kb.skillbook.library import Skillbook
+from kb.skillbook.win import named
+from kb.types.kernels import Task
+from kb.types.skill import Skill
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.running import interface_of, written_in
+from synth.tune import TuneSynthesizer
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-LARGE = (
-    "cross_entropy.py", "cross_entropy.py@ROWS=4096,CLASSES=8000", "cross_entropy.py@ROWS=256,CLASSES=128000",
-    "exclusive_cumsum.py", "exclusive_cumsum.py@ROWS=256,COLS=65536", "exclusive_cumsum.py@ROWS=16384,COLS=1024",
-    "softmax.py", "softmax.py@ROWS=4096,COLS=8192",
-)  # fmt: skip
-"""For GPUs: each operation at several sizes. On an H200 the templates of other operations won nothing at the sizes that
-were tried (best of their grids against torch.compile: .72 to .99, and once 1.08)."""
-SMALL = (
-    "exclusive_cumsum.py@ROWS=512,COLS=1024", "exclusive_cumsum.py@ROWS=64,COLS=8192",
-    "exclusive_cumsum.py@ROWS=2048,COLS=256",
-    "cross_entropy.py@ROWS=256,CLASSES=8000", "cross_entropy.py@ROWS=1024,CLASSES=2000",
-    "cross_entropy.py@ROWS=64,CLASSES=32000",
-    "int8_matvec.py@INNER=4096,OUTER=1024", "int8_matvec.py@INNER=1024,OUTER=4096",
-)  # fmt: skip
-"""For CPUs with few cores: a verdict takes seconds, and torch can be beaten."""
+COLD, WARM, RANDOM, REPLAY = "cold", "warm", "random", "replay"
 LIBRARIES = ("kb-hardware", "torch", "triton")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tasks", nargs="+")
     parser.add_argument("--target", required=True)
     parser.add_argument("--verdicts", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--evaluations", type=int, default=12)
+    parser.add_argument("--evaluations", type=int, default=12, help="of each run")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--minutes", type=float)
-    parser.add_argument("--small", action="store_true", help="for a CPU with few cores")
-    parser.add_argument("--tasks", nargs="+", help="other tasks: FILE or FILE@NAME=SIZE,... of examples/")
     options = parser.parse_args()
-    tasks = [sized_task(str(EXAMPLES / text)) for text in options.tasks or (SMALL if options.small else LARGE)]
-    deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
+    tasks = {text: sized_task(text) for text in options.tasks}
     with knowledge.open() as kb:
-        bench = SkillsBench(
-            kb,
-            tasks,
-            Verdicts(options.verdicts),
-            target=options.target,
-            evaluations=options.evaluations,
-            deadline=deadline,
-        )
-        found = bench.measure(options.seeds, tell=show_trial)
-    show_skills_report(found)
-    trials = [trial.model_dump(mode="json") for trial in bench.trials]
-    result = origin(LIBRARIES) | found.model_dump(mode="json") | {"trials": trials}
-    options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        arms = Arms(kb, kb.targets.get(options.target).name, options.verdicts, options.evaluations)
+        found = arms.measured(tasks, options.seeds)
+    write_result(options.out, {"target": options.target, "evaluations": options.evaluations} | found, LIBRARIES)
+
+
+class Arms:
+    """The runs of all arms for one target, with so many evaluations each; `verdicts` is the folder of their grids."""
+
+    def __init__(self, kb: KnowledgeBase, target: str, verdicts: Path, evaluations: int) -> None:
+        self._kb, self._target, self._verdicts, self._evaluations = kb, target, verdicts, evaluations
+        self._wins: dict[tuple[str, int], list[Skill]] = {}
+        """Skills that the cold runs published, by task and seed."""
+
+    def measured(self, tasks: Mapping[str, Task], seeds: int) -> dict[str, object]:
+        """Run all arms on all tasks, first the cold runs, and compare them by the tasks on which a kernel won."""
+        trials, won = list[Trial](), set[str]()
+        for arms in ((COLD,), (WARM, RANDOM, REPLAY)):
+            for name, task in tasks.items():
+                with closing(self._grid(task)) as grid:
+                    for seed, arm in ((seed, arm) for seed in range(seeds) for arm in arms):
+                        published, speedups = self._run(task, seed, self._skills(name, seed, arm), grid)
+                        if arm == COLD:
+                            self._wins[name, seed] = published
+                        trials.append(Trial(name, seed, arm, speedups))
+                        print(*trials[-1], flush=True)
+                    won |= {name for evidence in grid.verdicts.values() if evidence.won}
+        return {
+            "nothing to win": sorted(tasks.keys() - won),
+            "arms": compared([t for t in trials if t.task in won], base=COLD, evaluations=self._evaluations),
+            "trials": [trial._asdict() for trial in trials],
+        }
+
+    def _skills(self, task: str, seed: int, arm: str) -> list[Skill]:
+        """The skills with evidence in the library of a run."""
+        if arm in (COLD, REPLAY):
+            return self._wins[task, seed] if arm == REPLAY else []
+        wins = [skill for (other, s), own in self._wins.items() if s == seed and other != task for skill in own]
+        chance = random.Random(f"{seed} {task}")
+        return [with_random_values(skill, chance) for skill in wins] if arm == RANDOM else wins
+
+    def _run(
+        self, task: Task, seed: int, skills: Sequence[Skill], grid: MeasuredGrid
+    ) -> tuple[list[Skill], tuple[float | None, ...]]:
+        """The skills that one run published, in a home of its own, and the speed-ups of its candidates."""
+        language, targets = written_in(self._kb, self._target, None), self._kb.targets
+        with tempfile.TemporaryDirectory(prefix="kb-skills-") as folder:
+            book = Skillbook(Path(folder), name_of=targets.name_of)
+            for skill in skills:
+                book.attest(*skill.evidence)
+                book.publish(skill)
+            plan = Plan(
+                task=task, target=self._target, language=language.name, synthesizer=SynthesizerKind.TUNE,
+                evaluations=self._evaluations, seed=seed,
+            )  # fmt: skip
+            run = Runs(Path(folder)).start(plan)
+            Loop(
+                run=run, language=language, skillbook=book, scope=targets.scope(self._target), siblings=frozenset(),
+                brief=lambda interface, diagnosis: ([], []), tell=say_nothing,
+                prompt_tokens=self._kb.settings.prompt_tokens,
+            ).optimize(TuneSynthesizer(), grid)  # fmt: skip
+            speedups = tuple(grid.speedup(attempt.candidate) for attempt in run.attempts)
+            return [book.get(name) for name in run.published], speedups
+
+    def _grid(self, task: Task) -> MeasuredGrid:
+        def start() -> LocalJudge:
+            isa, facts = self._kb.targets.isa(self._target), self._kb.known_facts(self._target)
+            return LocalJudge(task, target=self._target, isa=isa, facts=facts, cache=cache_dir())
+
+        self._verdicts.mkdir(parents=True, exist_ok=True)
+        file = self._verdicts / f"{self._target}-{task.digest[:16]}.jsonl"
+        return MeasuredGrid(task, interface_of(self._kb, task, self._target), file, start)
+
+
+def with_random_values(skill: Skill, chance: random.Random) -> Skill:
+    """The skill as if its kernel had won with other values of its parameters."""
+    values = {parameter.name: chance.choice(parameter.choices) for parameter in skill.candidate.parameters}
+    candidate = skill.candidate.with_parameters(values)
+    evidence = tuple(e.model_copy(update={"candidate_digest": candidate.digest}) for e in skill.evidence)
+    changes = {"candidate": candidate, "evidence": evidence, "signatures": {}, "records": (), "folder": None}
+    return named(skill.model_copy(update=changes))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,10 @@ The cells are those of tests/ingest/tables.jsonl. The result names device, versi
 """
 
 import argparse
-import json
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.origin import origin
+from benchmarks.origin import write_result
 from tests.ingest.tables import faults, gold_tables
 
 LIBRARIES = ("kb-hardware", "docutils", "markdown-it-py", "pypdfium2", "selectolax")
@@ -21,9 +20,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    result = score(options.corpus)
-    options.out.write_text(json.dumps(origin(LIBRARIES) | result, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=2))
+    write_result(options.out, score(options.corpus), LIBRARIES)
 
 
 def score(corpus: Path) -> dict:

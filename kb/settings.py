@@ -25,7 +25,7 @@ class Settings(BaseSettings):
     embedding_model: str = DEFAULT_MODEL
     """A sentence-transformers model: a name, a folder, or `none` for lexical search alone."""
     lexical_weight: float = Field(default=0.7, ge=0, le=1)
-    """Weight of the lexical score in the fusion; the dense score has the rest. `kb bench retrieval --tune` fits it."""
+    """Weight of the lexical score in the fusion; the dense score has the rest."""
     reranker_model: str = NO_MODEL
     """A cross-encoder that reorders the first hits: a name, a folder, or `none`."""
     reranker_seconds: float = Field(default=1.0, gt=0)

@@ -18,9 +18,9 @@ from benchmarks.unseen.gold import facts as gold_facts
 from benchmarks.unseen.make import DOCUMENTS, QUESTIONS, make
 from benchmarks.unseen.manual.library import Library, Trap, library
 from benchmarks.unseen.manual.scribe import Place
+from kb.bench.answers import Response
 from kb.bench.questions import GoldPassage, Question, load_questions
 from kb.bench.retrieval import measure
-from kb.bench.systems import Response
 from kb.facts.profile import FactStanding
 from kb.settings import NO_MODEL, Settings
 from kb.types.fact import Fact, FactAnswer, RefusedAnswer
@@ -70,11 +70,10 @@ def retrieval(seed: int, *, phrasings: bool = False) -> Scored:
     """How kb answers the questions of a seed."""
     with ingested(seed) as made, opened(made.home) as kb:
         asked = load_questions(made.folder / QUESTIONS)
-        report, responses = measure(kb, asked, phrasings=phrasings, baselines=False, progress=lambda done, total: None)
+        report, responses = measure(kb, asked, phrasings=phrasings, progress=lambda done, total: None)
         rows = {row["id"]: row for row in _lines(made.folder / QUESTIONS)}
-    ours = report.systems[0]
-    scores = {name: ours.scores[name] for name in SHOWN} | {"reachable": report.ceiling}
-    kinds = {name: group for name, group in ours.groups.items() if name.startswith("kind ") and "hit@5" in group}
+    scores = {name: report.scores[name] for name in SHOWN} | {"reachable": report.ceiling}
+    kinds = {name: group for name, group in report.groups.items() if name.startswith("kind ") and "hit@5" in group}
     scores |= {f"{score}, {name}": group[score] for name, group in kinds.items() for score in ("hit@5", "within 2000")}
     caught = {q.id: traps_met(q, rows[q.id]["traps"], responses[q.id]) for q in asked}
     for trap in Trap:

@@ -1,1 +1,1 @@
-"""Measure how well a home answers a file of questions (`kb bench retrieval`)."""
+"""What a user measures of his own: search, kernels on KernelBench, and the judge."""

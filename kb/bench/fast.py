@@ -1,17 +1,16 @@
 """Scores of judged candidates: fast_p with intervals, and the speed-of-light score."""
 
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import fmean, quantiles
+from statistics import fmean
 
 from eval.audit.driver import Audit, Verdict
 from kb.bench.kernelbench import Audited, Judged
+from kb.bench.scores import bootstrap
 from kb.types.base import Frozen
 from kb.types.evidence import Outcome
 
 SPEEDUPS = (1.0, 1.2, 1.5, 2.0)
-RESAMPLES = 2000
 
 
 class Share(Frozen):
@@ -94,7 +93,5 @@ def _rank(judged: Judged) -> float:
 
 def _share(speedup: float, problems: Sequence[str], best: Mapping[str, Judged]) -> Share:
     fast = [float(name in best and best[name].won and _rank(best[name]) > speedup) for name in problems]
-    chance = random.Random(0)  # noqa: S311 - the same interval every time
-    draws = [fmean(chance.choices(fast, k=len(fast))) for _ in range(RESAMPLES)]
-    cuts = quantiles(draws, n=40)
-    return Share(speedup=speedup, share=fmean(fast), low=cuts[0], high=cuts[-1])
+    low, high = bootstrap(fast)
+    return Share(speedup=speedup, share=fmean(fast), low=low, high=high)

@@ -128,13 +128,14 @@ class Results:
         """Read the lines. A line that was not written whole is dropped.
 
         Raises:
-            SourceError: the file cannot be read, or a line is not a result.
+            SourceError: the file cannot be read or written, or a line is not a result.
         """
         self._file = file
         self.lines: list[Audited | Judged] = []
-        if file is None or not file.exists():
+        if file is None:
             return
         try:
+            file.touch()
             whole = file.read_bytes()
             whole = whole[: whole.rfind(b"\n") + 1]
             self.lines = [_LINE.validate_json(line) for line in whole.splitlines()]

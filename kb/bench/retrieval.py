@@ -4,13 +4,12 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from typing import TextIO
 
-from kb.bench.names import ExactNames, ask_for_names
+from kb.bench.answers import RankedText, Response, Search, is_sheet, search_of
 from kb.bench.questions import Question
 from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
-from kb.bench.systems import KB, RankedText, Response, System, is_sheet, other_systems, own_system
-from kb.errors import CitationError, SourceError
+from kb.errors import CitationError
 from kb.types.base import Frozen
 from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.fusion import Scores
@@ -22,14 +21,13 @@ CONFUSING = 3
 MISSED_TOKENS = 4000
 """A question counts as missed if a packed context of this many tokens does not answer it."""
 
-
 Progress = Callable[[int, int], None]
 
 
 def ask(
-    kb: KnowledgeBase, system: System, questions: Sequence[Question], *, phrasings: bool, progress: Progress
+    kb: KnowledgeBase, search: Search, questions: Sequence[Question], *, phrasings: bool, progress: Progress
 ) -> tuple[list[Answered], dict[str, Response]]:
-    """The judged answer to each question, and all responses by question id.
+    """The judged answers of a search to questions about the documents of `kb`, and its responses by question id.
 
     Raises:
         TargetError: a question names an unknown target.
@@ -37,7 +35,7 @@ def ask(
     answered, responses = [], {}
     for number, question in enumerate(questions, 1):
         began = time.perf_counter()
-        response = system(asked_of(question, phrasings=phrasings), question.target)
+        response = search(asked_of(question, phrasings=phrasings), question.target)
         answered.append(_judged(kb, question, response, time.perf_counter() - began))
         responses[question.id] = response
         progress(number, len(questions))
@@ -54,7 +52,7 @@ def _judged(kb: KnowledgeBase, question: Question, response: Response, seconds: 
         answerable=bool(question.evidence),
         refused=not hits,
         rank=rank_of(question, hits),
-        within=tuple(any(question.is_answered_by(u.text, u.paths) for u in units) for units in response.contexts),
+        within=tuple(any(question.is_answered_by(one.text, one.paths) for one in texts) for texts in response.contexts),
         wrong=sum(scope is not None and hit.target not in scope for hit in first) / max(1, len(first)),
         confused=any(question.is_confused_by(hit.text, hit.paths) for hit in hits[:CONFUSING])
         if question.reject
@@ -109,20 +107,9 @@ class Missed(Frozen):
     """Rank of the first candidate that answers, for the best phrasing; None if no candidate does."""
 
 
-class Measured(Frozen):
-    """The scores of one system."""
-
-    system: str
-    scores: dict[str, float]
-    intervals: dict[str, tuple[float, float]]
-    """95 % bootstrap intervals over the questions."""
-    seconds: dict[str, float]
-    """Time for one question: a search for many hits, and one context for each of BUDGETS."""
-    groups: dict[str, dict[str, float]]
-    """Scores by kind and by target."""
-
-
 class Report(Frozen):
+    """The scores of kb's own search."""
+
     questions: int
     phrasings: bool
     model: str | None
@@ -131,26 +118,27 @@ class Report(Frozen):
     """Share of the answerable questions that a single stored passage answers."""
     unreachable: tuple[str, ...]
     """Ids of the answerable questions that no single stored passage answers."""
-    systems: tuple[Measured, ...]
+    scores: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    """95 % bootstrap intervals over the questions."""
+    seconds: dict[str, float]
+    """Time for one question: a search for many hits, and one context for each of BUDGETS."""
+    groups: dict[str, dict[str, float]]
+    """Scores by kind and by target."""
     missed: tuple[Missed, ...]
-    """Questions that kb's own system missed."""
-    names: ExactNames
 
 
 def measure(
-    kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool, baselines: bool, progress: Progress
+    kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool, progress: Progress
 ) -> tuple[Report, dict[str, Response]]:
-    """Scores of kb, and with `baselines` also those of other systems; kb's responses by question id.
+    """The scores of kb, and its responses by question id.
 
     Raises:
         TargetError: a question names an unknown target.
     """
     share, unreachable = ceiling(kb, questions)
-    ours, run = ask(kb, own_system(kb), questions, phrasings=phrasings, progress=progress)
-    measured = [_measured(KB, ours)]
-    for name, system in other_systems(kb).items() if baselines else ():
-        measured.append(_measured(name, ask(kb, system, questions, phrasings=phrasings, progress=progress)[0]))
-    lost = {a.id: a.rank for a in ours if a.answerable and not a.within[BUDGETS.index(MISSED_TOKENS)]}
+    answered, run = ask(kb, search_of(kb), questions, phrasings=phrasings, progress=progress)
+    lost = {a.id: a.rank for a in answered if a.answerable and not a.within[BUDGETS.index(MISSED_TOKENS)]}
     report = Report(
         questions=len(questions),
         phrasings=phrasings,
@@ -158,9 +146,11 @@ def measure(
         stored=kb.catalog.counts(),
         ceiling=round(share, 4),
         unreachable=tuple(unreachable),
-        systems=tuple(measured),
+        scores=scores(answered),
+        intervals=intervals(answered),
+        seconds=seconds(answered),
+        groups=groups(answered),
         missed=tuple(_missed(kb, q, lost[q.id], unreachable, phrasings=phrasings) for q in questions if q.id in lost),
-        names=ask_for_names(kb),
     )
     return report, run
 
@@ -185,8 +175,8 @@ def _missed(
 
 def _best_rank(kb: KnowledgeBase, question: Question, lists: Sequence[Scores]) -> int | None:
     rankings = (sorted(scores, key=lambda chunk: (-scores[chunk], chunk)) for scores in lists)
-    units = ([RankedText(p.shown, (p.citation.path,), p.target) for p in kb.catalog.passages(r)] for r in rankings)
-    return min((rank for own in units if (rank := rank_of(question, own))), default=None)
+    texts = ([RankedText(p.shown, (p.citation.path,), p.target) for p in kb.catalog.passages(r)] for r in rankings)
+    return min((rank for own in texts if (rank := rank_of(question, own))), default=None)
 
 
 def asked_of(question: Question, *, phrasings: bool) -> list[str]:
@@ -197,36 +187,17 @@ def scope_of(kb: KnowledgeBase, question: Question) -> frozenset[str] | None:
     return kb.targets.scope(question.target) if question.target else None
 
 
-def _measured(name: str, answered: Sequence[Answered]) -> Measured:
-    return Measured(
-        system=name,
-        scores=scores(answered),
-        intervals=intervals(answered),
-        seconds=seconds(answered),
-        groups=groups(answered),
-    )
-
-
-def rank_of(question: Question, units: Sequence[RankedText]) -> int | None:
+def rank_of(question: Question, texts: Sequence[RankedText]) -> int | None:
     """Rank, from 1, of the first text that answers by itself; None if there is none."""
-    return next((n for n, unit in enumerate(units, 1) if question.is_answered_by(unit.text, unit.paths)), None)
+    return next((n for n, one in enumerate(texts, 1) if question.is_answered_by(one.text, one.paths)), None)
 
 
-def export_run(file: Path, responses: dict[str, Response]) -> None:
-    """Write one JSON line per question: its hits and its longest context, each text with its paths.
-
-    Raises:
-        SourceError: the file cannot be written.
-    """
-    rows = (
-        {"id": key, "hits": _rows(response.hits), "context": _rows(response.contexts[-1])}
-        for key, response in responses.items()
-    )
-    try:
-        file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"{file} cannot be written: {error.strerror}", hint="name another file") from error
+def export_run(file: TextIO, responses: dict[str, Response]) -> None:
+    """Write one JSON line per question: its hits and its longest context, each text with its paths."""
+    for key, response in responses.items():
+        row = {"id": key, "hits": _rows(response.hits), "context": _rows(response.contexts[-1])}
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _rows(units: Sequence[RankedText]) -> list[dict[str, object]]:
-    return [{"paths": list(unit.paths), "text": unit.text} for unit in units]
+def _rows(texts: Sequence[RankedText]) -> list[dict[str, object]]:
+    return [{"paths": list(one.paths), "text": one.text} for one in texts]

@@ -1,4 +1,4 @@
-"""Compute scores of answered questions, with bootstrap intervals."""
+"""Scores of answered questions, with bootstrap intervals."""
 
 import math
 import random
@@ -53,13 +53,15 @@ def scores(answered: Sequence[Answered]) -> dict[str, float]:
 def intervals(answered: Sequence[Answered]) -> dict[str, tuple[float, float]]:
     """95 % bootstrap intervals over the answerable questions."""
     asked = [a for a in answered if a.answerable]
-    chance = random.Random(0)  # noqa: S311 - the same intervals every time
-    draws = [chance.choices(asked, k=len(asked)) for _ in range(RESAMPLES)] if asked else []
-    return {
-        name: (round(cuts[0], 3), round(cuts[-1], 3))
-        for name, measure in MEASURES.items()
-        if draws and (cuts := quantiles([fmean(map(measure, draw)) for draw in draws], n=40))
-    }
+    bounds = {name: bootstrap([measure(a) for a in asked]) for name, measure in MEASURES.items()} if asked else {}
+    return {name: (round(low, 3), round(high, 3)) for name, (low, high) in bounds.items()}
+
+
+def bootstrap(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % bootstrap interval of the mean."""
+    chance = random.Random(0)  # noqa: S311 - the same interval every time
+    cuts = quantiles([fmean(chance.choices(values, k=len(values))) for _ in range(RESAMPLES)], n=40)
+    return cuts[0], cuts[-1]
 
 
 def seconds(answered: Sequence[Answered]) -> dict[str, float]:

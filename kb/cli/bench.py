@@ -1,7 +1,6 @@
-"""The commands `kb bench retrieval | kernelbench | judge | skills`."""
+"""The commands `kb bench retrieval | kernelbench | judge`."""
 
 import re
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -14,18 +13,17 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def bench() -> None:
-    """Measure search, kernels on a benchmark, the judge and skills."""
+    """Measure search, kernels on a benchmark, and the judge."""
 
 
 @app.command()
 def retrieval(
     questions: Annotated[Path, typer.Option(metavar="FILE", help="Questions as JSON lines.")],
     phrasings: Annotated[bool, typer.Option("--phrasings", help="Search with all phrasings of a question.")] = False,
-    baselines: Annotated[
-        bool, typer.Option("--baselines", help="Also score BM25, dense search, rank fusion and fixed windows.")
-    ] = False,
-    tune: Annotated[bool, typer.Option("--tune", help="Fit lexical_weight instead.")] = False,
-    export: Annotated[Path | None, typer.Option(metavar="RUN.jsonl", help="Write the hits for another scorer.")] = None,
+    export: Annotated[
+        typer.FileTextWrite | None,
+        typer.Option(metavar="RUN.jsonl", lazy=False, encoding="utf-8", help="Write the hits for another scorer."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score how well search answers a file of questions from the documents of this home.
@@ -33,23 +31,18 @@ def retrieval(
     Each line has id, target, query and evidence: [{path, must: [strings that a passage must contain]}]. It may have
     kind, phrasings and reject (a sibling's value). Documents that ship with kb are left out.
 
-    Example: kb bench retrieval --questions questions.jsonl --phrasings --baselines
+    Example: kb bench retrieval --questions questions.jsonl --phrasings
     """
     from kb.bench.questions import load_questions
     from kb.bench.retrieval import export_run, measure
-    from kb.bench.tuning import fit
-    from kb.cli.bench_report import show_measured, show_tuning
+    from kb.cli.bench_report import show_retrieval
 
     asked = load_questions(questions)
     with open_kb() as kb, progress_bar("asking", quiet=as_json) as progress:
-        if tune:
-            tuning = fit(kb, asked, phrasings=phrasings, progress=progress)
-            show_result(tuning, show_tuning, as_json=as_json)
-            return
-        report, run = measure(kb, asked, phrasings=phrasings, baselines=baselines, progress=progress)
+        report, run = measure(kb, asked, phrasings=phrasings, progress=progress)
     if export:
         export_run(export, run)
-    show_result(report, show_measured, as_json=as_json)
+    show_result(report, show_retrieval, as_json=as_json)
 
 
 @app.command()
@@ -58,7 +51,13 @@ def kernelbench(
     level: Annotated[list[int], typer.Option("--level", metavar="L", help="A level; repeat it for several.")] = [1],  # noqa: B006
     problems: Annotated[str, typer.Option(metavar="N,...", help="Numbers of problems, such as 1,2,5-9.")] = "",
     candidates: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Judge the files named 1_NAME, or the files in folders named so.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Judge the files named 1_NAME, or the files in folders named so.",
+        ),
     ] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Judge each reference as a candidate, which times the baselines.")
@@ -83,7 +82,7 @@ def kernelbench(
     """
     from kb.bench.fast import report
     from kb.bench.kernelbench import Results, find_problems, run_audits, run_judge
-    from kb.cli.kernelbench_report import show_line, show_report
+    from kb.cli.bench_report import show_fast, show_line
 
     if (candidates or baselines) and not target:
         raise typer.BadParameter("candidates and baselines need a --target")
@@ -96,7 +95,7 @@ def kernelbench(
         with open_kb() as kb:
             name = kb.targets.get(target).name
             run_judge(kb, chosen, results, target=name, candidates=candidates, tell=tell)
-    show_result(report(results.lines, [problem.name for problem in chosen]), show_report, as_json=as_json)
+    show_result(report(results.lines, [problem.name for problem in chosen]), show_fast, as_json=as_json)
 
 
 @app.command()
@@ -108,7 +107,10 @@ def judge(
         bool, typer.Option("--quick", help="Leave out cheats that are caught by timing, and time few sessions.")
     ] = False,
     rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often each honest kernel is judged.")] = 1,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")] = None,
+    out: Annotated[
+        typer.FileTextWrite | None,
+        typer.Option(metavar="FILE", lazy=False, encoding="utf-8", help="Write the result as JSON."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Test the judge on this machine.
@@ -121,53 +123,16 @@ def judge(
     Exit status: 0 when every cheat was refused and every honest kernel passed, 1 otherwise.
     """
     from kb.bench.selftest import self_test
-    from kb.cli.selftest_report import show_self_test, show_verdict
+    from kb.cli.bench_report import show_self_test, show_verdict
 
     with open_kb() as kb:
         tell = (lambda verdict: None) if as_json else show_verdict
         found = self_test(kb, target, quick=quick, tell=tell, rounds=rounds)
     if out:
-        out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        out.write(found.model_dump_json(indent=2) + "\n")
     show_result(found, show_self_test, as_json=as_json)
     if found.failed:
         raise typer.Exit(1)
-
-
-@app.command()
-def skills(
-    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="FILE, or FILE@NAME=SIZE,... for other sizes.")],
-    target: Annotated[str, typer.Option("--target", "-t", metavar="TARGET", help="The chip, by name or alias.")],
-    evaluations: Annotated[int, typer.Option(metavar="N", min=1, help="Candidates that a run may judge.")] = 12,
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each arm on each task.")] = 3,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Judge nothing new after so long.")] = None,
-    verdicts: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help="Add verdicts to this file; what it has is not repeated.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Measure what skills are worth to `tune`: how soon runs with and without them come near the best known kernel.
-
-    Each run on a task has the same templates, budget and seed, and one of these libraries: nothing else (cold), the
-    wins of the cold runs on the other tasks (warm), these with random parameter values (random), or these as wins on
-    another target (wrong target). A run that gets the task's own win (replay) is reported apart.
-
-    The tasks should be of few operations at several sizes, because each learns from the others. Other work disturbs
-    times: run it on a machine without any.
-
-    Example: kb bench skills softmax.py softmax.py@ROWS=64 --target cpu-x86
-    """
-    from kb.bench.skills import SkillsBench, Verdicts, sized_task
-    from kb.cli.skills_bench_report import show_skills_report, show_trial
-
-    deadline = None if minutes is None else time.monotonic() + 60 * minutes
-    chosen, known = [sized_task(text) for text in tasks], Verdicts(verdicts)
-    with open_kb() as kb:
-        bench = SkillsBench(kb, chosen, known, target=target, evaluations=evaluations, deadline=deadline)
-        found = bench.measure(seeds, tell=(lambda trial: None) if as_json else show_trial)
-    if out:
-        out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    show_result(found, show_skills_report, as_json=as_json)
 
 
 def _numbers(text: str) -> frozenset[int] | None:

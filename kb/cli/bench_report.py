@@ -1,37 +1,45 @@
-"""Shows the results of a benchmark in a terminal."""
+"""Shows the results of `kb bench` in a terminal."""
 
-from kb.bench.retrieval import Measured, Report
-from kb.bench.tuning import Tuning
+from statistics import median
+from typing import TYPE_CHECKING
+
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
 
-NAMES = ("hit@1", "hit@5", "MRR@10", "nDCG@10", "within 1000", "within 2000", "within 4000", "within 8000")
-FAULTS = ("wrong target", "confused", "citations valid", "refused", "abstained")
+if TYPE_CHECKING:  # the parts of the judge load slowly, and `kb bench retrieval` needs none of them
+    from kb.bench import fast, retrieval
+    from kb.bench.kernelbench import Audited, Judged
+    from kb.bench.selftest import Same, SelfTest, Verdict
+
+NAMES = (
+    "hit@1", "hit@5", "MRR@10", "nDCG@10", "within 1000", "within 2000", "within 4000", "within 8000",
+    "wrong target", "confused", "citations valid", "refused", "abstained",
+)  # fmt: skip
+"""Scores of a search, in the order in which they are shown."""
+OF_GROUP = ("hit@5", "within 4000", "abstained")
 
 
-def show_measured(report: Report) -> None:
+def show_retrieval(report: "retrieval.Report") -> None:
     how = "all phrasings together" if report.phrasings else "the query alone"
     show_wrapped(
         f"{report.questions} questions, {how}; {report.stored['document']} documents, model {report.model or 'none'}"
     )
     unreachable = f" (not: {', '.join(report.unreachable)})" if report.unreachable else ""
     show_wrapped(f"answered by one stored passage: {report.ceiling:.3f}{unreachable}")
-    names = report.names
-    show_wrapped(
-        f"exact names with the right first hit: {names.headings_first} of {names.headings} headings, "
-        f"{names.lone_first} of {names.lone} names that one passage has"
-    )
-    for measured in report.systems:
-        show()
-        _show_system(measured)
-    ours = report.systems[0]
+    show_wrapped(f"search and packing: p50 {report.seconds['p50']:.3f} s, p95 {report.seconds['p95']:.3f} s")
     show()
-    some = ("hit@5", "within 4000", "abstained")
     rows = [
-        (name, f"{scores['questions']:.0f}", *(_score(scores.get(n)) for n in some))
-        for name, scores in ours.groups.items()
+        (name, _score(report.scores[name]), " to ".join(map(_score, report.intervals.get(name, ()))))
+        for name in NAMES
+        if name in report.scores
     ]
-    show_table(("group", "questions", *some), rows)
+    show_table(("measure", "value", "95 % interval"), rows, indent=2)
+    show()
+    groups = [
+        (name, f"{group['questions']:.0f}", *(_score(group.get(score)) for score in OF_GROUP))
+        for name, group in report.groups.items()
+    ]
+    show_table(("group", "questions", *OF_GROUP), groups)
     if report.missed:
         show()
         show_wrapped("not answered within 4000 tokens, with the rank of the first passage that answers:")
@@ -39,23 +47,67 @@ def show_measured(report: Report) -> None:
         show_table(("question", "hit", "lexical", "dense", "cause"), missed, wrap={4}, indent=2)
 
 
-def _show_system(measured: Measured) -> None:
-    p50, p95 = measured.seconds["p50"], measured.seconds["p95"]
-    show_wrapped(f"{measured.system}  (search and packing: p50 {p50:.3f} s, p95 {p95:.3f} s)")
-    rows = [
-        (name, _score(measured.scores[name]), " to ".join(map(_score, measured.intervals.get(name, ()))))
-        for name in (*NAMES, *FAULTS)
-        if name in measured.scores
-    ]
-    show_table(("measure", "value", "95 % interval"), rows, indent=2)
-
-
 def _score(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def show_tuning(tuning: Tuning) -> None:
-    rows = [(f"{weight:.2f}", f"{value:.3f}") for weight, value in tuning.by_weight.items()]
-    show_table(("lexical_weight", "MRR@10"), rows)
-    show(f"best: lexical_weight = {tuning.lexical_weight} (cross-validated MRR@10 {tuning.cross_validated:.3f})")
-    show("nothing was changed: to use this weight, put it into kb.toml of the home")
+def show_line(line: "Audited | Judged") -> None:
+    """Show one result of `kb bench kernelbench` in the moment when it is known."""
+    if line.kind == "audited":
+        sizes = f"sizes: {', '.join(line.audit.sizes)}" if line.audit.sizes else "no sizes to change"
+        show_wrapped(f"{line.problem}: {line.audit.verdict}: {line.audit.reason or sizes}")
+        return
+    outcome = line.outcome or "no verdict"
+    fast = (
+        f" {line.speedup:.2f}x ({line.low:.2f} to {line.high:.2f})" if line.speedup and line.low and line.high else ""
+    )
+    times = ", ".join(f"{name} {us:,.0f} us" for name, us in line.baselines_us.items())
+    show_wrapped(f"{line.problem}: {line.file}: {outcome}{fast}: {times or line.detail}")
+
+
+def show_fast(report: "fast.Report") -> None:
+    show()
+    show_wrapped("problems: " + ", ".join(f"{count} {verdict}" for verdict, count in report.audits.items()))
+    if not report.fast:
+        return
+    show_wrapped("candidates: " + ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()))
+    show_wrapped(
+        f"of {report.problems} usable problems {report.correct} have a correct candidate,"
+        f" {report.without_candidate} have none"
+    )
+    rows = [(f"fast_{f.speedup:g}", f"{f.share:.3f}", f"{f.low:.3f} to {f.high:.3f}") for f in report.fast]
+    show_table(("measure", "value", "95 % interval"), rows, indent=2)
+    score = "unknown, as no document states the rates" if report.light is None else f"{report.light:.3f}"
+    show_wrapped(f"speed-of-light score: {score}; {report.below_floor} below the floor have none")
+
+
+def show_verdict(found: "Verdict | Same") -> None:
+    """Show one verdict of the self-test in the moment when it is known."""
+    from kb.bench.selftest import Same
+
+    if isinstance(found, Same):
+        middle = f", median speed-up {median(found.speedups):.3f}" if found.speedups else ""
+        show_wrapped(
+            f"{found.task} against itself: {found.won} of {found.sessions} sessions won, {found.busy} on a busy"
+            f" machine{middle}"
+        )
+        return
+    outcome = found.outcome or f"no verdict: {found.detail}"
+    other = "" if found.outcome in found.wanted else f", not {' or '.join(found.wanted)}"
+    mark = "WRONG " if found.failed else ""
+    show_wrapped(f"{mark}{found.kind} {found.file} on {found.task}: {outcome}{other} ({found.seconds:.1f} s)")
+
+
+def show_self_test(found: "SelfTest") -> None:
+    show()
+    rows = [
+        (rate.what, f"{rate.count} of {rate.of}", f"{rate.interval[0]:.3f} to {rate.interval[1]:.3f}")
+        for rate in found.rates
+    ]
+    show_table(("what", "count", "95 % interval of the rate"), rows)
+    for reason in found.left_out:
+        show_wrapped(f"not tried: {reason}")
+    for verdict in found.failed:
+        show_wrapped(f"WRONG: {verdict.kind} {verdict.file}: {verdict.outcome or 'no verdict'}: {verdict.detail}")
+    versions = "; ".join(f"{name} {value}" for name, value in found.environment.items())
+    show_wrapped(f"{found.target}, {found.seconds:,.0f} s; {versions}")

@@ -169,25 +169,20 @@ def export(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Where an agent's host looks for skills: .claude/skills.")
     ],
-    bench: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A result of `kb bench skills --out`, for the cards.")
-    ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Write a skill that tells agents how to ask kb.
 
-    It has a card for each skill that is active or verified: what was measured of it, what runs reached with it, without
-    it and with other skills, and what a benchmark measured on its operations. An earlier export is replaced.
+    It has a card for each skill that is active or verified: what was measured of it, and what runs reached with it,
+    without it and with other skills. An earlier export is replaced.
 
-    Example: kb skills export .claude/skills --bench skills-cpu.json
+    Example: kb skills export .claude/skills
     """
-    from kb.bench.skill_scores import read_report
     from kb.usecases.skill_exchange import export_skills
 
-    reports = [read_report(file) for file in bench or ()]
     with open_kb() as kb:
-        written = export_skills(kb, folder, bench=reports, dry_run=dry_run)
+        written = export_skills(kb, folder, dry_run=dry_run)
     head = "would write" if dry_run else "written"
     paths = [str(path) for path in written]
     show_result(paths, lambda _: show("\n".join(f"{head}: {path}" for path in paths)), as_json=as_json)

@@ -12,12 +12,9 @@ from kb.runs.journal import Run
 from kb.skillbook.duplicates import twin_of
 from kb.skillbook.files import load_skill
 from kb.skillbook.lint import Finding, lint
-from kb.skillbook.operations import Closeness, Operations, words_of
-from kb.skillbook.select import ANY
 from kb.storage import write_whole
 from kb.types.base import Frozen
 from kb.types.skill import Skill, SkillStanding
-from kb.types.skills_report import Arm, SkillsReport
 from kb.usecases.curating import measured
 from kb.usecases.skill_statistics import Arms, statistics_of
 
@@ -28,13 +25,6 @@ MOST_ARCHIVE_BYTES = 1 << 28
 ROUTER = "kb-kernels"
 """Name of the exported skill."""
 EXPORTED = (SkillStanding.ACTIVE, SkillStanding.VERIFIED)
-BENCHED = {
-    Arm.WARM: "with skills",
-    Arm.COLD: "without",
-    Arm.RANDOM: "with random skills",
-    Arm.WRONG_TARGET: "with skills of another target",
-}
-"""The arms of a benchmark that a card shows."""
 
 _ROUTER = f"""\
 ---
@@ -130,13 +120,8 @@ def _refusal(kb: "KnowledgeBase", skill: Skill, earlier: Sequence[Skill]) -> str
     return "another skill here has this name: give one of them another"
 
 
-def export_skills(
-    kb: "KnowledgeBase", folder: Path, *, bench: Sequence[SkillsReport] = (), dry_run: bool
-) -> dict[Path, str]:
+def export_skills(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> dict[Path, str]:
     """Write a skill for agent hosts below `folder`, and return its files; an earlier export is replaced.
-
-    Args:
-        bench: Results of `kb bench skills` for the cards.
 
     Raises:
         SkillError: something else has its name there.
@@ -150,7 +135,7 @@ def export_skills(
     files = {
         "SKILL.md": _ROUTER,
         "references/index.md": _index(skills, standings),
-        **{f"references/{skill.name}.md": card(kb, skill, standings[skill.name], runs, bench) for skill in skills},
+        **{f"references/{skill.name}.md": card(kb, skill, standings[skill.name], runs) for skill in skills},
     }
     if not dry_run:
         with storage_errors(folder):
@@ -174,13 +159,7 @@ def _index(skills: Sequence[Skill], standings: Mapping[str, SkillStanding]) -> s
     return "\n".join(["# Skills", "", *(header if rows else ("No skill is proven here yet.",)), *rows, ""])
 
 
-def card(
-    kb: "KnowledgeBase",
-    skill: Skill,
-    standing: SkillStanding,
-    runs: Sequence[Run],
-    bench: Sequence[SkillsReport] = (),
-) -> str:
+def card(kb: "KnowledgeBase", skill: Skill, standing: SkillStanding, runs: Sequence[Run]) -> str:
     """What a skill is for and what was measured of it, in Markdown."""
     found = statistics_of(kb, skill, standing, runs)
     when = skill.preconditions
@@ -213,9 +192,6 @@ def card(
     else:
         lines.append("Nothing was timed here.")
     lines += ["", "## Best speed-up of runs", "", *_arm_lines(found.arms), ""]
-    for report in bench:
-        if kb.targets.name_of(skill.target) in kb.targets.scope(report.target) | {ANY}:
-            lines += _bench_lines(skill, report)
     return "\n".join(lines)
 
 
@@ -228,26 +204,3 @@ def _arm_lines(arms: Sequence[Arms]) -> Iterator[str]:
     for arm in arms:
         each = (", ".join(f"{s:.2f}" for s in a) or "not measured" for a in (arm.with_skill, arm.without, arm.other))
         yield f"| {arm.task} | {arm.target} | {' | '.join(each)} |"
-
-
-def _bench_lines(skill: Skill, report: SkillsReport) -> Iterator[str]:
-    """What skills gained on tasks of its operations in a benchmark; nothing if it had none."""
-    rows = [
-        f"| {task.task} | {' | '.join(f'{task.evaluations[arm]:.1f}' for arm in BENCHED)} |"
-        for task in report.tasks
-        if _of_name(task.task).closeness(skill.preconditions.ops) is not Closeness.NONE
-    ]
-    if rows:
-        yield f"## Benchmark of skills on {report.target}"
-        yield ""
-        yield f"Mean evaluations, of {report.evaluations}, until a kernel was near the best known one. The skills are"
-        yield "those that the benchmark learnt on other tasks; random ones are these with parameters drawn at random."
-        yield ""
-        yield f"| task | {' | '.join(BENCHED.values())} |"
-        yield f"|---{'|---' * len(BENCHED)}|"
-        yield from (*rows, "")
-
-
-def _of_name(label: str) -> Operations:
-    """The operations in the name of a benchmark's task, which its sizes may follow."""
-    return Operations(named=words_of(label.partition(" ")[0]), called=frozenset())

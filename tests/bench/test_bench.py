@@ -2,25 +2,24 @@
 
 import json
 import math
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kb.bench.names import ask_for_names
-from kb.bench.questions import Question, load_questions
+from kb.bench.questions import load_questions
 from kb.bench.retrieval import export_run, measure
 from kb.bench.scores import BUDGETS, Answered, intervals, scores
-from kb.bench.systems import other_systems, reciprocal_rank_fusion
-from kb.bench.tuning import fit
 from kb.errors import SourceError, TargetError
 from kb.usecases.knowledge_base import KnowledgeBase
+from tests.bench.two_chips import ASKED, LDS, ingest_two_chips, question, quiet
 
-LDS = {"path": "mi210/memory.md", "must": ["64 KB", "LDS|local data share"]}
 
-
-def question(**fields: Any) -> Question:
-    return Question.model_validate({"id": "q", "query": "LDS size", "target": "mi210", "evidence": [LDS]} | fields)
+@pytest.fixture
+def measured(kb: KnowledgeBase, tmp_path: Path) -> KnowledgeBase:
+    ingest_two_chips(kb, tmp_path / "docs")
+    return kb
 
 
 def answered(**fields: Any) -> Answered:
@@ -122,54 +121,21 @@ def test_an_interval_contains_its_mean_and_is_reproducible() -> None:
     assert intervals(some) == intervals(some)
 
 
-def test_rank_fusion_uses_only_ranks() -> None:
-    fused = reciprocal_rank_fusion([({1: 100.0, 2: 1.0}, {2: 0.9, 3: 0.1})])
-
-    assert [f.chunk for f in fused] == [2, 1, 3]
-
-
-@pytest.fixture
-def measured(kb: KnowledgeBase, tmp_path: Path) -> KnowledgeBase:
-    for target, size in (("mi210", "64 KB"), ("mi250", "96 KB")):
-        folder = tmp_path / "docs" / target
-        folder.mkdir(parents=True)
-        text = f"# Memory\n\n## Local data share\n\nEach compute unit has {size} of local data share (LDS).\n"
-        filler = "\n".join(f"## Counter {n}\n\nCounts event {n} of the cache.\n" for n in range(30))
-        (folder / "memory.md").write_text(text + filler, encoding="utf-8")
-        kb.ingest([folder])
-    return kb
-
-
-ASKED = [
-    question(id="own", reject=["96 KB"], phrasings=["local data share per compute unit"]),
-    question(id="all", target=None, query="LDS of 64 KB"),
-    question(id="unreachable", query="events of the cache", evidence=[LDS | {"must": ["not there"]}]),
-    question(id="unknown", query="throughput of TDPBSSD", evidence=[]),
-]
-
-
-def quiet(done: int, total: int) -> None:
-    pass
-
-
 @pytest.mark.parametrize("phrasings", [False, True])
 def test_the_report_on_a_home_has_the_right_scores(measured: KnowledgeBase, phrasings: bool) -> None:
-    report, run = measure(measured, ASKED, phrasings=phrasings, baselines=True, progress=quiet)
+    report, run = measure(measured, ASKED, phrasings=phrasings, progress=quiet)
 
-    ours, *others = report.systems
     assert (report.questions, report.ceiling, report.unreachable) == (
         4,
         pytest.approx(2 / 3, abs=1e-4),
         ("unreachable",),
     )
-    assert ours.scores["hit@5"] == pytest.approx(2 / 3, abs=1e-4)
-    assert ours.scores["wrong target"] == ours.scores["confused"] == ours.scores["refused"] == 0
-    assert ours.scores["citations valid"] == ours.scores["abstained"] == 1
+    assert report.scores["hit@5"] == pytest.approx(2 / 3, abs=1e-4)
+    assert report.scores["wrong target"] == report.scores["confused"] == report.scores["refused"] == 0
+    assert report.scores["citations valid"] == report.scores["abstained"] == 1
     missed = ("unreachable", "no single stored passage answers it", None)
     assert [(m.id, m.cause, m.hit) for m in report.missed] == [missed]
-    assert ours.groups["target mi210"]["questions"] == 3
-    assert [m.system for m in others] == list(other_systems(measured))
-    assert all(m.scores["abstained"] == 0 or m.system.startswith("BM25") for m in others)
+    assert report.groups["target mi210"]["questions"] == 3
     assert run.keys() == {q.id for q in ASKED}
 
 
@@ -180,43 +146,23 @@ def test_sheets_that_ship_with_kb_are_not_measured(kb: KnowledgeBase, tmp_path: 
     kb.ingest([folder])
 
     asked = [question(target="mi300x", query="local data share size", evidence=[LDS])]
-    _, run = measure(kb, asked, phrasings=False, baselines=True, progress=quiet)
+    _, run = measure(kb, asked, phrasings=False, progress=quiet)
 
     assert {path for unit in run["q"].hits for path in unit.paths} == {"mi300x/a.md"}
 
 
-def test_an_export_contains_hits_and_context_with_their_paths(measured: KnowledgeBase, tmp_path: Path) -> None:
-    _, run = measure(measured, ASKED, phrasings=False, baselines=False, progress=quiet)
-    export_run(tmp_path / "run.jsonl", run)
+def test_an_export_contains_hits_and_context_with_their_paths(measured: KnowledgeBase) -> None:
+    _, run = measure(measured, ASKED, phrasings=False, progress=quiet)
+    file = StringIO()
+    export_run(file, run)
 
-    rows = {row["id"]: row for row in map(json.loads, (tmp_path / "run.jsonl").read_text().splitlines())}
+    rows = {row["id"]: row for row in map(json.loads, file.getvalue().splitlines())}
     assert rows["unknown"] == {"id": "unknown", "hits": [], "context": []}
     assert rows["own"]["hits"][0]["paths"] == ["mi210/memory.md"]
     assert "64 KB" in rows["own"]["hits"][0]["text"]
     assert rows["own"]["context"]
 
 
-def test_a_weight_is_fitted_and_scored_on_held_out_questions(measured: KnowledgeBase) -> None:
-    tuning = fit(measured, ASKED, phrasings=True, progress=quiet)
-
-    assert tuning.by_weight[tuning.lexical_weight] == max(tuning.by_weight.values())
-    assert 0 <= tuning.cross_validated <= 1
-
-
 def test_a_question_for_an_unknown_target_is_an_error(measured: KnowledgeBase) -> None:
     with pytest.raises(TargetError):
-        measure(measured, [question(target="mi9999")], phrasings=False, baselines=False, progress=quiet)
-
-
-def test_names_of_headings_and_names_that_one_passage_has_are_searched_for(kb: KnowledgeBase, tmp_path: Path) -> None:
-    folder = tmp_path / "mi210"
-    folder.mkdir()
-    text = "\n\n".join(f"## v_op_{n}\n\nv_op_{n} sets flag_{n}_x and reads common_name." for n in range(12))
-    (folder / "isa.md").write_text(f"# Instructions\n\n{text}\n", encoding="utf-8")
-    kb.ingest([folder])
-
-    found = ask_for_names(kb)
-
-    assert (found.headings, found.headings_first) == (12, 12)
-    assert 0 < found.lone == found.lone_first
-    assert ask_for_names(kb) == found
+        measure(measured, [question(target="mi9999")], phrasings=False, progress=quiet)

@@ -39,10 +39,40 @@ def test_the_command_audits_judges_and_reports(run: Run, suite: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "options", [("--shard", "3/2"), ("--problems", "a"), ("--baselines",), ("--shard", "0/1")], ids=str
+    "options",
+    [
+        ("--shard", "3/2"),
+        ("--problems", "a"),
+        ("--baselines",),
+        ("--shard", "0/1"),
+        ("--candidates", "nowhere", "--target", "cpu-x86"),
+    ],
+    ids=str,
 )
 def test_wrong_usage_is_refused(run: Run, suite: Path, options: tuple[str, ...]) -> None:
     assert run("bench", "kernelbench", suite, *options).status == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("judge", "--quick", "--out"), 2),
+        (("retrieval", "--questions", "questions.jsonl", "--export"), 2),
+        (("kernelbench", "KernelBench", "--out"), 1),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("home")
+def test_a_file_that_cannot_be_written_is_an_error_before_anything_is_measured(
+    run: Run, suite: Path, command: tuple[str, ...], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suite)
+
+    refused = run("bench", *command, suite / "nowhere" / "out.json")
+
+    assert refused.status == status
+    assert "nowhere" in refused.err
+    assert "Traceback" not in refused.err
 
 
 def test_shards_share_the_problems(run: Run, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:

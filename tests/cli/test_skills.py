@@ -133,16 +133,6 @@ def test_what_is_imported_waits_and_what_is_exported_is_listed(
     assert [Path(path).name for path in written] == ["SKILL.md", "index.md", "softmax-active.md"]
 
 
-def test_an_export_with_a_file_that_is_no_benchmark_is_an_error(
-    run: Run, library: KnowledgeBase, tmp_path: Path
-) -> None:
-    (tmp_path / "other.json").write_text("{}")
-
-    refusal = run("skills", "export", tmp_path / "host", "--bench", tmp_path / "other.json")
-
-    assert (refusal.status, "is not a result of `kb bench skills`" in refusal.err) == (1, True)
-
-
 def test_reverify_without_anything_to_judge_says_so(run: Run, library: KnowledgeBase) -> None:
     assert run("skills", "reverify", "--stale").out == "nothing to judge\n"
     assert "no run of this home has the task" in run("skills", "reverify", "a-kernel").out

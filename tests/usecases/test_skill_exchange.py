@@ -1,6 +1,5 @@
 """Skills of others come in as proposals whose evidence is only claimed; agents get a router skill with cards."""
 
-import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -10,9 +9,8 @@ from skills_ref.validator import validate
 
 from kb.errors import DocumentError, SkillError
 from kb.skillbook.files import skill_files
-from kb.types.skill import Preconditions, SkillStanding
+from kb.types.skill import SkillStanding
 from kb.types.skill_record import SkillRecord, UseOutcome
-from kb.types.skills_report import Arm, SkillsReport, TaskScore
 from kb.usecases import skill_exchange
 from kb.usecases.curating import decide, measured
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -185,34 +183,6 @@ def test_an_export_is_a_valid_skill_with_a_card_for_each_proven_skill(kb: Knowle
     assert {path.read_text(encoding="utf-8") for path in files} == set(files.values())
     assert "| row-softmax | mi300x | 1.50 | 1.43 to 1.58 | machine A |" in files[place / "references" / "won.md"]
     assert "[won](won.md) | kernel" in files[place / "references" / "index.md"]
-
-
-def benched(target: str = "mi300x") -> SkillsReport:
-    def task(name: str) -> TaskScore:
-        return TaskScore(task=name, best=2.0, room=1.5, evaluations={arm: n + 0.5 for n, arm in enumerate(Arm)})
-
-    tasks = (task("row-softmax"), task("softmax ROWS=64"), task("gelu"))
-    return SkillsReport(
-        target=target, evaluations=12, tasks=tasks, nothing_to_win=(), arms=(), replay=None, unfinished=0
-    )
-
-
-def test_a_card_has_what_a_benchmark_measured_on_its_operations_with_random_skills_too(
-    kb: KnowledgeBase, tmp_path: Path
-) -> None:
-    active(kb, "won", preconditions=Preconditions(ops=("softmax",)))
-    reports = [benched(), benched("h100")]
-
-    files = export_skills(kb, tmp_path, bench=reports, dry_run=True)
-
-    card = files[tmp_path / ROUTER / "references" / "won.md"]
-    assert "| task | with skills | without | with random skills | with skills of another target |" in card
-    assert re.findall(r"^\| (.*softmax.*) \| 1\.5 \| 0\.5 \| 2\.5 \| 3\.5 \|$", card, re.M) == [
-        "row-softmax",
-        "softmax ROWS=64",
-    ]
-    assert "gelu" not in card
-    assert "h100" not in card
 
 
 def test_a_later_export_replaces_an_earlier_one_and_leaves_nothing_else(kb: KnowledgeBase, tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.unseen import score
+from kb.bench.answers import RankedText, Response
 from kb.bench.questions import GoldPassage, Question
-from kb.bench.systems import RankedText, Response
 
 QUESTION = Question(id="q", query="capacity?", evidence=(GoldPassage(path="chip/a.md", must=("capacity", "12 words")),))
 TRAPS = {"draft": [{"path": "chip/draft.md", "must": ["capacity", "10 words"]}]}

@@ -1,12 +1,12 @@
-"""Search for exact names of a home, and count how often the right passage is the first hit."""
+"""Search a home for exact names of its documents, and count how often the right passage is the first hit."""
 
 import random
 import re
 from collections.abc import Iterator
+from itertools import islice
 
-from kb.bench.systems import is_sheet
+from kb.bench.answers import is_sheet
 from kb.catalog.words import is_identifier
-from kb.types.base import Frozen
 from kb.types.passages import Passage
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.searching import find
@@ -18,31 +18,23 @@ TRIED = 10
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[_.:\-][A-Za-z0-9]+)+")
 
 
-class ExactNames(Frozen):
-    """Searches for a name alone, and how many had the right first hit."""
+def ask_for_names(kb: KnowledgeBase) -> dict[str, int]:
+    """Search for up to NAMES names of each kind, drawn at random but the same ones each time.
 
-    headings: int
-    """Number of names that are a heading."""
-    headings_first: int
-    """Number of these with a first hit under such a heading."""
-    lone: int
-    """Number of names that one passage of a target has and no other."""
-    lone_first: int
-    """Number of these with this passage as the first hit."""
-
-
-def ask_for_names(kb: KnowledgeBase) -> ExactNames:
-    """Search for up to NAMES names of each kind, drawn at random but the same ones each time."""
-    chance = random.Random(0)  # noqa: S311 - the same names each time
+    `headings` are headings, and the first hit must be under such a heading. One passage of a target has each of `lone`
+    and no other, and it must be the first hit.
+    """
+    chance = random.Random(0)
     titles = [(t, title) for t, title in kb.catalog.titles() if _NAME.fullmatch(title) and is_identifier(title)]
     headings = chance.sample(titles, k=min(NAMES, len(titles)))
-    lone = [found for found, _ in zip(_lone_names(kb, chance), range(NAMES), strict=False)]
-    return ExactNames(
-        headings=len(headings),
-        headings_first=sum(name in _trail(first) for t, name in headings for first in _first(kb, t, name)),
-        lone=len(lone),
-        lone_first=sum(first.citation == p.citation for name, p in lone for first in _first(kb, p.target, name)),
-    )
+    lone = list(islice(_lone_names(kb, chance), NAMES))
+    trails = [(name, (p.title, *p.citation.section)) for target, name in headings for p in _first(kb, target, name)]
+    return {
+        "headings": len(headings),
+        "headings_first": sum(name in trail for name, trail in trails),
+        "lone": len(lone),
+        "lone_first": sum(first.citation == p.citation for name, p in lone for first in _first(kb, p.target, name)),
+    }
 
 
 def _lone_names(kb: KnowledgeBase, chance: random.Random) -> Iterator[tuple[str, Passage]]:
@@ -60,7 +52,3 @@ def _lone_names(kb: KnowledgeBase, chance: random.Random) -> Iterator[tuple[str,
 def _first(kb: KnowledgeBase, target: str, name: str) -> list[Passage]:
     """The first hit, if there is one."""
     return [hit.passage for hit in find(kb, name, target=target, limit=1).hits]
-
-
-def _trail(passage: Passage) -> tuple[str, ...]:
-    return (passage.title, *passage.citation.section)
