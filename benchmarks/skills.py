@@ -31,7 +31,7 @@ from kb.types.kernels import Task
 from kb.types.skill import Skill
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.running import interface_of, written_in
-from synth.tune import TuneSynthesizer
+from synth.search.tune import TuneSynthesizer
 
 COLD, WARM, RANDOM, REPLAY = "cold", "warm", "random", "replay"
 LIBRARIES = ("kb-hardware", "torch", "triton")

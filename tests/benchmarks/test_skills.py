@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from tests.layout import ROOT
 
 from benchmarks import skills
 from benchmarks.near_best import Trial, compared, interval
@@ -16,7 +17,6 @@ from kb.settings import Settings
 from kb.types.evidence import Evidence, Grade, Outcome, Session, Timing
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.usecases.knowledge_base import KnowledgeBase
-from tests.layout import ROOT
 
 TASKS = ("exclusive_cumsum.py", "exclusive_cumsum.py@ROWS=64,COLS=65536")
 RESULTS = ROOT / "benchmarks" / "results"
