@@ -22,7 +22,7 @@ from pathlib import Path
 
 import kb as knowledge
 from benchmarks.origin import write_result
-from kb.facts.profile import FactStanding, Verdict, judge_facts, same_value
+from kb.facts.resolution import FactDecision, FactStanding, resolve_facts, same_value
 from kb.facts.select import conditions
 from kb.types.fact import Fact
 from kb.types.records import Form
@@ -61,11 +61,11 @@ def _standings(kb: KnowledgeBase, facts: list[Fact]) -> dict[str, FactStanding]:
     by_target = defaultdict(list)
     for fact in facts:
         by_target[fact.target].append(fact)
-    verdicts = {key: Verdict(verdict) for key, (verdict, _) in kb.catalog.verdicts().items()}
+    decisions = {key: FactDecision(verdict) for key, (verdict, _) in kb.catalog.decisions().items()}
     return {
         judged.fact.citation.id: judged.standing
         for target, own in by_target.items()
-        for judged in judge_facts(own, verdicts=verdicts, lineage=[target], families=kb.targets.families)
+        for judged in resolve_facts(own, decisions=decisions, lineage=[target], families=kb.targets.families)
     }
 
 

@@ -34,9 +34,9 @@ from ingest.scan import scan
 from kb.catalog import Catalog
 from kb.settings import DEFAULT_MODEL, cache_dir
 from kb.targets import Targets
-from retrieval.compile import load_embedder
-from retrieval.embedder import OnnxEmbedder
-from retrieval.embedding_model import find_model
+from retrieval.embedding.compiler import load_embedder
+from retrieval.embedding.embedder import OnnxEmbedder
+from retrieval.embedding.model import find_model
 
 KB = Path(sys.executable).with_name("kb")
 PEERS = ("LlamaIndex", "LangChain")

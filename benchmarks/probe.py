@@ -46,7 +46,7 @@ def beside_the_vendor(findings: dict) -> list[dict]:
     """Each reading that the vendor also states, with the ratio of measured to stated."""
     import tempfile
 
-    from kb.facts.measured import compare, target_of
+    from kb.facts.probe_results import compare, target_of
     from kb.settings import Settings
     from kb.types.measurement import Findings
     from kb.usecases.knowledge_base import KnowledgeBase
@@ -59,8 +59,8 @@ def beside_the_vendor(findings: dict) -> list[dict]:
         {
             "quantity": c.reading.quantity,
             "condition": c.reading.condition,
-            "measured": c.measured,
-            "stated": f"{c.beside} ({c.stated.condition})",
+            "measured": c.measured_text,
+            "stated": f"{c.stated_text} ({c.stated.condition})",
             "ratio": rounded(c.ratio),
             "differs": c.differs,
         }

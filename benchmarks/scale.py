@@ -30,7 +30,7 @@ from kb.settings import DEFAULT_MODEL, cache_dir
 from kb.targets import Targets
 from kb.types.records import text_digest
 from retrieval.chroma_index import GRAPH, ChromaIndex, publish
-from retrieval.compile import load_embedder
+from retrieval.embedding.compiler import load_embedder
 from retrieval.retriever import CANDIDATES
 from retrieval.vectors import ExactIndex
 

@@ -1,1 +1,1 @@
-"""Turn a question into ranked passages and packed context. No other package imports chromadb."""
+"""Turns a question into hits and packed context: `search` shows the whole way. No other package imports chromadb."""

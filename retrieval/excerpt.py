@@ -24,7 +24,7 @@ CLEAR_LEAD = 1.2
 """Lead of the first hit, in units of the fused score, over a hit that gets no excerpt..."""
 SHORT_CHARACTERS = 100
 """... unless its passage is not longer than this."""
-BESIDE = 0.3
+NEIGHBOURS = 0.3
 """Share of a part's worth that its neighbours get: an answer stands beside the words of its question."""
 LEAST = 0.3
 """Least worth of a further part, as a share of the best part's."""
@@ -75,7 +75,7 @@ def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResul
             worth[i] += 1 + max(worth) if part.kind == "row" and _with_headers(part) in stating else 0
         chosen = _chosen(parts[rank], worth, room) if near or short else []
         hits.append(hit.model_copy(update={"excerpt": tuple(_shown(parts[rank], chosen, hit)) if chosen else ()}))
-    return result.model_copy(update={"hits": tuple(hits)})
+    return result.with_hits(hits)
 
 
 def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> dict[str, float]:
@@ -127,7 +127,7 @@ def _chosen(parts: Sequence[Part], worths: Sequence[float], room: int) -> list[i
     if sum(sizes) <= room:
         return list(range(len(parts)))
     own = [0.0, *worths, 0.0]
-    worth = [at + BESIDE * max(before, after) for before, at, after in zip(own, own[1:], own[2:], strict=False)]
+    worth = [at + NEIGHBOURS * max(before, after) for before, at, after in zip(own, own[1:], own[2:], strict=False)]
     chosen: list[int] = []
     for i in sorted(range(len(parts)), key=lambda i: (-worth[i], i)):
         if not chosen or (sizes[i] <= room and worth[i] >= LEAST * worth[chosen[0]]):

@@ -42,7 +42,7 @@ def fuse(lists: Sequence[Lists], unembedded: Collection[int] = (), *, lexical_we
     """
     pool = sorted({chunk for pair in lists for scores in pair for chunk in scores})
     phrasings = [
-        (_Standard.of(lexical, zeros=_unmatched(lexical, dense)), _Standard.of(dense)) for lexical, dense in lists
+        (_ZScores.of(lexical, zeros=_unmatched(lexical, dense)), _ZScores.of(dense)) for lexical, dense in lists
     ]
     fused = [
         Fused(
@@ -67,7 +67,7 @@ def _unmatched(lexical: Scores, dense: Scores) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Standard:
+class _ZScores:
     """The z-scores of a list."""
 
     scores: Scores
@@ -75,7 +75,7 @@ class _Standard:
     """Counts for each chunk that the list lacks."""
 
     @classmethod
-    def of(cls, scores: Scores, *, zeros: int = 0) -> "_Standard":
+    def of(cls, scores: Scores, *, zeros: int = 0) -> "_ZScores":
         """Compute the z-scores of `scores`, as if the list had `zeros` more chunks with a score of 0."""
         values = [*scores.values(), *[0.0] * (zeros if scores else 0)]
         if not values:
@@ -87,7 +87,7 @@ class _Standard:
         return self.scores.get(chunk, self.lowest)
 
 
-def _combine(chunk: int, lexical: _Standard, dense: _Standard, lexical_weight: float) -> float:
+def _combine(chunk: int, lexical: _ZScores, dense: _ZScores, lexical_weight: float) -> float:
     if not lexical.scores or not dense.scores:
         return (lexical if lexical.scores else dense)[chunk]
     return lexical_weight * lexical[chunk] + (1 - lexical_weight) * dense[chunk]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kb.catalog import Catalog
 from kb.types.passages import Hit, Passage
-from retrieval.definitions import is_output
+from retrieval.symbols.definitions import is_output
 
 REACH = 12
 """Most passages of a listing on each side of a hit."""
@@ -50,7 +50,7 @@ def _with_listing(hit: Hit, catalog: Catalog) -> Hit:
     text, kind = hit.passage.text, hit.passage.kind
     if not (begins_inside(text, kind) or ends_inside(text, kind)):
         return hit
-    before, after = (catalog.passages(ids) for ids in catalog.beside(hit.passage.citation.id, reach=REACH))
+    before, after = (catalog.passages(ids) for ids in catalog.neighbours(hit.passage.citation.id, reach=REACH))
     above: list[Passage] = []
     below: list[Passage] = []
     for passage in before if begins_inside(text, kind) else ():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kb.errors import LocalModelError, MissingModelError
 from kb.types.passages import Hit
-from retrieval.embedding_model import downloaded
+from retrieval.embedding.model import downloaded
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

@@ -8,9 +8,9 @@ from kb.catalog import Catalog
 from kb.catalog.words import match_expression, query_words
 from kb.errors import StoreError
 from kb.types.embedding import Embedder
-from kb.types.passages import Hit, SearchResult, Status, Why
-from retrieval.exact_names import defining
+from kb.types.passages import Hit, ScoreParts, SearchResult, Status
 from retrieval.fusion import CANDIDATES, Fused, Lists, Scores
+from retrieval.names import defining_chunks
 from retrieval.packing import merge_repetitions
 from retrieval.vectors import VectorIndex
 
@@ -50,7 +50,7 @@ class Retriever:
     """Tried in order until one gives dense candidates. A search limited to targets or chunks uses only the last one:
     comparing part of the vectors is faster than filtering the results of an index (benchmarks/results/scale.json)."""
     fuse: Fuse
-    among: Collection[int] | None = None
+    chunks: Collection[int] | None = None
     """The chunks that may be found; None: all."""
 
     def search(self, phrasings: Sequence[str], *, targets: Collection[str] | None, limit: int) -> SearchResult:
@@ -78,19 +78,19 @@ class Retriever:
     @property
     def _limit(self) -> int:
         """Length of a list; none if it is filtered afterwards."""
-        return CANDIDATES if self.among is None else sys.maxsize
+        return CANDIDATES if self.chunks is None else sys.maxsize
 
     def _first(self, scores: Scores) -> Scores:
-        if self.among is None:
+        if self.chunks is None:
             return scores
-        best = sorted(scores.keys() & self.among, key=lambda chunk: (-scores[chunk], chunk))
+        best = sorted(scores.keys() & self.chunks, key=lambda chunk: (-scores[chunk], chunk))
         return {chunk: scores[chunk] for chunk in best[:CANDIDATES]}
 
     def rank(self, candidates: Candidates, *, limit: int) -> SearchResult:
         fused = self.fuse(candidates.lists, candidates.unembedded)[: 2 * limit]
         hits = merge_repetitions(self._hits(fused, candidates.rows))[:limit]
         if not hits:
-            where = "document in scope" if self.among is None else "passage that the search is limited to"
+            where = "document in scope" if self.chunks is None else "passage that the search is limited to"
             note = f"no {where} shares a word with the question"
             return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=(note,))
         return SearchResult(status=Status.OK, hits=tuple(hits), notes=candidates.notes)
@@ -103,7 +103,7 @@ class Retriever:
             Hit(
                 passage=p,
                 score=f.score,
-                why=Why(lexical=f.lexical, dense=f.dense, phrasings=f.phrasings),
+                why=ScoreParts(lexical=f.lexical, dense=f.dense, phrasings=f.phrasings),
                 rows=tuple(found[i] for i in best.get(f.chunk, ())),
             )
             for p, f in zip(passages, fused, strict=True)
@@ -125,14 +125,14 @@ class Retriever:
             own[row] = max(own.get(row, 0.0), score)
         found = {chunk: scores.get(chunk, 0.0) + ROW_SHARE * lifts.get(chunk, 0.0) for chunk in scores.keys() | lifts}
         best = max(found.values(), default=0.0)
-        defined = defining(self.catalog, phrasing, targets=targets)
+        defined = defining_chunks(self.catalog, phrasing, targets=targets)
         return found | {chunk: found.get(chunk, 0.0) + best for chunk in defined}
 
     def _dense(self, phrasings: Sequence[str], targets: Collection[str] | None, notes: list[str]) -> Sequence[Scores]:
         if self.embedder is None:
             return [{} for _ in phrasings]
         queries = self.embedder.embed_queries(phrasings)
-        everywhere = targets is None and self.among is None
+        everywhere = targets is None and self.chunks is None
         *others, last = self.indexes if everywhere else self.indexes[-1:]
         for index in others:
             try:

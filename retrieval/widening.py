@@ -24,7 +24,7 @@ def widen(hits: Sequence[Hit], catalog: Catalog) -> list[Hit]:
 
 def _with_neighbours(hit: Hit, catalog: Catalog) -> Hit:
     """Add as many passages as fit, alternately from after and before the hit."""
-    before, after = ([*catalog.passages(ids)] for ids in catalog.beside(hit.passage.citation.id, reach=REACH))
+    before, after = ([*catalog.passages(ids)] for ids in catalog.neighbours(hit.passage.citation.id, reach=REACH))
     taken: tuple[list[Passage], list[Passage]] = ([], [])
     room = WIDENED_TOKENS - tokens_of(hit.passage.text)
     open_sides = [(after, taken[1]), (before, taken[0])]

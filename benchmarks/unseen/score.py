@@ -21,7 +21,7 @@ from benchmarks.unseen.manual.scribe import Place
 from kb.bench.answers import Response
 from kb.bench.questions import GoldPassage, Question, load_questions
 from kb.bench.retrieval import measure
-from kb.facts.profile import FactStanding
+from kb.facts.resolution import FactStanding
 from kb.settings import NO_MODEL, Settings
 from kb.types.fact import Fact, FactAnswer, RefusedAnswer
 from kb.types.records import Form

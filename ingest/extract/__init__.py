@@ -2,7 +2,7 @@
 
 Only what is fully understood becomes a fact. Rules for prose were cut: on two chips for which they were not made, 12 of
 187 facts that they read were right, and in the corpus they added 6 of 531 facts that hold. Readers answer for prose
-(kb/usecases/asking.py).
+(kb/usecases/fact_reading.py).
 """
 
 from collections.abc import Iterator, Sequence

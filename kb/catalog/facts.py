@@ -1,4 +1,4 @@
-"""Facts in the catalog, and people's verdicts on them."""
+"""Facts in the catalog, and what people decided about them."""
 
 import json
 import re
@@ -41,15 +41,15 @@ class FactTables(DocumentTables):
         )
         return [(row["key"], row["chunk"], row["row"]) for row in rows]
 
-    def verdicts(self) -> dict[str, tuple[str, str]]:
-        """Each verdict on a fact and the condition that the person added, by fact key."""
+    def decisions(self) -> dict[str, tuple[str, str]]:
+        """Each decision about a fact and the condition that the person added, by fact key."""
         rows = self._all("SELECT key, verdict, condition FROM fact_verdict")
         return {row["key"]: (row["verdict"], row["condition"]) for row in rows}
 
-    def put_verdicts(
+    def put_decisions(
         self, keys: Collection[str], verdict: str | None, *, reason: str, at: str, condition: str = ""
     ) -> None:
-        """Replace the verdicts on these facts, all or none; None removes them. `condition` is added to the facts'."""
+        """Replace the decisions about these facts, all or none; None removes them. A fact gets `condition` added."""
         with self._transaction() as db:
             db.executemany("DELETE FROM fact_verdict WHERE key = ?", ((key,) for key in keys))
             if verdict is not None:

@@ -155,7 +155,7 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         )
         return {row["id"]: (row["kind"], row["body"]) for row in rows}
 
-    def beside(self, key: str, *, reach: int) -> tuple[list[int], list[int]]:
+    def neighbours(self, key: str, *, reach: int) -> tuple[list[int], list[int]]:
         """Up to `reach` chunks before the one cited as `key`, and up to `reach` after it, nearest first."""
         rows = self._all(
             """SELECT n.id, n.ordinal - c.ordinal AS steps FROM chunk c JOIN chunk n ON n.document_id = c.document_id

@@ -145,10 +145,10 @@ def reopen(key: FactId) -> None:
 
 def _decide(key: str, verdict: str | None, reason: str, condition: str = "") -> None:
     from kb.cli.facts_table import amount
-    from kb.facts.profile import Verdict
+    from kb.facts.resolution import FactDecision
 
     with open_kb() as kb:
-        fact = kb.factbook.decide(key, Verdict(verdict) if verdict else None, reason=reason, condition=condition)
+        fact = kb.factbook.decide(key, FactDecision(verdict) if verdict else None, reason=reason, condition=condition)
     show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {amount(fact)} {fact.citation}")
 
 

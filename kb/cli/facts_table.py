@@ -6,8 +6,8 @@ from itertools import groupby
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import Rows, show_table
 from kb.facts.book import Conflict, Difference
-from kb.facts.profile import FactStanding, StandingFact
 from kb.facts.quantities import NAME, SHAPE
+from kb.facts.resolution import FactStanding, StandingFact
 from kb.facts.worksheet import Entry, line_of, topics
 from kb.types.fact import Fact
 from kb.types.records import Trust

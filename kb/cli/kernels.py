@@ -53,7 +53,7 @@ def verify(
     from eval.languages.registry import load_candidate
     from eval.oracle.task import load_task
     from kb.cli.evidence_report import show_evidence
-    from kb.usecases.briefing import stated_of
+    from kb.usecases.prompt_context import stated_of
 
     loaded = load_task(task)
     with open_kb() as kb:

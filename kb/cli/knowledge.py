@@ -11,7 +11,7 @@ from kb.errors import SourceError
 from kb.types.records import Trust
 
 if TYPE_CHECKING:
-    from kb.types.passages import CitedPlace, Only
+    from kb.types.passages import CitedPlace, SearchFilter
     from kb.usecases.knowledge_base import KnowledgeBase
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")]
@@ -169,13 +169,13 @@ def context(
         raise typer.Exit(1)
 
 
-def _only(within: list[str] | None, numbers: bool, seen: list[str] | None) -> "Only | None":
-    from kb.types.passages import Only
+def _only(within: list[str] | None, numbers: bool, seen: list[str] | None) -> "SearchFilter | None":
+    from kb.types.passages import SearchFilter
 
     if not (within or numbers or seen):
         return None
     ids = re.findall(r"\w+", " ".join(seen or ()))
-    return Only(within=tuple(within or ()), numbers=numbers, seen=frozenset(ids))
+    return SearchFilter(within=tuple(within or ()), numbers=numbers, seen=frozenset(ids))
 
 
 def _asked(kb: "KnowledgeBase", query: str, also: list[str] | None, target: str | None, *, expand: bool) -> list[str]:

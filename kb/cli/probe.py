@@ -40,7 +40,7 @@ def _show_report(report: "ProbeReport") -> None:
     show_wrapped(f"{report.device.name} as {report.target}; {', '.join(report.device.software)}")
     rows = [
         (
-            *(c.reading.quantity, c.reading.condition, c.measured, c.beside),
+            *(c.reading.quantity, c.reading.condition, c.measured_text, c.stated_text),
             "" if c.ratio is None else f"{c.ratio:.2f}",
             "!" * c.differs,
         )

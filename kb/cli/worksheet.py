@@ -11,7 +11,7 @@ from kb.errors import FactError
 
 if TYPE_CHECKING:
     from kb.types.fact import Fact, FactAnswer
-    from kb.usecases.asking import FactsAnswered, Question
+    from kb.usecases.fact_reading import FactsAnswered, Question
     from kb.usecases.knowledge_base import KnowledgeBase
 
 TrustQuotes = Annotated[
@@ -203,7 +203,7 @@ def review(target: TargetName) -> None:
 
     Example: kb facts review k230
     """
-    from kb.facts.profile import Verdict
+    from kb.facts.resolution import FactDecision
 
     with open_kb() as kb:
         waiting = [fact for entry in kb.worksheet(target) for fact in entry.read]
@@ -226,7 +226,7 @@ def review(target: TargetName) -> None:
                 case "c":
                     _correct(kb, fact)
                 case "r":
-                    kb.factbook.decide(fact.citation.id, Verdict.REJECTED)
+                    kb.factbook.decide(fact.citation.id, FactDecision.REJECTED)
                 case "d":
                     accepted = kb.factbook.accept_answers(target, documents=[fact.citation.path])
                     finished.add(fact.citation.path)
@@ -255,22 +255,22 @@ def _asked(fact: "Fact") -> str:
 
 def _accept(kb: "KnowledgeBase", fact: "Fact") -> None:
     """Accept a fact; where another value is accepted already, ask what tells the two apart."""
-    from kb.facts.profile import Verdict
+    from kb.facts.resolution import FactDecision
 
     try:
-        kb.factbook.decide(fact.citation.id, Verdict.ACCEPTED)
+        kb.factbook.decide(fact.citation.id, FactDecision.ACCEPTED)
     except FactError as error:
         show(error.message)
         if condition := typer.prompt("What tells them apart? (empty: skip)", default="", show_default=False):
             try:
-                kb.factbook.decide(fact.citation.id, Verdict.ACCEPTED, condition=condition)
+                kb.factbook.decide(fact.citation.id, FactDecision.ACCEPTED, condition=condition)
             except FactError as again:
                 show(f"not accepted: {again.message}")
 
 
 def _correct(kb: "KnowledgeBase", fact: "Fact") -> None:
     """Store what the user says that the same words state, and reject what was read there."""
-    from kb.facts.profile import Verdict
+    from kb.facts.resolution import FactDecision
     from kb.types.fact import FactAnswer
 
     said = {
@@ -283,7 +283,7 @@ def _correct(kb: "KnowledgeBase", fact: "Fact") -> None:
     for stored in found.stored:
         _accept(kb, stored)
         if stored.citation.id != fact.citation.id:
-            kb.factbook.decide(fact.citation.id, Verdict.REJECTED, reason="corrected")
+            kb.factbook.decide(fact.citation.id, FactDecision.REJECTED, reason="corrected")
 
 
 def propose(

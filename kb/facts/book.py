@@ -1,4 +1,4 @@
-"""The facts of one home: profiles of targets, contradictions, and the user's decisions."""
+"""The facts of one home: those that hold for a target, contradictions, and the user's decisions."""
 
 import shlex
 from collections import Counter, defaultdict
@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError, did_you_mean, nearest
-from kb.facts.asked import Asked
-from kb.facts.profile import (
+from kb.facts.quantities import quantities
+from kb.facts.quantity_question import Asked
+from kb.facts.resolution import (
+    FactDecision,
     FactStanding,
     StandingFact,
-    Verdict,
     contradict,
-    force_of,
-    judge_facts,
-    profile_of,
+    holding,
+    precedence_of,
+    resolve_facts,
     same_value,
 )  # fmt: skip
-from kb.facts.quantities import quantities
 from kb.facts.select import answers, conditions
 from kb.targets import Targets
 from kb.types.base import Frozen
@@ -64,22 +64,22 @@ class FactBook:
             quantities: kb's names of the quantities (default: all).
         """
         lineage = self._targets.lineage(target)
-        stored = self._catalog.verdicts()
-        verdicts = {key: Verdict(verdict) for key, (verdict, _) in stored.items()}
+        stored = self._catalog.decisions()
+        decisions = {key: FactDecision(decision) for key, (decision, _) in stored.items()}
         found = self._catalog.facts(lineage, quantities=quantities)
         facts = [_under(fact, stored.get(fact.citation.id, ("", ""))[1]) for fact in found]
-        judged = judge_facts(facts, verdicts=verdicts, lineage=lineage, families=self._targets.families)
+        judged = resolve_facts(facts, decisions=decisions, lineage=lineage, families=self._targets.families)
         return sorted(judged, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 
     def all_of(self, target: str, spelling: str | None) -> list[StandingFact]:
         """The standings of all facts, or of those of one quantity. Raises FactError if there are none."""
         standings = self.standings(target)
         if spelling is None:
-            return standings or self.profile(target)
+            return standings or self.holding(target)
         names = _names(spelling, standings)
         if found := [s for s in standings if s.fact.quantity in names]:
             return found
-        raise self._no_such(target, spelling, names, self.profile(target))
+        raise self._no_such(target, spelling, names, self.holding(target))
 
     def unconfirmed(self, target: str, spelling: str | None = None) -> list[Fact]:
         """The facts that were read about a target, or about one of its quantities, and wait to be confirmed."""
@@ -87,15 +87,15 @@ class FactBook:
         names = _names(spelling, standings) if spelling else {s.fact.quantity for s in standings}
         return [s.fact for s in standings if s.waits and s.fact.quantity in names]
 
-    def profile(self, target: str) -> list[StandingFact]:
+    def holding(self, target: str) -> list[StandingFact]:
         """The facts that hold for the target, each once.
 
         Raises:
             FactError: none does; the hint names the descendants that have facts.
         """
         standings = self.standings(target)
-        if profile := profile_of(standings, lineage=self._targets.lineage(target)):
-            return profile
+        if held := holding(standings, lineage=self._targets.lineage(target)):
+            return held
         own = self._targets.get(target).name
         if standings:
             raise FactError(
@@ -111,7 +111,7 @@ class FactBook:
     def answering(self, target: str, asked: Asked) -> list[StandingFact]:
         """The facts that hold and answer a question, best first."""
         standings = self.standings(target, quantities=asked.quantities)
-        held = profile_of(standings, lineage=self._targets.lineage(target))
+        held = holding(standings, lineage=self._targets.lineage(target))
         return sorted((s for s in held if asked.is_answered_by(s.fact)), key=lambda s: asked.unasked(s.fact))
 
     def find(self, target: str, spelling: str, wanted: Sequence[str] = ()) -> list[StandingFact]:
@@ -120,11 +120,11 @@ class FactBook:
         Raises:
             FactError: no such fact holds for the target; the hint names known facts, never a sibling's value.
         """
-        profile = self.profile(target)
-        names = _names(spelling, profile)
-        chosen = [s for s in profile if s.fact.quantity in names]
+        held = self.holding(target)
+        names = _names(spelling, held)
+        chosen = [s for s in held if s.fact.quantity in names]
         if not chosen:
-            raise self._no_such(target, spelling, names, profile)
+            raise self._no_such(target, spelling, names, held)
         if fitting := [s for s in chosen if answers(s.fact, wanted)]:
             return fitting
         known = sorted({s.fact.condition or "no condition" for s in chosen})
@@ -133,7 +133,7 @@ class FactBook:
             hint=f"it is stated for: {'; '.join(known)}",
         )
 
-    def _no_such(self, target: str, spelling: str, names: set[str], profile: Sequence[StandingFact]) -> FactError:
+    def _no_such(self, target: str, spelling: str, names: set[str], held: Sequence[StandingFact]) -> FactError:
         own = self._targets.get(target).name
         message = f"no document states {spelling!r} of {own}"
         if out := [s for s in self.standings(target) if s.fact.quantity in names]:
@@ -143,7 +143,7 @@ class FactBook:
         stated = sorted({f.target for f in self._catalog.facts(self._targets.family(target)) if f.quantity in names})
         if siblings := [name for name in stated if name != own and self._holds(name, names)][:SUGGESTIONS]:
             return FactError(message, hint=f"it is stated of {', '.join(siblings)}, whose value is not {own}'s")
-        known = sorted({s.fact.quantity for s in profile})
+        known = sorted({s.fact.quantity for s in held})
         wanted = "_".join(spelling.lower().split())
         near = nearest(wanted, known) or [name for name in known if any(part in name for part in wanted.split("_"))]
         if near:
@@ -153,8 +153,8 @@ class FactBook:
 
     def _holds(self, target: str, names: Collection[str]) -> bool:
         """Whether a fact of one of these quantities holds for the target: only then it is a hint to ask there."""
-        holding = profile_of(self.standings(target), lineage=self._targets.lineage(target))
-        return any(s.fact.quantity in names for s in holding)
+        held = holding(self.standings(target), lineage=self._targets.lineage(target))
+        return any(s.fact.quantity in names for s in held)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """The contradictions about `target` (default: about all targets), open ones first."""
@@ -179,7 +179,7 @@ class FactBook:
             if len(own) > 1:
                 yield Conflict(target=name, quantity=quantity, sides=tuple(own.values()))
 
-    def decide(self, key: str, verdict: Verdict | None, *, reason: str = "", condition: str = "") -> Fact:
+    def decide(self, key: str, decision: FactDecision | None, *, reason: str = "", condition: str = "") -> Fact:
         """Record the user's decision about a fact; None withdraws it.
 
         Args:
@@ -195,9 +195,9 @@ class FactBook:
             raise CitationError(f"no fact has the id {key!r}", hint="`kb facts` shows ids")
         fact = _under(fact, condition)
         with write_lock(self._catalog.home):
-            if verdict is Verdict.ACCEPTED and (rivals := self._accepted_rivals(fact)):
+            if decision is FactDecision.ACCEPTED and (rivals := self._accepted_rivals(fact)):
                 raise _two_values(fact, rivals[0])
-            self._put([key], verdict, reason=reason, condition=condition)
+            self._put([key], decision, reason=reason, condition=condition)
         return fact
 
     def accept_answers(self, target: str, *, documents: Collection[str] = (), reason: str = "") -> list[Fact]:
@@ -218,7 +218,7 @@ class FactBook:
             held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
 
             def equals(standing: StandingFact) -> list[Fact]:
-                return [other for other in standing.against if force_of(other) >= force_of(standing.fact)]
+                return [other for other in standing.against if precedence_of(other) >= precedence_of(standing.fact)]
 
             chosen = [
                 s.fact
@@ -227,13 +227,15 @@ class FactBook:
                 if not any(o.form is Form.PROPOSED or o.citation.id in held for o in equals(s))
                 if not documents or s.fact.citation.path in documents
             ]
-            self._put([fact.citation.id for fact in chosen], Verdict.ACCEPTED, reason=reason)
+            self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
 
     def _accepted_rivals(self, fact: Fact) -> list[Fact]:
         """Accepted facts of the same target that cannot hold beside `fact`."""
-        stored = self._catalog.verdicts()
-        accepted = {key: condition for key, (verdict, condition) in stored.items() if verdict == Verdict.ACCEPTED}
+        stored = self._catalog.decisions()
+        accepted = {
+            key: condition for key, (decision, condition) in stored.items() if decision == FactDecision.ACCEPTED
+        }
         others = [
             _under(o, accepted[o.citation.id])
             for o in self._catalog.facts([fact.target])
@@ -241,13 +243,13 @@ class FactBook:
         ]
         return [o for o in others if contradict(fact, o) and conditions(fact) == conditions(o)]
 
-    def _put(self, keys: Collection[str], verdict: Verdict | None, *, reason: str, condition: str = "") -> None:
+    def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str, condition: str = "") -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        value = None if verdict is None else verdict.value
-        self._catalog.put_verdicts(keys, value, reason=reason, at=now, condition=condition)
+        value = None if decision is None else decision.value
+        self._catalog.put_decisions(keys, value, reason=reason, at=now, condition=condition)
 
     def differences(self, first: str, second: str) -> list[Difference]:
-        """The differences between the profiles of two targets, by quantity and condition."""
+        """The differences between the facts that hold for two targets, by quantity and condition."""
         ours, theirs = self._by_condition(first), self._by_condition(second)
         keys = sorted(ours.keys() | theirs.keys(), key=lambda key: (key[0], sorted(key[1])))
         pairs = [(key, tuple(ours.get(key, ())), tuple(theirs.get(key, ()))) for key in keys]
@@ -259,7 +261,7 @@ class FactBook:
 
     def _by_condition(self, target: str) -> dict[tuple[str, frozenset[str]], list[Fact]]:
         found = defaultdict(list)
-        for standing in self.profile(target):
+        for standing in self.holding(target):
             found[standing.fact.quantity, conditions(standing.fact)].append(standing.fact)
         return found
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from kb.facts.profile import StandingFact
+from kb.facts.resolution import StandingFact
 from kb.types.base import Frozen
 from kb.types.fact import Fact
 
@@ -59,7 +59,7 @@ def worksheet(holding: Iterable[StandingFact], all_standings: Iterable[StandingF
     """Every line, by topic, with the facts that hold and those to be confirmed.
 
     Args:
-        holding: The target's profile, inherited facts included.
+        holding: Those that hold for the target, inherited ones included.
         all_standings: All statements about the target and its ancestors.
     """
     held, read = defaultdict(list), defaultdict(list)

@@ -34,7 +34,7 @@ from kb.mcp.tool import DEFAULT_TOKENS, MAX_TOKENS, WRITES, Ask, TargetName, Tok
 from kb.targets import Targets
 from kb.types.fact import FactAnswer
 from kb.types.kernels import Interface
-from kb.types.passages import Only
+from kb.types.passages import SearchFilter
 from kb.views import answers, facts, prompts, symbols
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Tools:
         "ds_read_b128 bank"]. A passage is shown as its sentences and rows that answer; kb_read shows the rest. Status
         "insufficient" means that the documents do not answer. For a single number call kb_facts first.
         """
-        only = Only(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
+        only = SearchFilter(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
         return await self._ask(
             lambda kb: answers.search(
                 kb, phrasings, target=target or None, only=only, limit=limit, max_tokens=max_tokens

@@ -97,7 +97,7 @@ def names_edition(part: str) -> bool:
     return _PART.fullmatch(part) is not None
 
 
-def force(path: str, title: str, trust: Trust) -> int:
+def document_precedence(path: str, title: str, trust: Trust) -> int:
     """Which of two documents holds where they differ: that with the greater number.
 
     The vendor's errata (1) say so in their name or title. What is not in force (-1) lies in a folder that says so:

@@ -1,6 +1,6 @@
 """Citations, passages, hits and search results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Self
@@ -142,8 +142,8 @@ def _stated(cell: tuple[str, str]) -> str:
     return f"{header} = {text}" if header else text
 
 
-class Why(Frozen):
-    """Why a hit has its rank. The scores are z-scores within their list; None if the hit is not in that list."""
+class ScoreParts(Frozen):
+    """The parts of a hit's score: z-scores within their list, None if the hit is not in that list."""
 
     lexical: float | None
     dense: float | None
@@ -158,7 +158,7 @@ class Hit(Frozen):
 
     passage: Passage
     score: float
-    why: Why
+    why: ScoreParts
     rows: tuple[TableRow, ...] = ()
     """Matching rows of its table, best first."""
     before: tuple[Passage, ...] = ()
@@ -189,7 +189,7 @@ class Status(StrEnum):
     INSUFFICIENT = "insufficient"
 
 
-class Only(Frozen):
+class SearchFilter(Frozen):
     """What a search is limited to, within the documents of its target."""
 
     within: tuple[str, ...] = ()
@@ -208,11 +208,14 @@ class SearchResult(Frozen):
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
 
+    def with_hits(self, hits: Iterable[Hit]) -> Self:
+        return self.model_copy(update={"hits": tuple(hits)})
+
     def within(self, budget_tokens: int) -> Self:
         """The leading hits whose excerpts fit into a token budget; the first is always kept."""
         totals = accumulate(tokens_of("\n".join((hit.passage.trail, *hit.excerpt))) for hit in self.hits)
         fitting = sum(total <= budget_tokens for total in totals)
-        return self.model_copy(update={"hits": self.hits[: max(1, fitting)]})
+        return self.with_hits(self.hits[: max(1, fitting)])
 
 
 class Context(Frozen):

@@ -1,1 +1,1 @@
-"""The use cases of one home, shared by the command line, MCP and Python."""
+"""The use cases: functions over an open `Home`, which `KnowledgeBase` lists for the command line, MCP and Python."""

@@ -15,8 +15,8 @@ from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
 from kb.types.base import Frozen
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
-from retrieval.compile import load_embedder
-from retrieval.embedder import OnnxEmbedder
+from retrieval.embedding.compiler import load_embedder
+from retrieval.embedding.embedder import OnnxEmbedder
 
 REPAIR, INGEST = "`kb doctor --repair`", "`kb ingest` your folders again"
 LIBRARIES = ("torch", "triton", "chromadb", "sentence-transformers", "anthropic")

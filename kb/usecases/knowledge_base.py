@@ -1,23 +1,21 @@
-"""The class KnowledgeBase: every use case of kb, for the command line, MCP and Python.
+"""The class KnowledgeBase: every use case of kb as a method, for the command line, MCP and Python.
 
-Methods import slow modules themselves, so a question about facts loads no models and no judge.
+Methods import the modules that do the work, so a question about facts loads no models and no judge.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb.errors import FactError, LockedError, ReadOnlyError, StoreError
-from kb.usecases.open_home import OpenHome
+from kb.usecases.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from eval.roofline import Roofline
     from kb.facts.book import Conflict, Difference
-    from kb.facts.profile import StandingFact
+    from kb.facts.resolution import StandingFact
     from kb.facts.worksheet import Entry
     from kb.runs.journal import Plan, Run
     from kb.runs.loop import Tell, Teller
@@ -25,20 +23,21 @@ if TYPE_CHECKING:
     from kb.types.evidence import Evidence
     from kb.types.fact import Fact, FactAnswer
     from kb.types.kernels import Candidate, Interface, Task
-    from kb.types.passages import CitedPlace, Context, Only, SearchResult
+    from kb.types.passages import CitedPlace, Context, SearchFilter, SearchResult
     from kb.types.records import Trust
     from kb.types.symbols import SymbolReport
-    from kb.usecases.asking import FactsAnswered, Question
+    from kb.usecases.fact_reading import FactsAnswered, Question
     from kb.usecases.probing import ProbeReport
     from kb.usecases.running import Submission
+    from kb.usecases.target_tree import TargetTree
     from synth.prompts.prompt import Prompt
 
 DEFAULT_HITS = 5
 DEFAULT_PLACES = 15
 
 
-class KnowledgeBase(OpenHome):
-    """The object that `kb.open()` returns."""
+class KnowledgeBase(Home):
+    """An open home with every use case as a method. `kb.open()` returns it."""
 
     # Documents
 
@@ -74,25 +73,19 @@ class KnowledgeBase(OpenHome):
             StoreError: the home cannot be written, is full, or another process is writing it.
             IngestInterrupted: a KeyboardInterrupt, with the report so far.
         """
-        from ingest.pipeline import Ingest
         from kb.usecases.ingesting import ingest
 
-        work = Ingest(
-            self.catalog, self.targets, self.models.embedder, trust, hidden, unknown, dry_run, progress, exclude, parent
-        )
-        return ingest(self, work, [Path(path) for path in paths], target=target)
+        return ingest(
+            self, paths, target=target, parent=parent, trust=trust, hidden=hidden, unknown=unknown, exclude=exclude,
+            dry_run=dry_run, progress=progress,
+        )  # fmt: skip
 
-    def ensure_sheets(self, target: str) -> StoreError | None:
-        """Ingest the sheets that ship with kb for `target`, unless they are up to date; return why it is impossible."""
-        from kb.usecases.ingesting import ensure_sheets
+    @property
+    def target_tree(self) -> TargetTree:
+        """The targets with their documents, and the changes that a user can make to them."""
+        from kb.usecases.target_tree import TargetTree
 
-        return ensure_sheets(self, target)
-
-    def with_sheets(self, *targets: str) -> AbstractContextManager[None]:
-        """See `kb.usecases.ingesting.with_sheets`."""
-        from kb.usecases.ingesting import with_sheets
-
-        return with_sheets(self, targets)
+        return TargetTree(self)
 
     def search(
         self,
@@ -100,7 +93,7 @@ class KnowledgeBase(OpenHome):
         *,
         target: str | None = None,
         compare: bool = False,
-        only: Only | None = None,
+        only: SearchFilter | None = None,
         limit: int = DEFAULT_HITS,
     ) -> SearchResult:
         """The best passages for a question.
@@ -114,7 +107,7 @@ class KnowledgeBase(OpenHome):
 
         Returns:
             At most `limit` hits, the first ones with their surroundings. A phrasing that names something that no
-            document in scope mentions is left out, with a note; if all do, the status is `insufficient`.
+            document in scope mentions gets a note; if all do, the status is `insufficient`.
 
         Raises:
             QueryError: there is no word to search for.
@@ -131,7 +124,7 @@ class KnowledgeBase(OpenHome):
         *,
         target: str | None = None,
         compare: bool = False,
-        only: Only | None = None,
+        only: SearchFilter | None = None,
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
@@ -141,16 +134,15 @@ class KnowledgeBase(OpenHome):
 
     def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
         """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""
-        from kb.usecases.running import chat_model
-        from synth.phrasings import ask_for_phrasings
+        from kb.usecases.language_model import phrasings
 
-        return ask_for_phrasings(chat_model(self.settings.anthropic_model), question, target=target)
+        return phrasings(self, question, target=target)
 
     def symbol(self, name: str, *, target: str | None = None, limit: int = DEFAULT_PLACES) -> SymbolReport:
-        """Where documents define, list, call and mention an identifier; see `kb.usecases.symbols.look_up`."""
-        from kb.usecases.symbols import look_up
+        """Where documents define, list, call and mention an identifier; see `retrieval.symbols.lookup.look_up`."""
+        from kb.usecases.searching import symbol
 
-        return look_up(self, name, target=target, limit=limit)
+        return symbol(self, name, target=target, limit=limit)
 
     def cite(self, citation_id: str) -> CitedPlace:
         """See `Documents.cite`."""
@@ -170,34 +162,33 @@ class KnowledgeBase(OpenHome):
             TargetError: the target is unknown.
             FactError: no such fact holds for it (the hint names known facts), or `unit` does not fit.
         """
-        from kb.facts.book import in_unit
+        from kb.usecases.fact_lookup import facts
 
-        book = self.factbook
-        with self.with_sheets(target):
-            found = book.profile(target) if quantity is None else book.find(target, quantity, conditions)
-        return [in_unit(standing.fact, unit) if unit else standing.fact for standing in found]
+        return facts(self, target, quantity, *conditions, unit=unit)
 
     def known_facts(self, target: str) -> list[Fact]:
         """As `facts(target)`, but empty where there are none, or none that could be read."""
-        try:
-            return self.facts(target)
-        except (FactError, LockedError, ReadOnlyError):
-            return []
+        from kb.usecases.fact_lookup import known_facts
+
+        return known_facts(self, target)
 
     def standings(self, target: str, quantity: str | None = None) -> list[StandingFact]:
         """All statements about `target` or one of its quantities, with their standings. Errors as in `facts`."""
-        with self.with_sheets(target):
-            return self.factbook.all_of(target, quantity)
+        from kb.usecases.fact_lookup import standings
+
+        return standings(self, target, quantity)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """List where documents contradict each other about `target` (default: any target), open conflicts first."""
-        with self.with_sheets(*([target] if target else ())):
-            return self.factbook.conflicts(target)
+        from kb.usecases.fact_lookup import conflicts
+
+        return conflicts(self, target)
 
     def differences(self, first: str, second: str) -> list[Difference]:
         """The quantities and conditions for which two targets' facts differ. Errors as in `facts`."""
-        with self.with_sheets(first, second):
-            return self.factbook.differences(first, second)
+        from kb.usecases.fact_lookup import differences
+
+        return differences(self, first, second)
 
     def worksheet(self, target: str) -> list[Entry]:
         """What a kernel's author needs to know of `target`: the facts that hold, and those to be confirmed.
@@ -205,7 +196,7 @@ class KnowledgeBase(OpenHome):
         Raises:
             TargetError: the target is unknown.
         """
-        from kb.usecases.asking import worksheet_of
+        from kb.usecases.fact_reading import worksheet_of
 
         return worksheet_of(self, target)
 
@@ -219,7 +210,7 @@ class KnowledgeBase(OpenHome):
             everything: Passages also for the questions about which facts hold already.
             tokens: Size of the passages for one question, in tokens.
         """
-        from kb.usecases.asking import QUESTION_TOKENS, questions
+        from kb.usecases.fact_reading import QUESTION_TOKENS, questions
 
         return questions(self, target, topic=topic, everything=everything, tokens=tokens or QUESTION_TOKENS)
 
@@ -235,9 +226,9 @@ class KnowledgeBase(OpenHome):
             TargetError: the target is unknown.
             StoreError: the home cannot be written.
         """
-        from kb.usecases.asking import answer
+        from kb.usecases.fact_reading import store_answers
 
-        return answer(self, target, answers, trust_quotes=trust_quotes)
+        return store_answers(self, target, answers, trust_quotes=trust_quotes)
 
     def propose_facts(self, target: str, *, budget_tokens: int, trust_quotes: bool = False) -> FactsAnswered:
         """Let the model of the settings answer the open questions of the worksheet. As `answer_facts`, and:
@@ -248,8 +239,8 @@ class KnowledgeBase(OpenHome):
         Raises:
             SettingsError, SynthesisError: the settings name no model; the model gave no answer at all.
         """
-        from kb.usecases.asking import ask_model
-        from kb.usecases.running import chat_model
+        from kb.usecases.fact_reading import ask_model
+        from kb.usecases.language_model import chat_model
 
         model = chat_model(self.settings.anthropic_model)
         return ask_model(self, target, model, budget_tokens=budget_tokens, trust_quotes=trust_quotes)
@@ -285,18 +276,18 @@ class KnowledgeBase(OpenHome):
             TargetError, TaskError: `target` is unknown; the reference fails.
             JudgeError: this machine cannot judge kernels for this target or in this language.
         """
-        from kb.usecases import running
+        from kb.usecases.judging import verify
 
-        return running.verify(self, task, candidate, target)
+        return verify(self, task, candidate, target)
 
     def roofline(self, task: Task, target: str) -> Roofline:
         """The shortest time that a task can take on a target, from a run of the reference by a judge.
 
         Raises: As `verify`, and FactError if no document states a required rate.
         """
-        from kb.usecases import running
+        from kb.usecases.judging import roofline
 
-        return running.roofline(self, task, target)
+        return roofline(self, task, target)
 
     def plan(
         self,
@@ -318,27 +309,18 @@ class KnowledgeBase(OpenHome):
         Raises:
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
         """
-        from kb.runs.journal import Plan, SynthesizerKind
-        from kb.usecases.running import languages, written_in
+        from kb.usecases.running import plan_of
 
-        kind = SynthesizerKind.named(synthesizer)
-        by_hand = kind is SynthesizerKind.EXTERNAL
-        return Plan(
-            task=task,
-            target=target,
-            language=written_in(self, target, language).name if language or by_hand else languages(self, target)[0],
-            synthesizer=kind,
-            model=self.settings.anthropic_model if kind is SynthesizerKind.ANTHROPIC else "",
-            evaluations=evaluations,
-            seed=seed,
+        return plan_of(
+            self, task, target, synthesizer=synthesizer, language=language, evaluations=evaluations, seed=seed,
             control=control,
-        )
+        )  # fmt: skip
 
     def prompt(self, plan: Plan) -> tuple[Run, Prompt]:
         """Start a run that `submit` drives, and return its first prompt. Errors as in `optimize`."""
-        from kb.usecases import running
+        from kb.usecases.running import prompt
 
-        return running.prompt(self, plan)
+        return prompt(self, plan)
 
     def draft_prompt(self, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
         """The first prompt of such a run, which is not started: the caller states the task's interface, no code runs.
@@ -349,9 +331,9 @@ class KnowledgeBase(OpenHome):
         Raises: As `optimize`.
             SynthesisError: task, contract and answer format alone exceed the budget.
         """
-        from kb.usecases import running
+        from kb.usecases.running import draft_prompt
 
-        return running.draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
+        return draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
 
     def submit(self, run: Run, answer: Candidate | str, *, note: str = "", tell: Tell | None = None) -> Submission:
         """Judge an answer to the last prompt, save a winning kernel as a skill, and build the next prompt.
@@ -364,9 +346,9 @@ class KnowledgeBase(OpenHome):
         Raises: As `Loop.submit` and `verify`.
             SynthesisError: no kernel can be read from the answer.
         """
-        from kb.usecases import running
+        from kb.usecases.running import submit
 
-        return running.submit(self, run, answer, note=note, tell=tell)
+        return submit(self, run, answer, note=note, tell=tell)
 
     def optimize(self, plan: Plan, *, minutes: float | None = None, tell: Teller | None = None) -> Run:
         """Start a run of `tune` or `anthropic` and drive it to its end. A bad plan is refused before a judge starts.
@@ -376,12 +358,12 @@ class KnowledgeBase(OpenHome):
         Raises: As `verify` and `Loop.optimize`.
             RunError, CandidateError, FactError, SettingsError: the plan cannot work; see `kb.usecases.running`.
         """
-        from kb.usecases import running
+        from kb.usecases.running import optimize
 
-        return running.optimize(self, plan, minutes=minutes, tell=tell)
+        return optimize(self, plan, minutes=minutes, tell=tell)
 
     def resume(self, run: Run, *, minutes: float | None = None, tell: Teller | None = None) -> None:
         """Continue a run of `tune` or `anthropic`. Errors as in `optimize`."""
-        from kb.usecases import running
+        from kb.usecases.running import resume
 
-        running.resume(self, run, minutes=minutes, tell=tell)
+        resume(self, run, minutes=minutes, tell=tell)

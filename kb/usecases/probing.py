@@ -5,13 +5,15 @@ from pathlib import Path
 
 from kb.catalog import storage_errors
 from kb.errors import StoreError, TargetError
-from kb.facts.measured import Comparison, compare, sheet, target_of
+from kb.facts.probe_results import Comparison, compare, sheet, target_of
 from kb.storage import slug, write_whole
 from kb.types.base import Frozen
 from kb.types.fact import Fact
 from kb.types.measurement import Findings, ProbedDevice
 from kb.types.records import Trust
-from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.fact_lookup import known_facts
+from kb.usecases.home import Home
+from kb.usecases.ingesting import ingest
 
 
 class ProbeReport(Frozen):
@@ -27,36 +29,36 @@ class ProbeReport(Frozen):
     """Path of the stored results; None if they were not stored."""
 
 
-def probe(kb: KnowledgeBase, target: str | None, *, dry_run: bool, progress: Callable[[int, int], None]) -> ProbeReport:
-    """See `KnowledgeBase.probe`."""
+def probe(home: Home, target: str | None, *, dry_run: bool, progress: Callable[[int, int], None]) -> ProbeReport:
+    """Measure this machine. Arguments and errors as in `KnowledgeBase.probe`."""
     from eval.probe import prober
 
-    isa = kb.targets.isa(target) if target else None
+    isa = home.targets.isa(target) if target else None
     cpu = isa is not None and isa.is_cpu
     device = prober.device_here(cpu=cpu)
-    name = _target(kb, target, device)
+    name = _target(home, target, device)
     findings = prober.probe(progress, cpu=cpu)
     return ProbeReport(
         target=name,
         device=device,
         date=findings.date,
         missing=findings.missing,
-        compared=tuple(compare(findings.readings, stated_facts(kb, name))),
-        sheet=None if dry_run else store(kb, findings, name),
+        compared=tuple(compare(findings.readings, stated_facts(home, name))),
+        sheet=None if dry_run else store(home, findings, name),
     )
 
 
-def _target(kb: KnowledgeBase, target: str | None, device: ProbedDevice) -> str:
+def _target(home: Home, target: str | None, device: ProbedDevice) -> str:
     """The target that the measurements belong to: the named one, if the device is one of its kind.
 
     Raises:
         TargetError: no target is known for the device, or the named one is another chip.
     """
     if target is None:
-        return target_of(kb.targets, device)
-    name, isa = kb.targets.get(target).name, kb.targets.isa(target)
+        return target_of(home.targets, device)
+    name, isa = home.targets.get(target).name, home.targets.isa(target)
     try:
-        is_it = name in kb.targets.scope(target_of(kb.targets, device))
+        is_it = name in home.targets.scope(target_of(home.targets, device))
     except TargetError:
         is_it = isa is not None and isa.backend == device.backend
     if not is_it:
@@ -67,21 +69,21 @@ def _target(kb: KnowledgeBase, target: str | None, device: ProbedDevice) -> str:
     return name
 
 
-def stated_facts(kb: KnowledgeBase, target: str) -> list[Fact]:
+def stated_facts(home: Home, target: str) -> list[Fact]:
     """The vendor's facts that hold for a target."""
-    return [fact for fact in kb.known_facts(target) if fact.trust is Trust.VENDOR]
+    return [fact for fact in known_facts(home, target) if fact.trust is Trust.VENDOR]
 
 
-def store(kb: KnowledgeBase, findings: Findings, target: str) -> Path:
+def store(home: Home, findings: Findings, target: str) -> Path:
     """Store the findings as a sheet of measured facts in the home, in place of the device's earlier sheet.
 
     Raises:
         StoreError: the home cannot be written, or the sheet cannot be ingested.
     """
-    file = kb.settings.home / "measured" / target / f"{slug(findings.device.name)}.md"
-    with storage_errors(kb.settings.home):
+    file = home.settings.home / "measured" / target / f"{slug(findings.device.name)}.md"
+    with storage_errors(home.settings.home):
         write_whole(file, sheet(findings, target))
-    report = kb.ingest([file], target=target, trust=Trust.MEASURED)
+    report = ingest(home, [file], target=target, trust=Trust.MEASURED)
     if failed := [f.reason for f in report.files if f.outcome == "failed"]:
         raise StoreError(f"cannot ingest {file}: {failed[0]}", hint="probe again")
     return file

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from kb.catalog import storage_errors, write_lock
 from kb.targets import Targets
 from kb.types.target import Dependents, TargetDetails, TargetSummary
-from kb.usecases.open_home import OpenHome
+from kb.usecases.home import Home
 
 
 class TargetTree:
@@ -15,17 +15,17 @@ class TargetTree:
     The methods that change something raise StoreError if the home cannot be written, or another process is writing it.
     """
 
-    def __init__(self, kb: OpenHome) -> None:
-        self._kb = kb
+    def __init__(self, home: Home) -> None:
+        self._home = home
 
     def summaries(self) -> list[TargetSummary]:
         """All targets."""
-        counts = self._kb.catalog.count_by_target()
-        return [TargetSummary(**dict(t), documents=counts.get(t.name, 0)) for t in self._kb.targets]
+        counts = self._home.catalog.count_by_target()
+        return [TargetSummary(**dict(t), documents=counts.get(t.name, 0)) for t in self._home.targets]
 
     def details(self, name: str) -> TargetDetails:
         """One target. Raises TargetError if it is unknown."""
-        targets, counts = self._kb.targets, self._kb.catalog.count_by_target()
+        targets, counts = self._home.targets, self._home.catalog.count_by_target()
         scope, lineage = targets.scope(name), targets.lineage(name)
         return TargetDetails(
             **dict(targets.get(name)),
@@ -63,18 +63,18 @@ class TargetTree:
             old = targets.must_be_own(name).name
             renamed = targets.with_name(old, new)
             self._save(renamed)
-            self._kb.catalog.rename_target(old, renamed.get(new).name)
-            self._kb.models.publish_index()
+            self._home.catalog.rename_target(old, renamed.get(new).name)
+            self._home.models.publish_index()
 
     def dependents(self, name: str) -> Dependents:
         """What depends on a target that can be removed or renamed. Raises TargetError if it cannot be changed."""
-        kb, own = self._kb, self._kb.targets.must_be_own(name).name
+        home, own = self._home, self._home.targets.must_be_own(name).name
         return Dependents(
             target=own,
-            children=tuple(t.name for t in kb.targets if t.parent == own),
-            **kb.catalog.count_of_target(own),
-            skills=tuple(skill.name for skill in kb.skills.skills(scope=frozenset({own})) if skill.target != "any"),
-            runs=tuple(run.id for run in kb.runs if (t := kb.targets.find(run.plan.target)) and t.name == own),
+            children=tuple(t.name for t in home.targets if t.parent == own),
+            **home.catalog.count_of_target(own),
+            skills=tuple(skill.name for skill in home.skills.skills(scope=frozenset({own})) if skill.target != "any"),
+            runs=tuple(run.id for run in home.runs if (t := home.targets.find(run.plan.target)) and t.name == own),
         )
 
     def remove(self, name: str) -> Dependents:
@@ -88,20 +88,20 @@ class TargetTree:
         with self._changing() as targets:
             lost = self.dependents(name)
             left = targets.without(name)
-            self._kb.catalog.remove_target(lost.target)
+            self._home.catalog.remove_target(lost.target)
             self._save(left)
-            self._kb.catalog.drop_unused_vectors()
-            self._kb.models.publish_index()
+            self._home.catalog.drop_unused_vectors()
+            self._home.models.publish_index()
         return lost
 
     @contextmanager
     def _changing(self) -> Iterator[Targets]:
         """Hold the home's lock, and give the targets as they are on disk: another process may have added some."""
-        home = self._kb.settings.home
-        with write_lock(home), storage_errors(home):
-            self._kb.targets = Targets.load(home)
-            yield self._kb.targets
+        folder = self._home.settings.home
+        with write_lock(folder), storage_errors(folder):
+            self._home.targets = Targets.load(folder)
+            yield self._home.targets
 
     def _save(self, targets: Targets) -> None:
         targets.save()
-        self._kb.targets = targets
+        self._home.targets = targets

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kb.errors import TargetError
 from kb.types.base import Frozen, short, tokens_of
-from kb.types.passages import CitedPlace, Hit, Only, Status, text_of
+from kb.types.passages import CitedPlace, Hit, SearchFilter, Status, text_of
 from kb.types.records import Trust
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
@@ -109,7 +109,7 @@ def search(
     phrasings: Sequence[str],
     *,
     target: str | None,
-    only: Only | None,
+    only: SearchFilter | None,
     limit: int,
     max_tokens: int,
 ) -> FoundPassages:

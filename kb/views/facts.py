@@ -11,7 +11,7 @@ from kb.views.answers import LABEL_CHARACTERS, NAMES_SHOWN, NOT_THE_VENDOR, STAT
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
     from kb.facts.worksheet import Entry
-    from kb.usecases.asking import Question
+    from kb.usecases.fact_reading import Question
     from kb.usecases.knowledge_base import KnowledgeBase
 
 SHOW_WAITING = "unconfirmed=true shows what was read and not confirmed: check the quote before you use a value"
@@ -92,7 +92,9 @@ def facts(
 
     A target whose documents have been read, but of which no fact holds, gets the worksheet's open questions.
     """
-    with kb.with_sheets(target):
+    from kb.usecases.sheets import with_sheets
+
+    with with_sheets(kb, target):
         waiting = kb.factbook.unconfirmed(target, quantity)
     if unconfirmed:
         return _listed(waiting, waiting=len(waiting), notes=() if waiting else ("no fact waits to be confirmed",),

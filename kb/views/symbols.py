@@ -32,7 +32,7 @@ class NamedPlaces(Answer):
 
 
 def symbol(kb: "KnowledgeBase", name: str, *, target: str | None, limit: int, max_tokens: int) -> NamedPlaces:
-    """The best places of an identifier. Errors as in `kb.usecases.symbols.look_up`."""
+    """The best places of an identifier. Errors as in `retrieval.symbols.lookup.look_up`."""
     while True:
         report = kb.symbol(name, target=target, limit=limit)
         left_out = tuple(filter(None, (count.left_out for count in report.counts)))

@@ -9,7 +9,7 @@ import pytest
 
 from kb.settings import DEFAULT_MODEL
 from tests.cli.conftest import Outcome, Run, documents
-from tests.retrieval.default_model import compile_once, needs_model
+from tests.retrieval.embedding.default_model import compile_once, needs_model
 
 
 @pytest.fixture(scope="module")

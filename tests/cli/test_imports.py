@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kb.settings import DEFAULT_MODEL
-from tests.retrieval.default_model import compile_once, needs_model
+from tests.retrieval.embedding.default_model import compile_once, needs_model
 
 RUN_AND_LIST_MODULES = """
 import json, sys

@@ -12,7 +12,6 @@ import pytest
 
 from ingest import pipeline
 from kb.cli import interrupts
-from kb.usecases import models
 from tests.cli.conftest import Run, documents
 from tests.conftest import HashEmbedder
 
@@ -23,7 +22,7 @@ STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 def embedder(monkeypatch: pytest.MonkeyPatch) -> HashEmbedder:
     embedder = HashEmbedder()
     monkeypatch.setenv("KB_EMBEDDING_MODEL", "hash")
-    monkeypatch.setattr(models, "load_embedder", lambda *_, **__: embedder)
+    monkeypatch.setattr("retrieval.models.load_embedder", lambda *_, **__: embedder)
     return embedder
 
 

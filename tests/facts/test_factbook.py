@@ -7,7 +7,7 @@ import pytest
 
 from kb.errors import CitationError, FactError, TargetError
 from kb.facts.book import in_unit
-from kb.facts.profile import FactStanding, Verdict
+from kb.facts.resolution import FactDecision, FactStanding
 from kb.settings import Settings
 from kb.types.fact import Fact
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -139,8 +139,8 @@ def l2(kb: KnowledgeBase, value: str) -> Fact:
     return next(s.fact for s in kb.factbook.standings("mi210") if (s.fact.quantity, s.fact.value) == ("l2_size", value))
 
 
-@pytest.mark.parametrize(("verdict", "of"), [(Verdict.ACCEPTED, "9"), (Verdict.REJECTED, "8")])
-def test_a_decision_settles_a_conflict_and_is_taken_back(known: KnowledgeBase, verdict: Verdict, of: str) -> None:
+@pytest.mark.parametrize(("verdict", "of"), [(FactDecision.ACCEPTED, "9"), (FactDecision.REJECTED, "8")])
+def test_a_decision_settles_a_conflict_and_is_taken_back(known: KnowledgeBase, verdict: FactDecision, of: str) -> None:
     key = l2(known, of).citation.id
 
     assert known.factbook.decide(key, verdict, reason="seen") == l2(known, of)
@@ -153,23 +153,23 @@ def test_a_decision_settles_a_conflict_and_is_taken_back(known: KnowledgeBase, v
 
 def test_a_later_decision_replaces_an_earlier_one(known: KnowledgeBase) -> None:
     key = l2(known, "8").citation.id
-    known.factbook.decide(key, Verdict.REJECTED)
-    known.factbook.decide(key, Verdict.ACCEPTED)
+    known.factbook.decide(key, FactDecision.REJECTED)
+    known.factbook.decide(key, FactDecision.ACCEPTED)
 
     assert values(known, "mi210", "l2_size") == [("8", "MB")]
 
 
 def test_a_decision_about_an_unknown_id_is_refused(known: KnowledgeBase) -> None:
     with pytest.raises(CitationError, match="000000000000"):
-        known.factbook.decide("000000000000", Verdict.ACCEPTED)
+        known.factbook.decide("000000000000", FactDecision.ACCEPTED)
 
-    assert known.catalog.verdicts() == {}
+    assert known.catalog.decisions() == {}
 
 
 def test_a_decision_outlives_a_new_reading_of_its_document_and_the_process(
     known: KnowledgeBase, docs: Path, home: Path
 ) -> None:
-    known.factbook.decide(l2(known, "8").citation.id, Verdict.REJECTED)
+    known.factbook.decide(l2(known, "8").citation.id, FactDecision.REJECTED)
     edit(docs / "mi210" / "notes.md", "# Notes\n", "# Notes\n\nWords that were added above.\n")
     known.ingest([docs])
     assert values(known, "mi210", "l2_size") == [("9", "MB")]
@@ -182,7 +182,7 @@ def test_a_decision_outlives_a_new_reading_of_its_document_and_the_process(
 
 
 def test_a_decision_is_about_what_was_said_not_about_what_is_said_there_later(known: KnowledgeBase, docs: Path) -> None:
-    known.factbook.decide(l2(known, "8").citation.id, Verdict.REJECTED)
+    known.factbook.decide(l2(known, "8").citation.id, FactDecision.REJECTED)
     edit(docs / "mi210" / "notes.md", "| 8 |", "| 10 |")
     known.ingest([docs])
 

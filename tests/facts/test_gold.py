@@ -15,7 +15,7 @@ from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
 from kb.catalog import FactRecord
-from kb.facts.profile import same_value
+from kb.facts.resolution import same_value
 from kb.facts.select import conditions
 from kb.types.fact import Fact
 from tests.conftest import CORPUS, needs_corpus

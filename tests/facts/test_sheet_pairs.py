@@ -8,12 +8,13 @@ import pytest
 
 from ingest.scan import SHEETS
 from kb.errors import FactError
-from kb.facts.profile import same_value
 from kb.facts.quantities import quantities
+from kb.facts.resolution import same_value
 from kb.facts.select import conditions
 from kb.settings import Settings
 from kb.types.fact import Fact
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.sheets import ensure_sheets
 from tests.conftest import HashEmbedder
 
 NAMES = sorted(folder.name for folder in SHEETS.iterdir() if any(folder.glob("*.md")))
@@ -28,7 +29,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     home = tmp_path_factory.mktemp("sheets")
     with KnowledgeBase(Settings.load(home), embedder=HashEmbedder()) as opened:
         for name in NAMES:
-            opened.ensure_sheets(name)
+            ensure_sheets(opened, name)
         yield opened
 
 

@@ -9,7 +9,7 @@ from ingest.chunk import CHUNK_CHARACTERS, chunk
 from ingest.windows import Tokenizer
 from kb.errors import MissingModelError
 from kb.settings import DEFAULT_MODEL
-from retrieval.compile import load_embedder
+from retrieval.embedding.compiler import load_embedder
 from tests.conftest import CORPUS, needs_corpus
 from tests.ingest.chunks import check_bodies, check_coverage, check_cuts, check_leads, check_size, check_windows
 from tests.ingest.documents import corpus_files, corpus_sample, read_corpus

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.facts.profile import Verdict
+from kb.facts.resolution import FactDecision
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit
@@ -37,7 +37,7 @@ def test_a_moved_folder_keeps_ids_and_verdicts_and_is_not_read_again(
     kb: KnowledgeBase, chip: Path, tmp_path: Path, embedder: HashEmbedder, new: str
 ) -> None:
     kb.ingest([chip])
-    kb.factbook.decide(kb.facts("chip", "quibbles")[0].citation.id, Verdict.ACCEPTED)
+    kb.factbook.decide(kb.facts("chip", "quibbles")[0].citation.id, FactDecision.ACCEPTED)
     before, cited, embedded = ids(kb), paths(kb), len(embedder.embedded)
     (tmp_path / new).parent.mkdir(parents=True, exist_ok=True)
     shutil.move(chip, tmp_path / new)
@@ -46,7 +46,7 @@ def test_a_moved_folder_keeps_ids_and_verdicts_and_is_not_read_again(
 
     assert {f.outcome for f in report.files} == {"moved"}
     assert (ids(kb), paths(kb), len(embedder.embedded)) == (before, cited, embedded)
-    assert kb.catalog.verdicts().keys() <= {key for _, key in ids(kb)}
+    assert kb.catalog.decisions().keys() <= {key for _, key in ids(kb)}
     assert {d.source for d in kb.documents.stored("chip")} == {str(tmp_path / new / p[5:]) for p in cited}
     assert {f.outcome for f in kb.ingest([tmp_path / new]).files} == {"unchanged"}
 
@@ -65,14 +65,14 @@ def test_a_renamed_file_keeps_its_ids_and_is_cited_by_its_new_name(kb: Knowledge
 
 def test_a_file_that_moved_and_changed_is_known_by_its_path(kb: KnowledgeBase, chip: Path, tmp_path: Path) -> None:
     kb.ingest([chip])
-    kb.factbook.decide(kb.facts("chip", "quibbles")[0].citation.id, Verdict.ACCEPTED)
+    kb.factbook.decide(kb.facts("chip", "quibbles")[0].citation.id, FactDecision.ACCEPTED)
     shutil.move(chip, tmp_path / "chip")
     edit(tmp_path / "chip" / "guide.md", "The quibble.", "The other quibble.")
 
     report = kb.ingest([tmp_path / "chip"])
 
     assert {f.path: f.outcome for f in report.files}["chip/guide.md"] == "changed"
-    assert kb.catalog.verdicts().keys() <= {key for _, key in ids(kb)}
+    assert kb.catalog.decisions().keys() <= {key for _, key in ids(kb)}
     assert len(paths(kb)) == 3
 
 

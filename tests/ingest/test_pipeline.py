@@ -9,6 +9,7 @@ import pytest
 from kb.errors import SourceError
 from kb.types.records import Trust
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.sheets import ensure_sheets
 from tests.conftest import HashEmbedder
 from tests.ingest.knowledge import edit, found, outcomes
 
@@ -130,7 +131,7 @@ def test_a_renamed_file_embeds_nothing_again(
     (manuals / new).parent.mkdir(parents=True, exist_ok=True)
     (manuals / LDS).rename(manuals / new)
     for sheets in ("mi325x", "gfx942"):
-        filled.ensure_sheets(sheets)
+        ensure_sheets(filled, sheets)
     embedder.embedded.clear()
 
     report = filled.ingest([manuals])

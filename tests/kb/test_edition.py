@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.types.edition import Edition, edition_folder, force, is_same_product, product_folder
+from kb.types.edition import Edition, document_precedence, edition_folder, is_same_product, product_folder
 from kb.types.records import Trust
 
 TEXTS = [
@@ -109,8 +109,8 @@ def test_parts_that_name_chips_are_no_editions() -> None:
     ],
 )
 def test_names_of_folders_and_documents_say_what_is_in_force(path: str, title: str, number: int) -> None:
-    assert force(path, title, Trust.VENDOR) == number
+    assert document_precedence(path, title, Trust.VENDOR) == number
 
 
 def test_only_the_vendor_corrects_its_documents() -> None:
-    assert force("chip/errata.md", "Errata", Trust.COMMUNITY) == 0
+    assert document_precedence("chip/errata.md", "Errata", Trust.COMMUNITY) == 0

@@ -8,6 +8,7 @@ import pytest
 from kb.mcp.server import Home
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.sheets import ensure_sheets
 from kb.views import answers
 from tests.conftest import HashEmbedder
 from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, talk
@@ -197,7 +198,7 @@ def test_without_a_target_a_home_of_one_chip_is_searched_and_one_of_several_asks
     (folder / "lds.md").write_text("# LDS\n\nThe local data share has 64 KB.\n", encoding="utf-8")
     with KnowledgeBase(Settings.load(tmp_path / "home"), embedder=HashEmbedder()) as kb:
         kb.ingest([folder])
-        kb.ensure_sheets("mi300x")
+        ensure_sheets(kb, "mi300x")
 
         found = answers.search(kb, ["local data share"], target=None, only=None, limit=5, max_tokens=3000)
 

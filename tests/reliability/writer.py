@@ -8,7 +8,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from kb.facts.profile import Verdict
+from kb.facts.resolution import FactDecision
 from kb.settings import Settings
 from kb.types.measurement import Findings, Measurement, ProbedDevice
 from kb.usecases import probing
@@ -18,7 +18,7 @@ DEVICE = ProbedDevice(name="NVIDIA H200", backend="cuda", architecture="sm_90", 
 
 
 def decide(kb: KnowledgeBase, key: str, number: int) -> None:
-    kb.factbook.decide(key, Verdict.REJECTED if number % 2 else Verdict.ACCEPTED, reason=str(number))
+    kb.factbook.decide(key, FactDecision.REJECTED if number % 2 else FactDecision.ACCEPTED, reason=str(number))
 
 
 def probe(kb: KnowledgeBase, number: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.types.passages import Citation, Hit, Passage, SearchResult, Status, TableRow, Why
+from kb.types.passages import Citation, Hit, Passage, ScoreParts, SearchResult, Status, TableRow
 from retrieval import excerpt
 from retrieval.excerpt import CLEAR_LEAD, FIRST_CHARACTERS, with_excerpts
 
@@ -18,7 +18,7 @@ COUNTS = re.compile(r"\[\+[^\]]+\]")
 def hit(text: str, *, kind: str = "text", lead: str = "", score: float = 0.0, rows: tuple[TableRow, ...] = ()) -> Hit:
     citation = Citation(id="0" * 12, path="a.md", sha256="0" * 64, section=(), line_start=1, line_end=2)
     passage = Passage(citation=citation, target="mi300x", title="Guide", kind=kind, lead=lead, text=text)
-    return Hit(passage=passage, score=score, why=Why(lexical=1.0, dense=None, phrasings=1), rows=rows)
+    return Hit(passage=passage, score=score, why=ScoreParts(lexical=1.0, dense=None, phrasings=1), rows=rows)
 
 
 def shown(question: str, *hits: Hit) -> list[str]:
@@ -61,7 +61,7 @@ def parts_of(text: str) -> list[str]:
 
 @given(st.lists(st.sampled_from(FILLER), min_size=1, max_size=14), st.integers(0, 14))
 def test_the_sentence_that_matches_is_shown_and_every_sentence_whole_or_counted(others: list[str], at: int) -> None:
-    sentence = "Only zebra crossings matter here."
+    sentence = "SearchFilter zebra crossings matter here."
     sentences = [*others[:at], sentence, *others[at:]]
 
     [text] = shown("zebra", hit("\n".join(sentences)))

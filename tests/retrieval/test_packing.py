@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.types.base import TOKEN_CHARACTERS, tokens_of
-from kb.types.passages import Citation, Hit, Passage, SearchResult, Status, Why
+from kb.types.passages import Citation, Hit, Passage, ScoreParts, SearchResult, Status
 from retrieval.packing import LEADING, RELEVANT, merge_repetitions, pack
 
 WORDS = ("local", "data", "share", "bank", "cache", "line", "of", "KB")
@@ -21,7 +21,7 @@ def passage(
 
 
 def found(*passages: Passage) -> SearchResult:
-    why = Why(lexical=1.0, dense=None, phrasings=1)
+    why = ScoreParts(lexical=1.0, dense=None, phrasings=1)
     hits = tuple(Hit(passage=p, score=-float(rank), why=why) for rank, p in enumerate(passages))
     return SearchResult(status=Status.OK, hits=hits, notes=("as found",))
 

@@ -11,7 +11,7 @@ from kb.types.passages import SearchResult
 from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval import reranker as module
 from retrieval.reranker import RERANKED_HITS, Reranker
-from tests.retrieval.default_model import needs_model
+from tests.retrieval.embedding.default_model import needs_model
 
 pytestmark = needs_model
 QUESTION = "how wide is the scratchpad"
@@ -23,7 +23,7 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
     from kb.settings import DEFAULT_MODEL
-    from retrieval.embedding_model import find_model
+    from retrieval.embedding.model import find_model
 
     folder = tmp_path_factory.mktemp("cross-encoder")
     tokenizer = AutoTokenizer.from_pretrained(find_model(DEFAULT_MODEL).folder)

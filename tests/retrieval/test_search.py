@@ -7,9 +7,9 @@ import pytest
 
 from kb.errors import DocumentError, QueryError, TargetError
 from kb.settings import NO_MODEL, Settings
-from kb.types.passages import Only, SearchResult, Status
+from kb.types.passages import SearchFilter, SearchResult, Status
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.searching import CONTEXT_CANDIDATES
+from retrieval.search import CONTEXT_CANDIDATES
 from tests.conftest import HashEmbedder
 
 Add = Callable[..., None]
@@ -230,7 +230,7 @@ def test_what_was_seen_makes_room_for_the_next(asked: KnowledgeBase, question: s
     whole = ids(asked.search(question, target=target, limit=50))
     seen = frozenset(whole[::2])
 
-    rest = ids(asked.search(question, target=target, only=Only(seen=seen), limit=50))
+    rest = ids(asked.search(question, target=target, only=SearchFilter(seen=seen), limit=50))
 
     assert seen.isdisjoint(rest)
     assert len(rest) > len(whole[1::2])
@@ -239,7 +239,7 @@ def test_what_was_seen_makes_room_for_the_next(asked: KnowledgeBase, question: s
 
 @pytest.mark.parametrize("name", ["isa.rst", "mi300x/isa.rst", "mi300x"])
 def test_a_search_is_kept_to_a_document_or_folder(asked: KnowledgeBase, name: str) -> None:
-    found = asked.search("local data share of half precision matrices", only=Only(within=(name,)), limit=50)
+    found = asked.search("local data share of half precision matrices", only=SearchFilter(within=(name,)), limit=50)
 
     assert found.hits
     assert {f"/{name}/" in f"/{hit.passage.citation.path}/" for hit in found.hits} == {True}
@@ -247,7 +247,7 @@ def test_a_search_is_kept_to_a_document_or_folder(asked: KnowledgeBase, name: st
 
 def test_a_search_kept_to_an_unknown_document_is_refused(asked: KnowledgeBase) -> None:
     with pytest.raises(DocumentError, match="is called 'mi300x/isa'"):
-        asked.search("local data share", only=Only(within=("mi300x/isa",)))
+        asked.search("local data share", only=SearchFilter(within=("mi300x/isa",)))
 
 
 def test_a_search_for_amounts_finds_tables_and_numbers_with_what_they_count(kb: KnowledgeBase, add: Add) -> None:
@@ -255,7 +255,7 @@ def test_a_search_for_amounts_finds_tables_and_numbers_with_what_they_count(kb: 
     for name, text in {**texts, "e": "| Unit | Banks |\n|---|---|\n| LDS | many |"}.items():
         add("mi210", f"# Banks\n\n{text}\n", name)
 
-    found = kb.search("banks", target="mi210", only=Only(numbers=True), limit=50).hits
+    found = kb.search("banks", target="mi210", only=SearchFilter(numbers=True), limit=50).hits
 
     assert {hit.passage.citation.path[-4] for hit in found if "hardware_docs" not in hit.passage.citation.path} == {
         *"abe"

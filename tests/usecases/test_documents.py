@@ -8,6 +8,7 @@ import pytest
 from kb.errors import CitationError, DocumentError, TargetError
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.sheets import ensure_sheets
 from retrieval.chroma_index import ChromaIndex
 from tests.conftest import HashEmbedder
 
@@ -70,7 +71,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     root = tmp_path_factory.mktemp("read")
     with KnowledgeBase(Settings.load(root / "home"), embedder=HashEmbedder()) as opened:
         opened.ingest([write(root / "manuals")])
-        opened.ensure_sheets("h200")
+        ensure_sheets(opened, "h200")
         yield opened
 
 
@@ -293,7 +294,7 @@ def test_a_removed_document_returns_with_the_next_ingest_of_its_folder(base: Kno
 
 @pytest.mark.parametrize("names", [["tree.md", "nothing.md"], ["tree.md", "memory.md"], ["tree.md", "hardware_docs"]])
 def test_documents_are_removed_all_or_none(base: KnowledgeBase, names: list[str]) -> None:
-    base.ensure_sheets("h200")
+    ensure_sheets(base, "h200")
     before = rows(base)
 
     with pytest.raises(DocumentError):
@@ -303,7 +304,7 @@ def test_documents_are_removed_all_or_none(base: KnowledgeBase, names: list[str]
 
 
 def test_what_ships_with_kb_is_not_removed_unless_it_no_longer_ships(base: KnowledgeBase) -> None:
-    base.ensure_sheets("h200")
+    ensure_sheets(base, "h200")
     with pytest.raises(DocumentError, match="ships with kb"):
         base.documents.remove(["h200.md"])
     base.catalog._db.execute("UPDATE document SET source = 'sheet:/h200/gone.md' WHERE source LIKE 'sheet:/h200/%'")

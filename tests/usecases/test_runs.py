@@ -28,7 +28,7 @@ def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*arguments: object, **named: object) -> None:
         raise JudgeStartedError
 
-    monkeypatch.setattr("kb.usecases.running.LocalJudge", start)
+    monkeypatch.setattr("kb.usecases.judging.LocalJudge", start)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
             asked.append(one)
             return evidence(one, Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
 
-    monkeypatch.setattr("kb.usecases.running.LocalJudge", Judge)
+    monkeypatch.setattr("kb.usecases.judging.LocalJudge", Judge)
     return asked
 
 
@@ -183,7 +183,7 @@ def test_the_judge_profiles_if_the_settings_say_so(
         asked.append(named["profile"])
         raise JudgeStartedError
 
-    monkeypatch.setattr("kb.usecases.running.LocalJudge", start)
+    monkeypatch.setattr("kb.usecases.judging.LocalJudge", start)
     (tmp_path / "kb.toml").write_text(text)
     with knowledge.open(tmp_path) as kb, pytest.raises(JudgeStartedError):
         kb.verify(TASK, TRITON, "mi300x")

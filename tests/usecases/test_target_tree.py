@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError
-from kb.facts.profile import FactStanding, Verdict
+from kb.facts.resolution import FactDecision, FactStanding
 from kb.runs.journal import Plan, SynthesizerKind
 from kb.skillbook.files import skill_files
 from kb.targets import Targets
@@ -34,7 +34,7 @@ def base(kb: KnowledgeBase, tmp_path: Path) -> KnowledgeBase:
     (tmp_path / "maker" / "chip9" / "memory.md").write_text(TEXT, encoding="utf-8")
     kb.ingest([tmp_path / "maker"])
     wrong = next(s for s in kb.standings("chip9", "quibbles") if s.fact.value == "7")
-    kb.factbook.decide(wrong.fact.citation.id, Verdict.REJECTED)
+    kb.factbook.decide(wrong.fact.citation.id, FactDecision.REJECTED)
     skill = Skill(
         name="a-skill", description="It is for tests.", body="## When to use it\n\nNever.\n", target="chip9",
         language="torch", candidate=Candidate(language="torch", source="x = 1\n"), suffix=".py",

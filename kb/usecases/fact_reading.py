@@ -1,0 +1,198 @@
+"""Fills the worksheet of a target: asks a reader, checks what it quotes, and stores what holds the value."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from kb.catalog import write_lock
+from kb.catalog.words import match_expression, query_words
+from kb.errors import CitationError, FactError
+from kb.facts.book import Conflict
+from kb.facts.quotes import number_of, quote_spans, refusal
+from kb.facts.resolution import FactStanding, holding
+from kb.facts.worksheet import Entry, Line, topics, worksheet
+from kb.types.base import Frozen, tokens_of
+from kb.types.fact import Fact, FactAnswer, RefusedAnswer
+from kb.types.passages import Passage
+from kb.types.records import FactRecord, Form
+from kb.usecases.home import Home
+from kb.usecases.searching import context
+from kb.usecases.sheets import with_sheets
+from retrieval.precedence import is_set_aside
+from synth.authors.chat import ChatModel, ModelError
+from synth.fact_answers import ask_for_facts
+
+QUESTION_TOKENS = 1500
+"""Default size of the passages for one question."""
+SEARCHED = 30
+"""Most passages in which a quote is sought by its words."""
+WORDS_SEARCHED = 12
+"""Words of a quote that are searched for; more would be slow and find no more."""
+
+
+class Question(Frozen):
+    """A line of the worksheet with the passages that may answer it, if it is asked."""
+
+    line: Line
+    known: tuple[Fact, ...] = ()
+    """Facts that hold already."""
+    passages: tuple[Passage, ...] = ()
+    """None for a question about which facts hold, unless all questions are asked."""
+
+    @property
+    def text(self) -> str:
+        """The passages as a reader gets them: each below its id and its place."""
+        return self.text_without(())
+
+    def text_without(self, shown: Collection[str]) -> str:
+        """As `text`; of passages that the reader has already, by id, the id alone."""
+        return "\n\n".join(
+            f"[{p.citation.id}] (above)"
+            if p.citation.id in shown
+            else f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}"
+            for p in self.passages
+        )
+
+
+class FactsAnswered(Frozen):
+    """What became of a reader's answers."""
+
+    stored: tuple[Fact, ...]
+    refused: tuple[RefusedAnswer, ...]
+    contradictions: tuple[Conflict, ...]
+    """About the quantities that were answered."""
+    accepted: int
+    """Number of stored facts that hold now."""
+    unread: tuple[str, ...] = ()
+    """Questions that were not asked because the budget was spent, or the model stopped."""
+    stopped: str = ""
+    """Why the model stopped before the last question, in words."""
+    unreadable: int = 0
+    """Number of lines of the model that begin like an answer and are none."""
+
+
+def worksheet_of(home: Home, target: str) -> list[Entry]:
+    """Every line of the worksheet. Errors as in `KnowledgeBase.worksheet`."""
+    with with_sheets(home, target):
+        standings = home.factbook.standings(target)
+    return worksheet(holding(standings, lineage=home.targets.lineage(target)), standings)
+
+
+def questions(
+    home: Home, target: str, *, topic: str | None = None, everything: bool = False, tokens: int = QUESTION_TOKENS
+) -> Iterator[Question]:
+    """The questions of the worksheet. Arguments and errors as in `KnowledgeBase.fact_questions`."""
+    if topic is not None and topic not in topics():
+        raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics())}")
+    for entry in worksheet_of(home, target):
+        if not entry.line.also or topic not in (None, entry.line.topic):
+            continue
+        if entry.holds and not everything:
+            yield Question(line=entry.line, known=entry.holds)
+            continue
+        found = context(home, entry.line.phrasings, target=target, budget_tokens=tokens)
+        yield Question(line=entry.line, known=entry.holds, passages=found.passages)
+
+
+def store_answers(home: Home, target: str, answers: Sequence[FactAnswer], *, trust_quotes: bool) -> FactsAnswered:
+    """Store a reader's answers. Arguments and errors as in `KnowledgeBase.answer_facts`."""
+    own = home.targets.get(target).name
+    stored: dict[str, Fact] = {}
+    refused: list[RefusedAnswer] = []
+    with write_lock(home.settings.home):
+        for given in answers:
+            try:
+                fact = _store(home, own, given)
+                stored[fact.citation.id] = fact
+            except (FactError, CitationError) as error:
+                refused.append(RefusedAnswer(answer=given, reason=error.message))
+    about = dict.fromkeys(fact.target for fact in stored.values())
+    for name in about if trust_quotes else ():
+        home.factbook.accept_answers(name, reason="its quote was checked")
+    standings = [standing for name in about for standing in home.factbook.standings(name)]
+    held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
+    answered = {(fact.target, fact.quantity) for fact in stored.values()}
+    conflicts = (conflict for name in about for conflict in home.factbook.conflicts(name))
+    return FactsAnswered(
+        stored=tuple(stored.values()),
+        refused=tuple(refused),
+        contradictions=tuple(c for c in conflicts if (c.target, c.quantity) in answered),
+        accepted=len(held & stored.keys()),
+    )
+
+
+def ask_model(home: Home, target: str, model: ChatModel, *, budget_tokens: int, trust_quotes: bool) -> FactsAnswered:
+    """Let a model answer the open questions. Arguments and errors as in `KnowledgeBase.propose_facts`."""
+    answers: list[FactAnswer] = []
+    unread: list[str] = []
+    spent = unreadable = 0
+    stopped = ""
+    for question in questions(home, target):
+        if not question.passages:
+            continue
+        if stopped or spent + tokens_of(question.text) > budget_tokens:
+            unread.append(question.line.asks)
+            continue
+        try:
+            found = ask_for_facts(
+                model, question.line.asks, question.text, target=target, quantity_names=question.line.quantities
+            )
+        except ModelError as error:
+            if not answers:
+                raise
+            stopped = error.message
+            unread.append(question.line.asks)
+            continue
+        answers += found.answers
+        unreadable += found.unreadable
+        spent += sum(found.usage.values()) or tokens_of(question.text)
+    what_else = {"unread": tuple(unread), "stopped": stopped, "unreadable": unreadable}
+    return store_answers(home, target, answers, trust_quotes=trust_quotes).model_copy(update=what_else)
+
+
+def _store(home: Home, own: str, given: FactAnswer) -> Fact:
+    """Store one answer. Raises FactError with the reason if its quote does not stand there, or states no such fact."""
+    target = home.targets.find(given.target or own)
+    if target is None or target.name not in home.targets.scope(own):
+        raise FactError(f"{given.target!r} is not {own} nor a relative of it", hint="name a target of its family")
+    source, start, end, around = _place(home, own, given)
+    quoted = home.catalog.text(source)[start:end]
+    if reason := refusal(given, quoted, around):
+        raise FactError(reason, hint="quote the words that state it")
+    record = FactRecord(
+        None, target.name, given.quantity, given.value, number_of(given), given.unit or "1", given.condition, "",
+        start, end, Form.PROPOSED,
+    )  # fmt: skip
+    [key] = home.catalog.add_facts(source, [record])
+    fact = home.catalog.fact(key)
+    assert fact is not None  # noqa: S101 - it was stored in the line above
+    return fact
+
+
+def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str]:
+    """Source, start and end of the quote, and the headings and table header around it."""
+    named = [home.documents.passage(given.passage, around=0).passage] if given.passage else []
+    words = query_words(given.quote)[:WORDS_SEARCHED]
+    scope = home.targets.scope(own)
+    ids = home.catalog.lexical(
+        match_expression(words), weights=(0.1, 0.1, 1.0, 0.1, 0.1), targets=scope, limit=SEARCHED
+    ) if words else []  # fmt: skip
+    passages = [*named, *sorted(home.catalog.passages([chunk for chunk, _ in ids]), key=is_set_aside)]
+    for whole in (False, True):  # a quote may run over the end of its passage
+        for passage in passages:
+            source, at = _source(home, passage)
+            document = home.catalog.text(source)
+            if not (spans := quote_spans(given.quote, document if whole else passage.text)):
+                continue
+            if passage not in named and (n := len(quote_spans(given.quote, document))) > 1:
+                message = f"{passage.citation.path} has the words {given.quote!r} {n} times"
+                raise FactError(f"{message}: quote more of them, or name the passage", hint="`kb facts ask` shows ids")
+            start, end = spans[0] if whole else (at + spans[0][0], at + spans[0][1])
+            tables = (line for line in passage.text.splitlines() if line.startswith("|"))
+            return source, start, end, "\n".join((passage.trail, passage.lead, *tables))
+    raise FactError(f"no document of {own} has the words {given.quote!r}", hint="quote the text word for word")
+
+
+def _source(home: Home, passage: Passage) -> tuple[str, int]:
+    """The document of a passage, and where the passage starts in its text."""
+    place = home.catalog.place(passage.citation.id)
+    assert place is not None  # noqa: S101 - the passage was just read
+    return place[0], home.catalog.start_of(place[1])

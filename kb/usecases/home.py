@@ -1,0 +1,107 @@
+"""An open home: its stores, and the parts that use cases work with, each made when it is first needed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from kb.catalog import Catalog
+from kb.targets import Targets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kb.facts.book import FactBook
+    from kb.runs.journal import Runs
+    from kb.settings import Settings
+    from kb.skillbook.library import Skillbook
+    from kb.types.embedding import Embedder
+    from kb.usecases.documents import Documents
+    from kb.usecases.toolchains import Toolchains
+    from retrieval.models import Models
+    from retrieval.search import SearchEngine
+
+
+class Home:
+    """Use it as a context manager, or call `close()`.
+
+    Args:
+        settings: Settings of the home to open.
+        notify: Called with each message for the user, such as a missing model.
+        embedder: Replaces the model of the settings.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        notify: Callable[[str], None] = lambda message: None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        self.settings = settings
+        self.targets = Targets.load(settings.home)
+        self.catalog = Catalog(settings.home)
+        self.notify = notify
+        self._given_embedder = embedder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.catalog.close()
+
+    @cached_property
+    def models(self) -> Models:
+        """The embedding model, the cross-encoder and the vectors."""
+        from retrieval.models import Models
+
+        return Models(self.catalog, self.settings, notify=self.notify, embedder=self._given_embedder)
+
+    @property
+    def search_engine(self) -> SearchEngine:
+        from retrieval.search import SearchEngine
+
+        return SearchEngine(self.catalog, self.targets, self.factbook, self.models)
+
+    @property
+    def documents(self) -> Documents:
+        from kb.usecases.documents import Documents
+
+        return Documents(self.catalog, self.targets, publish=lambda: self.models.publish_index())
+
+    @property
+    def factbook(self) -> FactBook:
+        """The standings of facts, and the user's decisions about them."""
+        from kb.facts.book import FactBook
+
+        return FactBook(self.catalog, self.targets)
+
+    @cached_property
+    def skills(self) -> Skillbook:
+        from eval.machine import versions
+        from kb.skillbook.library import Skillbook
+
+        return Skillbook(
+            self.settings.home,
+            name_of=lambda name: self.targets.name_of(name),
+            versions=versions,
+            stands=lambda citation: self.documents.stands(citation),
+            key=Path(key).expanduser() if (key := self.settings.signing_key) else None,
+            licence=self.settings.skill_licence,
+        )
+
+    @cached_property
+    def toolchains(self) -> Toolchains:
+        from kb.usecases.toolchains import Toolchains
+
+        return Toolchains(self.settings.home, self.targets)
+
+    @cached_property
+    def runs(self) -> Runs:
+        from kb.runs.journal import Runs
+
+        return Runs(self.settings.home)

@@ -1,0 +1,74 @@
+"""Judges single kernels, and tells in which languages kernels of a target are written."""
+
+import platform
+
+from eval.judge.driver import LocalJudge
+from eval.languages.registry import described_language
+from eval.languages.toolchain import ToolchainLanguage
+from eval.roofline import Roofline, task_roofline
+from kb.errors import CandidateError, JudgeError
+from kb.settings import cache_dir
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, Interface, Language, Task
+from kb.types.target import CPU, Isa
+from kb.usecases.fact_lookup import facts, known_facts
+from kb.usecases.home import Home
+
+
+def verify(home: Home, task: Task, candidate: Candidate, target: str) -> Evidence:
+    """Judge one kernel. Errors as in `KnowledgeBase.verify`."""
+    with judge_for(home, task, target, candidate.language) as judge:
+        return judge.verify(candidate)
+
+
+def roofline(home: Home, task: Task, target: str) -> Roofline:
+    """The shortest time that a task can take on a target. Errors as in `KnowledgeBase.roofline`."""
+    return task_roofline(interface_of(home, task, target), facts(home, target))
+
+
+def interface_of(home: Home, task: Task, target: str) -> Interface:
+    """The tensors of a task. Its reference runs on this machine's CPU: they are the same on every device."""
+    name, here = home.targets.get(target).name, Isa(CPU, platform.machine())
+    with LocalJudge(task, target=name, isa=here, facts=(), cache=cache_dir()) as judge:
+        return judge.interface
+
+
+def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
+    """A judge for one task, target and language on this machine, with the target's facts as limits."""
+    name = home.targets.get(target).name
+    judged = home.toolchains.judges(name).get(language)
+    return LocalJudge(
+        task,
+        target=name,
+        isa=home.targets.isa(name),
+        facts=known_facts(home, name),
+        cache=cache_dir(),
+        toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
+        profile=home.settings.profile,
+    )
+
+
+def languages(home: Home, target: str) -> tuple[str, ...]:
+    """Names of the languages for kernels of a target, the usual one first. Raises JudgeError if it has no judge."""
+    return tuple(home.toolchains.judges(target))
+
+
+def written_in(home: Home, target: str, name: str | None) -> Language:
+    """The language `name` for kernels of a target (None: the usual one); any language if the target has no judge.
+
+    Raises:
+        CandidateError: the target's kernels are judged, and not written in this language; or it has no judge, and no
+            language is named.
+    """
+    try:
+        fitting = home.toolchains.judges(target)
+    except JudgeError as error:
+        if name is None:
+            hint = "name the language that its documents describe: --language c"
+            raise CandidateError(f"kb knows no compiler for {target}", hint=hint) from error
+        return described_language(name)
+    if name is None:
+        return next(iter(fitting.values()))
+    if name not in fitting:
+        raise CandidateError(f"kernels for {target} are not written in {name}", hint=f"write {' or '.join(fitting)}")
+    return fitting[name]

@@ -1,0 +1,41 @@
+"""Orders hits by precedence: an erratum comes before what it corrects, a draft or an archive comes last."""
+
+import re
+from collections.abc import Sequence
+
+from kb.types.edition import document_precedence
+from kb.types.passages import Hit, Passage
+
+QUOTED_WORDS = 8
+"""Words in a row that an erratum has in common with the passage that it corrects."""
+
+_WORD = re.compile(r"\w+")
+
+
+def by_precedence(hits: Sequence[Hit], *, limit: int) -> list[Hit]:
+    """The first `limit` hits, of which those that are set aside count last, with errata before what they correct."""
+    ordered: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: is_set_aside(hit.passage))[:limit]:
+        corrected = (i for i, other in enumerate(ordered) if _corrects(hit.passage, other.passage))
+        ordered.insert(next(corrected, len(ordered)), hit)
+    return ordered
+
+
+def is_set_aside(passage: Passage) -> bool:
+    """Whether its document is a draft, an archive or the like."""
+    return _precedence(passage) < 0
+
+
+def _corrects(passage: Passage, other: Passage) -> bool:
+    """Whether `passage` is of errata and quotes `other`, which is not."""
+    return _precedence(passage) > 0 == _precedence(other) and bool(_runs(passage.text) & _runs(other.text))
+
+
+def _precedence(passage: Passage) -> int:
+    return document_precedence(passage.citation.path, passage.title, passage.trust)
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    """All runs of `QUOTED_WORDS` words."""
+    words = _WORD.findall(text.lower())
+    return set(zip(*(words[start:] for start in range(QUOTED_WORDS)), strict=False))

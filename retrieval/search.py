@@ -1,0 +1,147 @@
+"""The whole way from a question to its hits and to a packed context, from top to bottom.
+
+Candidates by words and by vectors are fused, put in order of precedence and reranked (`rank`). A question whose words
+or number the documents lack is refused, and facts that answer are pinned to the top (`find`). Hits get marks of what is
+stale, neighbours and excerpts (`search`), or are packed (`context`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kb.catalog import Catalog
+from kb.catalog.words import query_words
+from kb.errors import QueryError
+from kb.facts.book import FactBook
+from kb.targets import Targets
+from kb.types.passages import Context, Hit, SearchResult, Status
+from retrieval.abstention import unknown_names, unknown_terms, unsupported_unit
+from retrieval.excerpt import with_excerpts
+from retrieval.listings import with_whole_listings
+from retrieval.models import Models
+from retrieval.names import nearest_names
+from retrieval.packing import pack
+from retrieval.pin_facts import answering_facts, pin_facts
+from retrieval.precedence import by_precedence
+from retrieval.reranker import RERANKED_HITS
+from retrieval.scope import Scope
+from retrieval.staleness import Staleness
+from retrieval.widening import widen
+
+CONTEXT_CANDIDATES = 100
+"""Hits that a context is packed from."""
+DEEP = 50
+"""Hits among which a number is sought before a question for it is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEngine:
+    """Answers questions from the documents of a catalog. A question is one phrasing or several of the same."""
+
+    catalog: Catalog
+    targets: Targets
+    factbook: FactBook
+    models: Models
+
+    def search(self, phrasings: Sequence[str], scope: Scope, *, limit: int) -> SearchResult:
+        """The best passages with excerpts, the first ones with their surroundings."""
+        found = self.find(phrasings, scope, limit=limit)
+        with self.catalog.snapshot():
+            marked = Staleness(self.catalog).marked
+            hits = [hit.model_copy(update={"passage": marked(hit.passage)}) for hit in found.hits]
+            widened = found.with_hits(widen(hits, self.catalog))
+        return with_excerpts(widened, phrasings)
+
+    def context(self, phrasings: Sequence[str], scope: Scope, *, budget_tokens: int) -> Context:
+        """The best passages that fit into a token budget."""
+        found = self.find(phrasings, scope, limit=CONTEXT_CANDIDATES)
+        with self.catalog.snapshot():
+            packed = pack(found.with_hits(with_whole_listings(found.hits, self.catalog)), budget_tokens=budget_tokens)
+            passages = tuple(map(Staleness(self.catalog).marked, packed.passages))
+        return packed.model_copy(update={"passages": passages})
+
+    def find(self, phrasings: Sequence[str], scope: Scope, *, limit: int) -> SearchResult:
+        """The best passages alone, or why the documents in scope have no answer."""
+        if not scope.stored:
+            return _insufficient(self._no_documents(scope))
+        facts = answering_facts(self.factbook, self.targets, phrasings, scope)
+        unknown = {p: unknown_names(self.catalog, p, targets=scope.stored) for p in phrasings}
+        if not facts and (refused := self._refused_words(unknown, scope)):
+            return _insufficient(*refused)
+        found = self.rank(phrasings, scope, limit=limit)
+        replaced = [] if all(unknown.values()) else [names[0] for names in unknown.values() if names]
+        notes = (*found.notes, *(self._not_named(name, scope) for name in replaced), *scope.notes)
+        if not facts and (unit := self._unsupported_unit(phrasings, found, scope)):
+            unstated = f"no passage names what the question asks for together with a number in {unit}"
+            return _insufficient(unstated, *notes)
+        hits = pin_facts(self.catalog, found.hits, facts, targets=scope.targets)
+        return found.model_copy(update={"hits": tuple(hits[:limit]), "notes": notes})
+
+    def rank(self, phrasings: Sequence[str], scope: Scope, *, limit: int) -> SearchResult:
+        """The best passages, whether or not the documents may have an answer."""
+        reranker = self.models.reranker
+        wanted = max(limit, RERANKED_HITS) if reranker else limit
+        found = self.models.retriever(scope.chunks).search(phrasings, targets=scope.targets, limit=2 * wanted)
+        hits, notes = by_precedence(found.hits, limit=wanted), found.notes
+        if reranker:
+            reordered = reranker.order(phrasings[0], hits)
+            if reordered is None:
+                notes = (*notes, "the cross-encoder exceeded its time limit: these hits are in fused order")
+            hits = (hits if reordered is None else reordered)[:limit]
+        if scope.target is not None:
+            siblings = self.targets.sibling_finder(scope.target)
+            hits = [_marked(hit, siblings) for hit in hits]
+        return found.model_copy(update={"hits": tuple(hits), "notes": notes})
+
+    def _refused_words(self, unknown: Mapping[str, Sequence[str]], scope: Scope) -> list[str]:
+        """Notes on the unknown words of the first phrasing, if every phrasing has some.
+
+        Args:
+            unknown: The unknown names of each phrasing.
+        """
+        words = [own or unknown_terms(self.catalog, p, targets=scope.stored) for p, own in unknown.items()]
+        return [self._not_named(word, scope) for word in words[0]] if all(words) else []
+
+    def _unsupported_unit(self, phrasings: Sequence[str], found: SearchResult, scope: Scope) -> str | None:
+        """The unit in which the first phrasing asks for a number, if no passage supports it, also far below `found`."""
+
+        def rankings() -> Iterator[Sequence[Hit]]:
+            yield found.hits
+            yield self.models.retriever(scope.chunks).search(phrasings, targets=scope.targets, limit=DEEP).hits
+
+        question = phrasings[0]
+        words = self.targets.without_names(question)
+        return unsupported_unit(self.catalog, question, words, rankings(), targets=scope.stored)
+
+    def _not_named(self, name: str, scope: Scope) -> str:
+        where = f"no document of {self.targets.get(scope.target).name}" if scope.target else "no document"
+        message = f"{where} mentions {name}"
+        if near := nearest_names(self.catalog, name, targets=scope.stored):
+            return f"{message}; similar names: {', '.join(near)}"
+        other = self.targets.find(name)
+        if other and other.name not in scope.stored:
+            return f"{message}, which is another target: search with --target {other.name}"
+        return f"{message}; search again without that name"
+
+    def _no_documents(self, scope: Scope) -> str:
+        asked = " or ".join(scope.chips) or scope.target or "any target"
+        known = ", ".join(self.catalog.count_by_target()) or "none"
+        return f"no documents of {asked} have been ingested (targets with documents: {known})"
+
+
+def phrasings_of(question: str | Sequence[str]) -> list[str]:
+    """The phrasings that have a word to search for. Raises QueryError if none has."""
+    phrasings = [question] if isinstance(question, str) else list(question)
+    if asked := [p for p in phrasings if query_words(p)]:
+        return asked
+    raise QueryError("the question has no word to search for", hint="use at least one content word")
+
+
+def _insufficient(*notes: str) -> SearchResult:
+    return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=notes)
+
+
+def _marked(hit: Hit, siblings: Callable[[str], frozenset[str]]) -> Hit:
+    """The hit with the siblings that its headings name, and without rows that name a sibling."""
+    passage = hit.passage.model_copy(update={"about": tuple(sorted(siblings(hit.passage.trail)))})
+    rows = tuple(row for row in hit.rows if not siblings(row.shown))
+    return hit.model_copy(update={"passage": passage, "rows": rows})

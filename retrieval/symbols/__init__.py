@@ -1,0 +1,1 @@
+"""Finds identifiers in documents: where they are defined, listed, called and mentioned, and whether documents agree."""

@@ -1,0 +1,113 @@
+"""An answer is a fact only if the quoted words hold its value and unit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.facts.quotes import number_of, quote_spans, refusal
+from kb.types.fact import FactAnswer
+
+TEXT = "Every unit owns **48 KiB** of\nscratch, in 24 banks; 1,536 entries of 16 x 16 at 1.5 GHz. It has eight cores."
+
+
+def refused(around: str = "", **said: str) -> str:
+    answer = FactAnswer(**{"quantity": "size", "value": "48", "unit": "KiB", "quote": TEXT} | said)
+    [span] = quote_spans(answer.quote, TEXT)
+    return refusal(answer, TEXT[slice(*span)], around)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"quote": "owns 48 KiB of scratch"},
+        {"value": "24", "unit": "1"},
+        {"value": "24", "unit": "", "quote": "in 24 banks"},
+        {"value": "24", "unit": "banks"},
+        {"value": "1536", "unit": "entries"},
+        {"value": "8", "unit": "1"},
+        {"value": "16x16", "unit": "shape"},
+        {"value": "1.5", "unit": "GHz", "quantity": "clock_peak"},
+        {"value": "eight cores", "unit": "name"},
+        {"quote": "48", "around": "| Scratch (KiB) |"},
+    ],
+    ids=str,
+)
+def test_what_the_quote_states_is_a_fact(said: dict[str, str]) -> None:
+    assert refused(**said) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"value": "4"}, "does not hold the number 4"),
+        ({"value": "36"}, "does not hold the number 36"),
+        ({"value": "forty-eight"}, "no number, range or shape"),
+        ({"value": "16x32", "unit": "shape"}, "does not hold the shape 16x32"),
+        ({"value": "nine cores", "unit": "name"}, "does not name 'nine cores'"),
+        ({"value": "eight", "unit": "name"}, "'eight' is a number"),
+        ({"value": "48 KiB", "unit": "name"}, "'48 KiB' is a number"),
+        ({"value": "1 to 48"}, "does not hold the number 1"),
+        ({"value": "24 to 64"}, "does not hold the number 64"),
+        ({"value": "24 to many"}, "no number, range or shape"),
+        ({"value": "24 to 48", "unit": "TB/s"}, "state a unit like 'TB/s'"),
+        ({"quote": "48", "unit": "KiB"}, "state a unit like 'KiB'"),
+        ({"unit": "TB/s"}, "state a unit like 'TB/s'"),
+        ({"unit": "GHz", "quantity": "lds_size"}, "lds_size is counted in byte, not in GHz"),
+        ({"quantity": "how big?"}, "no name of a quantity"),
+    ],
+    ids=str,
+)
+def test_what_the_quote_does_not_state_is_refused_with_the_reason(said: dict[str, str], reason: str) -> None:
+    assert reason in refused(**said)
+
+
+def test_a_quote_of_a_whole_page_is_refused() -> None:
+    long = f"{'word ' * 200}48 KiB"
+    assert "shortest words" in refusal(FactAnswer(quantity="size", value="48", unit="KiB", quote=long), long, "")
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("48 KiB of scratch", "48 KiB** of\nscratch"),
+        ("owns 48KiB", "owns **48 KiB"),
+        ("8 KiB", None),
+        ("48 Ki", None),
+        ("24 banks 1,536", "24 banks; 1,536"),
+        ("...", None),
+        ("", None),
+    ],
+)
+def test_a_quote_is_found_by_its_words_whatever_stands_between_them(quote: str, found: str | None) -> None:
+    assert [TEXT[slice(*span)] for span in quote_spans(quote, TEXT)] == ([found] if found else [])
+
+
+@given(st.text(alphabet="ab1 .,|*\n", max_size=40), st.text(alphabet="ab1 .,|*\n", max_size=8))
+def test_a_quote_that_is_found_has_the_same_words(text: str, quote: str) -> None:
+    for span in quote_spans(quote, text):
+        assert "".join(filter(str.isalnum, text[slice(*span)])) == "".join(filter(str.isalnum, quote))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("two", "It has two cores"),
+        ("2", "It has two cores"),
+        ("16384", "memory of 16*1024 bytes"),
+        ("0xE000", "begins at 0xE000"),
+        ("0xe0000000", 'generic is x"E000_0000"'),
+        ("-65535", "not below -65535"),
+    ],
+)
+def test_numbers_may_be_words_products_hexadecimal_or_negative(value: str, text: str) -> None:
+    assert refusal(FactAnswer(quantity="size", value=value, unit="1", quote=text), text, "") == ""
+
+
+def test_a_quote_may_begin_with_an_underscore() -> None:
+    assert quote_spans("_fast_mul_regs if set", "see _fast_mul_regs if set.")
+
+
+def test_a_range_is_a_fact_without_a_number_if_the_quote_holds_both_ends() -> None:
+    answer = FactAnswer(quantity="size", value="24 to 48", unit="KiB", quote=TEXT)
+    assert (refusal(answer, TEXT, ""), number_of(answer)) == ("", None)

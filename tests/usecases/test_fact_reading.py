@@ -1,0 +1,214 @@
+"""A reader's answers become facts of a chip that nobody prepared: checked, cited, kept, and held when accepted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kb.errors import FactError
+from kb.facts.resolution import FactDecision, FactStanding
+from kb.settings import Settings
+from kb.types.fact import FactAnswer
+from kb.usecases import fact_reading
+from kb.usecases.knowledge_base import KnowledgeBase
+from synth.authors.chat import ModelError, ModelOutcome
+from tests.synth.scripted import ScriptedModel
+
+MANUAL = """# Zchip manual
+
+## Memory
+
+Each cluster has 128 KiB of tightly coupled memory in 32 banks.
+
+The DMA memory of the host side has 64 KiB.
+
+| Part | Size (KiB) |
+|---|---|
+| Scratch | 48 |
+"""
+SIZE = FactAnswer(quantity="tcm_size", value="128", unit="KiB", quote="128 KiB of tightly coupled memory")
+OTHER_SIZE = FactAnswer(quantity="tcm_size", value="64", unit="KiB", quote="host side has 64 KiB")
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    (tmp_path / "zchip").mkdir()
+    (tmp_path / "zchip" / "manual.md").write_text(MANUAL)
+    with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
+        kb.ingest([tmp_path / "zchip"])
+        yield kb
+
+
+def standing(kb: KnowledgeBase, key: str) -> FactStanding:
+    return next(s.standing for s in kb.standings("zchip") if s.fact.citation.id == key)
+
+
+def test_a_quoted_value_is_stored_with_its_place_and_holds_once_all_are_accepted(kb: KnowledgeBase) -> None:
+    [fact] = kb.answer_facts("zchip", [SIZE]).stored
+
+    assert (fact.amount, fact.citation.line_start) == (128 * 1024, 5)
+    assert standing(kb, fact.citation.id) is FactStanding.UNCONFIRMED
+    assert kb.factbook.accept_answers("zchip") == [fact]
+    assert standing(kb, fact.citation.id) is FactStanding.HOLDS
+    assert [f.value for f in kb.facts("zchip", "tcm_size")] == ["128"]
+
+
+def test_no_fact_is_guessed_from_prose_or_from_a_table_without_the_header_of_facts(kb: KnowledgeBase) -> None:
+    assert kb.catalog.facts(["zchip"]) == []
+
+
+def test_the_unit_may_stand_in_the_header_of_the_table(kb: KnowledgeBase) -> None:
+    answer = FactAnswer(quantity="scratch", value="48", unit="KiB", quote="Scratch 48")
+    assert kb.answer_facts("zchip", [answer]).refused == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"quote": "256 KiB of tightly coupled memory"}, "no document of zchip has the words"),
+        ({"quote": "each"}, "no document of zchip has the words"),
+        ({"passage": "aaaaaaaaaaaa"}, "no passage has the id"),
+        ({"target": "mi300x"}, "'mi300x' is not zchip nor a relative of it"),
+        ({"target": "nochip"}, "'nochip' is not zchip nor a relative of it"),
+        ({"value": "129"}, "does not hold the number"),
+    ],
+)
+def test_an_answer_that_cannot_be_checked_is_refused_with_the_reason(
+    kb: KnowledgeBase, changed: dict[str, str], reason: str
+) -> None:
+    found = kb.answer_facts("zchip", [SIZE.model_copy(update=changed), SIZE])
+
+    assert [r.reason for r in found.refused if reason in r.reason]
+    assert [f.value for f in found.stored] == ["128"]
+
+
+def test_the_same_answer_twice_is_one_fact(kb: KnowledgeBase) -> None:
+    assert len(kb.answer_facts("zchip", [SIZE, SIZE]).stored) == 1
+    assert [len(kb.answer_facts("zchip", [SIZE], trust_quotes=True).stored) for _ in range(2)] == [1, 1]
+    assert kb.answer_facts("zchip", [SIZE]).accepted == 1
+    assert sum(s.fact.quantity == "tcm_size" for s in kb.standings("zchip")) == 1
+
+
+def test_trusted_quotes_hold_at_once_but_for_values_that_contradict_each_other(kb: KnowledgeBase) -> None:
+    alone = FactAnswer(quantity="tcm_banks", value="32", unit="1", quote="in 32 banks")
+    found = kb.answer_facts("zchip", [SIZE, OTHER_SIZE, alone], trust_quotes=True)
+
+    assert found.accepted == 1
+    assert [(c.quantity, len(c.sides)) for c in found.contradictions] == [("tcm_size", 2)]
+    assert [f.quantity for f in kb.facts("zchip", "tcm_banks")] == ["tcm_banks"]
+
+
+def test_a_second_accepted_value_needs_a_condition_that_tells_the_two_apart(kb: KnowledgeBase) -> None:
+    first, second = kb.answer_facts("zchip", [SIZE, OTHER_SIZE]).stored
+    kb.factbook.decide(first.citation.id, FactDecision.ACCEPTED)
+
+    with pytest.raises(FactError, match="accepted as 128 KiB already"):
+        kb.factbook.decide(second.citation.id, FactDecision.ACCEPTED)
+    kb.factbook.decide(second.citation.id, FactDecision.ACCEPTED, condition="host side")
+
+    assert {(f.value, f.condition) for f in kb.facts("zchip", "tcm_size")} == {("128", ""), ("64", "host side")}
+
+
+def test_a_document_that_is_read_again_keeps_the_answers_that_it_still_states(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    kb.answer_facts("zchip", [SIZE, OTHER_SIZE])
+    kb.factbook.accept_answers("zchip")
+    (tmp_path / "zchip" / "manual.md").write_text(
+        "# Foreword\n\nNew.\n\n" + MANUAL.replace("host side has", "host has")
+    )
+    kb.ingest([tmp_path / "zchip"])
+
+    [fact] = [s.fact for s in kb.standings("zchip") if s.fact.quantity == "tcm_size"]
+    assert (fact.value, fact.citation.line_start) == ("128", 9)
+    assert fact.citation.section[-1] == "Memory"
+
+
+def test_questions_are_asked_until_facts_hold_and_carry_passages(kb: KnowledgeBase) -> None:
+    [sizes] = [q for q in kb.fact_questions("zchip", topic="memory") if "Which memories" in q.line.asks]
+    assert "128 KiB of tightly coupled memory" in sizes.text
+
+    kb.answer_facts("zchip", [SIZE.model_copy(update={"quantity": "scratchpad_size"})], trust_quotes=True)
+    [known] = [q for q in kb.fact_questions("zchip", topic="memory") if q.line == sizes.line]
+    assert ([f.quantity for f in known.known], known.passages) == (["scratchpad_size"], ())
+    [more] = [q for q in kb.fact_questions("zchip", topic="memory", everything=True) if q.line == sizes.line]
+    assert (more.known, more.passages) == (known.known, sizes.passages)
+
+
+def test_answers_that_were_paid_for_are_stored_when_the_model_stops(kb: KnowledgeBase) -> None:
+    paid = SIZE.model_dump_json(exclude={"target", "passage"}) + '\n{"quantity": '
+    model = ScriptedModel(paid, ModelError("no credit", ModelOutcome.KEY_REFUSED))
+    found = fact_reading.ask_model(kb, "zchip", model, budget_tokens=100_000, trust_quotes=True)
+
+    assert ([f.quantity for f in found.stored], found.accepted, found.unreadable) == (["tcm_size"], 1, 1)
+    assert "no credit" in found.stopped
+    assert (len(model.asked), bool(found.unread)) == (2, True)
+    with pytest.raises(ModelError):
+        fact_reading.ask_model(kb, "zchip", model, budget_tokens=100_000, trust_quotes=True)
+
+
+def test_trusted_answers_about_relatives_of_the_target_hold_too(kb: KnowledgeBase) -> None:
+    kb.target_tree.add("zchip2", parent="zchip")
+    found = kb.answer_facts("zchip", [SIZE.model_copy(update={"target": "zchip2"})], trust_quotes=True)
+
+    assert (found.accepted, [f.target for f in kb.facts("zchip2", "tcm_size")]) == (1, ["zchip2"])
+
+
+def test_a_range_and_its_default_hold_beside_each_other(kb: KnowledgeBase) -> None:
+    both = [
+        FactAnswer(quantity="tcm_size", value="32 to 128", unit="KiB", quote="128 KiB of tightly coupled memory in 32"),
+        SIZE.model_copy(update={"condition": "default"}),
+    ]
+    found = kb.answer_facts("zchip", both, trust_quotes=True)
+
+    assert (found.accepted, found.contradictions) == (2, ())
+    assert {(f.value, f.number, f.condition) for f in kb.facts("zchip", "tcm_size")} == {
+        ("32 to 128", None, ""),
+        ("128", 128.0, "default"),
+    }
+
+
+def test_a_model_answers_question_by_question_within_its_budget(kb: KnowledgeBase) -> None:
+    model = ScriptedModel(SIZE.model_dump_json(exclude={"target", "passage"}), "")
+    found = fact_reading.ask_model(kb, "zchip", model, budget_tokens=1500, trust_quotes=True)
+
+    assert (len(found.stored), found.accepted) == (1, 1)
+    assert len(model.asked) < len(list(kb.fact_questions("zchip", everything=True)))
+    assert fact_reading.ask_model(kb, "zchip", ScriptedModel(""), budget_tokens=100, trust_quotes=False).unread
+
+
+def test_an_accepted_answer_outlives_a_new_name_of_its_target_and_a_new_place_of_its_file(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    kb.answer_facts("zchip", [SIZE])
+    kb.factbook.accept_answers("zchip")
+
+    kb.target_tree.rename("zchip", "ychip")
+    (tmp_path / "zchip").rename(tmp_path / "ychip")
+    moved = kb.ingest([tmp_path / "ychip"])
+    (tmp_path / "ychip" / "manual.md").write_text(f"{MANUAL}\nMore.\n")
+    changed = kb.ingest([tmp_path / "ychip"])
+
+    assert [f.outcome for f in (*moved.files, *changed.files)] == ["moved", "changed"]
+    assert [d.path for d in kb.documents.stored("ychip")] == ["ychip/manual.md"]
+    assert [f.value for f in kb.facts("ychip", "tcm_size")] == ["128"]
+
+
+def test_the_named_passage_decides_which_of_several_equal_places_is_cited_also_when_it_is_read_again(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "zchip").mkdir()
+    text = "# Zchip\n\n## Loads\n\nA load takes 4 cycles.\n\n## Stores\n\nA store takes 4 cycles.\n"
+    (tmp_path / "zchip" / "manual.md").write_text(text)
+    with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
+        kb.ingest([tmp_path / "zchip"])
+        stores = next(p for p in kb.documents.outline("manual.md", section="Stores").passages)
+        answer = FactAnswer(quantity="store_latency", value="4", unit="cycles", quote="takes 4 cycles")
+        [unclear] = kb.answer_facts("zchip", [answer]).refused
+        [fact] = kb.answer_facts("zchip", [answer.model_copy(update={"passage": stores.citation.id})]).stored
+        (tmp_path / "zchip" / "manual.md").write_text(f"# Foreword\n\n{text}")
+        kb.ingest([tmp_path / "zchip"])
+        [again] = kb.factbook.unconfirmed("zchip")
+
+    assert "has the words 'takes 4 cycles' 2 times: quote more of them, or name the passage" in unclear.reason
+    assert (fact.citation.line_start, again.citation.line_start) == (9, 11)
