@@ -13,6 +13,8 @@ from kb.errors import SettingsError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 NO_MODEL = "none"
+FORMER = ("signing_key",)
+"""Settings of earlier versions, which a kb.toml may still have."""
 
 
 class Settings(BaseSettings):
@@ -40,8 +42,6 @@ class Settings(BaseSettings):
     """The model for phrasings, proposed facts and `kb optimize --synthesizer anthropic`."""
     profile: bool = False
     """Whether NVIDIA Nsight Compute profiles each kernel that passes on this machine's GPU, in about 15 seconds."""
-    signing_key: str = ""
-    """File of the SSH key that signs the evidence of this home, for others who trust its owner."""
     skill_licence: str = ""
     """Licence of the skills that runs write, by its name at spdx.org/licenses; a changed one keeps its own."""
 
@@ -55,7 +55,8 @@ class Settings(BaseSettings):
         home = (home or find_home()).expanduser().resolve()
         try:
             # The environment must win over the file, but pydantic prefers arguments: leave out those it sets.
-            file = {k: v for k, v in _read_toml(home / "kb.toml").items() if f"KB_{k.upper()}" not in os.environ}
+            ignored = {*FORMER, *(name for name in cls.model_fields if f"KB_{name.upper()}" in os.environ)}
+            file = {name: value for name, value in _read_toml(home / "kb.toml").items() if name not in ignored}
             return cls(**{**file, "home": home})
         except ValidationError as error:
             problem = error.errors()[0]

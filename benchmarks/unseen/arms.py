@@ -33,6 +33,7 @@ from kb.skillbook.win import named
 from kb.types.base import tokens_of
 from kb.types.kernels import Candidate, Task
 from kb.types.skill import Skill, SkillKind
+from kb.usecases.curating import decide
 from kb.usecases.knowledge_base import KnowledgeBase
 
 ATTEMPTS = 5
@@ -268,4 +269,4 @@ def _teach(kb: KnowledgeBase, seed: int, name: str) -> None:
         suffix=".s",
         evidence=(kb.verify(task, candidate, target),),
     )
-    kb.skills.publish(named(skill))
+    decide(kb, "accept", kb.skills.propose(named(skill)).name)

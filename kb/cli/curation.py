@@ -1,4 +1,4 @@
-"""The commands `kb skills queue | accept | reject | retire | restore | reverify | export | import`."""
+"""The commands `kb skills queue | accept | reject | retire | reverify | export | import`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,17 +8,16 @@ import typer
 from kb.cli.output import Json, Target, open_kb, print_json, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
-    from kb.usecases.curating import Decision
+    from kb.usecases.curating import Decision, Verb
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the skill.")]
-Proposal = Annotated[str, typer.Argument(metavar="NAME", help="The name of the proposal.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a skill or a proposal.")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="The reason; it is stored with the decision.")]
 By = Annotated[str, typer.Option(metavar="PERSON", help="Who decides (default: the name of this account).")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change; write nothing.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (queue, accept, reject, retire, restore, reverify, export):
+    for command in (queue, accept, reject, retire, reverify, export):
         app.command(command.__name__)(command)
     app.command("import")(import_)
 
@@ -27,24 +26,22 @@ def queue(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="A proposal or a skill (default: the first proposal).")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show the screens of all proposals.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show the proposals that wait for a decision.
 
-    Each fits one screen: the claim, the evidence with intervals and environment, the three nearest skills (active ones,
-    if there are any), the change from the nearest one's code, what looks wrong, and the cited passages. JSON holds all
-    proposals.
+    Each fits one screen: the claim, the evidence with intervals and environment, the text, what looks wrong, and the
+    cited passages. JSON holds all proposals.
 
-    Example: kb skills queue --all
+    Example: kb skills queue
     """
     from kb.cli.skills_report import show_review, show_waiting
-    from kb.usecases.curating import review, waiting
+    from kb.usecases.curating import review
 
     with open_kb() as kb:
-        proposals = waiting(kb)
-        chosen = [kb.skills.find(name)] if name else proposals if everything or as_json else proposals[:1]
-        reviews = [review(kb, skill, proposals) for skill in chosen]
+        proposals = kb.skills.proposals()
+        chosen = [kb.skills.find(name)] if name else proposals if as_json else proposals[:1]
+        reviews = [review(kb, skill) for skill in chosen]
     if as_json:
         print_json(reviews)
         return
@@ -56,71 +53,38 @@ def queue(
 
 
 def accept(
-    name: Proposal,
+    name: Name,
     reason: Reason = "",
     by: By = "",
     anyway: Annotated[bool, typer.Option("--anyway", help="Accept it although `kb skills lint` finds errors.")] = False,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Accept a proposal, or a verified skill.
+    """Accept a proposal, or take back that a skill was retired or rejected.
 
-    An accepted skill is active when what it says was measured here, or by someone whom this home trusts.
+    Runs use an accepted text at once, and an accepted kernel once it won when it was measured here.
 
     Example: kb skills accept softmax-wide-rows --reason "the guard is right"
     """
-    from kb.usecases.curating import decide
-
-    with open_kb() as kb:
-        done = decide(kb, "accept", name, by=by, reason=reason, anyway=anyway, dry_run=dry_run)
-    show_result(done, _show_decision, as_json=as_json)
+    _decide("accept", name, as_json=as_json, by=by, reason=reason, anyway=anyway, dry_run=dry_run)
 
 
-def reject(name: Proposal, reason: Reason, by: By = "", dry_run: DryRun = False, as_json: Json = False) -> None:
+def reject(name: Name, reason: Reason, by: By = "", dry_run: DryRun = False, as_json: Json = False) -> None:
     """Keep a proposal out of use; it is kept, with the reason.
 
     Example: kb skills reject softmax-wide-rows --reason "the guard is wrong"
     """
-    from kb.usecases.curating import decide
-
-    with open_kb() as kb:
-        done = decide(kb, "reject", name, by=by, reason=reason, dry_run=dry_run)
-    show_result(done, _show_decision, as_json=as_json)
+    _decide("reject", name, as_json=as_json, by=by, reason=reason, dry_run=dry_run)
 
 
-def retire(
-    name: Name,
-    reason: Reason,
-    successor: Annotated[str, typer.Option(metavar="NAME", help="The skill that takes its place.")] = "",
-    by: By = "",
-    dry_run: DryRun = False,
-    as_json: Json = False,
-) -> None:
+def retire(name: Name, reason: Reason, by: By = "", dry_run: DryRun = False, as_json: Json = False) -> None:
     """Take a skill out of use.
 
-    Nothing is deleted, `restore` takes it back, and skills that were made from it stay.
+    Nothing is deleted, `accept` takes it back, and skills that were made from it stay.
 
-    Example: kb skills retire softmax-triton --reason slow --successor softmax-wide
+    Example: kb skills retire softmax-triton --reason slow
     """
-    from kb.usecases.curating import decide
-
-    with open_kb() as kb:
-        done = decide(kb, "retire", name, by=by, reason=reason, successor=successor, dry_run=dry_run)
-    show_result(done, _show_decision, as_json=as_json)
-
-
-def restore(name: Name, reason: Reason = "", by: By = "", dry_run: DryRun = False, as_json: Json = False) -> None:
-    """Take back a retirement or a rejection.
-
-    A skill that was active before is active again when you accept it.
-
-    Example: kb skills restore softmax-triton --reason "it wins again"
-    """
-    from kb.usecases.curating import decide
-
-    with open_kb() as kb:
-        done = decide(kb, "restore", name, by=by, reason=reason, dry_run=dry_run)
-    show_result(done, _show_decision, as_json=as_json)
+    _decide("retire", name, as_json=as_json, by=by, reason=reason, dry_run=dry_run)
 
 
 def reverify(
@@ -141,26 +105,30 @@ def reverify(
 ) -> None:
     """Judge the kernels of skills again.
 
-    What is measured is added to their evidence. Of a pitfall and a technique the worse kernel is judged as well. The
-    tasks are those of their evidence, if a run of this home had them or --task names their files; named skills are also
-    judged on other tasks of --task. What is used most comes first.
+    What is measured is added to their evidence. The tasks are those of their evidence, if a run of this home had them
+    or --task names their files; named skills are also judged on other tasks of --task.
 
     Example: kb skills reverify --stale --target cpu-x86 --minutes 30
 
-    Exit status: 0 when every kernel that was judged passed, 1 otherwise; the worse ones do not count.
+    Exit status: 0 when every kernel that was judged passed, 1 otherwise.
     """
     from eval.oracle.task import load_task
     from kb.cli.skills_report import show_reverified
     from kb.usecases.reverifying import reverify
 
     loaded = [load_task(file) for file in tasks or ()]
+    done = []
     with open_kb() as kb:
-        done = reverify(
-            kb, names or (), stale=stale, target=target, minutes=minutes, tasks=loaded, dry_run=dry_run,
-            tell=(lambda one: None) if as_json else show_reverified,
-        )  # fmt: skip
-    if as_json or not done:
-        show_result(done, lambda _: show("nothing to judge"), as_json=as_json)
+        for one in reverify(
+            kb, names or (), stale=stale, target=target, minutes=minutes, tasks=loaded, dry_run=dry_run
+        ):
+            done.append(one)
+            if not as_json:
+                show_reverified(one)
+    if as_json:
+        print_json(done)
+    elif not done:
+        show("nothing to judge")
     if any(one.evidence and not one.evidence.passed for one in done):
         raise typer.Exit(1)
 
@@ -174,8 +142,7 @@ def export(
 ) -> None:
     """Write a skill that tells agents how to ask kb.
 
-    It has a card for each skill that is active or verified: what was measured of it, and what runs reached with it,
-    without it and with other skills. An earlier export is replaced.
+    It lists the verified skills. An earlier export is replaced.
 
     Example: kb skills export .claude/skills
     """
@@ -197,8 +164,8 @@ def import_(
 ) -> None:
     """Take over others' skills as proposals.
 
-    Nothing is used before you accept it, and no evidence counts before it is measured here or signed by someone in
-    the home's `allowed_signers`. Decisions and uses of others are left out.
+    Nothing is used before you accept it, and no kernel before it won here: their evidence only claims. Decisions of
+    others are left out.
 
     Example: kb skills import team-skills.zip --dry-run
 
@@ -214,9 +181,18 @@ def import_(
         raise typer.Exit(1)
 
 
+def _decide(
+    verb: "Verb", name: str, *, as_json: bool, by: str, reason: str, dry_run: bool, anyway: bool = False
+) -> None:
+    from kb.usecases.curating import decide
+
+    with open_kb() as kb:
+        done = decide(kb, verb, name, by=by, reason=reason, anyway=anyway, dry_run=dry_run)
+    show_result(done, _show_decision, as_json=as_json)
+
+
 def _show_decision(done: "Decision") -> None:
-    verb = {"accept": "accepted", "reject": "rejected", "retire": "retired", "restore": "restored"}[done.verb]
-    said = verb if done.recorded else f"would be {verb}"
-    show(f"{said}: {done.name} ({done.before} -> {done.after})")
+    decided = {"accept": "accepted", "reject": "rejected", "retire": "retired"}[done.verb]
+    show(f"{'' if done.recorded else 'would be '}{decided}: {done.name} ({done.before} -> {done.after})")
     if done.note:
         show_wrapped(done.note, "  ")

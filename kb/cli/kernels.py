@@ -178,7 +178,7 @@ def optimize(
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
     control: Annotated[
         bool,
-        typer.Option("--control", help="Control run: use no skill that has evidence, and write no skill."),
+        typer.Option("--control", help="Control run: use only the kernels that ship with kb, and write no skill."),
     ] = False,
     as_json: Json = False,
 ) -> None:

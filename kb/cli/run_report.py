@@ -60,7 +60,7 @@ def _show_table(run: Run) -> None:
     plan = run.plan
     show_wrapped(
         f"run {run.id}: {plan.task.name} for {plan.target} in {plan.language}, by {plan.synthesizer}"
-        f"{' (control: no skill with evidence)' if plan.control else ''}"
+        f"{' (control: only what ships with kb)' if plan.control else ''}"
     )
     if plan.synthesizer is SynthesizerKind.TUNE:
         show_wrapped(f"({NOTICE})")

@@ -1,4 +1,4 @@
-"""The commands `kb skills list | show | search | diff | lint | stats`, and those of kb.cli.curation."""
+"""The commands `kb skills list | show | search | diff | lint`, and those of kb.cli.curation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,12 +28,12 @@ def list_skills(
     kind: Annotated[
         str | None, typer.Option(metavar="KIND", help="Limit to a kind: kernel, technique, pitfall or playbook.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also list those that are retired or superseded.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also list those that are retired.")] = False,
     as_json: Json = False,
 ) -> None:
     """List the skills.
 
-    A skill's standing follows from its evidence and from decisions; its value from what came of using it, -1 to 1.
+    A kernel is verified once it won here, and prose once a person accepted it.
 
     Example: kb skills list --target mi300x
     """
@@ -50,7 +50,7 @@ def list_skills(
     if proposals and not as_json:
         notify(f"{proposals} waiting for a decision: `kb skills queue`")
     if not everything:
-        summaries = [one for one in summaries if one["standing"] not in ("retired", "superseded")]
+        summaries = [one for one in summaries if one["standing"] != "retired"]
     _show_skills(summaries, as_json=as_json)
 
 
@@ -61,7 +61,7 @@ def show_skill(
     evidence: Annotated[bool, typer.Option("--evidence", help="Show each measurement whole.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show one skill.
+    """Show one skill: what its kernel gained, what was measured, what was decided, and its text.
 
     Example: kb skills show softmax-triton --code
 
@@ -71,11 +71,11 @@ def show_skill(
     from kb.cli.skills_report import show_whole
     from kb.errors import SkillError
     from kb.usecases.curating import measured
+    from kb.usecases.skill_gains import gains_of
 
     with open_kb() as kb:
         skill = kb.skills.find(name)
-        about, all_measured = _summaries(kb, [skill])[0], measured(kb, skill)
-        resting = kb.skills.resting(skill)
+        about, all_measured, gains = _summaries(kb, [skill])[0], measured(kb, skill), gains_of(kb, skill)
     if code:
         if skill.candidate is None:
             raise SkillError(f"{name} has no kernel", hint=f"`kb skills show {name}` shows its text")
@@ -84,9 +84,9 @@ def show_skill(
         else:
             print(skill.candidate.source, end="")
     elif as_json:
-        print_json(skill.model_dump(mode="json") | about | {"rests_behind": resting})
+        print_json(skill.model_dump(mode="json") | about | {"gains": gains})
     else:
-        show_whole(skill, about, all_measured, resting)
+        show_whole(skill, about, gains, all_measured)
         for one in skill.evidence if evidence else ():
             show()
             show_evidence(one)
@@ -104,7 +104,7 @@ def search_skills(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Find the skills that fit a kernel, best first.
+    """Find the skills that a run may use for a kernel, best first.
 
     Example: kb skills search "row softmax" --target mi300x --language triton
 
@@ -182,25 +182,6 @@ def lint_skills(
         raise typer.Exit(1)
 
 
-@app.command("stats")
-def stats(target: Target = None, as_json: Json = False) -> None:
-    """Show what skills are worth, and what they cover.
-
-    `lift` compares the best speed-ups of runs that used a skill with those of runs on the same task without any
-    (`kb optimize --control`). `harm` is the share of uses in which it failed or could not be applied.
-
-    Example: kb skills stats --target cpu-x86
-    """
-    from kb.cli.skills_report import show_statistics
-    from kb.usecases.curating import waiting
-    from kb.usecases.skill_statistics import statistics
-
-    with open_kb() as kb:
-        skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
-        found = statistics(kb, skills, proposals=len(waiting(kb)))
-    show_result(found, show_statistics, as_json=as_json)
-
-
 def _tell(problems: "Sequence[tuple[Path, SkillError]]") -> None:
     """Tell the user which skills kb leaves out because their directories are damaged."""
     for _, error in problems:
@@ -208,19 +189,16 @@ def _tell(problems: "Sequence[tuple[Path, SkillError]]") -> None:
 
 
 def _summaries(kb: "KnowledgeBase", skills: Sequence["Skill"]) -> list[dict[str, Any]]:
-    """What each skill is, in JSON; `speedup` is its best win that counts here, `claimed` its best one if none does."""
-    standings = kb.skills.standings(*skills)
-    counting = {skill.name: kb.skills.measured(skill).best for skill in skills}
+    """What each skill is, in JSON; `speedup` is its best win that was measured here."""
+    standings = kb.skills.standings(skills)
     return [
         {
             "name": skill.name,
             "kind": skill.kind.value,
             "standing": standings[skill.name].value,
-            "value": kb.skills.value(skill),
             "target": skill.target,
             "language": skill.language,
-            "speedup": best.speedup if (best := counting[skill.name]) else None,
-            "claimed": claim.speedup if not best and (claim := skill.best) else None,
+            "speedup": best.speedup if not skill.is_prose and (best := kb.skills.measured(skill).best) else None,
             "description": skill.description,
             "digest": skill.candidate.digest if skill.candidate else None,
             "folder": str(skill.folder),

@@ -11,29 +11,21 @@ from kb.skillbook.lint import Finding
 from kb.skillbook.select import Selection
 from kb.types.base import short
 from kb.types.evidence import Evidence
-from kb.types.skill import Preconditions, Skill, SkillStanding
+from kb.types.skill import Preconditions, Skill
 from kb.usecases.curating import Difference, Measured, Review
 from kb.usecases.reverifying import Reverified
 from kb.usecases.skill_exchange import Imported
-from kb.usecases.skill_statistics import Statistics
+from kb.usecases.skill_gains import Gain
 
-LINES_SHOWN, EVIDENCE_SHOWN, CITED_SHOWN, FLAGS_SHOWN = 18, 4, 3, 8
+LINES_SHOWN, EVIDENCE_SHOWN, FLAGS_SHOWN = 18, 4, 8
 """How much of each part the screen of a proposal shows."""
-COUNTED = (SkillStanding.ACTIVE, SkillStanding.VERIFIED, SkillStanding.STALE)
 _HEAD = 12
 
 
 def show_list(summaries: Sequence[Mapping[str, Any]]) -> None:
     keys = ("name", "kind", "standing", "target", "language")
-    rows = [
-        (
-            *(str(skill[key] or "any") for key in keys),
-            _value(skill["value"]),
-            f"claimed {skill['claimed']:.2f}" if skill["claimed"] else _number(skill["speedup"]),
-        )
-        for skill in summaries
-    ]
-    show_table((*keys, "value", "speed-up"), rows, wrap={0})
+    rows = [(*(str(skill[key] or "any") for key in keys), _number(skill["speedup"])) for skill in summaries]
+    show_table((*keys, "speed-up"), rows, wrap={0})
 
 
 def show_selection(found: Selection) -> None:
@@ -46,25 +38,19 @@ def show_selection(found: Selection) -> None:
         show_table((), [(refusal.name, refusal.reason) for refusal in found.refused], wrap={1}, indent=2)
 
 
-def show_whole(
-    skill: Skill, about: Mapping[str, Any], evidence: Sequence[Measured], rests_behind: Sequence[str]
-) -> None:
+def show_whole(skill: Skill, about: Mapping[str, Any], gains: Sequence[Gain], evidence: Sequence[Measured]) -> None:
     for key, value in about.items():
-        if (key, value) == ("claimed", None):
-            continue
         said = _number(value) if isinstance(value, float) or value is None else str(value)
         show_wrapped(said, f"{key + ':':<13}")
     if applies := _applies(skill.preconditions):
         show_wrapped(applies, f"{'applies to:':<13}")
-    if rests_behind:
-        why = f"behind {', '.join(rests_behind)}, which were accepted before it, until one of them is retired or it is "
-        show_wrapped(f"{why}proven faster than one", f"{'rests:':<13}")
+    for gain in gains:
+        show_wrapped(str(gain), f"{'gain:':<13}")
     if evidence:
         show()
         _show_evidence(evidence)
     for record in skill.records:
-        what = f"{record.outcome} on task {record.task[:12]}" if record.outcome else record.reason
-        show_wrapped(f"{record.verb} by {record.by}, {record.created[:10]}: {what}", f"{'record:':<13}")
+        show_wrapped(f"{record.verb} by {record.by}, {record.created[:10]}: {record.reason}", f"{'record:':<13}")
     show()
     for line in _wrapped(skill.body):
         show(line)
@@ -83,28 +69,15 @@ def show_review(found: Review) -> None:
     _show_evidence(found.evidence[:EVIDENCE_SHOWN])
     _show_rest(len(found.evidence) - EVIDENCE_SHOWN, f"kb skills show {skill.name} --evidence")
     show()
-    show("nearest skills" if found.nearest else "nearest     none")
-    rows = [(n.name, n.standing.value, _value(n.value), f"{n.likeness:.0%}") for n in found.nearest]
-    show_table(("skill", "standing", "value", "same words"), rows, wrap={0}, indent=2)
-    show()
-    if found.compared:
-        added = sum(line.startswith("+") for line in found.difference[2:])
-        removed = sum(line.startswith("-") for line in found.difference[2:])
-        show_wrapped(f"change from {found.compared}: +{added} -{removed} lines")
-        _show_lines(found.difference[2:], f"kb skills diff {found.compared} {skill.name}")
-    else:
-        show("text")
-        code = skill.candidate.source.splitlines() if skill.candidate and not skill.worse else found.difference[2:]
-        unsaid = (line for line in code if line not in skill.body)
-        _show_lines([*_wrapped(skill.body), *unsaid], f"kb skills show {skill.name}")
+    show("text")
+    code = skill.candidate.source.splitlines() if skill.candidate else []
+    _show_lines([*_wrapped(skill.body), *code], f"kb skills show {skill.name}")
     show()
     errors = [str(finding) for finding in found.findings if finding.severity == "error"]
     flags = [*errors, *found.flags, *(str(finding) for finding in found.findings if finding.severity != "error")]
     _show_part("flags", flags[:FLAGS_SHOWN] or ["none"])
     _show_rest(len(flags) - FLAGS_SHOWN, f"kb skills lint {skill.name}")
-    cited = [f"{one.place}: {short(one.text, 150)} [kb cite {one.id}]" for one in found.cited if one.stands]
-    _show_part("cites", cited[:CITED_SHOWN] or ["nothing" if not found.cited else "nothing that stands"])
-    _show_rest(len(cited) - CITED_SHOWN, f"kb skills show {skill.name}")
+    _show_part("cites", found.cited or ["nothing that stands" if skill.citations else "nothing"])
     show()
     if found.waits:
         show(f"kb skills accept {skill.name}")
@@ -125,20 +98,11 @@ def show_difference(found: Difference) -> None:
     for what, lines in (("text", found.text), ("code", found.code)):
         show(f"{what}: the same" if not lines else f"{what}:")
         for line in lines:
-            for piece in _wrapped_line(line[1:]):  # each has the mark of its line
-                show(f"  {line[:1]}{piece}".rstrip())
+            show(f"  {line}")
         show()
     for task, evidence in found.evidence.items():
         show_wrapped(task)
         _show_evidence(evidence)
-
-
-def _wrapped_line(line: str) -> list[str]:
-    """A line of code in pieces that fit the screen; whole if the output is no screen."""
-    width = screen_width()
-    if width is None:
-        return [line]
-    return textwrap.wrap(line, max(20, width - 4), replace_whitespace=False, drop_whitespace=False) or [""]
 
 
 def show_findings(found: Mapping[str, Sequence[Finding]]) -> None:
@@ -152,26 +116,6 @@ def show_findings(found: Mapping[str, Sequence[Finding]]) -> None:
     show(f"{len(found)} skills checked: {errors} errors, {warnings} warnings")
 
 
-def show_statistics(found: Statistics) -> None:
-    rows = []
-    for skill in found.skills:
-        lifts = [f"{arms.lift:.2f}x on {arms.task}" for arms in skill.arms if arms.lift]
-        harm = "-" if skill.harm is None else f"{skill.harm:.0%}"
-        rows.append(
-            (skill.name, skill.standing.value, str(sum(skill.uses.values())), _value(skill.value), harm,
-             _number(skill.speedup), ", ".join(lifts) or "-")
-        )  # fmt: skip
-    show_table(("name", "standing", "uses", "value", "harm", "best here", "lift"), rows, wrap={0, 6})
-    show()
-    cells = [
-        (cell.op, cell.target, *(str(cell.standings.get(s, "-")) for s in COUNTED), str(sum(cell.standings.values())))
-        for cell in found.coverage
-    ]
-    show_table(("operation", "target", *COUNTED, "all"), cells, wrap={0, 1})
-    show()
-    show(f"{found.proposals} proposals wait: kb skills queue" if found.proposals else "no proposal waits")
-
-
 def show_reverified(done: Reverified) -> None:
     where = f" on {done.task} for {done.target}" if done.task else ""
     if done.evidence is None:
@@ -180,8 +124,6 @@ def show_reverified(done: Reverified) -> None:
     from kb.cli.evidence_report import headline
 
     show_wrapped(f"{done.name} ({done.before} -> {done.after}): {headline(done.evidence)}")
-    if done.worse:
-        show_wrapped(headline(done.worse), "  what it is better than: ")
 
 
 def show_imported(done: Sequence[Imported], *, dry_run: bool) -> None:
@@ -229,11 +171,12 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
     rows, places = [], [_place(one.evidence) for one in evidence]
     once = len(places) > 1 and len(set(places)) == 1
     for one, place in zip(evidence, places, strict=True):
-        found, trust = one.evidence, one.trust if one.own or one.worse else f"{one.trust}; of other code"
+        found, trust = one.evidence, one.trust if one.own else f"{one.trust}; of other code"
         came = found.outcome if found.passed else f"{found.outcome}: {short(found.detail, 80)}"
         came += " while the machine was busy" if found.timing and found.timing.busy else ""
-        about = f"{'the worse kernel for ' if one.worse else ''}{found.task} on {found.target}"
-        said = "; ".join(filter(None, (about, "" if once else place, came, found.created[:10])))
+        said = "; ".join(
+            filter(None, (f"{found.task} on {found.target}", "" if once else place, came, found.created[:10]))
+        )
         rows.append((_number(found.speedup), one.interval or "-", trust, said))
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
     if once:
@@ -247,16 +190,12 @@ def _place(evidence: Evidence) -> str:
 
 
 def _applies(when: Preconditions) -> str:
-    return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes), when.shapes, when.toolchain)))
+    return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes))))
 
 
 def _version(text: str) -> str:
     """The last version number in the text; the text if there is none."""
     return next(iter(re.findall(r"\d+(?:\.\d+)+[\w.+-]*", text)[::-1]), text)
-
-
-def _value(value: float) -> str:
-    return f"{value:+.2f}" if value else "-"
 
 
 def _number(value: float | None) -> str:

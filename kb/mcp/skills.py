@@ -25,9 +25,9 @@ class SkillTools:
         language: Annotated[str | None, Field(max_length=40, description="Such as triton or cpp.")] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, skills.FoundSkills]:
-        """Find kernels, techniques, pitfalls and playbooks for a kernel, best first, each with its standing and value.
+        """Find kernels, techniques, pitfalls and playbooks for a kernel, best first, each with its standing.
 
-        Call it before you write or tune a kernel. Only `active` and `verified` skills were measured to win here.
+        Call it before you write or tune a kernel. Only `verified` kernels were measured to win here.
         """
         return await self._ask(
             lambda kb: skills.skills(kb, query, target or None, language or None, max_tokens=max_tokens)
@@ -55,16 +55,3 @@ class SkillTools:
         Say why it works and what failed. State no number that was not measured, and propose nothing that is there.
         """
         return await self._ask(lambda kb: skills.propose(kb, skill))
-
-    @tool("Judge a skill again", WRITES.model_copy(update={"idempotent_hint": False}))
-    async def kb_reverify(
-        self,
-        name: SkillName,
-        task: Annotated[str, Field(max_length=40_000, description="One that no run had, unchanged.")] = "",
-        minutes: Annotated[float, Field(gt=0, le=30, description="Start no further judgement after this time.")] = 5.0,
-    ) -> Annotated[CallToolResult, skills.Reverified]:
-        """Judge a skill's kernel in the sandbox, on tasks of its evidence: of runs, or `task` if that counts here.
-
-        Takes a minute or more, and decides on its standing.
-        """
-        return await self._ask(lambda kb: skills.reverify(kb, name, task=task, minutes=minutes))

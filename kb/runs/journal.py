@@ -61,8 +61,8 @@ class Plan(Frozen):
     """Maximum number of candidates to judge."""
     seed: int = 0
     control: bool = False
-    """Whether it is a control run, which uses no skills with evidence and publishes none: a comparison with it shows
-    what skills are worth."""
+    """Whether it is a control run, which has only the kernels that ship with kb, as if never tried, and publishes none:
+    a comparison with it shows what skills are worth."""
     created: str = ""
     """Time in UTC, ISO 8601."""
 

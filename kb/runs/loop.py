@@ -6,21 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kb.errors import RunError
-from kb.runs.credit import outcome_of, uses_of
 from kb.runs.journal import JournalEntry, Plan, Run
-from kb.skillbook.duplicates import twin_of
-from kb.skillbook.lessons import lessons_of
+from kb.skillbook.lessons import pitfalls_of
 from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
-from kb.skillbook.select import ANY, Need
+from kb.skillbook.select import Need
 from kb.skillbook.win import skill_of_win
 from kb.types.evidence import Evidence
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Language, Task
 from kb.types.passages import Passage
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
-from kb.types.skill import Skill, SkillKind, SkillStanding
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import Skill, SkillStanding
 from synth.briefing.follow_up import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
 
@@ -180,28 +177,7 @@ class Loop:
         return next((skill.name for skill in used if skill.candidate == proposal.candidate), "")
 
     def _end(self, reason: str) -> None:
-        self._record_uses()
         self.run.append(JournalEntry(kind="ended", step=self.run.step, text=reason))
-
-    def _record_uses(self) -> None:
-        """Note what came of each skill that candidates were made from. A repeated note is the same record."""
-        if self.run.plan.control:
-            return
-        known = {skill.name: skill for skill in self.skillbook.skills()}
-        for name, verdicts in uses_of(self.run).items():
-            if skill := known.get(name):
-                self.skillbook.record(
-                    skill,
-                    SkillRecord(
-                        verb="use",
-                        skill=name,
-                        content_digest=skill.content_digest,
-                        created=verdicts[-1].created,
-                        by=self.run.id,
-                        task=self.run.plan.task.digest,
-                        outcome=outcome_of(verdicts),
-                    ),
-                )
 
     def _write_back(self, interface: Interface) -> None:
         """Publish the run's best candidate if it won, and propose what else was learnt."""
@@ -209,9 +185,9 @@ class Loop:
             return
         self.skillbook.attest(*(attempt.evidence for attempt in self.run.attempts))
         self._publish(interface)
-        plan, attempts = self.run.plan, self.run.attempts
-        for lesson in lessons_of(plan.task, attempts, suffix=self.language.suffix, licence_of=self._licence):
-            self.skillbook.propose(lesson)
+        task, attempts, known = self.run.plan.task, self.run.attempts, self.skillbook.known()
+        for pitfall in pitfalls_of(task, attempts, known, licence_of=self._licence):
+            self.skillbook.propose(pitfall)
 
     def _publish(self, interface: Interface) -> None:
         """Publish the best candidate if it won and is not published yet."""
@@ -229,21 +205,20 @@ class Loop:
             interface=interface,
             parent=self._parent(best.candidate),
         )
-        known = twin_of(skill, self.skillbook.skills())
-        if known and known.candidate == skill.candidate:
+        if known := next((one for one in self.skillbook.skills() if one.gist == skill.gist), None):
             skill = known.model_copy(update={"evidence": skill.evidence})
         if skill.name not in self.run.published:
             self.skillbook.publish(skill)
             self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
 
-    def _licence(self, lesson: Skill) -> str:
-        parent = self._parent(lesson.candidate) if lesson.candidate else None
+    def _licence(self, candidate: Candidate) -> str:
+        parent = self._parent(candidate)
         return parent.license if parent else self.skillbook.licence
 
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""
         skills = self.skillbook.skills(scope=self.scope, language=candidate.language)
-        kernels = [(skill, skill.candidate) for skill in skills if skill.kind is SkillKind.KERNEL]
+        kernels = [(skill, skill.candidate) for skill in skills if not skill.is_prose]
         same = [skill for skill, own in kernels if own and own.template_digest == candidate.template_digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
 
@@ -259,6 +234,7 @@ def need_of(
     return Need(
         words=task_words(plan.task),
         operations=operations_of(plan.task),
+        task=plan.task.digest,
         target=plan.target,
         scope=scope,
         siblings=siblings,
@@ -269,16 +245,13 @@ def need_of(
 
 
 def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
-    """The skills for a run, best first; for a control run templates and what has no evidence, as if never tried."""
+    """The skills for a run, best first; for a control run only those that ship with kb, as if never tried."""
     offered = skillbook.select(need).offered
     if plan.control:
-        untried = {"evidence": (), "records": ()}
         offered = tuple(
-            one.model_copy(update={"standing": SkillStanding.HYPOTHESIS, "skill": one.skill.model_copy(update=untried)})
+            RecalledSkill(skill=one.skill.model_copy(update={"evidence": ()}), standing=SkillStanding.HYPOTHESIS)
             for one in offered
-            if one.skill.target == ANY
-            or skillbook.ships(one.skill.name)
-            or (one.standing is SkillStanding.HYPOTHESIS and not one.skill.best)
+            if skillbook.ships(one.skill.name)
         )
     return offered[:SKILLS_CONSIDERED]
 

@@ -12,7 +12,6 @@ import yaml
 from pydantic import Field, ValidationError
 
 from kb.errors import SkillError
-from kb.skillbook.preconditions import check
 from kb.storage import slug
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
@@ -22,7 +21,7 @@ from kb.types.skill_record import SkillRecord
 
 MAX_FILE_BYTES, MOST_BODY_TOKENS = 2**22, 900
 MAIN = "SKILL.md"
-PATTERNS = (MAIN, "scripts/kernel.*", "scripts/worse.*", "evidence/*.json", "evidence/*.json.sig", "records/*.json")
+PATTERNS = (MAIN, "scripts/kernel.*", "evidence/*.json", "records/*.json")
 """The files of a skill; others in its directory are left alone."""
 
 _Added = TypeVar("_Added", Evidence, SkillRecord)
@@ -42,25 +41,18 @@ class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
     kb_target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     kb_language: LanguageName | None = None
     kb_code_digest: str = ""
-    kb_worse_digest: str = ""
     kb_ops: str = ""
     kb_dtypes: str = ""
-    kb_shapes: str = ""
-    kb_toolchain: str = ""
     kb_citations: str = ""
 
     @property
-    def preconditions(self) -> Preconditions:
-        return Preconditions(
-            ops=tuple(self.kb_ops.split()),
-            dtypes=tuple(self.kb_dtypes.split()),
-            shapes=self.kb_shapes,
-            toolchain=self.kb_toolchain,
-        )
+    def has_former(self) -> bool:
+        """Whether it has entries of another version, which no longer count as content."""
+        return any(name.startswith("kb-") for name in self.model_extra or ())
 
 
-class FrontMatter(Frozen, alias_generator=_hyphens):
-    """The fields and limits of the Agent Skills specification."""
+class FrontMatter(Frozen, alias_generator=_hyphens, extra="ignore"):
+    """The fields and limits of the Agent Skills specification; others are left alone."""
 
     name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)
     description: str = Field(pattern=r"\S", max_length=1024)
@@ -95,7 +87,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
     """The skill made of `files`, which maps paths in `folder` to contents; errors as in `load_skill`."""
     problems: list[str] = []
-    front, candidate, worse, signatures = None, None, None, {}
+    front, candidate = None, None
     with _noting(problems, MAIN):
         front, body = _split(_text(files, MAIN))
         if front.name != folder.name:
@@ -106,69 +98,55 @@ def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
         with _noting(problems, script):
             if len(kernels) > 1:
                 raise ValueError(f"it is not the only kernel: there is also {kernels[1]}")
-            about = front.metadata
-            candidate = _candidate(about.kb_language, _text(files, script), "kb-code-digest", about.kb_code_digest)
-    other = f"scripts/worse{Path(script).suffix}"
-    if front and (front.metadata.kb_worse_digest or (candidate and other in files)):
-        with _noting(problems, other):
-            about = front.metadata
-            worse = _candidate(about.kb_language, _text(files, other), "kb-worse-digest", about.kb_worse_digest)
+            candidate = _candidate(front.metadata, _text(files, script))
     evidence = _addressed(Evidence, "evidence", files, problems)
     records = _addressed(SkillRecord, "records", files, problems)
-    for path, record in evidence.items():
-        if f"{path}.sig" in files:
-            with _noting(problems, f"{path}.sig"):
-                signatures[record.id] = _text(files, f"{path}.sig")
     if problems or not front:
         raise SkillError(
             f"{folder} is not a skill: {one_line('; '.join(problems), 2000)}",
             hint="correct these problems, or remove the directory",
         )
     metadata = front.metadata
-    return Skill(
+    skill = Skill(
         name=front.name,
         kind=metadata.kb_kind,
         description=front.description,
         body=body,
         target=metadata.kb_target,
         language=metadata.kb_language,
-        preconditions=metadata.preconditions,
+        preconditions=Preconditions(ops=tuple(metadata.kb_ops.split()), dtypes=tuple(metadata.kb_dtypes.split())),
         candidate=candidate,
-        worse=worse,
         suffix=Path(script).suffix if candidate else "",
         license=front.license,
         compatibility=front.compatibility,
         citations=tuple(metadata.kb_citations.split()),
-        evidence=_in_order(evidence),
-        signatures=signatures,
-        records=_in_order(records),
+        evidence=evidence,
         folder=folder,
     )
+    content = skill.content_digest if records else ""
+    counting = tuple(r for r in records if r.content_digest == content or metadata.has_former)
+    return skill.model_copy(update={"records": counting})
 
 
-def _candidate(language: str | None, source: str, field: str, digest: str) -> Candidate:
-    if language is None:
+def _candidate(metadata: Metadata, source: str) -> Candidate:
+    if metadata.kb_language is None:
         raise ValueError("SKILL.md does not name its kb-language")
-    candidate = Candidate(language=language, source=source)
-    if digest != f"sha256:{candidate.digest}":
-        raise ValueError(f"{field} is not the kernel's digest, sha256:{candidate.digest}")
+    candidate = Candidate(language=metadata.kb_language, source=source)
+    if metadata.kb_code_digest != f"sha256:{candidate.digest}":
+        raise ValueError(f"kb-code-digest is not the kernel's digest, sha256:{candidate.digest}")
     return candidate
 
 
-def _addressed(kind: type[_Added], folder: str, files: Mapping[str, bytes], problems: list[str]) -> dict[str, _Added]:
-    """The records in `folder` by path. The name of each file ends with the first digits of the record's id."""
-    found = {}
+def _addressed(kind: type[_Added], folder: str, files: Mapping[str, bytes], problems: list[str]) -> tuple[_Added, ...]:
+    """The records in `folder`, in order of time. A file's name ends with the first digits of its record's id."""
+    found = []
     for path in sorted(path for path in files if path.startswith(f"{folder}/") and path.endswith(".json")):
         with _noting(problems, path):
             record = kind.model_validate_json(_text(files, path))
             if not path.endswith(f"-{record.id[:12]}.json"):
                 raise ValueError(f"altered or renamed: its id begins with {record.id[:12]}")
-            found[path] = record
-    return found
-
-
-def _in_order(found: Mapping[str, _Added]) -> tuple[_Added, ...]:
-    return tuple(sorted(found.values(), key=lambda record: (record.created, record.id)))
+            found.append(record)
+    return tuple(sorted(found, key=lambda record: (record.created, record.id)))
 
 
 def front_matter(text: str) -> object:
@@ -189,7 +167,6 @@ def _split(text: str) -> tuple[FrontMatter, str]:
     if "---" in parts["front"]:
         raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
     front = FrontMatter.model_validate(front_matter(text))
-    check(front.metadata.preconditions)
     return front, parts["body"].removeprefix("\n").removesuffix("\n")
 
 
@@ -215,22 +192,13 @@ def _noting(problems: list[str], path: str) -> Iterator[None]:
 def skill_files(skill: Skill) -> dict[str, bytes]:
     """The files of a skill by path, as `parse_skill` reads them."""
     texts = {MAIN: f"---\n{_front(skill)}---\n\n{skill.body}\n"}
-    for role, kernel in (("kernel", skill.candidate), ("worse", skill.worse)):
-        if kernel:
-            texts[f"scripts/{role}{skill.suffix}"] = kernel.source
+    if skill.candidate:
+        texts[f"scripts/kernel{skill.suffix}"] = skill.candidate.source
     for evidence in skill.evidence:
-        path = _path("evidence", evidence, evidence.target)
-        texts[path] = evidence_text(evidence)
-        if signature := skill.signatures.get(evidence.id):
-            texts[f"{path}.sig"] = signature
+        texts[_path("evidence", evidence, evidence.target)] = json.dumps(evidence.stated, indent=1, sort_keys=True)
     for record in skill.records:
         texts[_path("records", record, record.verb)] = json.dumps(record.model_dump(mode="json"), indent=1)
     return {path: text.encode(errors="replace") for path, text in texts.items()}
-
-
-def evidence_text(evidence: Evidence) -> str:
-    """The content of its file, which is what a signature signs."""
-    return json.dumps(evidence.stated, indent=1, sort_keys=True)
 
 
 def _front(skill: Skill) -> str:
@@ -242,11 +210,8 @@ def _front(skill: Skill) -> str:
         "kb-target": skill.target,
         "kb-language": skill.language,
         "kb-code-digest": skill.candidate and f"sha256:{skill.candidate.digest}",
-        "kb-worse-digest": skill.worse and f"sha256:{skill.worse.digest}",
         "kb-ops": " ".join(needs.ops),
         "kb-dtypes": " ".join(needs.dtypes),
-        "kb-shapes": needs.shapes,
-        "kb-toolchain": needs.toolchain,
         "kb-citations": " ".join(skill.citations),
     }
     fields = {

@@ -20,7 +20,6 @@ MOST_FINDINGS = 20
 _LICENCE = re.compile(r"[A-Za-z0-9.+-]+(?: (?:AND|OR|WITH) [A-Za-z0-9.+-]+)*")
 """An SPDX expression without brackets."""
 _CODE_LICENCE = re.compile(r"SPDX-License-Identifier: *([^\s*]+)")
-_LINK = r"\]\(\s*<?([^)>\s]+)|(?<=<)(https?://[^>\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(\S+)"
 _SECRETS = {
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY",
     "a key of AWS": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
@@ -45,7 +44,7 @@ _STEERING = {
     "asks for credentials": r"\b(?:read|print|cat|open|collect|reveal|send|post|upload|forward)\s+(?:\S+\s+){0,5}"
     r"(?:api[\s_-]?keys?|passwords?|credentials|tokens?\s+to|\S*\.ssh\b|\S*\.env\b|id_rsa)",
     "runs what it downloads": r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b|\bbase64\s+(?:-d|--decode)\b",
-    "decides in a curator's place": r"\bkb\s+skills\s+(?:accept|reject|retire|restore)\b",
+    "decides in a curator's place": r"\bkb\s+skills\s+(?:accept|reject|retire)\b",
     "avoids the judge": r"\b(?:skip|disable|bypass|evade|turn\s+off|switch\s+off)\w*\s+(?:\w+\s+){0,2}"
     r"(?:judge|sandbox|verification|curator)\b",
     "is not shown where Markdown is rendered": r"<!--(?!\s*kb:)",
@@ -88,33 +87,28 @@ def _form(folder: Path) -> Iterator[Finding]:
     try:
         skill = load_skill(folder)
     except SkillError as error:
-        yield _error("form", "SKILL.md", error.message.removeprefix(f"{folder} is not a skill: "))
+        yield _error("form", MAIN, error.message.removeprefix(f"{folder} is not a skill: "))
         return
     if (tokens := tokens_of(skill.body)) > MOST_BODY_TOKENS:
-        yield _error("size", "SKILL.md", f"its text has {tokens} tokens; shorten it to {MOST_BODY_TOKENS}")
+        yield _error("size", MAIN, f"its text has {tokens} tokens; shorten it to {MOST_BODY_TOKENS}")
+    if link := re.search(r"https?://\S{1,80}", skill.body):
+        yield _warning("link", MAIN, f"it leads out of the skill, to what may change: {link[0]}")
     if not skill.license:
-        yield _warning("licence", "SKILL.md", "it states no licence, so nobody else may use it")
+        yield _warning("licence", MAIN, "it states no licence, so nobody else may use it")
     elif not _LICENCE.fullmatch(skill.license):
-        yield _warning("licence", "SKILL.md", f"{skill.license!r} is not the name of a licence at spdx.org/licenses")
+        yield _warning("licence", MAIN, f"{skill.license!r} is not the name of a licence at spdx.org/licenses")
     stated = _CODE_LICENCE.search(skill.candidate.source) if skill.candidate else None
     if stated and stated[1] not in skill.license.split():
         said = skill.license or "none"
-        yield _error("licence", "SKILL.md", f"its kernel is under {stated[1]}, the skill states {said}")
+        yield _error("licence", MAIN, f"its kernel is under {stated[1]}, the skill states {said}")
 
 
 def _text_findings(folder: Path, name: str, text: str) -> Iterator[Finding]:
     """What stands in the text of one file, as it is written and as readers of YAML and JSON understand it."""
-    if name.endswith(".json") and not _is_json(text):
-        yield _error("form", name, "it is not JSON")
     written = [*_said(name, text)]
     known = {(finding.rule, finding.message) for finding in written}
     understood = _said(f"{name}, as it is read", _understood(name, text))
     yield from (*written, *(finding for finding in understood if (finding.rule, finding.message) not in known))
-    if name.endswith(".md"):
-        for match in islice(_found(_LINK, text, re.M), MOST_FINDINGS):
-            link = next(filter(None, match.groups()))
-            if problem := _link_problem(folder, folder / name, link):
-                yield problem.model_copy(update={"place": _place(name, text, match.start())})
 
 
 def _found(pattern: str, text: str, flags: int = 0) -> Iterator[re.Match[str]]:
@@ -124,36 +118,16 @@ def _found(pattern: str, text: str, flags: int = 0) -> Iterator[re.Match[str]]:
 
 
 def _said(place: str, text: str) -> Iterator[Finding]:
-    yield from _secrets(place, text)
-    yield from _hidden(place, text)
-    yield from _steering(place, text)
-
-
-def _secrets(place: str, text: str) -> Iterator[Finding]:
-    for what, pattern in _SECRETS.items():
+    for what, pattern in _SECRETS.items():  # a secret is not repeated whole
         for match in islice(_found(pattern, text), MOST_FINDINGS):
             yield _error("secret", _place(place, text, match.start()), f"it looks like {what}: {match[0][:6]}...")
-
-
-def _hidden(place: str, text: str) -> Iterator[Finding]:
-    for at, character in islice(((i, c) for i, c in enumerate(text) if _is_hidden(c)), MOST_FINDINGS):
-        called = unicodedata.name(character, "a control character")
-        yield _error("hidden", _place(place, text, at), f"U+{ord(character):04X} cannot be seen: {called}")
-
-
-def _steering(place: str, text: str) -> Iterator[Finding]:
     for what, pattern in _STEERING.items():
         for match in islice(_found(pattern, text, re.I), MOST_FINDINGS):
             said = " ".join(match[0].split())[:60]
             yield _error("steering", _place(place, text, match.start()), f"it {what}: {said!r}")
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    for at, character in islice(((i, c) for i, c in enumerate(text) if _is_hidden(c)), MOST_FINDINGS):
+        called = unicodedata.name(character, "a control character")
+        yield _error("hidden", _place(place, text, at), f"U+{ord(character):04X} cannot be seen: {called}")
 
 
 def _understood(name: str, text: str) -> str:
@@ -184,23 +158,6 @@ def _is_hidden(character: str) -> bool:
         return False
     selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
     return selector or unicodedata.category(character) in ("Cf", "Cc", "Co", "Cn", "Cs")
-
-
-def _link_problem(folder: Path, file: Path, link: str) -> Finding | None:
-    if re.match(r"[a-z][a-z0-9+.-]*:", link, re.I):
-        return _warning("link", "", f"it leads out of the skill, to what may change: {link[:80]}")
-    path = link.partition("#")[0]
-    meant = (file.parent / path).resolve()
-    if not meant.is_relative_to(folder.resolve()):
-        return _error("link", "", f"it leads out of the skill: {link[:80]}")
-    return None if _exists(meant) else _error("link", "", f"there is no such file: {link[:80]}")
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # its name is too long
-        return False
 
 
 def _place(name: str, text: str, at: int) -> str:

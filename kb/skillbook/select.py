@@ -9,11 +9,10 @@ from math import inf, log2
 
 from kb.catalog.words import identifier_words, match_expression, query_words
 from kb.skillbook.operations import Closeness, Operations, words_of
-from kb.skillbook.preconditions import unmet
 from kb.types.base import Frozen
 from kb.types.kernels import Interface
 from kb.types.protocols import Reason, RecalledSkill
-from kb.types.skill import Skill, SkillKind, SkillStanding
+from kb.types.skill import Skill, SkillStanding
 
 ANY = "any"
 """Target of skills that are for every target."""
@@ -22,13 +21,12 @@ COLUMN_WEIGHTS = (4.0, 4.0, 1.0, 1.0, 1.0)
 DIAGNOSIS = 0.5
 """What the best match with the diagnosis is worth; the best match with the words is worth 1."""
 PROOF = {
-    SkillStanding.ACTIVE: 1.0,
     SkillStanding.VERIFIED: 0.9,
     SkillStanding.STALE: 0.5,
     SkillStanding.SCREENED: 0.4,
     SkillStanding.HYPOTHESIS: 0.0,
 }
-"""What a standing is worth; a skill of another standing is not offered. What won once comes before what never did."""
+"""What a standing is worth. What won once comes before what never did."""
 
 
 class Near(StrEnum):
@@ -69,6 +67,8 @@ class Need:
     """The targets whose skills apply, beside those for `any`."""
     siblings: frozenset[str] = frozenset()
     """The targets whose skills are offered as hypotheses without their kernels."""
+    task: str = ""
+    """Digest of the task."""
     language: str | None = None
     interface: Interface | None = None
     diagnosis: Sequence[str] = ()
@@ -105,26 +105,31 @@ def select(
     need: Need,
     skills: Sequence[Skill],
     *,
-    standing_of: Callable[[Skill], SkillStanding],
-    value_of: Callable[[Skill], float],
-    versions: Callable[[], Mapping[str, str]],
+    standings: Mapping[str, SkillStanding],
+    ships: Callable[[str], bool],
     name_of: Callable[[str], str] = lambda name: name,
 ) -> Selection:
-    """The skills that apply, best first, and the others with the reason why they do not.
+    """The skills that apply and may be used, best first, and the others with the reason why not.
 
     A skill's score is the sum of its reasons' worths: its operations, its match with words and diagnosis, its standing,
-    its target, the sizes at which it won, and its value when it was used. Of equal scores the larger speed-up comes
-    first.
+    its target, and the sizes at which it won. Of equal scores the one that is fastest on the need's task comes first.
 
     Args:
-        versions: Gives the versions of the installed tools by name.
+        standings: By name.
+        ships: Whether kb brings the skill of a name along. Others are used only once they are more than a hypothesis.
         name_of: Gives the present name of a target, which may have been renamed since a skill was written.
     """
     fits = [
-        _Fit(place, skill, standing_of(skill), _near(name_of(skill.target), need), _closeness(skill, need))
+        _Fit(
+            place,
+            skill,
+            _standing(skill, standings[skill.name], need),
+            _near(name_of(skill.target), need),
+            _closeness(skill, need),
+        )
         for place, skill in enumerate(skills)
     ]
-    refused = {fit.place: reason for fit in fits if (reason := _refusal(fit, need, versions))}
+    refused = {fit.place: reason for fit in fits if (reason := _unusable(fit, ships) or _unfit(fit, need))}
     if need.operations:
         refused |= _outdone([fit for fit in fits if fit.place not in refused])
     fits = [fit for fit in fits if fit.place not in refused]
@@ -132,21 +137,19 @@ def select(
     if not need.operations and query_words(need.words):
         refused |= {fit.place: "it has none of the words" for fit in fits if fit.place not in words}
     offered = [
-        _recalled(
-            fit, _reasons(fit, need, words.get(fit.place, 0.0), diagnosis.get(fit.place, 0.0), value_of(fit.skill))
-        )
+        _recalled(fit, _reasons(fit, need, words.get(fit.place, 0.0), diagnosis.get(fit.place, 0.0)))
         for fit in fits
         if fit.place not in refused
     ]
     return Selection(
-        offered=tuple(sorted(offered, key=_rank)),
+        offered=tuple(sorted(offered, key=lambda one: (-round(one.score, 3), _time_us(one.skill, need)))),
         refused=tuple(Refusal(name=skills[place].name, reason=reason) for place, reason in sorted(refused.items())),
     )
 
 
-def _rank(recalled: RecalledSkill) -> tuple[float, float]:
-    speedup = recalled.skill.best.speedup if recalled.skill.best else None
-    return -round(recalled.score, 3), -(speedup or 0.0)
+def _time_us(skill: Skill, need: Need) -> float:
+    """The shortest time that was measured of its kernel on the task; infinite if there is none."""
+    return min((e.time_us for e in skill.own_evidence if e.task_digest == need.task), default=inf)
 
 
 def _near(target: str, need: Need) -> Near:
@@ -162,37 +165,51 @@ def _near(target: str, need: Need) -> Near:
 def _closeness(skill: Skill, need: Need) -> Closeness:
     """Closeness of the operations that a skill states; a kernel that states none is for those in its name."""
     wanted = need.operations or Operations(named=words_of(" ".join(query_words(need.words))), called=frozenset())
-    return wanted.closeness(skill.preconditions.ops or (words_of(skill.name) if _is_kernel(skill) else ()))
+    return wanted.closeness(skill.preconditions.ops or (() if skill.is_prose else words_of(skill.name)))
 
 
-def _is_kernel(skill: Skill) -> bool:
-    return skill.kind is SkillKind.KERNEL
+def _standing(skill: Skill, standing: SkillStanding, need: Need) -> SkillStanding:
+    """The standing for a task: that a kernel passed another one and did not win says nothing."""
+    passed = any(e.passed and e.task_digest == need.task for e in skill.own_evidence)
+    return SkillStanding.HYPOTHESIS if standing is SkillStanding.SCREENED and not passed else standing
 
 
-def _refusal(fit: _Fit, need: Need, versions: Callable[[], Mapping[str, str]]) -> str:
-    """Why a skill does not apply; empty if it does."""
+def _unusable(fit: _Fit, ships: Callable[[str], bool]) -> str:
+    """Why a skill may not be used; empty if it may."""
     skill = fit.skill
-    if fit.standing not in PROOF:
-        return f"it is {fit.standing}"
+    if fit.standing is SkillStanding.RETIRED:
+        return "it is retired"
+    if fit.standing is SkillStanding.HYPOTHESIS and not ships(skill.name):
+        return "nobody accepted it" if skill.is_prose else "it has not won here, nor passed this task"
+    return ""
+
+
+def _unfit(fit: _Fit, need: Need) -> str:
+    """Why a skill does not apply; empty if it does."""
+    skill, dtypes = fit.skill, fit.skill.preconditions.dtypes
     if fit.near is Near.STRANGER:
         return f"it is for {skill.target}"
     if need.language and skill.language not in (None, need.language):
         return f"it is in {skill.language}"
     if need.operations and fit.closeness is Closeness.NONE:
         return f"it is for other operations: {', '.join(skill.preconditions.ops) or skill.name}"
-    return unmet(skill.preconditions, need.interface, versions) if need.interface else ""
+    it = need.interface
+    tensors = (*it.inputs, *it.state, *it.outputs) if it else ()
+    if dtypes and (others := {tensor.dtype for tensor in tensors} - set(dtypes)):
+        return f"it is for {' and '.join(dtypes)}; the task has {' and '.join(sorted(others))}"
+    return ""
 
 
 def _outdone(fits: Sequence[_Fit]) -> dict[int, str]:
     """The kernels for a part of the task, if there are kernels for the operation that it is named after."""
-    kernels = [fit for fit in fits if _is_kernel(fit.skill) and fit.near is not Near.SIBLING]
+    kernels = [fit for fit in fits if not fit.skill.is_prose and fit.near is not Near.SIBLING]
     if not (whole := [fit.skill.name for fit in kernels if fit.closeness is Closeness.NAMED]):
         return {}
     why = f"it is for a part of the task, and {whole[0]} is for the whole"
     return {fit.place: why for fit in kernels if fit.closeness is not Closeness.NAMED}
 
 
-def _reasons(fit: _Fit, need: Need, words: float, diagnosis: float, value: float) -> tuple[Reason, ...]:
+def _reasons(fit: _Fit, need: Need, words: float, diagnosis: float) -> tuple[Reason, ...]:
     doublings = _doublings(fit.skill, need)
     reasons = (
         CLOSENESS[fit.closeness],
@@ -201,7 +218,6 @@ def _reasons(fit: _Fit, need: Need, words: float, diagnosis: float, value: float
         Reason(text=f"it is {fit.standing}{' there' if fit.near is Near.SIBLING else ''}", worth=PROOF[fit.standing]),
         Reason(text=f"it is for {fit.near}", worth=NEARNESS[fit.near]),
         Reason(text=f"it won at sizes {doublings:.0f} doublings away", worth=SIZES * max(0.0, 1 - doublings / FAR)),
-        Reason(text="what came of its uses", worth=value),
     )
     return tuple(reason for reason in reasons if reason.worth)
 
@@ -222,7 +238,7 @@ def _recalled(fit: _Fit, reasons: tuple[Reason, ...]) -> RecalledSkill:
     """A skill as it is offered; nothing that was measured on a sibling holds here, so its kernel is left out."""
     if fit.near is not Near.SIBLING:
         return RecalledSkill(skill=fit.skill, standing=fit.standing, reasons=reasons)
-    prose = fit.skill.model_copy(update={"candidate": None, "worse": None, "suffix": ""})
+    prose = fit.skill.model_copy(update={"candidate": None, "suffix": ""})
     return RecalledSkill(skill=prose, standing=SkillStanding.HYPOTHESIS, reasons=reasons)
 
 

@@ -1,8 +1,6 @@
 """The skill for a kernel that won. Every number in it comes from the judge."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
-from string import ascii_letters
+from collections.abc import Mapping, Sequence
 
 from kb.errors import SkillError
 from kb.skillbook.files import MOST_BODY_TOKENS, one_line
@@ -15,7 +13,6 @@ from kb.types.protocols import Attempt
 from kb.types.skill import Preconditions, Skill
 
 FAILURES_SHOWN = 12
-WHY, QUOTED = "Why it should be fast", "\n\nFrom "
 
 
 def skill_of_win(
@@ -50,17 +47,13 @@ def skill_of_win(
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
         "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
         f"{len(evidence.cases)} cases, and timed on {target} at the sizes in the task's file.",
-        WHY: f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 2000) or '(none)'}",
-        "Parameters": _parameters(candidate),
-        "Evidence": _measured(evidence, timing),
+        "Why it should be fast": f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 1000) or '(none)'}",
         "What failed": _failures(failed, candidate),
     }
     about = f"Use it to write or tune a kernel for that task or a similar one on {target}."
     if parent:
         same = parent.candidate == candidate
         about = f"It is {parent.name}{'' if same else ' with other parameters'}. {parent.description}"
-        for title in ("When to use", "When not to use", WHY):
-            sections[title] += _origin(parent, title)
     skill = Skill(
         name=f"{task.name}-{target}",
         description=one_line(f"A {candidate.language} kernel for {task.name}, {gain}. {about}", 1024),
@@ -90,39 +83,17 @@ def _won(task: Task, candidate: Candidate, evidence: Evidence) -> Timing:
 
 
 def body_of(title: str, sections: Mapping[str, str]) -> str:
-    """The text of a skill, of which the longest sections lose their ends until agents can read it well."""
-    texts = dict(sections)
+    """The text of a skill, of which the longest sections lose their last lines until agents can read it well."""
+    lines = {name: text.splitlines() for name, text in sections.items()}
 
     def body() -> str:
-        return "\n\n".join([f"# {one_line(title, 200)}", *(f"## {name}\n\n{text}" for name, text in texts.items())])
+        texts = ("\n".join((f"## {name}", "", *own)) for name, own in lines.items())
+        return "\n\n".join((f"# {one_line(title, 200)}", *texts))
 
-    left_out = dict.fromkeys(texts, 0)
-    lines = {name: text.splitlines() for name, text in texts.items()}
     while tokens_of(body()) > MOST_BODY_TOKENS:
-        longest = max(texts, key=lambda name: len(texts[name]))
-        kept = lines[longest]
-        if len(kept) > 1:
-            left_out[longest] += len(kept) - (most := len(kept) * 3 // 4)
-            lines[longest] = kept[:most]
-        else:
-            lines[longest] = [f"{kept[0][: len(kept[0]) // 2]}..."]
-        texts[longest] = _cut(lines[longest], left_out[longest])
+        longest = max(lines.values(), key=lambda own: sum(map(len, own)))
+        longest[-1:] = [] if len(longest) > 1 else [f"{longest[0][: len(longest[0]) // 2]}..."]
     return body()
-
-
-def _cut(lines: Sequence[str], left_out: int) -> str:
-    """The beginning of a text, with the end of a block of code that it breaks off."""
-    fences = [line for line in lines if line.startswith("```")]
-    ends = [fences[0].rstrip(ascii_letters)] if len(fences) % 2 else []
-    note = ["", f"({left_out} lines are left out.)"] if left_out else []
-    return "\n".join([*lines, *ends, *note])
-
-
-def _origin(parent: Skill, title: str) -> str:
-    """What the first in the line of parents says in a section; empty if it says nothing."""
-    said = section(parent.body, title)
-    _, earlier, first = said.rpartition(QUOTED)
-    return f"{QUOTED}{first if earlier else f'{parent.name}:{chr(10) * 2}{said}'}" if said else ""
 
 
 def named(skill: Skill) -> Skill:
@@ -131,42 +102,12 @@ def named(skill: Skill) -> Skill:
     return stem.model_copy(update={"name": f"{stem.name}-{stem.content_digest[:8]}"})
 
 
-def _measured(evidence: Evidence, timing: Timing) -> str:
-    """The judge's measurements, as a table and two sentences."""
-    measured = {
-        "machine": evidence.environment.get("machine", evidence.target),
-        "kernel (us)": f"{timing.candidate_us:.2f}",
-        "baseline": timing.baseline,
-        "baseline (us)": f"{timing.baseline_us:.2f}",
-        "speed-up": f"{timing.speedup:.2f}",
-        "95 % interval": f"{timing.low:.2f} to {timing.high:.2f}",
-        "sessions": len(timing.sessions),
-    }
-    baselines = [f"{what} {us:.2f} us" for what, us in timing.baselines_us.items()]
-    versions = [f"{what} {which}" for what, which in sorted(evidence.environment.items()) if what != "machine"]
-    return (
-        f"{_table(measured, measured.values())}\n\nBaselines tried: {', '.join(baselines)}.\n\n"
-        f"Made with: {', '.join(versions) or 'not recorded'}."
-    )
-
-
-def section(body: str, title: str) -> str:
-    """The text below a heading of a skill's body; empty if there is no such heading."""
-    below = body.partition(f"## {title}\n")[2].splitlines()
-    return "\n".join(takewhile(lambda line: not line.startswith("## "), below)).strip()
-
-
 def _tensors(interface: Interface | None) -> str:
     """Inputs, state and outputs of the task, as a list."""
     if interface is None:
         return ""
     groups = {"inputs": interface.inputs, "state": interface.state, "outputs": interface.outputs}
     return "\n" + "".join(f"\n- {name}: {', '.join(map(str, specs))}" for name, specs in groups.items() if specs)
-
-
-def _parameters(candidate: Candidate) -> str:
-    rows = [(p.name, p.value, ", ".join(map(str, p.choices))) for p in candidate.parameters]
-    return _table(("parameter", "value", "choices"), *rows) if rows else "None are declared."
 
 
 def _failures(failed: Sequence[Attempt], winner: Candidate) -> str:
@@ -186,8 +127,3 @@ def _failure(attempt: Attempt, winner: Candidate) -> str:
         return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"
     came = "passed, not timed" if evidence.passed else one_line(f"{evidence.outcome} {evidence.detail}", 200)
     return f"- {what}: {came}"
-
-
-def _table(header: Iterable[object], *rows: Iterable[object]) -> str:
-    lines = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
-    return "\n".join((lines[0], "|---" * len(list(header)) + "|", *lines[1:]))

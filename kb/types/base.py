@@ -27,3 +27,7 @@ def _untitled(schema: dict[str, Any]) -> None:
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, json_schema_extra=_untitled)
+
+
+class Recorded(Frozen, extra="allow"):
+    """A part of a record on disk, which never changes: fields of other versions of kb stay, and so does its digest."""

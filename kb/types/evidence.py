@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kb.types.base import Frozen
+from kb.types.base import Recorded
 from kb.types.kernels import LanguageName, digest_of
 from kb.types.profiler import Profile
 from kb.types.target import IsaText
@@ -96,7 +96,7 @@ class Grade(StrEnum):
     SIMULATED = "simulated"
 
 
-class CaseResult(Frozen):
+class CaseResult(Recorded):
     """One set of sizes and values on which the candidate was compared with the reference."""
 
     name: str
@@ -108,7 +108,7 @@ class CaseResult(Frozen):
     detail: str = ""
 
 
-class GpuState(Frozen):
+class GpuState(Recorded):
     """What a GPU reported while a session ran; 0 is what it did not report."""
 
     sm_mhz: tuple[int, int]
@@ -121,7 +121,7 @@ class GpuState(Frozen):
     """Why the GPU lowered its clock."""
 
 
-class Session(Frozen):
+class Session(Recorded):
     """One interleaved timing session in a fresh worker. Times are of one call, in microseconds, one per round."""
 
     baseline_us: tuple[Microseconds, ...] = Field(min_length=1)
@@ -145,7 +145,7 @@ class Session(Frozen):
     gpu: GpuState | None = None
 
 
-class Timing(Frozen):
+class Timing(Recorded):
     baseline: str
     """Name of the baseline that was fastest over all sessions."""
     baselines_us: dict[str, Microseconds]
@@ -229,7 +229,7 @@ class Timing(Frozen):
         return median(t for s in self.sessions for t in s.baseline_us)
 
 
-class Finding(Frozen):
+class Finding(Recorded):
     """A property of a compiled kernel, compared with the limit in the target's documents."""
 
     check: str
@@ -241,7 +241,7 @@ class Finding(Frozen):
     """Id, for `kb cite`, of the fact that sets the limit."""
 
 
-class KernelScreen(Frozen):
+class KernelScreen(Recorded):
     """A kernel compiled for the target. Nothing here is a time."""
 
     kernel: str
@@ -266,7 +266,7 @@ class KernelScreen(Frozen):
         return "an unknown number of warps" if self.num_warps is None else f"{self.num_warps} warps"
 
 
-class Bottleneck(Frozen):
+class Bottleneck(Recorded):
     """What limits the speed of a candidate that was timed."""
 
     kind: Literal["memory", "compute", "latency", "launch"]
@@ -287,7 +287,7 @@ class Bottleneck(Frozen):
         return f"{self.kind}-bound: it reaches {' and '.join(reached)}"
 
 
-class Evidence(Frozen):
+class Evidence(Recorded):
     """The judge's complete record of one candidate on one task."""
 
     task: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")

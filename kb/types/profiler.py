@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from kb.types.base import Frozen
+from kb.types.base import Recorded
 
 DURATION_NS = "gpu__time_duration.sum"
 METRICS = (
@@ -55,7 +55,7 @@ STALLS = {
 """For what warps wait most, by the part of the metric's name (Nsight Compute, "Warp Stall Reasons")."""
 
 
-class KernelProfile(Frozen):
+class KernelProfile(Recorded):
     """One kernel of a call."""
 
     kernel: str
@@ -81,7 +81,7 @@ class KernelProfile(Frozen):
         return f"kernel {self.kernel}: {self.microseconds:,.1f} us{often}; {', '.join(measured)}"
 
 
-class Profile(Frozen):
+class Profile(Recorded):
     """The kernels of one call, by NVIDIA's Nsight Compute."""
 
     kernels: tuple[KernelProfile, ...] = Field(min_length=1)

@@ -13,6 +13,8 @@ from kb.types.skill_record import SkillRecord
 
 
 class SkillKind(StrEnum):
+    """A kernel is proven by measurements. The others are prose, on which a curator decides."""
+
     KERNEL = "kernel"
     """A kernel, which may have parameters."""
     TECHNIQUE = "technique"
@@ -24,20 +26,16 @@ class SkillKind(StrEnum):
 
 
 class SkillStanding(StrEnum):
-    """How well a skill is proven, computed from its evidence and records and never written by hand; the best first."""
+    """How far a skill can be trusted, computed from its evidence and records and never written by hand."""
 
-    ACTIVE = "active"
-    """Verified, and accepted by a curator."""
     VERIFIED = "verified"
-    """The judge of this home, or someone whom it trusts, measured what it says of exactly its kernels."""
-    SCREENED = "screened"
-    """It passed, but was not timed, or did not win."""
-    HYPOTHESIS = "hypothesis"
-    """There is no evidence from here that it passes."""
+    """A kernel that won when it was measured here; prose that a curator accepted."""
     STALE = "stale"
     """It was verified, but in an environment of other major versions, long ago, or from a passage that has changed."""
-    SUPERSEDED = "superseded"
-    """A better skill has taken its place."""
+    SCREENED = "screened"
+    """A kernel that passed here, but was not timed, or did not win."""
+    HYPOTHESIS = "hypothesis"
+    """Nothing that was measured here speaks for the kernel; nobody accepted the prose."""
     RETIRED = "retired"
     """A curator rejected or retired it."""
 
@@ -52,10 +50,6 @@ class Preconditions(Frozen):
     """Operations, each a word of a task's name, such as `softmax`."""
     dtypes: tuple[Word, ...] = ()
     """Names as in torch: `float16`."""
-    shapes: str = ""
-    """The skill applies if this holds for `Interface.sizes` of the task: `cols <= 16384 and rows >= 500`."""
-    toolchain: str = ""
-    """Versions as in a requirements file, such as `triton>=3.2,<4 torch>=2.6`."""
 
 
 class Skill(Frozen):
@@ -72,40 +66,51 @@ class Skill(Frozen):
     """None if it holds for every language."""
     preconditions: Preconditions = Preconditions()
     candidate: Candidate | None
-    """The kernel; other kinds may do without."""
-    worse: Candidate | None = None
-    """What the kernel was made from and is better than: a pitfall's refused kernel, a technique's slower one."""
+    """The kernel; prose may do without."""
     suffix: str
-    """Suffix of the kernels' files."""
+    """Suffix of the kernel's file."""
     license: str = ""
     compatibility: str = ""
     """What it needs, in words."""
     citations: tuple[Word, ...] = ()
     """Ids of the passages that it rests on."""
     evidence: tuple[Evidence, ...] = ()
-    signatures: dict[str, str] = Field(default_factory=dict)
-    """Signatures of evidence, by its id."""
     records: tuple[SkillRecord, ...] = ()
+    """Those about its present content, in order of time."""
     folder: Path | None = None
     """Its directory; None before it is published."""
 
     @property
     def content_digest(self) -> str:
         """Digest of all that is read as the skill, without its evidence and records."""
-        content = self.model_dump_json(exclude={"evidence", "signatures", "records", "folder"}, exclude_defaults=True)
-        return digest_of(content)
+        return digest_of(self.model_dump_json(exclude={"evidence", "records", "folder"}, exclude_defaults=True))
 
-    def is_about(self, evidence: Evidence) -> bool:
-        """Whether evidence is on its kernel. Nothing is on a skill without one: its text was never measured."""
-        return self.candidate is not None and evidence.candidate_digest == self.candidate.digest
+    @property
+    def is_prose(self) -> bool:
+        return self.kind is not SkillKind.KERNEL
 
     @property
     def own_evidence(self) -> tuple[Evidence, ...]:
-        """The evidence that it is about, here or elsewhere."""
-        return tuple(e for e in self.evidence if self.is_about(e))
+        """The evidence on its kernel, from here or elsewhere. None is on a skill without one: no text is measured."""
+        return tuple(e for e in self.evidence if self.candidate and e.candidate_digest == self.candidate.digest)
 
     @property
     def best(self) -> Evidence | None:
-        """The fastest win among its own evidence; None if there is none."""
-        wins = [e for e in self.own_evidence if e.won]
-        return max(wins, key=lambda e: e.speedup or 0.0, default=None)
+        """The win with the largest speed-up among its own evidence; None if there is none."""
+        return max((e for e in self.own_evidence if e.won), key=lambda e: e.speedup or 0.0, default=None)
+
+    @property
+    def last_decision(self) -> SkillRecord | None:
+        """The last of a curator's decisions; None if there is none."""
+        return next((record for record in reversed(self.records) if record.verb != "use"), None)
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether a curator rejected or retired it, and has not accepted it since."""
+        return self.last_decision is not None and self.last_decision.verb in ("reject", "retire")
+
+    @property
+    def gist(self) -> tuple[str | None, ...]:
+        """What makes two skills one: the same kernel, or as prose the same text, for the same target."""
+        said = self.candidate.digest if self.candidate and not self.is_prose else self.body.strip()
+        return self.kind, self.target, self.language, said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from kb.catalog import Catalog
@@ -90,7 +89,6 @@ class Home:
             name_of=lambda name: self.targets.name_of(name),
             versions=versions,
             stands=lambda citation: self.documents.stands(citation),
-            key=Path(key).expanduser() if (key := self.settings.signing_key) else None,
             licence=self.settings.skill_licence,
         )
 

@@ -1,10 +1,7 @@
-"""Judges the kernels of skills again, on the tasks of their evidence, and adds what was measured.
-
-For a pitfall and a technique these are two, the worse and the better one, as only both together prove something.
-"""
+"""Judges the kernels of skills again, on the tasks of their evidence, and adds what was measured."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.errors import KbError
@@ -27,8 +24,6 @@ class Reverified(Frozen):
     after: SkillStanding
     evidence: Evidence | None = None
     """None if it was not judged."""
-    worse: Evidence | None = None
-    """On the kernel that it is better than; None if the skill has none."""
     reason: str = ""
     """Why it was not."""
 
@@ -49,9 +44,8 @@ def reverify(
     minutes: float | None = None,
     tasks: Sequence[Task] = (),
     dry_run: bool = False,
-    tell: Callable[[Reverified], None] = lambda done: None,
-) -> list[Reverified]:
-    """Judge the kernels of skills again, and add what is measured to their evidence; what is used most comes first.
+) -> Iterator[Reverified]:
+    """Judge the kernels of skills again one after the other, and add what is measured to their evidence.
 
     Args:
         names: Skills or proposals (default: all).
@@ -60,46 +54,38 @@ def reverify(
         minutes: Start no further judgement after this time.
         tasks: Tasks for the named skills, besides those of the home's runs that their evidence is about.
         dry_run: Judge nothing.
-        tell: Called with each result.
 
     Raises:
         SkillError, TargetError: a name is unknown.
         StoreError: the home cannot be written.
     """
     chosen = [kb.skills.find(name) for name in names] or [*kb.skills.skills(), *kb.skills.proposals()]
-    standings = kb.skills.standings(*chosen)
+    standings = kb.skills.standings(chosen)
     if stale:
         chosen = [skill for skill in chosen if standings[skill.name] is SkillStanding.STALE]
     elif not names:
         chosen = [skill for skill in chosen if standings[skill.name] is not SkillStanding.RETIRED]
     own = kb.targets.get(target).name if target else None
-    trials, done = [], []
+    trials = []
     known = {task.digest: task for task in (*(run.plan.task for run in kb.runs), *tasks)}
-    for skill in sorted(chosen, key=lambda skill: (-_uses(skill), skill.name)):
+    for skill in chosen:
         found, reason = _trials(kb, skill, known, tasks if names else (), own)
         trials += found
         if reason and (names or stale):
-            done.append(_untried(kb, skill, f"cannot be judged: {reason}"))
-            tell(done[-1])
+            yield _untried(kb, skill, f"cannot be judged: {reason}")
     deadline = time.monotonic() + minutes * 60 if minutes is not None else None
     for trial in trials:
         late = deadline is not None and time.monotonic() > deadline
         reason = "would be judged" if dry_run else "not judged: the time is up" if late else ""
-        done.append(_untried(kb, trial.skill, reason, trial) if reason else _tried(kb, trial))
-        tell(done[-1])
-    return done
-
-
-def _uses(skill: Skill) -> int:
-    return sum(record.verb == "use" for record in skill.records)
+        yield _untried(kb, trial.skill, reason, trial) if reason else _tried(kb, trial)
 
 
 def _trials(
     kb: "KnowledgeBase", skill: Skill, known: dict[str, Task], given: Sequence[Task], target: str | None
 ) -> tuple[list[_Trial], str]:
     """What to judge of a skill, or why nothing can be."""
-    if (candidate := skill.candidate) is None:
-        return [], "it has no kernel to judge"
+    if (candidate := skill.candidate) is None or skill.is_prose:
+        return [], "it is prose, on which a curator decides"
     claimed = {(e.task_digest, kb.targets.name_of(e.target)): e.task for e in skill.evidence}
     wanted = claimed | {(task.digest, target or kb.targets.name_of(skill.target)): task.name for task in given}
     here = {pair: name for pair, name in wanted.items() if target in (None, pair[1])}
@@ -114,17 +100,19 @@ def _trials(
 def _tried(kb: "KnowledgeBase", trial: _Trial) -> Reverified:
     before = kb.skills.standing(trial.skill)
     try:
-        worse = kb.verify(trial.task, trial.skill.worse, trial.target) if trial.skill.worse else None
         evidence = kb.verify(trial.task, trial.candidate, trial.target)
     except KbError as error:  # the judge, the task or the target: the next skill may do without them
         return _untried(kb, trial.skill, f"not judged: {error.message}", trial)
-    new = (worse, evidence) if worse else (evidence,)
-    kb.skills.attest(*new)
-    skill = kb.skills.propose(trial.skill.model_copy(update={"evidence": (*trial.skill.evidence, *new)}))
+    kb.skills.attest(evidence)
+    skill = kb.skills.propose(trial.skill.model_copy(update={"evidence": (*trial.skill.evidence, evidence)}))
     return Reverified(
-        name=skill.name, task=trial.task.name, target=trial.target, before=before, after=kb.skills.standing(skill),
-        evidence=evidence, worse=worse,
-    )  # fmt: skip
+        name=skill.name,
+        task=trial.task.name,
+        target=trial.target,
+        before=before,
+        after=kb.skills.standing(skill),
+        evidence=evidence,
+    )
 
 
 def _untried(kb: "KnowledgeBase", skill: Skill, reason: str, trial: _Trial | None = None) -> Reverified:

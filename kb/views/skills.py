@@ -2,26 +2,22 @@
 
 from typing import TYPE_CHECKING
 
-from kb.errors import SkillError, TaskError
+from kb.errors import SkillError
 from kb.storage import slug
 from kb.types.base import Frozen, short
-from kb.types.evidence import Evidence
-from kb.types.kernels import Candidate, Task, digest_of
-from kb.types.skill import Preconditions, Skill, SkillKind
-from kb.views.answers import GO_ON, LABEL_CHARACTERS, NAMES_SHOWN, STATED_CHARACTERS, Answer, fitting
+from kb.types.kernels import Candidate
+from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
+from kb.views.answers import GO_ON, LABEL_CHARACTERS, NAMES_SHOWN, Answer, fitting
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
     from kb.usecases.knowledge_base import KnowledgeBase
-    from kb.usecases.reverifying import Reverified as JudgedOnce
 
-NOT_PROVEN = "only `active` and `verified` skills were measured to win here; have a kernel judged before you use it"
+NOT_PROVEN = "only `verified` kernels were measured to win here; have a kernel judged before you use it"
 
 
 class FoundSkill(Frozen):
     name: str
     standing: str
-    value: float
-    """Mean outcome of its uses, -1 to 1."""
     applies: str
     """Kind, target and language."""
     description: str
@@ -36,7 +32,9 @@ class SkillText(Answer):
     name: str
     standing: str
     evidence: tuple[str, ...]
-    """The latest first; `claimed` is what nobody measured here or signed."""
+    """The latest first; `claimed` is what nobody measured here."""
+    gains: tuple[str, ...]
+    """Its time beside the best baseline's, and what runs reached with it and without skills."""
     text: str
     """What it says, then its kernel."""
     next_offset: int | None
@@ -56,8 +54,6 @@ class DraftSkill(Frozen):
     """Default: it holds for every language."""
     code: str = ""
     """The kernel; the kind `kernel` has one."""
-    worse: str = ""
-    """The refused or slower kernel."""
     preconditions: Preconditions = Preconditions()
     citations: tuple[str, ...] = ()
     """Ids of the passages that it rests on."""
@@ -66,19 +62,12 @@ class DraftSkill(Frozen):
 class ProposedSkill(Answer):
     name: str
     doubts: tuple[str, ...]
-    nearest: tuple[str, ...]
-
-
-class Reverified(Answer):
-    standing: str
-    judged: tuple[str, ...]
-    """What came of it on each task."""
 
 
 def skills(
     kb: "KnowledgeBase", query: str, target: str | None, language: str | None, *, max_tokens: int
 ) -> FoundSkills:
-    """The skills that fit a query, best first, or all; never what is retired. Errors as in `Targets.get`."""
+    """The skills that fit a query, best first, or all that may be used. Errors as in `Targets.get`."""
     from kb.skillbook.select import Need
 
     own = kb.targets.get(target).name if target else ""
@@ -88,7 +77,6 @@ def skills(
         FoundSkill(
             name=one.skill.name,
             standing=one.standing,
-            value=kb.skills.value(one.skill),
             applies=f"{one.skill.kind} for {one.skill.target} in {one.skill.language or 'any language'}",
             description=one.skill.description,
         )
@@ -110,6 +98,7 @@ def skills(
 def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> SkillText:
     """A skill or a proposal, from character `offset` of its text on. Errors as in `Skillbook.find`."""
     from kb.usecases.curating import measured
+    from kb.usecases.skill_gains import gains_of
 
     held = kb.skills.find(name)
     source = held.candidate.source if held.candidate else ""
@@ -120,12 +109,14 @@ def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> Sk
         for m in measured(kb, held)
         for one in [m.evidence]
     )
+    gains = tuple(map(str, gains_of(kb, held)))
 
     def part(n: int) -> SkillText:
         more = offset + n < len(text)
         return SkillText(
             name=held.name, standing=kb.skills.standing(held), evidence=evidence[:NAMES_SHOWN],
-            text=text[offset : offset + n], next_offset=offset + n if more else None, truncated=more,
+            gains=gains[:NAMES_SHOWN], text=text[offset : offset + n], next_offset=offset + n if more else None,
+            truncated=more,
             notes=(NOT_PROVEN, GO_ON) if more else (NOT_PROVEN,),
         )  # fmt: skip
 
@@ -139,8 +130,8 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
 
     Raises:
         CandidateError: its language is unknown.
-        SkillError: it has code and no language, or only the worse kernel, or a name without Latin letters and digits,
-            or the user rejected what says the same.
+        SkillError: it has code and no language, or a name without Latin letters and digits, or the user rejected what
+            says the same.
     """
     from eval.languages.registry import described_language
     from kb.skillbook.select import ANY
@@ -151,76 +142,25 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
         raise SkillError("a skill has a name in Latin letters or digits", hint="name what it is about: `unroll-rows`")
     if draft.code and not draft.language:
         raise SkillError("a kernel has a language", hint="name the `language` of the code")
-    if draft.worse and not draft.code:
-        raise SkillError("`worse` is a kernel that another one is better than", hint="give the better one as `code`")
     if draft.target != ANY:
         kb.targets.get(draft.target)
     language = described_language(draft.language) if draft.language else None
-    candidate, worse = (
-        Candidate(language=language.name, source=source) if language and source else None
-        for source in (draft.code, draft.worse)
-    )
-    stated = draft.model_dump(exclude={"code", "worse", "language"})
+    candidate = Candidate(language=language.name, source=draft.code) if language and draft.code else None
     skill = Skill(
-        **stated,
+        **draft.model_dump(exclude={"code", "language"}),
         language=language and language.name,
         candidate=candidate,
-        worse=worse,
         suffix=language.suffix if language and candidate else "",
         license=kb.skills.licence,
     )
-    if rejected := kb.skills.rejected_twin(skill):
-        raise SkillError(f"{rejected.name}, which says the same, was rejected here", hint="ask the user to restore it")
-    seen = review(kb, kb.skills.propose(named(skill)), kb.skills.proposals())
+    if (twin := kb.skills.twin(skill)) and kb.skills.standing(twin) is SkillStanding.RETIRED:
+        raise SkillError(f"{twin.name}, which says the same, was rejected here", hint="ask the user to accept it")
+    seen = review(kb, kb.skills.propose(named(skill)))
     flags = (*seen.flags, *map(str, seen.findings))
     note = f"it is kept and not used: the user decides with `kb skills queue {seen.skill.name}`"
     return ProposedSkill(
         name=seen.skill.name,
         doubts=tuple(short(flag, LABEL_CHARACTERS) for flag in flags[:NAMES_SHOWN]),
-        nearest=tuple(f"{near.name} ({near.likeness:.0%})" for near in seen.nearest),
         truncated=False,
         notes=(note,),
     )
-
-
-def reverify(kb: "KnowledgeBase", name: str, *, task: str, minutes: float) -> Reverified:
-    """Judge a skill's kernel again. Errors as in `kb.usecases.reverifying.reverify`, and:
-
-    Args:
-        task: Source of a task of its evidence that no run of the home had; empty for none.
-
-    Raises:
-        TaskError: `task` is not a task, or its reference, which no sandbox confines, never ran for this home.
-    """
-    from kb.usecases import reverifying
-
-    tasks = [_trusted_task(kb, name, task)] if task else []
-    done = reverifying.reverify(kb, [name], minutes=minutes, tasks=tasks)
-    judged = tuple(f"{one.task} on {one.target}: {short(_result(one), STATED_CHARACTERS)}" for one in done)
-    return Reverified(standing=done[-1].after, judged=judged, truncated=False, notes=(NOT_PROVEN,))
-
-
-def _trusted_task(kb: "KnowledgeBase", name: str, source: str) -> Task:
-    """The task, if it is one that evidence which counts here was measured on."""
-    from eval.oracle.task import task_of
-
-    skill, digest = kb.skills.find(name), digest_of(source)
-    on = next((e.task for e in kb.skills.measured(skill).evidence if e.task_digest == digest), None)
-    if on is None:
-        raise TaskError(
-            f"nothing that counts here was measured of {name} on this task, and its reference runs without a sandbox",
-            hint="ask the user, who can read the task, for `kb skills reverify NAME --task FILE`",
-        )
-    return task_of(source, name=on, place="the argument `task`")
-
-
-def _result(done: "JudgedOnce") -> str:
-    if done.evidence is None:
-        return done.reason
-    worse = f"; the worse kernel: {_verdict(done.worse)}" if done.worse else ""
-    return f"{_verdict(done.evidence)}{worse}"
-
-
-def _verdict(evidence: Evidence) -> str:
-    speed = f", {evidence.speedup:.2f} times as fast as the best baseline" if evidence.speedup else ""
-    return f"{evidence.outcome}{speed}{'; a win' if evidence.won else ''} {evidence.detail}".rstrip()

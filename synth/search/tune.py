@@ -10,7 +10,6 @@ from kb.types.skill import SkillKind, SkillStanding
 from synth.search.greedy import next_point
 
 Start = tuple[RecalledSkill, Candidate]
-PROVEN = (SkillStanding.ACTIVE, SkillStanding.VERIFIED)
 NOTICE = "tune searches the parameters of kernels that skills hold; it writes no kernels"
 
 
@@ -69,9 +68,9 @@ def _starts(request: Request) -> list[list[Start]]:
 
 
 def _first_values(starts: list[Start]) -> list[Start]:
-    proven = [start for start in starts if start[0].standing in PROVEN]
-    unproven = [start for start in starts if start[0].standing not in PROVEN]
-    return [*proven[:1], *unproven[:1], *proven[1:]]
+    verified = [start for start in starts if start[0].standing is SkillStanding.VERIFIED]
+    others = [start for start in starts if start[0].standing is not SkillStanding.VERIFIED]
+    return [*verified[:1], *others[:1], *verified[1:]]
 
 
 def _values(candidate: Candidate) -> dict[str, int]:

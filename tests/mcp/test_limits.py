@@ -28,18 +28,17 @@ def tools(served: Home, request: pytest.FixtureRequest) -> ListToolsResult:
     return talk(served, lambda client: client.list_tools(), request.param)
 
 
-def test_every_tool_only_reads_but_those_that_propose_or_measure(tools: ListToolsResult) -> None:
+def test_every_tool_only_reads_but_those_that_propose(tools: ListToolsResult) -> None:
     hints = {tool.name: tool.annotations.model_dump(exclude={"title"}) for tool in tools.tools}
 
     reading = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
     names = ["search", "symbol", "read", "document", "facts", "worksheet", "prompt", "targets", "skills", "skill"]
     proposing = dict.fromkeys(["kb_propose_facts", "kb_propose_skill"], reading | {"read_only_hint": False})
-    measuring = {"kb_reverify": proposing["kb_propose_skill"] | {"idempotent_hint": False}}
-    assert hints == dict.fromkeys([f"kb_{name}" for name in names], reading) | proposing | measuring
+    assert hints == dict.fromkeys([f"kb_{name}" for name in names], reading) | proposing
 
 
 def test_no_tool_decides_on_a_skill(tools: ListToolsResult) -> None:
-    words = ("accept", "reject", "retire", "restore")
+    words = ("accept", "reject", "retire")
 
     assert [tool.name for tool in tools.tools if any(word in tool.name for word in words)] == []
 

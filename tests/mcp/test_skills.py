@@ -1,4 +1,4 @@
-"""What agents may do with skills: find, read, propose, and have kernels judged again."""
+"""What agents may do with skills: find, read and propose."""
 
 import re
 from collections.abc import Iterator
@@ -9,14 +9,10 @@ import pytest
 from mcp import Client
 
 from kb.mcp.server import Home
-from kb.runs.journal import Plan, SynthesizerKind
-from kb.types.evidence import Evidence
-from kb.types.kernels import Candidate, Task
-from kb.types.skill import SkillStanding
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.mcp.conftest import Ask, Reply, talk
-from tests.skillbook.evidence import KERNEL, TASK
-from tests.usecases.skills import active, proposed, today
+from tests.skillbook.evidence import KERNEL
+from tests.usecases.skills import accepted
 
 DRAFT = {
     "name": "unroll-rows",
@@ -36,13 +32,13 @@ def ask(kb: KnowledgeBase) -> Iterator[Ask]:
     home.close()
 
 
-def test_skills_are_found_best_first_with_standing_and_value(kb: KnowledgeBase, ask: Ask) -> None:
-    active(kb, "softmax-mine")
+def test_skills_are_found_best_first_with_standing(kb: KnowledgeBase, ask: Ask) -> None:
+    accepted(kb, "softmax-mine")
 
     found = ask("kb_skills", query="softmax", target="mi300x", language="triton").answer
 
     first = found["skills"][0]
-    assert (first["name"], first["standing"], first["value"]) == ("softmax-mine", "active", 0.0)
+    assert (first["name"], first["standing"]) == ("softmax-mine", "verified")
     assert "softmax-triton" in [one["name"] for one in found["skills"]]
     assert not any(" in cpp" in one["applies"] for one in found["skills"])
 
@@ -58,10 +54,12 @@ def test_a_skill_is_read_whole_in_parts(ask: Ask) -> None:
 
 
 def test_evidence_is_shown_with_its_interval_and_trust(kb: KnowledgeBase, ask: Ask) -> None:
-    active(kb, "softmax-mine")
+    accepted(kb, "softmax-mine")
 
-    (evidence,) = ask("kb_skill", name="softmax-mine").answer["evidence"]
+    answer = ask("kb_skill", name="softmax-mine").answer
 
+    (evidence,) = answer["evidence"]
+    assert answer["gains"] == ["row-softmax for mi300x on A: 100.00 us, torch.compile 150.00 us"]
     assert evidence.startswith("passed row-softmax on mi300x, measured here, 20")
     assert evidence.endswith(": 1.50x (1.43 to 1.58)")
 
@@ -69,7 +67,6 @@ def test_evidence_is_shown_with_its_interval_and_trust(kb: KnowledgeBase, ask: A
 def test_a_proposed_skill_waits_and_the_agent_learns_what_is_doubtful(kb: KnowledgeBase, ask: Ask) -> None:
     answer = ask("kb_propose_skill", skill=DRAFT).answer
 
-    assert len(answer["nearest"]) == 3
     assert "it has no evidence" in answer["doubts"]
     held = kb.skills.find(answer["name"])
     assert kb.skills.proposals() == [held]
@@ -98,7 +95,7 @@ def test_a_malformed_proposal_is_refused_with_what_to_do(kb: KnowledgeBase, ask:
 
 
 def test_what_agents_propose_has_its_digest_in_its_name_and_overwrites_nothing(kb: KnowledgeBase, ask: Ask) -> None:
-    held = active(kb, "unroll-rows")
+    held = accepted(kb, "unroll-rows")
 
     drafts = (DRAFT, DRAFT | {"name": "Unroll Rows!"}, DRAFT | {"body": "# Another"}, DRAFT)
     names = [ask("kb_propose_skill", skill=draft).answer["name"] for draft in drafts]
@@ -107,57 +104,6 @@ def test_what_agents_propose_has_its_digest_in_its_name_and_overwrites_nothing(k
     assert {skill.name for skill in kb.skills.proposals()} == set(names)
     assert names[0] == names[3] != names[2]
     assert all(re.fullmatch("unroll-rows-[0-9a-f]{8}", name) for name in names)
-
-
-def test_a_kernel_is_judged_again_on_the_tasks_of_runs(
-    kb: KnowledgeBase, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(KnowledgeBase, "verify", lambda kb, task, candidate, target: today(candidate, speedup=2.0))
-    proposed(kb, "softmax-mine")
-
-    assert "no run of this home has the task" in ask("kb_reverify", name="softmax-mine").answer["judged"][0]
-
-    plan = {"task": TASK, "target": "mi300x", "language": "triton", "synthesizer": SynthesizerKind.TUNE}
-    kb.runs.start(Plan(evaluations=1, **plan))
-    answer = ask("kb_reverify", name="softmax-mine").answer
-
-    assert answer["standing"] == SkillStanding.VERIFIED
-    assert answer["judged"] == ["row-softmax on mi300x: passed, 2.00 times as fast as the best baseline; a win"]
-
-
-def test_a_task_that_an_agent_sends_runs_only_if_it_counts_here(
-    kb: KnowledgeBase, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
-    task = TASK.model_copy(update={"source": source})
-    ran = []
-
-    def verify(kb: KnowledgeBase, task: Task, candidate: Candidate, target: str) -> Evidence:
-        ran.append(task)
-        return today(candidate, task_digest=task.digest)
-
-    monkeypatch.setattr(KnowledgeBase, "verify", verify)
-    claimed = proposed(kb, "softmax-mine", evidence=(today(task_digest=task.digest),))
-
-    reply = ask("kb_reverify", name="softmax-mine", task=source)
-
-    assert (reply.refused, ran) == (True, [])
-    assert "--task FILE" in reply.text
-
-    kb.skills.attest(*claimed.evidence)
-    assert ask("kb_reverify", name="softmax-mine", task=source).answer["standing"] == SkillStanding.VERIFIED
-    assert ask("kb_reverify", name="softmax-mine", task=f"{source}import os\n").refused
-    assert ran == [task]
-
-
-def test_a_proposed_pitfall_holds_both_kernels(kb: KnowledgeBase, ask: Ask) -> None:
-    kernels = {"language": "triton", "code": KERNEL.source, "worse": "x = 1\n"}
-
-    assert ask("kb_propose_skill", skill=DRAFT | {"worse": "x = 1\n"}).refused
-    ask("kb_propose_skill", skill=DRAFT | {"kind": "pitfall"} | kernels)
-
-    [held] = kb.skills.proposals()
-    assert (held.candidate, held.worse) == (KERNEL, Candidate(language="triton", source="x = 1\n"))
 
 
 def test_an_unknown_skill_is_an_error_that_says_where_to_look(ask: Ask) -> None:

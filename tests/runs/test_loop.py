@@ -85,22 +85,6 @@ def test_a_win_becomes_a_verified_skill_from_which_the_next_run_starts(
     assert speedups(first)[0] < max(speedups(first)), "the first run had something to gain"
 
 
-def test_a_run_proposes_what_it_learnt_beside_its_win(home: Path, library: Path, judge: FakeJudge) -> None:
-    run = start(home, evaluations=9)
-
-    loop_of(run, home, library).optimize(TuneSynthesizer(), judge)
-
-    book = book_of(home, library)
-    (technique,) = book.proposals()
-    assert technique.kind == "technique"
-    assert book.standing(technique) == "verified"
-    assert technique.name not in book.standings(), "a curator decides on it"
-    again = start(home, evaluations=9, control=True)
-    loop_of(again, home, library).optimize(TuneSynthesizer(), judge)
-    assert [a.candidate for a in again.attempts] == [a.candidate for a in run.attempts]
-    assert [one.name for one in book.proposals()] == [technique.name]
-
-
 def test_a_mended_candidate_becomes_a_pitfall(home: Path, library: Path, judge: FakeJudge) -> None:
     loop = loop_of(start(home, kind=SynthesizerKind.EXTERNAL), home, library)
     refused = candidate(**BEST).model_copy(update={"source": f"// wrong\n{candidate(**BEST).source}"})

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from kb.skillbook.files import skill_files
-from kb.skillbook.library import Skillbook
+from kb.skillbook.library import Skillbook, utc_now
 from kb.types.skill import Skill
+from kb.types.skill_record import SkillRecord
 
 TODAY = date(2025, 12, 1)
 """Shortly after the evidence of these tests was made."""
@@ -27,6 +28,16 @@ def measured(book: Skillbook, skill: Skill) -> Skill:
     """Publish a skill whose evidence the home's judge gave."""
     book.attest(*skill.evidence)
     return book.publish(skill)
+
+
+def decided(book: Skillbook, name: str, verb: str, *, reason: str = "") -> Skill:
+    """The skill or the proposal after a curator's decision."""
+    found = book.find(name)
+    record = SkillRecord(
+        verb=verb, skill=name, content_digest=found.content_digest, created=utc_now(), by="ann", reason=reason
+    )
+    book.record(found, record)
+    return book.find(name)
 
 
 def write(root: Path, *skills: Skill) -> None:

@@ -9,9 +9,7 @@ from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.skill import Preconditions, Skill, SkillStanding
 
 OPERATIONS = ("softmax", "layernorm", "rmsnorm", "norm", "cross-entropy", "row-sum", "row-max")
-DTYPES = ("float32", "bfloat16")
-GUARDS = {"cols <= 4096": (8192, 1024), "cols > 4096": (64, 65536)}
-"""Conditions on sizes, each with sizes that fulfil it."""
+DTYPES = ("float32", "bfloat16", "float16")
 TARGETS = {"mi300x": "mi300x", "cdna3": "mi308x"}
 """Targets of skills, each with the target of a task for which the skill is the nearest."""
 SCOPES = {"mi300x": frozenset({"mi300x", "cdna3", "any"}), "mi308x": frozenset({"mi308x", "cdna3", "any"})}
@@ -31,7 +29,7 @@ BODY = """\
 
 ## When to use
 
-For {operation} in {dtype} on {target}, where {guard}. Every program reads its data once, with wide loads, and keeps
+For {operation} in {dtype} on {target}. Every program reads its data once, with wide loads, and keeps
 what it needs in registers.
 
 ## When not to use
@@ -58,7 +56,6 @@ def {name}_kernel(x_ptr, y_ptr, cols, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + row * cols + offsets, mask=offsets < cols, other=0.0).to(tl.float32)
     tl.store(y_ptr + row * cols + offsets, x, mask=offsets < cols)
 """
-VERSIONS = {"triton": "3.6.0", "torch": "2.11.0"}
 
 
 class Neighbour(NamedTuple):
@@ -70,35 +67,34 @@ class Neighbour(NamedTuple):
 
 def neighbourhood(count: int) -> list[Neighbour]:
     """The first `count` of all combinations, one operation after the other."""
-    places = product(OPERATIONS, DTYPES, GUARDS, TARGETS, WORDINGS)
+    places = product(OPERATIONS, DTYPES, TARGETS, WORDINGS)
     return [_neighbour(number, *place) for number, place in zip(range(count), places, strict=False)]
 
 
 def selected(neighbours: list[Neighbour], need: Need) -> Selection:
-    """The selection among all of them, of which none has evidence or uses."""
+    """The selection among all of them, of which none has evidence."""
     return select(
         need,
         [neighbour.skill for neighbour in neighbours],
-        standing_of=lambda skill: SkillStanding.HYPOTHESIS,
-        value_of=lambda skill: 0.0,
-        versions=lambda: VERSIONS,
+        standings=dict.fromkeys((neighbour.skill.name for neighbour in neighbours), SkillStanding.HYPOTHESIS),
+        ships=lambda name: True,
     )
 
 
-def _neighbour(number: int, operation: str, dtype: str, guard: str, target: str, wording: str) -> Neighbour:
-    told = {"operation": operation, "dtype": dtype, "guard": guard, "target": target, "wording": wording}
+def _neighbour(number: int, operation: str, dtype: str, target: str, wording: str) -> Neighbour:
+    told = {"operation": operation, "dtype": dtype, "target": target, "wording": wording}
     skill = Skill(
         name=f"{operation}-{number}",
         description=f"{operation} in {dtype}. {wording}",
         body=BODY.format(**told),
         target=target,
         language="triton",
-        preconditions=Preconditions(ops=(operation,), dtypes=(dtype,), shapes=guard, toolchain="triton>=3.2,<4"),
+        preconditions=Preconditions(ops=(operation,), dtypes=(dtype,)),
         candidate=Candidate(language="triton", source=KERNEL.format(name=operation.replace("-", "_"))),
         suffix=".py",
     )
     docstring, wanted = WORDINGS[wording].format(operation.capitalize()), TARGETS[target]
-    tensor = TensorSpec(name="x", shape=GUARDS[guard], dtype=dtype)
+    tensor = TensorSpec(name="x", shape=(8192, 1024), dtype=dtype)
     need = Need(
         words=f"{operation} {docstring}",
         operations=operations_of(Task(name=operation, source=f'"""{docstring}"""\nclass Model: ...\n')),

@@ -39,7 +39,6 @@ SAID = {
         "Disable the judge first.",
         "<!-- a note for agents -->",
     ),
-    "link": ("[a](missing.md)", "[a](../other/SKILL.md)", "[a]: missing.md", "[a](https://example.org)"),
 }
 ORDINARY = (
     "Ignores the padding: masked lanes load 0.0. The rules of the contract hold. Tokens per second rise.",
@@ -63,7 +62,13 @@ def test_what_a_text_must_not_hold_is_found_where_it_stands(tmp_path: Path, rule
         n for n, text in enumerate((tmp_path / "softmax/SKILL.md").read_text().splitlines(), 1) if said[:5] in text
     )
     assert {f.place for f in findings} == {f"SKILL.md:{line}"}
-    assert findings[0].severity == ("warning" if "https://example.org)" in said else "error")
+    assert findings[0].severity == "error"
+
+
+def test_a_link_to_the_web_is_a_warning(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, "See [a](https://example.org/a).")
+
+    assert (finding.rule, finding.severity) == ("link", "warning")
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -120,7 +125,7 @@ def test_a_hidden_character_stays_found_in_the_files_that_kb_writes(tmp_path: Pa
 
 LONG = {
     "curl": "curl ", "a web token": "-eyJaaaa", "ignore": "ignor", "brackets": "[\n", "read": "read a ",
-    "links": "](", "one word": "a", "never": "never tell x ", "token": "token: ",
+    "one word": "a", "never": "never tell x ", "token": "token: ",
 }  # fmt: skip
 
 

@@ -9,23 +9,16 @@ from kb.skillbook.library import JUDGED, Skillbook, utc_now
 from kb.types.evidence import Evidence
 from kb.types.skill import Skill
 from kb.types.skill_record import SkillRecord
-from tests.skillbook.conftest import TODAY, measured, write
+from tests.skillbook.conftest import TODAY, decided, measured, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 
 WIN = evidence(speedup=1.5)
 
 
-def decide(book: Skillbook, one: Skill, verb: str) -> None:
-    record = SkillRecord(
-        verb=verb, skill=one.name, content_digest=one.content_digest, created=utc_now(), by="a curator"
-    )
-    book.record(one, record)
-
-
 def test_a_later_writer_does_not_overwrite_what_another_wrote(book: Skillbook, shipped: Path) -> None:
     measured(book, skill(evidence=(WIN,)))
     stale = book.get("softmax")
-    decide(Skillbook(book.home, shipped=shipped), stale, "accept")
+    decided(Skillbook(book.home, shipped=shipped), "softmax", "accept")
 
     book.publish(stale.model_copy(update={"evidence": (evidence(),)}))
 
@@ -48,7 +41,7 @@ def test_a_damaged_skill_is_not_replaced_as_if_it_were_not_there(book: Skillbook
 
 def test_what_a_filter_leaves_out_is_not_taken_for_new(book: Skillbook) -> None:
     book.publish(skill(target="hopper"))
-    decide(book, book.get("softmax"), "retire")
+    decided(book, "softmax", "retire")
     assert book.skills(scope=frozenset({"mi300x"})) == []
 
     assert book.propose(skill("again", target="hopper")).name == "softmax"
@@ -77,7 +70,7 @@ def test_versions_are_compared_whenever_a_standing_is_asked_for(home: Path) -> N
 @pytest.mark.parametrize("where", ["skills/judged", "skills/softmax/judged", "skills/softmax/evidence/judged"])
 def test_skills_do_not_bring_the_claim_that_they_were_measured_here(book: Skillbook, where: str) -> None:
     book.publish(skill(evidence=(WIN,)))
-    book.accept("softmax", "ann", "")
+    decided(book, "softmax", "accept")
     (book.home / where).write_text(f"{WIN.id}\n")
 
     assert book.standing(book.get("softmax")) == "hypothesis"
@@ -116,23 +109,23 @@ def test_a_poisoned_proposal_is_never_found(book: Skillbook) -> None:
 
 def test_forged_evidence_beside_a_good_skill_changes_no_standing(book: Skillbook) -> None:
     good = measured(book, skill(evidence=(WIN,)))
-    book.accept("softmax", "ann", "")
+    decided(book, "softmax", "accept")
     forged = evidence(speedup=0.1, created="2025-11-25T00:00:00+00:00")
 
     write(book.folder, skill("other", candidate=kernel("other"), evidence=(evidence(kernel("other"), speedup=99.0),)))
     book.publish(good.model_copy(update={"evidence": (forged,)}))
 
-    assert book.standings() == {"softmax": "active", "other": "hypothesis"}
+    assert book.standings() == {"softmax": "verified", "other": "hypothesis"}
 
 
 def test_retiring_a_skill_leaves_what_was_made_from_it(book: Skillbook) -> None:
     tuned = KERNEL.with_parameters({"BLOCK": 256})
-    parent = measured(book, skill("parent", evidence=(WIN,)))
+    measured(book, skill("parent", evidence=(WIN,)))
     child = skill("child", description="It is parent.", candidate=tuned, evidence=(evidence(tuned, speedup=1.4),))
     measured(book, child)
-    book.accept("child", "ann", "")
+    decided(book, "child", "accept")
 
-    decide(book, parent, "retire")
+    decided(book, "parent", "retire")
 
-    assert book.standings() == {"parent": "retired", "child": "active"}
+    assert book.standings() == {"parent": "retired", "child": "verified"}
     assert book.get("parent").evidence == (WIN,), "what is retired is kept"

@@ -1,14 +1,16 @@
 """Skills are selected by what they apply to, and ranked for reasons that can be read."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kb.skillbook.operations import Operations, operations_of, stated_for
 from kb.skillbook.select import PROOF, Need, Selection, select
+from kb.types.evidence import Evidence, Grade
 from kb.types.kernels import Interface, Task, TensorSpec
 from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
-from tests.skillbook.evidence import evidence, kernel, skill
+from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused, skill
 from tests.skillbook.neighbourhood import neighbourhood, selected
 
 X = TensorSpec(name="x", shape=(64, 1024), dtype="float32")
@@ -25,15 +27,12 @@ NEED = Need(
 )
 
 
-def chosen(
-    *skills: Skill, need: Need = NEED, standings: dict[str, str] | None = None, values: dict[str, float] | None = None
-) -> Selection:
+def chosen(*skills: Skill, need: Need = NEED, standings: dict[str, str] | None = None, ships: bool = True) -> Selection:
     return select(
         need,
         skills,
-        standing_of=lambda skill: SkillStanding((standings or {}).get(skill.name, "hypothesis")),
-        value_of=lambda skill: (values or {}).get(skill.name, 0.0),
-        versions=lambda: {"triton": "3.6.0"},
+        standings={one.name: SkillStanding((standings or {}).get(one.name, "hypothesis")) for one in skills},
+        ships=lambda name: ships,
     )
 
 
@@ -47,24 +46,21 @@ def wanting(**preconditions: Any) -> Preconditions:
 
 REFUSED = {
     "it is retired": {"standings": {"softmax": "retired"}},
-    "it is superseded": {"standings": {"softmax": "superseded"}},
     "it is for hopper": {"target": "hopper"},
     "it is in cpp": {"candidate": kernel("x", "cpp")},
     "it is for other operations: matmul, mm": {"preconditions": wanting(ops=("matmul", "mm"))},
     "it is for float16; the task has float32": {"preconditions": wanting(dtypes=("float16",))},
-    "its condition on sizes is cols > 4096; the task has rows = 64, cols = 1024, count = 65536": {
-        "preconditions": wanting(shapes="cols > 4096")
-    },
-    "it needs triton<3; here is 3.6.0": {"preconditions": wanting(toolchain="triton<3")},
+    "it has not won here, nor passed this task": {"ships": False},
+    "nobody accepted it": {"ships": False, "kind": SkillKind.PLAYBOOK},
 }
 
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_a_skill_that_does_not_apply_is_refused_with_the_reason(reason: str) -> None:
     fields = dict(REFUSED[reason])
-    standings = fields.pop("standings", None)
+    given = {name: fields.pop(name) for name in ("standings", "ships") if name in fields}
 
-    selection = chosen(skill(**fields), standings=standings)
+    selection = chosen(skill(**fields), **given)
 
     assert (names(selection), [refusal.reason for refusal in selection.refused]) == ([], [reason])
 
@@ -86,7 +82,7 @@ def test_the_target_itself_comes_before_its_family_and_that_before_any() -> None
 def test_a_win_on_a_sibling_is_offered_last_as_a_hypothesis_without_its_kernel() -> None:
     skills = skill("softmax-sibling", target="mi250x", evidence=(evidence(speedup=2.0),)), skill("softmax")
 
-    offered = chosen(*skills, standings={"softmax-sibling": "active"}).offered
+    offered = chosen(*skills, standings={"softmax-sibling": "verified"}).offered
 
     assert [one.skill.name for one in offered] == ["softmax", "softmax-sibling"]
     assert (offered[1].standing, offered[1].skill.candidate) == (SkillStanding.HYPOTHESIS, None)
@@ -107,11 +103,45 @@ def test_a_technique_for_any_operation_is_offered_after_the_kernel() -> None:
 
 def test_of_equal_skills_the_better_proven_comes_first() -> None:
     best_first = sorted(PROOF, key=PROOF.__getitem__, reverse=True)
-    skills = [skill(f"softmax-{standing}") for standing in reversed(best_first)]
+    skills = [skill(f"softmax-{standing}", evidence=(evidence(),)) for standing in reversed(best_first)]
+    need = replace(NEED, task=TASK.digest)
 
-    selection = chosen(*skills, standings={f"softmax-{standing}": standing for standing in best_first})
+    selection = chosen(*skills, need=need, standings={f"softmax-{standing}": standing for standing in best_first})
 
     assert names(selection) == [f"softmax-{standing}" for standing in best_first]
+
+
+@pytest.mark.parametrize("grade", [Grade.COMPILED, Grade.SIMULATED])
+def test_a_kernel_that_was_never_timed_is_offered_for_the_task_that_it_passed_and_no_other(grade: Grade) -> None:
+    passed = skill("softmax-passed", evidence=(evidence(grade=grade),))
+    refusals = skill("softmax-refused", evidence=(refused(KERNEL), evidence(kernel("other"))))
+    standings = dict.fromkeys(("softmax-passed", "softmax-refused"), "screened")
+
+    def offered(task: str) -> list[str]:
+        return names(chosen(passed, refusals, need=replace(NEED, task=task), standings=standings, ships=False))
+
+    assert (offered(TASK.digest), offered("another task"), offered("")) == (["softmax-passed"], [], [])
+    (shipped,) = chosen(passed, standings=standings).offered
+    assert shipped.standing == "hypothesis", "what ships is offered as if it had never been tried"
+
+
+def test_of_equal_scores_the_shortest_time_on_the_task_comes_first_whatever_its_speed_up() -> None:
+    fast, slow = kernel("fast"), kernel("slow")
+    beside_a_slow_baseline = evidence(slow, speedup=1.5).model_dump()
+    for session in beside_a_slow_baseline["timing"]["sessions"]:
+        session |= {"baseline_us": (600.0,), "candidate_us": (200.0,), "speedup": 3.0, "low": 2.9, "high": 3.1}
+    timed = Evidence.model_validate(beside_a_slow_baseline)
+    skills = [
+        skill("softmax-a", candidate=slow, evidence=(timed,)),
+        skill("softmax-b", candidate=fast, evidence=(evidence(fast, speedup=1.5),)),
+    ]
+
+    selection = chosen(
+        *skills, need=replace(NEED, task=TASK.digest), standings=dict.fromkeys(["softmax-a", "softmax-b"], "verified")
+    )
+
+    assert len({round(one.score, 3) for one in selection.offered}) == 1
+    assert names(selection) == ["softmax-b", "softmax-a"]
 
 
 def test_of_wins_with_the_same_kernel_the_one_at_the_nearest_sizes_comes_first_whatever_it_gained() -> None:
@@ -131,14 +161,6 @@ def test_of_wins_with_the_same_kernel_the_one_at_the_nearest_sizes_comes_first_w
     assert "it won at sizes 3 doublings away" in [reason.text for reason in selection.offered[1].reasons]
 
 
-def test_a_skill_that_failed_when_it_was_used_falls_behind_one_that_was_never_used() -> None:
-    skills = skill("softmax-a"), skill("softmax-b"), skill("softmax-c")
-
-    assert names(chosen(*skills, values={"softmax-a": -0.4, "softmax-c": 0.4})) == [
-        "softmax-c", "softmax-b", "softmax-a",
-    ]  # fmt: skip
-
-
 def test_a_pitfall_that_matches_the_diagnosis_comes_before_one_that_does_not() -> None:
     pitfalls = [
         skill(name, kind=SkillKind.PITFALL, language=None, candidate=None, description=text, body=text)
@@ -150,28 +172,27 @@ def test_a_pitfall_that_matches_the_diagnosis_comes_before_one_that_does_not() -
 
 
 def test_the_score_is_the_sum_of_the_reasons() -> None:
-    (recalled,) = chosen(skill(), standings={"softmax": "verified"}, values={"softmax": 0.25}).offered
+    (recalled,) = chosen(skill(), standings={"softmax": "verified"}).offered
 
     assert {reason.text: reason.worth for reason in recalled.reasons} == {
         "its operation is the one that is asked for": 2.0,
         "100% of the best match with the words": 1.0,
         "it is verified": 0.9,
         "it is for the target itself": 0.4,
-        "what came of its uses": 0.25,
     }
-    assert recalled.score == pytest.approx(4.55)
+    assert recalled.score == pytest.approx(4.3)
 
 
 def test_a_proven_skill_that_only_mentions_the_words_of_a_search_comes_after_one_for_them() -> None:
     mentions = skill("matmul", description="Matmul.", body="Unlike a softmax it reads each row often.")
     need = Need(words="softmax")
 
-    assert names(chosen(mentions, skill(), need=need, standings={"matmul": "active"})) == ["softmax", "matmul"]
+    assert names(chosen(mentions, skill(), need=need, standings={"matmul": "verified"})) == ["softmax", "matmul"]
 
 
 @pytest.mark.parametrize("count", [20, 50, 200])
 def test_the_right_one_of_many_near_twins_comes_first(count: int) -> None:
-    """They differ in operation, data type, condition on sizes, target or wording alone."""
+    """They differ in operation, data type, target or wording alone."""
     neighbours = neighbourhood(count)
     assert len(neighbours) == count
 

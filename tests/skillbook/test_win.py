@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from kb.errors import SkillError
 from kb.skillbook.files import MOST_BODY_TOKENS
 from kb.skillbook.library import Skillbook
-from kb.skillbook.win import FAILURES_SHOWN, body_of, skill_of_win
+from kb.skillbook.win import FAILURES_SHOWN, skill_of_win
 from kb.types.base import tokens_of
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.protocols import Attempt
-from kb.types.skill import Skill
+from kb.types.skill import Preconditions, Skill
 from tests.skillbook.conftest import TODAY, measured
 from tests.skillbook.evidence import KERNEL, TASK, evidence, kernel, refused, skill, timing
 
@@ -68,19 +68,6 @@ def test_the_description_names_kernel_task_speedup_machine_and_use() -> None:
 
     for part in ("triton", "row-softmax", "1.50 times as fast as torch.compile on Test Machine", "Use it", "mi300x"):
         assert part in description
-
-
-def test_the_evidence_table_contains_the_measurements() -> None:
-    text = sections(win(TASK, KERNEL, WIN))["Evidence"]
-
-    assert "| Test Machine | 100.00 | torch.compile | 150.00 | 1.50 | 1.43 to 1.58 | 3 |" in text
-    assert "torch 2.11" in text
-
-
-def test_parameters_are_listed_with_their_choices() -> None:
-    assert "| BLOCK | 1024 | 256, 512, 1024 |" in sections(win(TASK, KERNEL, WIN))["Parameters"]
-    plain = kernel("x = 1")
-    assert "|" not in sections(win(TASK, plain, evidence(plain, speedup=2.0)))["Parameters"]
 
 
 def test_the_tensors_of_the_task_are_listed() -> None:
@@ -147,28 +134,24 @@ def test_every_win_makes_a_skill_that_can_be_published(
     assert tokens_of(published.body) <= MOST_BODY_TOKENS
 
 
-def test_a_line_of_winners_quotes_the_first_of_them_alone_and_none_grows_too_long() -> None:
-    template = skill("template", body="# Softmax\n\n## When to use\n\nFor rows.\n\n## When not to use\n\nFor columns.")
+def test_a_kernel_with_other_parameters_names_its_parent_and_passes_on_its_description_licence_and_operations() -> None:
+    parent = skill("template", license="MIT", preconditions=Preconditions(ops=("softmax",)))
+    tuned = KERNEL.with_parameters({"BLOCK": 256})
+
+    same, other = (win(TASK, of, evidence(of, speedup=1.5), parent=parent) for of in (KERNEL, tuned))
+
+    assert f"It is template. {parent.description}" in same.description
+    assert f"It is template with other parameters. {parent.description}" in other.description
+    assert (other.license, other.preconditions.ops) == ("MIT", ("softmax",))
+
+
+def test_a_text_that_is_too_long_loses_the_ends_of_its_longest_sections() -> None:
     failed = [attempt(kernel(str(n)), refused(kernel(str(n)), detail="x" * 400), "y" * 200) for n in range(20)]
 
-    child = template
-    for _ in range(5):
-        child = win(TASK, KERNEL, WIN, note="because " * 200, failed=failed, parent=child)
+    child = win(TASK, KERNEL, WIN, note="because " * 200, failed=failed)
 
     assert tokens_of(child.body) <= MOST_BODY_TOKENS
-    assert sections(child)["When to use"].endswith("From template:\n\nFor rows.")
-    assert child.body.count("From ") == 3, "the template says when, and the first winner why"
-    assert "lines are left out" in child.body
-
-
-def test_a_change_that_is_cut_is_still_a_block_of_code() -> None:
-    change = "\n".join(["````diff", *(f"+ line {n} of a long change, and more" for n in range(300)), "````"])
-
-    body = body_of("a mistake", {"When": "Always.", "What mended it": f"This:\n\n{change}"})
-
-    assert tokens_of(body) <= MOST_BODY_TOKENS
-    assert [line for line in body.splitlines() if line.startswith("```")] == ["````diff", "````"]
-    assert re.search(r"\(\d+ lines are left out\.\)$", body)
+    assert sections(child)["What failed"].startswith("- yyy")
 
 
 def test_the_same_win_makes_the_same_bytes() -> None:

@@ -10,9 +10,7 @@ from kb.types.skill import Skill, SkillStanding
 from synth.search.tune import TuneSynthesizer
 from tests.synth.samples import INTERFACE, TASK, candidate, evidence
 
-HYPOTHESIS, VERIFIED, ACTIVE, STALE = (
-    SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED, SkillStanding.ACTIVE, SkillStanding.STALE,
-)  # fmt: skip
+HYPOTHESIS, VERIFIED, STALE = SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED, SkillStanding.STALE
 
 
 def recalled(standing: SkillStanding, unroll: int) -> RecalledSkill:
@@ -27,7 +25,9 @@ def recalled(standing: SkillStanding, unroll: int) -> RecalledSkill:
 @pytest.mark.parametrize(
     ("known", "order"),
     [
-        pytest.param([(HYPOTHESIS, 4), (VERIFIED, 8), (ACTIVE, 2)], [8, 4, 2], id="the best win, the template, others"),
+        pytest.param(
+            [(HYPOTHESIS, 4), (VERIFIED, 8), (VERIFIED, 2)], [8, 4, 2], id="the best win, the template, others"
+        ),
         pytest.param([(VERIFIED, 8), (VERIFIED, 4), (HYPOTHESIS, 2), (STALE, 1)], [8, 2, 4], id="of others one alone"),
         pytest.param([(VERIFIED, 8), (VERIFIED, 4)], [8, 4], id="wins alone"),
         pytest.param([(HYPOTHESIS, 4), (STALE, 8)], [4], id="the best ranked, if nothing won"),

@@ -7,6 +7,7 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate
 from kb.types.skill import Skill
 from kb.usecases.knowledge_base import KnowledgeBase
+from tests.skillbook.conftest import decided
 from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 
 OTHER = kernel("import triton\n\nBLOCK = 64  # tune: 64, 128\n\n\nclass ModelNew: ...")
@@ -27,6 +28,7 @@ def proposed(kb: KnowledgeBase, name: str = "softmax", *, here: bool = False, **
     return kb.skills.propose(draft)
 
 
-def active(kb: KnowledgeBase, name: str, **fields: Any) -> Skill:
+def accepted(kb: KnowledgeBase, name: str, **fields: Any) -> Skill:
+    """A skill with a win of here, if it has a kernel."""
     proposed(kb, name, here=True, **fields)
-    return kb.skills.accept(name, "ann", "")
+    return decided(kb.skills, name, "accept")

@@ -1,6 +1,7 @@
 """Kernels of skills are judged again on the tasks that are known here, and what is measured counts."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -9,11 +10,11 @@ from kb.runs.journal import Plan, SynthesizerKind
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.skill import Skill, SkillKind, SkillStanding
-from kb.types.skill_record import SkillRecord, UseOutcome
+from kb.usecases import reverifying
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.reverifying import Reverified, reverify
+from kb.usecases.reverifying import Reverified
 from tests.skillbook.evidence import KERNEL, TASK, kernel, refused
-from tests.usecases.skills import OTHER, active, proposed, today
+from tests.usecases.skills import OTHER, accepted, proposed, today
 
 LONG_AGO = "2020-01-01T00:00:00+00:00"
 
@@ -44,6 +45,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Candidate, Task, str]]
     return asked
 
 
+def reverify(*given: Any, **options: Any) -> list[Reverified]:
+    return list(reverifying.reverify(*given, **options))
+
+
 def names(done: list[Reverified]) -> list[str]:
     return [one.name for one in done]
 
@@ -68,86 +73,33 @@ def test_a_claimed_win_that_is_not_repeated_here_stays_a_guess(ran: KnowledgeBas
     assert (done.evidence and done.evidence.outcome, done.after) == (Outcome.INCORRECT, SkillStanding.HYPOTHESIS)
 
 
-def test_of_a_pitfall_the_refused_kernel_is_judged_again_and_then_the_mended_one(
-    ran: KnowledgeBase, judged: list[tuple[Candidate, Task, str]]
-) -> None:
-    wrong = kernel("wrong")
-    proposed(ran, kind=SkillKind.PITFALL, worse=wrong, evidence=(refused(wrong), today()))
-
-    (done,) = reverify(ran, ["softmax"])
-
-    assert [candidate for candidate, *_ in judged] == [wrong, KERNEL]
-    assert (done.before, done.after) == (SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED)
-    assert done.worse
-    assert done.evidence
-    kept = {one.id for one in ran.skills.find("softmax").evidence}
-    assert (len(kept), kept > {done.worse.id, done.evidence.id}) == (4, True)
-
-
-def test_a_pitfall_whose_refused_kernel_now_passes_proves_nothing(ran: KnowledgeBase, judged: list[object]) -> None:
-    proposed(ran, kind=SkillKind.PITFALL, worse=OTHER, evidence=(refused(OTHER), today()))
-
-    (done,) = reverify(ran, ["softmax"])
-
-    assert (done.worse and done.worse.passed, done.after) == (True, SkillStanding.SCREENED)
-
-
-def test_a_technique_that_is_out_of_date_is_proven_again_by_both_kernels(
-    ran: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def verify(kb: KnowledgeBase, task: Task, candidate: Candidate, target: str) -> Evidence:
-        return today(candidate, speedup=2.0 if candidate == KERNEL else 1.0)
-
-    monkeypatch.setattr(KnowledgeBase, "verify", verify)
-    old = (today(OTHER, speedup=1.0, created=LONG_AGO), today(speedup=2.0, created=LONG_AGO))
-    active(ran, "softmax", kind=SkillKind.TECHNIQUE, worse=OTHER, evidence=old)
-
-    (done,) = reverify(ran, stale=True)
-
-    assert (done.before, done.after) == (SkillStanding.STALE, SkillStanding.ACTIVE)
-
-
 def test_a_stale_skill_is_judged_on_a_named_task_if_its_evidence_has_that_task(
     kb: KnowledgeBase, judged: list[tuple[Candidate, Task, str]]
 ) -> None:
-    active(kb, "old", evidence=(today(created=LONG_AGO),))
-    active(kb, "fresh", candidate=OTHER)
+    accepted(kb, "old", evidence=(today(created=LONG_AGO),))
+    accepted(kb, "fresh", candidate=OTHER)
     other = Task(name="other", source="class Other: ...\n")
 
     (done,) = reverify(kb, stale=True, tasks=[TASK, other])
 
-    assert (done.name, done.after) == ("old", SkillStanding.ACTIVE)
+    assert (done.name, done.after) == ("old", SkillStanding.VERIFIED)
     assert [task for _, task, _ in judged] == [TASK]
 
 
-def test_a_stale_skill_that_wins_again_is_active_again(ran: KnowledgeBase, judged: list[object]) -> None:
-    active(ran, "old", evidence=(today(created=LONG_AGO),))
-    active(ran, "fresh", candidate=OTHER)
+def test_a_stale_skill_that_wins_again_is_verified_again(ran: KnowledgeBase, judged: list[object]) -> None:
+    accepted(ran, "old", evidence=(today(created=LONG_AGO),))
+    accepted(ran, "fresh", candidate=OTHER)
 
     (done,) = reverify(ran, stale=True)
 
-    assert (done.name, done.before, done.after) == ("old", SkillStanding.STALE, SkillStanding.ACTIVE)
-
-
-def test_what_is_used_most_is_judged_first(ran: KnowledgeBase, judged: list[object]) -> None:
-    for name, uses in (("never", 0), ("often", 2), ("once", 1)):
-        held = active(ran, name, candidate=kernel(name))
-        for use in range(uses):
-            _use(ran, held, f"run-{use}")
-
-    assert names(reverify(ran)) == ["often", "once", "never"]
-
-
-def _use(kb: KnowledgeBase, held: Skill, run: str) -> None:
-    about = {"skill": held.name, "content_digest": held.content_digest, "created": LONG_AGO, "by": run, "task": "t"}
-    kb.skills.record(kb.skills.get(held.name), SkillRecord(verb="use", outcome=UseOutcome.NO_WIN, **about))
+    assert (done.name, done.before, done.after) == ("old", SkillStanding.STALE, SkillStanding.VERIFIED)
 
 
 def test_after_the_time_is_up_nothing_is_judged_and_each_rest_is_named(
     ran: KnowledgeBase, judged: list[object]
 ) -> None:
-    active(ran, "one")
-    active(ran, "two", candidate=OTHER)
+    accepted(ran, "one")
+    accepted(ran, "two", candidate=OTHER)
 
     done = reverify(ran, minutes=0)
 
@@ -182,9 +134,9 @@ def test_a_skill_without_evidence_is_judged_on_a_named_task(kb: KnowledgeBase, j
     [
         (lambda kb: proposed(kb), "no run of this home has the task row-softmax"),
         (lambda kb: proposed(kb, evidence=()), "name a task with --task"),
-        (lambda kb: proposed(kb, candidate=None, kind=SkillKind.PLAYBOOK), "it has no kernel"),
+        (lambda kb: proposed(kb, kind=SkillKind.TECHNIQUE), "it is prose"),
     ],
-    ids=["task unknown", "no evidence", "no kernel"],
+    ids=["task unknown", "no evidence", "prose"],
 )
 def test_what_cannot_be_judged_is_reported_with_the_reason(
     kb: KnowledgeBase, judged: list[object], make: Callable[[KnowledgeBase], Skill], reason: str
@@ -198,12 +150,12 @@ def test_what_cannot_be_judged_is_reported_with_the_reason(
 
 
 def test_a_fault_of_the_judge_does_not_keep_others_from_being_judged(ran: KnowledgeBase, judged: list[object]) -> None:
-    active(ran, "a-broken", candidate=kernel("broken"))
-    active(ran, "sound")
+    accepted(ran, "a-broken", candidate=kernel("broken"))
+    accepted(ran, "sound")
 
     first, second = reverify(ran)
 
-    assert (first.reason, second.after) == ("not judged: the judge broke", SkillStanding.ACTIVE)
+    assert (first.reason, second.after) == ("not judged: the judge broke", SkillStanding.VERIFIED)
     assert len(ran.skills.get("a-broken").evidence) == 1
 
 

@@ -1,4 +1,4 @@
-"""Skills of others come in as proposals whose evidence is only claimed; agents get a router skill with cards."""
+"""Skills of others come in as proposals whose evidence is only claimed; agents get a skill that leads to kb."""
 
 import tarfile
 import zipfile
@@ -9,15 +9,16 @@ from skills_ref.validator import validate
 
 from kb.errors import DocumentError, SkillError
 from kb.skillbook.files import skill_files
-from kb.types.skill import SkillStanding
-from kb.types.skill_record import SkillRecord, UseOutcome
+from kb.types.skill import SkillKind, SkillStanding
+from kb.types.skill_record import SkillRecord
 from kb.usecases import skill_exchange
 from kb.usecases.curating import decide, measured
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.skill_exchange import ROUTER, export_skills, import_skills
+from kb.usecases.reverifying import reverify
+from kb.usecases.skill_exchange import INDEX, ROUTER, export_skills, import_skills
 from tests.skillbook.conftest import write
-from tests.skillbook.evidence import kernel, skill
-from tests.usecases.skills import OTHER, active, proposed, today
+from tests.skillbook.evidence import TASK, kernel, skill
+from tests.usecases.skills import OTHER, accepted, proposed, today
 
 
 def taken(kb: KnowledgeBase, path: Path, *, dry_run: bool = False) -> dict[str, str]:
@@ -27,15 +28,11 @@ def taken(kb: KnowledgeBase, path: Path, *, dry_run: bool = False) -> dict[str, 
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
-    """A folder with two skills, of which one claims a win, a decision and a use."""
+    """A folder with two skills, of which one claims a win and a decision."""
     won = skill("won", license="MIT", evidence=(today(),))
-    about = {"skill": "won", "content_digest": won.content_digest, "created": "2026-01-01", "by": "eve"}
-    records = (
-        SkillRecord(verb="accept", **about),
-        SkillRecord(verb="use", task="t", outcome=UseOutcome.REPRODUCED, **about),
-    )
+    record = SkillRecord(verb="accept", skill="won", content_digest=won.content_digest, created="2026-01-01", by="eve")
     write(
-        tmp_path / "team", won.model_copy(update={"records": records}), skill("plain", license="MIT", candidate=OTHER)
+        tmp_path / "team", won.model_copy(update={"records": (record,)}), skill("plain", license="MIT", candidate=OTHER)
     )
     return tmp_path / "team"
 
@@ -62,8 +59,23 @@ def test_what_is_imported_waits_with_claimed_evidence_and_without_foreign_decisi
     assert [held.name for held in kb.skills.proposals()] == ["plain", "won"]
     assert (len(won.evidence), won.records) == (1, ())
     assert kb.skills.standing(won) is SkillStanding.HYPOTHESIS
-    assert kb.skills.value(won) == 0
     assert not {"plain", "won"} & {held.name for held in kb.skills.skills()}
+
+
+def test_an_imported_kernel_is_used_only_once_it_was_accepted_and_won_here(
+    kb: KnowledgeBase, team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KnowledgeBase, "verify", lambda kb, task, candidate, target: today(candidate))
+
+    def used() -> bool:
+        return "won" in {skill.name for skill in kb.skills.search("softmax")}
+
+    taken(kb, team)
+    assert not used()
+    decide(kb, "accept", "won")
+    assert not used(), "its win is only claimed"
+    list(reverify(kb, ["won"], tasks=[TASK]))
+    assert used()
 
 
 def test_a_dry_run_imports_nothing(kb: KnowledgeBase, team: Path) -> None:
@@ -79,14 +91,14 @@ def test_nothing_is_overwritten(kb: KnowledgeBase, team: Path) -> None:
 
 
 def test_what_says_the_same_as_a_skill_of_here_only_adds_its_claims(kb: KnowledgeBase, team: Path) -> None:
-    active(kb, "mine")
+    accepted(kb, "mine")
 
     assert taken(kb, team) == {"plain": "", "won": "mine says the same"}
     assert taken(kb, team) == {"plain": "plain says the same", "won": "mine says the same"}
 
     mine = kb.skills.get("mine")
     assert sorted(one.trust for one in measured(kb, mine)) == ["claimed", "measured here"]
-    assert kb.skills.standing(mine) is SkillStanding.ACTIVE
+    assert kb.skills.standing(mine) is SkillStanding.VERIFIED
 
 
 def test_what_was_rejected_does_not_come_back_by_an_import(kb: KnowledgeBase, team: Path) -> None:
@@ -171,30 +183,30 @@ def test_a_path_without_skills_is_an_error(kb: KnowledgeBase, tmp_path: Path, na
         import_skills(kb, tmp_path / name if name else tmp_path / "empty", dry_run=False)
 
 
-def test_an_export_is_a_valid_skill_with_a_card_for_each_proven_skill(kb: KnowledgeBase, tmp_path: Path) -> None:
-    active(kb, "won")
+def test_an_export_is_a_valid_skill_that_lists_the_verified_ones(kb: KnowledgeBase, tmp_path: Path) -> None:
+    accepted(kb, "won")
+    accepted(kb, "text", kind=SkillKind.PLAYBOOK, candidate=None)
     proposed(kb, "waits", candidate=OTHER)
 
     files = export_skills(kb, tmp_path / "host", dry_run=False)
 
     place = tmp_path / "host" / ROUTER
     assert validate(place) == []
-    assert set(files) == {place / "SKILL.md", place / "references" / "index.md", place / "references" / "won.md"}
+    assert set(files) == {place / "SKILL.md", place / INDEX}
     assert {path.read_text(encoding="utf-8") for path in files} == set(files.values())
-    assert "| row-softmax | mi300x | 1.50 | 1.43 to 1.58 | machine A |" in files[place / "references" / "won.md"]
-    assert "[won](won.md) | kernel" in files[place / "references" / "index.md"]
+    assert [line.split()[1] for line in files[place / INDEX].splitlines() if " | " in line] == ["skill", "text", "won"]
 
 
 def test_a_later_export_replaces_an_earlier_one_and_leaves_nothing_else(kb: KnowledgeBase, tmp_path: Path) -> None:
-    active(kb, "won")
+    accepted(kb, "won")
     export_skills(kb, tmp_path, dry_run=False)
-    held = kb.skills.get("won")
-    about = {"skill": "won", "content_digest": held.content_digest, "created": "2999-01-01", "by": "ann"}
-    kb.skills.record(held, SkillRecord(verb="retire", **about))
+    decide(kb, "retire", "won", reason="slow")
+    (tmp_path / ROUTER / "references" / "won.md").write_text("a card of an earlier kb")
 
     export_skills(kb, tmp_path, dry_run=False)
 
-    assert not (tmp_path / ROUTER / "references" / "won.md").exists()
+    assert "won" not in (tmp_path / ROUTER / INDEX).read_text(encoding="utf-8")
+    assert [path.name for path in (tmp_path / ROUTER / "references").iterdir()] == ["index.md"]
     assert [path.name for path in tmp_path.glob("*kb-kernels*")] == [ROUTER]
 
 
