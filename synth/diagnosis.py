@@ -22,9 +22,7 @@ MEANING = {
     "was changed, or work continued after the call.",
     Outcome.TOO_FAST: "It was faster than the machine can move the data: it did not do the work.",
     Outcome.NO_KERNEL: "It launched no kernel: the computation must happen in one.",
-    Outcome.OUTSIDE_KERNELS: "Its Triton kernels must do all the work and use nothing but Triton's language.",
-    Outcome.UNTRIED: "Its results at the task's own sizes could not be checked. Launch the same kernels at every size, "
-    "and let each program compute its part of the outputs alone.",
+    Outcome.OUTSIDE_KERNELS: "Its kernels must do all the work.",
     Outcome.OVER_LIMIT: "It needs more than the hardware has.",
     Outcome.UNSUPPORTED: "It uses an instruction or a feature that the target or its compiler lacks.",
     Outcome.RACE: "Two parts of it access the same memory without synchronisation.",

@@ -1,12 +1,13 @@
-"""Triton without the chip: candidates run in its interpreter, and their kernels are compiled and screened."""
+"""Triton without the chip: candidates run in its interpreter, and their kernels are compiled and screened.
+
+A screen finds mistakes, not cheats: nothing can be won with it. It says what it did not check.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval.devices.device import CaseSizes, Device, Judgement
 from eval.fault import Fault
@@ -16,17 +17,24 @@ from kb.types.evidence import CaseResult, Grade, KernelScreen, Outcome
 from kb.types.kernels import Candidate
 
 if TYPE_CHECKING:
-    from eval.devices.triton_trial import PlannedCall
     from eval.oracle.cases import Case
     from eval.supervisor.trial import Trial
 
 ELEMENTS = 1 << 16
 """Small, because the interpreter is thousands of times slower than a chip."""
-UNTRIED = "its values at the task's own sizes are untried: the reference takes too long there"
+
+
+class Compiled(NamedTuple):
+    """What a candidate launches, compiled for the target."""
+
+    screens: tuple[KernelScreen, ...]
+    launched: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What was not compiled."""
 
 
 class TritonCompiler(Device):
-    """The candidate's host code plans the launches without the inputs' values; its kernels are then run without it."""
+    """Runs a candidate in the interpreter at small sizes, and compiles what it launches at the task's own."""
 
     backends = ("cuda", "hip")
     languages = ("triton",)
@@ -35,71 +43,64 @@ class TritonCompiler(Device):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Judgement:
-        from eval.devices.triton_own_size import try_own_size
-        from eval.devices.triton_source import kernels_of
-        from eval.devices.triton_trial import KernelTrial, planned
+        from eval.devices.triton_trial import InterpretedTrial
         from eval.supervisor.trial import Trial
 
         bench = self.bench
-        settings = (language, bench.level, bench.call_s, bench.guards)
-        whole = any(case.reference is bench.reference for case in cases)
-        own_case = None if whole else self._own_case
-        *calls, own = planned(Trial(candidate, *settings), bench.isa, cases, bench.reference, own_case)
-        _check_kernels(own, calls)
-        plans = [call.plan for call in (*calls, own)]
-        names = {name for plan in plans for name in plan.names}
-        texts = {name: text for plan in plans for name, text in plan.texts.items()}
-        kernels = candidate.model_copy(update={"source": kernels_of(candidate.source, names, texts)})
-        tried = KernelTrial(
-            kernels,
-            *settings,
-            environment={"TRITON_INTERPRET": "1"},
-            calls=tuple(calls),
-            isa=bench.isa,
-        )
+        settings = (language.model_copy(update={"isa": bench.isa}), bench.level, bench.call_s, bench.guards)
+        interpreted = InterpretedTrial(candidate, *settings, environment={"TRITON_INTERPRET": "1"})
+        log, unchecked = "", []
         with ThreadPoolExecutor(1) as beside:  # nothing is timed here
-            compiling = beside.submit(self._compiled, Trial(kernels, *settings), own)
-            log = tried.check(cases, results)
-            if own_case:
-                results += try_own_size(tried, own, own_case)
-        screens = compiling.result()
-        if over := excess(screens):
-            return Judgement(Outcome.OVER_LIMIT, detail=over, screen=tuple(screens), log=log)
-        remarks = self.attainable() if whole or own_case else (UNTRIED, *self.attainable())
-        return Judgement(grade=Grade.COMPILED, detail="; ".join(remarks), screen=tuple(screens), log=log)
+            compiling = beside.submit(self._compiled, Trial(candidate, *settings), cases)
+            try:
+                log = interpreted.check(cases, results)
+            except Fault as fault:
+                if fault.outcome != Outcome.UNSUPPORTED:
+                    raise
+                results.clear()
+                unchecked = [f"not checked in the interpreter: {fault.detail}"]
+            compiled = compiling.result()
+        if not compiled.launched:
+            raise Fault(Outcome.NO_KERNEL, "forward launched no Triton kernel")
+        if over := excess(compiled.screens):
+            return Judgement(Outcome.OVER_LIMIT, detail=over, screen=compiled.screens, log=log)
+        if not unchecked:
+            unchecked = self._untried(cases, sorted({*compiled.launched} - interpreted.launched))
+        notes = (*unchecked, *compiled.notes, *self.attainable())
+        return Judgement(grade=Grade.COMPILED, detail="; ".join(notes), screen=compiled.screens, log=log)
 
-    @cached_property
-    def _own_case(self) -> Case | None:
-        from eval.devices.triton_own_size import own_case
+    def _untried(self, cases: Sequence[Case], others: Sequence[str]) -> list[str]:
+        """What the cases do not show of a candidate that is right in them; `others` are kernels that ran in none."""
+        notes = [f"not checked in the interpreter: {', '.join(others)}, not launched in any case"] if others else []
+        whole = any(case.reference is self.bench.reference for case in cases)
+        return notes if whole else [*notes, "its values at the task's own sizes are untried"]
 
-        return own_case(self.bench.reference, self.bench.interface)
+    def _compiled(self, trial: Trial, cases: Sequence[Case]) -> Compiled:
+        """What a call launches at the task's own sizes, or if it stops for lack of values, in the largest case."""
+        from eval.devices.triton_trial import compile_case, compile_own
 
-    def _compiled(self, trial: Trial, call: PlannedCall) -> list[KernelScreen]:
-        """Screens of the kernels that a call launches, compiled for the target."""
-        from eval.devices.triton_trial import input_bytes
-
-        bench = self.bench
+        bench, notes = self.bench, []
         with trial.worker() as worker:
-            answer = worker.ask(
-                "compile",
-                adapter=str(trial.language.adapter),
-                isa=asdict(bench.isa),
-                plan=call.plan.model_dump(),
-                inputs=input_bytes(call.inputs),
-            )
-            if not isinstance(records := answer.get("kernels"), list):
-                raise Fault(Outcome.FORGED, "the answer is not a list of compiled kernels")
-            return [screen_kernel(record, worker.folder, bench.isa, bench.facts) for record in records]
+            try:
+                found = compile_own(trial, worker, bench.task, bench.reference)
+            except Fault as fault:
+                raise Fault(fault.outcome, f"{fault.detail} (at the task's own sizes)") from fault
+            if found.stopped:
+                case = max(cases, key=lambda case: case.input_bytes)
+                notes = [f"compiled for the sizes of the cases, not the task's own: {found.stopped}"]
+                found = compile_case(trial, worker, case)
+            if found.stopped:
+                notes.append(f"compiled up to where forward needs what a kernel computes: {found.stopped}")
+            screens = [screen_kernel(record, worker.folder, bench.isa, bench.facts) for record in found.kernels]
+        kept = _that_fit(found.kernels, screens)
+        if skipped := len(screens) - len(kept):
+            notes.append(f"autotuning skips what needs more than the target has: {skipped} of the configurations")
+        notes += [f"not compiled: {count} more configurations of {kernel}" for kernel, count in found.left_out.items()]
+        return Compiled(kept, found.launched, tuple(notes))
 
 
-def _check_kernels(own: PlannedCall, calls: Sequence[PlannedCall]) -> None:
-    """Raises Fault if no case launches the kernels that are compiled, which are those at the task's own sizes."""
-    if not all(call.plan.launches for call in (*calls, own)):
-        raise Fault(Outcome.NO_KERNEL, "forward launched no Triton kernel")
-    if all(call.plan.kernels != own.plan.kernels for call in calls):
-        names = ", ".join(sorted(own.plan.kernels))
-        raise Fault(
-            Outcome.UNTRIED,
-            f"forward launches {names} at the task's own sizes, but other kernels at the smaller sizes of the cases, "
-            "so the results of these could not be checked; launch the same kernels at every size",
-        )
+def _that_fit(records: Sequence[Mapping[str, Any]], screens: Sequence[KernelScreen]) -> tuple[KernelScreen, ...]:
+    """All screens but those of an autotuned kernel that needs too much in this configuration and fits in another."""
+    tuned = [record["kernel"] if record.get("configuration") else "" for record in records]
+    fitting = {kernel for kernel, screen in zip(tuned, screens, strict=True) if kernel and not excess([screen])}
+    return tuple(s for kernel, s in zip(tuned, screens, strict=True) if kernel not in fitting or not excess([s]))

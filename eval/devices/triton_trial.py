@@ -1,122 +1,82 @@
-"""Plan the calls of a Triton candidate in one worker, and try its kernels without its host code in another."""
+"""Try a Triton candidate without its chip: in the interpreter, and in a worker that compiles what it launches."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import torch
+from pydantic import Field, ValidationError
 
-from eval.devices.triton_plan import Plan, plan_of
 from eval.fault import Fault
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference
 from eval.supervisor.process import WorkerProcess
-from eval.supervisor.trial import Trial
+from eval.supervisor.trial import CallReport, Trial
 from eval.worker.channel import Message
 from eval.worker.mapping import spec_of
 from kb.errors import TaskError
+from kb.types.base import Frozen
 from kb.types.evidence import Outcome
-from kb.types.target import Isa
+from kb.types.kernels import Task
 
-MOST_BYTES = 1 << 30
-"""Maximum size of all constants of a call that is run."""
-
-
-@dataclass(frozen=True)
-class PlannedCall:
-    """A call of a candidate."""
-
-    reference: Reference
-    inputs: list[Message]
-    """For each argument of forward its shape and type, or its value if it is not a tensor."""
-    plan: Plan
-    constants: list[torch.Tensor]
-    """The bytes of the plan's constants; empty if only shapes matter."""
+COMPILE_S = 300.0
+"""Time limit for compiling the kernels of a call."""
 
 
 @dataclass(frozen=True)
-class KernelTrial(Trial):
-    """A trial of kernels, which are launched as the calls were planned."""
+class InterpretedTrial(Trial):
+    """Tries the kernels in Triton's interpreter, and learns which ones the candidate launches."""
 
-    isa: Isa = field(kw_only=True)
-    """The target, which decides how `tl.dot` multiplies."""
-    calls: tuple[PlannedCall, ...] = ()
-    drawn: Mapping[str, Any] = field(default_factory=dict)
-    """The `step` and the `programs` of its launch that are run in later calls, instead of all; empty for all."""
+    launched: set[str] = field(default_factory=set)
 
-    def build(self, worker: WorkerProcess, reference: Reference, case: Case) -> None:
-        calls = [call for call in self.calls if call.reference is reference]
-        specs = self.memory.share(worker, [[constant for call in calls for constant in call.constants]]).specs[0]
-        worker.ask(
-            "build",
-            adapter=str(self.language.adapter),
-            drawn=self.drawn,
-            isa=asdict(self.isa),
-            plans=[call.plan.model_dump() | {"inputs": call.inputs} for call in calls],
-            state=[{**spec, "name": str(number)} for number, spec in enumerate(specs)],
-        )
+    def release_outputs(self, worker: WorkerProcess, report: CallReport) -> None:
+        super().release_outputs(worker, report)
+        self.launched.update(_understood(worker.ask("launched")).launched)
 
 
-def planned(trial: Trial, isa: Isa, cases: Iterable[Case], reference: Reference, own: Case | None) -> list[PlannedCall]:
-    """The plans of all distinct calls in the cases, and last of that at the task's own sizes.
+class Launched(Frozen):
+    """What a call launches, as a worker describes it."""
 
-    Args:
-        own: The case at the task's own sizes; None if only shapes matter there.
+    launched: tuple[str, ...]
+    """Names of the kernels."""
+    kernels: tuple[Message, ...] = ()
+    """Records of the compiled ones, which eval.screen.screen checks."""
+    left_out: dict[str, int] = Field(default_factory=dict)
+    """Number of configurations of autotuned kernels that were not compiled."""
+    stopped: str = ""
+    """Why the call did not come to its end."""
+
+
+def compile_own(trial: Trial, worker: WorkerProcess, task: Task, reference: Reference) -> Launched:
+    """Compile what a call at the task's own sizes launches, on inputs without values: for lack of them it may stop.
 
     Raises:
-        Fault: the host code fails, works on values, or reports no plan.
+        Fault: a kernel does not compile, or the call fails.
     """
-    calls: dict[tuple[int, str], PlannedCall] = {}
-    with trial.worker() as worker:
-        for case in cases:
-            inputs = list(map(spec_of, case.inputs))
-            key = id(case.reference), json.dumps(inputs)
-            if key not in calls:
-                calls[key] = _planned(trial, worker, isa, case.reference, inputs, with_constants=True)
-        inputs = list(map(spec_of, own.inputs if own else _own_inputs(reference)))
-        last = _planned(trial, worker, isa, reference, inputs, with_constants=False)
-        if own and last.plan.size <= MOST_BYTES:
-            last = replace(last, constants=_constants(trial, worker, last.plan))
-    return [*calls.values(), last]
+    trial.build(worker, reference)
+    return _compiled(worker, inputs=[spec_of(value) for value in _own_inputs(task, reference)])
 
 
-def _planned(
-    trial: Trial, worker: WorkerProcess, isa: Isa, reference: Reference, inputs: list[Message], *, with_constants: bool
-) -> PlannedCall:
-    state = reference.state
-    shared = trial.memory.share(worker, [list(state.values())])
-    answer = worker.ask(
-        "plan",
-        adapter=str(trial.language.adapter),
-        arguments=reference.arguments,
-        state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
-        inputs=inputs,
-        isa=asdict(isa),
-    )
-    plan = plan_of(answer, input_bytes(inputs))
-    constants = _constants(trial, worker, plan) if with_constants else []
-    return PlannedCall(reference, inputs, plan, constants)
+def compile_case(trial: Trial, worker: WorkerProcess, case: Case) -> Launched:
+    """Compile what a call on a case launches. It may stop because no kernel computes anything; errors as above."""
+    trial.build(worker, case.reference, case)
+    trial.send_inputs(worker, trial.memory.share(worker, [case.inputs]))
+    return _compiled(worker, inputs=None)
 
 
-def _constants(trial: Trial, worker: WorkerProcess, plan: Plan) -> list[torch.Tensor]:
-    if sum(constant.size for constant in plan.constants) > MOST_BYTES:
-        raise Fault(Outcome.RAISED, f"the constructor and load_reference keep more than {MOST_BYTES >> 30} GiB")
+def _compiled(worker: WorkerProcess, inputs: Sequence[Message] | None) -> Launched:
+    return _understood(worker.ask("compile", inputs=inputs, within_s=COMPILE_S))
+
+
+def _understood(answer: Message) -> Launched:
     try:
-        return [trial.memory.read(worker, constant.bytes_) for constant in plan.constants]
-    except (ValueError, ProcessLookupError) as error:
-        raise Fault(Outcome.FORGED, f"not a plan of launches: {error}") from error
+        return Launched.model_validate(answer)
+    except ValidationError as error:
+        raise Fault(Outcome.FORGED, f"not a list of launched kernels: {str(error)[:200]}") from error
 
 
-def input_bytes(inputs: Sequence[Message]) -> list[int]:
-    """Sizes of the tensors among the described inputs."""
-    return [torch.Size(i["shape"]).numel() * getattr(torch, i["dtype"]).itemsize for i in inputs if "value" not in i]
-
-
-def _own_inputs(reference: Reference) -> list[Any]:
-    """Inputs at the sizes of the reference, without values if torch can draw them so."""
+def _own_inputs(task: Task, reference: Reference) -> list[Any]:
+    """Inputs at the task's own sizes, without values if torch can draw them so."""
     try:
-        with torch.device("meta"):
-            return reference.inputs(0)
+        return Reference(task, seed=0, device="meta").inputs(0)
     except TaskError:
         return reference.inputs(0)

@@ -43,15 +43,11 @@ class Record(Frozen):
 
     kernel: str = Field(pattern=r"^[A-Za-z0-9_]+$", max_length=1000)
     num_warps: Positive
-    num_stages: Count
-    num_ctas: Positive
     scratchpad_bytes: Count
     """Bytes per workgroup at launch."""
     uses_dot: bool
-    configurations: Positive
-    """Number of autotuning configurations, 1 without autotuning. The first one that pruning leaves was compiled."""
-    launches: Positive
-    """Launches per forward call."""
+    configuration: str = Field(default="", max_length=200)
+    """Options of an autotuned kernel in which it was compiled."""
     assembly: str = Field(pattern=r"^[A-Za-z0-9_-]+\.(amdgcn|sass)$", max_length=200)
     """Name of the assembly file."""
 
@@ -85,8 +81,8 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequ
         scratchpad_bytes=max(usage.scratchpad_bytes, kernel.scratchpad_bytes),
         workgroup_size=kernel.num_warps * (isa.lanes or 1),
     )
-    screen = _screened(kernel.kernel, text, usage, isa, facts, uses_dot=kernel.uses_dot)
-    return screen.model_copy(update={"findings": (*screen.findings, *_autotuning(kernel))})
+    name = f"{kernel.kernel} ({kernel.configuration})" if kernel.configuration else kernel.kernel
+    return _screened(name, text, usage, isa, facts, uses_dot=kernel.uses_dot)
 
 
 def screen_file(path: Path, isa: Isa, facts: Sequence[Fact]) -> tuple[KernelScreen, ...]:
@@ -243,10 +239,3 @@ def _matrix(matrix: Mapping[str, int], *, uses_dot: bool) -> list[Finding]:
         return [Finding(check="matrix", state="ok", message=f"matrix instructions {', '.join(matrix)}")]
     message = "the dot products use no matrix instruction"
     return [Finding(check="matrix", state="warn", message=message)] if uses_dot else []
-
-
-def _autotuning(kernel: Record) -> list[Finding]:
-    if kernel.configurations == 1:
-        return []
-    message = f"compiled in the first of {kernel.configurations} configurations; the others were not checked"
-    return [Finding(check="autotuning", state="warn", message=message)]

@@ -147,8 +147,8 @@ class Trial:
             worker.finish()
             return worker.log
 
-    def build(self, worker: WorkerProcess, reference: Reference, case: Case) -> None:
-        """Build the candidate with the reference's arguments and parameters."""
+    def build(self, worker: WorkerProcess, reference: Reference, case: Case | None = None) -> None:
+        """Build the candidate with the reference's arguments and parameters, for outputs as in a case."""
         state = reference.state
         shared = self.memory.share(worker, [list(state.values())])
         worker.ask(
@@ -160,7 +160,7 @@ class Trial:
             state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
             outputs=[
                 {"shape": list(e.shape), "dtype": str(d).removeprefix("torch.")}
-                for e, d in zip(case.expected, case.dtypes, strict=True)
+                for e, d in (zip(case.expected, case.dtypes, strict=True) if case else ())
             ],
         )
 

@@ -54,6 +54,12 @@ class Model(Protocol):
     def profile(self, number: int) -> None:
         """Call the candidate on a set while a profiler watches. Only models on a GPU can."""
 
+    def launched(self) -> list[str]:
+        """Names of the kernels that the calls have launched. Only models in Triton's interpreter know."""
+
+    def compile(self, described: list[Message] | None) -> Message:
+        """Call the candidate with each launch compiled instead; see eval.worker.adapters.triton.CompiledModel."""
+
     def places(self) -> Sequence[int | str]:
         """Address of each output of the last calls, or HANDLE:OFFSET. It is quick, because the judge times it."""
 
@@ -98,10 +104,10 @@ class Worker:
             case "profile":
                 self._built.profile(question["set"])
                 return {}
-            case "plan":
-                return {"plan": adapter(question["adapter"]).plan(self.folder, self.memory, question)}
+            case "launched":
+                return {"launched": self._built.launched()}
             case "compile":
-                return {"kernels": adapter(question["adapter"]).compile_only(self.folder, question)}
+                return self._built.compile(question["inputs"])
         raise ValueError(question["verb"])
 
     @property

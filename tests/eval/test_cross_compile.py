@@ -1,7 +1,6 @@
-"""Kernels are compiled for absent chips, and none is launched."""
+"""Kernels are compiled for absent chips where they are launched, and none runs."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,20 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-from eval.worker.adapters.cross_compile import compile_kernels  # noqa: E402
+from eval.worker.adapters import cross_compile  # noqa: E402
+from eval.worker.adapters.cross_compile import CrossCompiler  # noqa: E402
 from kb.types.target import Isa  # noqa: E402
-from tests.eval.screen.kernels import CALLS, add_kernel, launches, on_meta, softmax_kernel, wrong_kernel  # noqa: E402
+from tests.eval.screen.kernels import (  # noqa: E402
+    CALLS,
+    add_kernel,
+    cross_compiled,
+    on_meta,
+    softmax_kernel,
+    wrong_kernel,
+)
 
 AMD = "hip gfx942 64"
-Compile = Callable[..., list[dict[str, Any]]]
+Compile = Callable[..., CrossCompiler]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,7 +34,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def compile_for(tmp_path: Path) -> Compile:
-    return lambda call, isa=AMD: compile_kernels(asdict(Isa.parse(isa)), launches(call), tmp_path)
+    return lambda call, isa=AMD: cross_compiled(Isa.parse(isa), call, tmp_path)
 
 
 def launch(kernel: Any, *args: Any, **kwargs: Any) -> Callable[[], object]:
@@ -46,15 +53,12 @@ def launch(kernel: Any, *args: Any, **kwargs: Any) -> Callable[[], object]:
 def test_a_kernel_is_compiled_for_the_given_target(
     compile_for: Compile, tmp_path: Path, isa: str, files: list[str], word: str
 ) -> None:
-    [record] = compile_for(CALLS["softmax"], isa)
+    [record] = compile_for(CALLS["softmax"], isa).records
 
     assert {
         "kernel": "softmax_kernel",
         "num_warps": 4,
-        "num_ctas": 1,
         "uses_dot": False,
-        "configurations": 1,
-        "launches": 1,
         "assembly": f"0-softmax_kernel.{files[0] if len(files) == 1 else 'sass'}",
     }.items() <= record.items()
     assert record["scratchpad_bytes"] > 0
@@ -71,13 +75,14 @@ def test_each_kernel_has_one_record_however_often_it_is_launched(compile_for: Co
         softmax_kernel[(4,)](x, x, 1024, block=1024)
         softmax_kernel[(4,)](x, x, 1024, block=1024, num_warps=8)
 
-    records = compile_for(forward)
+    found = compile_for(forward)
 
-    assert [(r["assembly"], r["num_warps"], r["launches"]) for r in records] == [
-        ("0-softmax_kernel.amdgcn", 4, 2),
-        ("1-add_kernel.amdgcn", 4, 1),
-        ("2-softmax_kernel.amdgcn", 8, 1),
+    assert [(r["assembly"], r["num_warps"]) for r in found.records] == [
+        ("0-softmax_kernel.amdgcn", 4),
+        ("1-add_kernel.amdgcn", 4),
+        ("2-softmax_kernel.amdgcn", 8),
     ]
+    assert list(found.launched) == ["softmax_kernel", "add_kernel"]
 
 
 def test_arguments_may_be_named(compile_for: Compile) -> None:
@@ -86,46 +91,83 @@ def test_arguments_may_be_named(compile_for: Compile) -> None:
     def forward() -> None:
         add_kernel[lambda meta: (meta["n"] // meta["block"],)](x=x, y=x, out=x, n=4096, block=1024)
 
-    assert len(compile_for(forward)) == 1
+    assert len(compile_for(forward).records) == 1
 
 
 def test_the_record_of_a_kernel_with_a_dot_says_so(compile_for: Compile) -> None:
-    assert compile_for(CALLS["small matmul"])[0]["uses_dot"]
+    assert compile_for(CALLS["small matmul"]).records[0]["uses_dot"]
 
 
 def test_heuristics_are_evaluated(compile_for: Compile) -> None:
     x = on_meta(4096)
     kernel = triton.heuristics({"block": lambda args: 16 * args["n"], "num_warps": lambda _: 2})(add_kernel)
 
-    assert compile_for(launch(kernel, x, x, x, 64))[0]["num_warps"] == 2
+    assert compile_for(launch(kernel, x, x, x, 64)).records[0]["num_warps"] == 2
 
 
 def keep_the_last_two(configurations: list[Any], *_: Any, **__: Any) -> list[Any]:
     return configurations[-2:]
 
 
-@pytest.mark.parametrize(("pruning", "num_warps"), [(None, 1), ({"early_config_prune": keep_the_last_two}, 2)])
-def test_an_autotuned_kernel_is_compiled_in_the_first_configuration_that_pruning_leaves(
-    compile_for: Compile, pruning: Any, num_warps: int
-) -> None:
+def autotuned(*num_warps: int, block: int = 1024, **kwargs: Any) -> Any:
+    return triton.autotune([triton.Config({"block": block}, num_warps=n) for n in num_warps], key=["n"], **kwargs)
+
+
+def warps_of(found: CrossCompiler) -> list[int]:
+    return [record["num_warps"] for record in found.records]
+
+
+def test_an_autotuned_kernel_is_compiled_in_each_configuration_that_pruning_leaves(compile_for: Compile) -> None:
     x = on_meta(4096)
-    configurations = [triton.Config({"block": 1024}, num_warps=n) for n in (1, 2, 4)]
-    kernel = triton.autotune(configurations, key=["n"], prune_configs_by=pruning)(add_kernel)
+    pruning = {"early_config_prune": keep_the_last_two}
 
     def forward() -> None:
-        kernel[(4,)](x, x, x, 4096)
+        autotuned(1, 2, 4, prune_configs_by=pruning)(add_kernel)[(4,)](x, x, x, 4096)
         softmax_kernel[(4,)](x, x, 1024, block=1024)
 
-    tuned, other = compile_for(forward)
+    found = compile_for(forward)
 
-    assert (tuned["num_warps"], tuned["configurations"], tuned["launches"]) == (num_warps, 3, 1)
-    assert other["configurations"] == 1
+    assert [(r["num_warps"], "configuration" in r) for r in found.records] == [(2, True), (4, True), (4, False)]
+    assert found.records[0]["configuration"].startswith("block=1024, num_warps=2")
+    assert not found.left_out
+
+
+@pytest.mark.parametrize(("most", "seconds", "compiled"), [(2, 60.0, [1, 2]), (8, 0.0, [1])])
+def test_it_is_said_how_many_configurations_are_left_out(
+    compile_for: Compile, monkeypatch: pytest.MonkeyPatch, most: int, seconds: float, compiled: list[int]
+) -> None:
+    monkeypatch.setattr(cross_compile, "MOST_CONFIGURATIONS", most)
+    monkeypatch.setattr(cross_compile, "CONFIGURATIONS_S", seconds)
+    x = on_meta(4096)
+
+    found = compile_for(launch(autotuned(1, 2, 4)(add_kernel), x, x, x, 4096))
+
+    assert warps_of(found) == compiled
+    assert found.left_out == {"add_kernel": 3 - len(compiled)}
+
+
+@triton.jit
+def narrow_kernel(x, n, block: triton.language.constexpr):
+    triton.language.static_assert(block < 64)
+    triton.language.store(x + n + triton.language.arange(0, block), 0.0)
+
+
+def test_a_configuration_that_does_not_compile_is_skipped_unless_all_are(compile_for: Compile, tmp_path: Path) -> None:
+    x = on_meta(4096)
+    wide, narrow = (triton.Config({"block": block}, num_warps=1) for block in (64, 32))
+
+    found = compile_for(launch(triton.autotune([wide, narrow], key=[])(narrow_kernel), x, 0))
+    assert [r["configuration"][:8] for r in found.records] == ["block=32"]
+    assert found.failure is None
+
+    with pytest.raises(triton.CompilationError):
+        compile_for(launch(triton.autotune([wide, wide], key=[])(narrow_kernel), x, 0))
 
 
 def test_warming_up_a_kernel_does_not_count_as_a_launch(compile_for: Compile) -> None:
     x = on_meta(4096)
 
-    assert compile_for(lambda: add_kernel.warmup(x, x, x, 4096, block=1024, grid=(4,))) == []
+    assert not compile_for(lambda: add_kernel.warmup(x, x, x, 4096, block=1024, grid=(4,))).launched
 
 
 def test_errors_of_the_compiler_are_passed_on_and_launches_are_restored(compile_for: Compile) -> None:
@@ -135,3 +177,11 @@ def test_errors_of_the_compiler_are_passed_on_and_launches_are_restored(compile_
         compile_for(launch(wrong_kernel, on_meta(4)))
 
     assert (triton.JITFunction.run, triton.runtime.Autotuner.run) == before
+
+
+def test_an_error_of_the_compiler_is_kept_although_it_was_caught(compile_for: Compile) -> None:
+    def forward() -> None:
+        with pytest.raises(triton.CompilationError):
+            wrong_kernel[(1,)](on_meta(4))
+
+    assert isinstance(compile_for(forward).failure, triton.CompilationError)

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -19,11 +18,10 @@ from eval.probe import gpu as probe_gpu  # noqa: E402
 from eval.probe import parts as probe_parts  # noqa: E402
 from eval.probe.prober import probe  # noqa: E402
 from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Step, sampled  # noqa: E402
-from eval.worker.adapters.cross_compile import compile_kernels  # noqa: E402
 from kb.types.measurement import Findings, Measurement  # noqa: E402
 from kb.types.target import Isa  # noqa: E402
 from kb.types.units import unit_of  # noqa: E402
-from tests.eval.screen.kernels import launches  # noqa: E402
+from tests.eval.screen.kernels import cross_compiled  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -213,15 +211,12 @@ def test_no_multiply_add_is_optimised_away(
     numbers = torch.empty(1 << 20, device="meta")
     per_thread = probe_gpu.FMA_BLOCK // (probe_gpu.WARPS * (Isa.parse(isa).lanes or 1)) * probe_gpu.UNROLLED
 
-    [record] = compile_kernels(
-        asdict(Isa.parse(isa)),
-        launches(
-            lambda: multiply_add[(1,)](
-                numbers, probe_gpu.FMA_ROUNDS, probe_gpu.FMA_BLOCK, probe_gpu.UNROLLED, num_warps=probe_gpu.WARPS
-            )
-        ),
-        tmp_path,
-    )
+    def call() -> None:
+        multiply_add[(1,)](
+            numbers, probe_gpu.FMA_ROUNDS, probe_gpu.FMA_BLOCK, probe_gpu.UNROLLED, num_warps=probe_gpu.WARPS
+        )
+
+    [record] = cross_compiled(Isa.parse(isa), call, tmp_path).records
 
     assert (tmp_path / record["assembly"]).read_text().count(f"{instruction} ") == per_thread // lanes
 

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,8 @@ SYNTHETIC = Path(__file__).parent / "screen"
 RECORD = {
     "kernel": "tiny",
     "num_warps": 4,
-    "num_stages": 2,
-    "num_ctas": 1,
     "scratchpad_bytes": 1024,
     "uses_dot": True,
-    "configurations": 1,
-    "launches": 1,
     "assembly": "tiny.amdgcn",
 }
 Screen = Callable[[Isa, str], tuple[KernelScreen, str]]
@@ -45,15 +40,14 @@ def finding(screen: KernelScreen, check: str) -> Finding:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
     """Screens of kernels of tests/eval/screen/kernels.py by target, with the assembly; each is compiled once."""
     pytest.importorskip("triton")
-    from eval.worker.adapters.cross_compile import compile_kernels
-    from tests.eval.screen.kernels import CALLS, launches
+    from tests.eval.screen.kernels import CALLS, cross_compiled
 
     known: dict[tuple[Isa, str], tuple[KernelScreen, str]] = {}
 
     def screen(isa: Isa, name: str) -> tuple[KernelScreen, str]:
         if (isa, name) not in known:
             folder = tmp_path_factory.mktemp("compiled")
-            [record] = compile_kernels(asdict(isa), launches(CALLS[name]), folder)
+            [record] = cross_compiled(isa, CALLS[name], folder).records
             known[isa, name] = (
                 screen_kernel(record, folder, isa, facts_of(isa)),
                 (folder / record["assembly"]).read_text(),
@@ -366,10 +360,8 @@ def test_a_workgroup_that_the_registers_cannot_hold_is_over() -> None:
     assert finding(screen, "occupancy").state == "over"
 
 
-def test_that_other_configurations_were_not_looked_at_is_said() -> None:
-    found = finding(screened(AMD, [], configurations=12), "autotuning")
-
-    assert (found.state, "first of 12" in found.message) == ("warn", True)
+def test_an_autotuned_kernel_is_named_with_its_configuration() -> None:
+    assert screened(AMD, [], configuration="block=64, num_warps=4").kernel == "tiny (block=64, num_warps=4)"
 
 
 @pytest.mark.parametrize(

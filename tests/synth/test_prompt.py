@@ -129,7 +129,7 @@ def test_the_last_and_the_best_attempt_go_first_and_older_ones_last() -> None:
     left_out = [entry.partition(":")[0] for entry in build_prompt(tight()).left_out]
 
     assert [entry.partition(" [")[0] for entry in left_out] == [
-        "code of attempt 22",
+        "code of attempt 21",
         "skill stream-rows",
         "fact l2_size",
         "passage",
@@ -137,7 +137,7 @@ def test_the_last_and_the_best_attempt_go_first_and_older_ones_last() -> None:
         "skill no-gain",
         "skill screened-rows",
         "skill a-guess",
-        *(f"attempt {number}" for number in (23, *range(21, 0, -1))),
+        *(f"attempt {number}" for number in (22, *range(20, 0, -1))),
     ]
 
 

@@ -1,97 +1,133 @@
-"""Makes Triton's interpreter stricter: kernels stay within their memory, and mean what they mean to the compiler."""
+"""Makes Triton's interpreter show mistakes that it would hide: it computes as the compiled kernel would on a chip."""
 
 import builtins
+import inspect
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
-from unittest.mock import patch
 
-Touched = Callable[[str, Any], None]
-"""Gets "loads", "stores" or "updates" for an atomic, and an array of the addresses."""
+from eval.fault import Fault
 
-
-def confine_to(memory: Callable[[], Iterable[tuple[int, int]]], touched: Touched = lambda *_: None) -> None:
-    """Make every load, store and atomic of an interpreted kernel raise IndexError outside of `memory`.
-
-    Args:
-        memory: Gives start and end of each piece of memory that the running call may use. It replaces an earlier one.
-        touched: Is told what a kernel does within its memory, before it does it.
-    """
-    import numpy
-    from triton.runtime import interpreter
-
-    def check(pointers: Any, mask: Any, size: int, what: str) -> None:
-        used = pointers[numpy.broadcast_to(mask, pointers.shape)]
-        inside = numpy.zeros(used.shape, bool)
-        for start, end in memory():
-            inside |= (used >= start) & (used + size <= end)
-        if not inside.all():
-            raise IndexError(f"a kernel {what} outside of its tensors")
-        touched(what, used)
-
-    native = interpreter._interpreter  # noqa: SLF001 - Triton has no switch for it
-    native = getattr(native, "unchecked", native)
-
-    class Checked:
-        """The functions of the interpreter that touch memory, each after a check."""
-
-        unchecked = native
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(native, name)
-
-        def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
-            check(pointers, mask, dtype.itemsize, "loads")
-            return native.load(pointers, mask, other, dtype)
-
-        def store(self, pointers: Any, value: Any, mask: Any) -> Any:
-            check(pointers, mask, value.dtype.itemsize, "stores")
-            return native.store(pointers, value, mask)
-
-        def atomic_cas(self, pointers: Any, compared: Any, value: Any, order: Any) -> Any:
-            check(pointers, numpy.True_, value.dtype.itemsize, "updates")
-            return native.atomic_cas(pointers, compared, value, order)
-
-        def atomic_rmw(self, operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
-            check(pointers, mask, value.dtype.itemsize, "updates")
-            return native.atomic_rmw(operation, pointers, value, mask, order)
-
-    interpreter._interpreter = Checked()  # noqa: SLF001
+Memory = tuple[int, int]
+"""Start and end of a piece of memory."""
+OTHERWISE_IN_TORCH = {"round"}
+"""Functions of libdevice that are others than those of this name in torch."""
 
 
-@contextmanager
-def one_program(program: tuple[int, ...], grid: tuple[int, ...]) -> Iterator[None]:
-    """Make the only program of a launch on the grid (1,) the given one of another grid; both have three dimensions."""
-    from triton.runtime.interpreter import interpreter_builder as builder
+class Interpreter:
+    """Triton's interpreter in this process, which the environment must have chosen before Triton was imported.
 
-    with (
-        patch.object(builder, "set_grid_dim", lambda *_: setattr(builder, "grid_dim", grid)),
-        patch.object(builder, "set_grid_idx", lambda *_: setattr(builder, "grid_idx", program)),
-    ):
-        yield
-
-
-def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> None:
-    """Remove differences between interpreter and compiler by which a kernel could do other work in each.
-
-    The interpreter has Python's numbers where the compiled kernel has Triton's, which divide and round otherwise: loop
-    variables and arguments that are floats. It takes every block for true where `min` and `max` compare. It runs the
-    programs of a grid in order, while a chip runs them in any; here the order is random. It multiplies in float32 where
-    the compiled kernel does so in TF32. It loads zeros where a mask is false and nothing is said of other values; here
-    it loads NaN or any integers.
+    A kernel that it cannot run raises the fault `unsupported`: it lacks inline assembly, for example.
 
     Args:
-        names: The global names of the kernels, in which `range`, `min` and `max` get Triton's meaning.
         precisions: How `tl.dot` can multiply float32 on the target; see `cross_compile.dot_precisions`.
+
+    Attributes:
+        inputs: The memory of each input, of which several may lie in one storage of torch.
+        launched: Names of the kernels that were launched, in order.
+    """
+
+    def __init__(self, precisions: tuple[str, ...]) -> None:
+        from triton.runtime.autotuner import Autotuner
+        from triton.runtime.interpreter import InterpretedFunction
+
+        self.inputs: list[Memory] = []
+        self.launched: dict[str, None] = {}
+        self._memory: list[Memory] = []
+        self._names = _names_of_triton()
+        _use_numbers_of_triton(self._names["range"])
+        _run_as_on_a_chip(precisions)
+        _confine_to(lambda: self._memory)
+        _take_libdevice_from_torch()
+        native = InterpretedFunction.run
+
+        def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+            if not warmup:
+                self.launched[kernel.fn.__name__] = None
+                grid = _size_of(grid, kernel, args, kwargs)
+                with self._launching(kernel, [*args, *kwargs.values()]):
+                    native(kernel, *args, grid=grid, warmup=False, **kwargs)
+
+        InterpretedFunction.run = run
+        Autotuner._bench = lambda *_, **__: [0.0]  # noqa: SLF001 - of equally fast ones Triton takes the first
+
+    @contextmanager
+    def _launching(self, kernel: Any, arguments: Iterable[Any]) -> Iterator[None]:
+        """While it lasts, names mean to the kernel what they mean to the compiler, and it has its tensors' memory."""
+        from triton.runtime.errors import InterpreterError
+
+        names = kernel.fn.__globals__
+        added = {name: value for name, value in self._names.items() if name not in names}
+        names.update(added)
+        self._memory = [self._piece(tensor) for tensor in _tensors(arguments)]
+        try:
+            yield
+        except InterpreterError as error:
+            raise _cause(kernel.fn.__name__, error) from error
+        finally:
+            for name in added:
+                del names[name]
+
+    def _piece(self, tensor: Any) -> Memory:
+        """The memory that a kernel may use for a tensor: the whole input or else storage of which it is a part."""
+        address, storage = tensor.data_ptr(), tensor.untyped_storage()
+        whole = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+        return next((piece for piece in self.inputs if piece[0] <= address < piece[1]), whole)
+
+
+interpreter = cache(Interpreter)
+"""The interpreter of this process, changed once."""
+
+
+def memory_of(tensor: Any) -> Memory:
+    return tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+
+
+def _size_of(grid: Any, kernel: Any, args: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
+    """The grid of a launch, which may be a function of the arguments."""
+    if callable(grid):
+        named = {name: value for name, value in kwargs.items() if name in kernel.arg_names}
+        bound = inspect.signature(kernel.fn).bind(*args, **named)
+        bound.apply_defaults()
+        grid = grid(bound.arguments)
+    return tuple(map(int, grid))
+
+
+def _tensors(arguments: Iterable[Any]) -> Iterator[Any]:
+    """The tensors among arguments of a kernel, also those within tuples, descriptors and Triton's wrappers."""
+    for argument in arguments:
+        if isinstance(argument, tuple | list):
+            yield from _tensors(argument)
+        elif hasattr(argument, "untyped_storage"):
+            yield argument
+        elif hasattr(argument, "base"):
+            yield from _tensors([argument.base])
+
+
+def _cause(kernel: str, error: BaseException) -> Exception:
+    """What ended a kernel. The interpreter refuses what the compiler accepts; only an assertion is the kernel's own."""
+    from triton.runtime.errors import InterpreterError
+
+    while isinstance(error, InterpreterError) and error.__cause__:
+        error = error.__cause__
+    if isinstance(error, Fault):
+        return error
+    why = f"{kernel}: {type(error).__name__}: {error}"
+    return Fault("raised" if isinstance(error, AssertionError) else "unsupported", why)
+
+
+def _names_of_triton() -> dict[str, Any]:
+    """`range`, `min` and `max` as the compiler takes them, and the language itself, which the interpreter looks for.
+
+    The interpreter takes Python's: loop variables that divide and round otherwise, and `min` and `max` for which every
+    block is true.
     """
     from triton import language
-    from triton.runtime import interpreter
-
-    semantic = interpreter.interpreter_semantic
-    patch_language, convert = interpreter._patch_lang_core, interpreter._implicit_cvt  # noqa: SLF001
+    from triton.runtime.interpreter import interpreter_semantic as semantic
 
     def counted(*bounds: Any, **_: Any) -> Iterator[Any]:
         dtype = language.int32
@@ -100,12 +136,21 @@ def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> N
         for number in builtins.range(*(bound.__index__() for bound in bounds)):
             yield semantic.scalar_constant(number, dtype)
 
-    def chosen(builtin: Callable[..., Any]) -> Callable[..., Any]:
-        def choose(*values: Any) -> Any:
-            found = builtin(*values, _semantic=semantic)
-            return found.value if isinstance(found, language.constexpr) else found
+    def choose(builtin: Callable[..., Any], *values: Any) -> Any:
+        found = builtin(*values, _semantic=semantic)
+        return found.value if isinstance(found, language.constexpr) else found
 
-        return choose
+    smaller, larger = (partial(choose, getattr(language.core, f"builtin_{name}")) for name in ("min", "max"))
+    return {"range": counted, "min": smaller, "max": larger, "_language": language}
+
+
+def _use_numbers_of_triton(counted: Callable[..., Any]) -> None:
+    """Make `tl.range` count in Triton's integers, and arguments that are floats have the digits of float32."""
+    from triton import language
+    from triton.runtime import interpreter as native
+
+    semantic = native.interpreter_semantic
+    patch_language, convert = native._patch_lang_core, native._implicit_cvt  # noqa: SLF001
 
     def patched_language(module: Any, scope: Any) -> None:
         patch_language(module, scope)
@@ -114,16 +159,14 @@ def agree_with_compiler(names: dict[str, Any], precisions: tuple[str, ...]) -> N
     def converted(argument: Any) -> Any:
         return semantic.scalar_constant(argument, language.float32) if type(argument) is float else convert(argument)
 
-    _run_as_on_a_chip(interpreter.interpreter_builder, precisions)
-    if patch_language.__module__ == interpreter.__name__:
-        interpreter._patch_lang_core, interpreter._implicit_cvt = patched_language, converted  # noqa: SLF001
-    core = language.core
-    names.update(range=counted, min=chosen(core.builtin_min), max=chosen(core.builtin_max))
+    native._patch_lang_core, native._implicit_cvt = patched_language, converted  # noqa: SLF001
 
 
-def _run_as_on_a_chip(builder: Any, precisions: tuple[str, ...]) -> None:
-    """Change the interpreter's order of programs, products and masked loads; see `agree_with_compiler`."""
+def _run_as_on_a_chip(precisions: tuple[str, ...]) -> None:
+    """Run the programs of a grid in random order, multiply in the target's precision, and load garbage where a mask is
+    false and nothing is said of other values: the interpreter counts up, multiplies in float32 and loads zeros."""
     from triton._C.libtriton import ir
+    from triton.runtime.interpreter import interpreter_builder as builder
 
     programs: Iterator[int] = iter(())
 
@@ -151,6 +194,76 @@ def _run_as_on_a_chip(builder: Any, precisions: tuple[str, ...]) -> None:
     builder.set_grid_dim, builder.set_grid_idx, builder.create_dot = started, next_program, multiplied
     builder.create_masked_load = loaded
     builder.options = replace(builder.options, allowed_dot_input_precisions=precisions)
+
+
+def _confine_to(memory: Callable[[], Iterable[Memory]]) -> None:
+    """Make every load, store and atomic of a kernel raise a fault outside of `memory`."""
+    import numpy
+    from triton.runtime import interpreter as module
+
+    native = module._interpreter  # noqa: SLF001 - Triton has no switch for it
+
+    def check(pointers: Any, mask: Any, size: int, what: str) -> None:
+        used = pointers[numpy.broadcast_to(mask, pointers.shape)]
+        inside = numpy.zeros(used.shape, bool)
+        for start, end in memory():
+            inside |= (used >= start) & (used + size <= end)
+        if not inside.all():
+            raise Fault("raised", f"a kernel {what} outside of its tensors")
+
+    class Checked:
+        """The functions of the interpreter that touch memory, each after a check."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(native, name)
+
+        def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
+            check(pointers, mask, dtype.itemsize, "loads")
+            return native.load(pointers, mask, other, dtype)
+
+        def store(self, pointers: Any, value: Any, mask: Any) -> Any:
+            check(pointers, mask, value.dtype.itemsize, "stores")
+            return native.store(pointers, value, mask)
+
+        def atomic_cas(self, pointers: Any, compared: Any, value: Any, order: Any) -> Any:
+            check(pointers, numpy.True_, value.dtype.itemsize, "updates")
+            return native.atomic_cas(pointers, compared, value, order)
+
+        def atomic_rmw(self, operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
+            check(pointers, mask, value.dtype.itemsize, "updates")
+            return native.atomic_rmw(operation, pointers, value, mask, order)
+
+    module._interpreter = Checked()  # noqa: SLF001
+
+
+def _take_libdevice_from_torch() -> None:
+    """Give the interpreter the functions of libdevice that torch has too; the others say what is lacking."""
+    import torch
+    from triton.language.extra import cuda, hip, libdevice
+
+    for module in (libdevice, cuda.libdevice, hip.libdevice):
+        for name in [name for name, function in vars(module).items() if inspect.isfunction(function)]:
+            known = name not in OTHERWISE_IN_TORCH and hasattr(torch, name)
+            setattr(module, name, partial(_computed, getattr(torch, name)) if known else partial(_lacking, name))
+
+
+def _computed(function: Callable[..., Any], *values: Any, **_: Any) -> Any:
+    """What a function of torch gives for blocks of a kernel, as one of Triton's."""
+    import torch
+    from triton import language
+    from triton.runtime.interpreter import TensorHandle, interpreter_semantic
+
+    blocks = [interpreter_semantic.to_tensor(value) for value in values]
+    result = function(*(torch.from_numpy(block.handle.data.copy()) for block in blocks))
+    widest = max(blocks, key=lambda block: len(block.shape))
+    dtype = widest.dtype if result.is_floating_point() else language.int32
+    data = result.numpy() if result.is_floating_point() else result.int().numpy()
+    type_ = language.block_type(dtype, widest.shape) if widest.shape else dtype
+    return language.tensor(TensorHandle(data, dtype), type_)
+
+
+def _lacking(name: str, *_: Any, **__: Any) -> Any:
+    raise NotImplementedError(f"libdevice.{name} is not in the interpreter")
 
 
 def _undefined(pointers: Any) -> Any:

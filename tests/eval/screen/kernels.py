@@ -3,14 +3,15 @@
 # ruff: noqa: TID253 - imported only by tests that need Triton
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict
+from pathlib import Path
 
 import torch
 import triton
 import triton.language as tl
 
-from eval.worker.adapters.cross_compile import Compilation
-from eval.worker.adapters.triton_host import launches_go_to
+from eval.worker.adapters.cross_compile import CrossCompiler
+from kb.types.target import Isa
 
 
 @triton.jit
@@ -48,16 +49,12 @@ def wrong_kernel(x):
     tl.store(x, tl.arange(0, 3))
 
 
-def launches(call: Callable[[], object]) -> list[Compilation]:
-    """What a call launches."""
-    found: list[Compilation] = []
-
-    def launched(kernel: Any, arguments: dict[str, Any], _: object, options: dict[str, Any], number: int) -> None:
-        found.append(Compilation(kernel, arguments, options, number))
-
-    with launches_go_to(launched):
+def cross_compiled(isa: Isa, call: Callable[[], object], folder: Path) -> CrossCompiler:
+    """What a call launches, compiled into a folder."""
+    compiler = CrossCompiler(asdict(isa), folder)
+    with compiler.in_place_of_launches():
         call()
-    return found
+    return compiler
 
 
 def on_meta(*shape: int) -> torch.Tensor:

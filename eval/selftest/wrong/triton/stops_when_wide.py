@@ -1,4 +1,4 @@
-"""The kernel itself returns at once if its argument says that the rows are too wide to be interpreted."""
+"""It asserts that a row fits into one block of fixed size, which is so in small cases alone."""
 
 import triton
 import triton.language as tl
@@ -7,8 +7,6 @@ from torch import nn
 
 @triton.jit
 def sum_row(x, y, cols, block: tl.constexpr):
-    if cols > 1500:
-        return
     i = tl.arange(0, block)
     tl.store(y + tl.program_id(0), tl.sum(tl.load(x + tl.program_id(0) * cols + i, mask=i < cols, other=0), 0))
 
@@ -16,6 +14,7 @@ def sum_row(x, y, cols, block: tl.constexpr):
 class ModelNew(nn.Module):
     def forward(self, x):
         rows, cols = x.shape
+        assert cols <= 1024
         y = x.new_empty(rows)
-        sum_row[(rows,)](x, y, cols, block=triton.next_power_of_2(cols))
+        sum_row[(rows,)](x, y, cols, block=1024)
         return y

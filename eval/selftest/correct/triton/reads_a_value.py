@@ -1,4 +1,4 @@
-"""The grid is empty if the input is too large to be interpreted."""
+"""A branch of the host code depends on a value of the input, which torch sums up."""
 
 import triton
 import triton.language as tl
@@ -15,5 +15,6 @@ class ModelNew(nn.Module):
     def forward(self, x):
         rows, cols = x.shape
         y = x.new_empty(rows)
-        sum_row[(rows if x.numel() <= 1 << 17 else 0,)](x, y, cols, block=triton.next_power_of_2(cols))
+        if x.abs().sum().item() < 1e30:
+            sum_row[(rows,)](x, y, cols, block=triton.next_power_of_2(cols))
         return y

@@ -1,4 +1,4 @@
-"""A branch of the host code depends on a value of the input."""
+"""It has a kernel, but torch does the work."""
 
 import triton
 import triton.language as tl
@@ -13,8 +13,4 @@ def sum_row(x, y, cols, block: tl.constexpr):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        rows, cols = x.shape
-        y = x.new_empty(rows)
-        if x[0, 0].item() < 1e9:
-            sum_row[(rows,)](x, y, cols, block=triton.next_power_of_2(cols))
-        return y
+        return x.sum(dim=-1)

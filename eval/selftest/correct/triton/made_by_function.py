@@ -1,4 +1,4 @@
-"""The kernel is made by a function, from which another text may come each time."""
+"""The kernel is made by a function."""
 
 import triton
 import triton.language as tl
