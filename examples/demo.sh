@@ -17,12 +17,12 @@ run() {
 run ingest kb/hardware_docs
 if [ -n "${DOCS:-}" ]; then
     run ingest "$DOCS"
-    run search "${Q:-how large is the on-chip memory of one core?}" --budget 800 || true
+    run search "${Q:-how large is the on-chip memory of one core?}" --budget 3000 || true
 fi
-run search "LDS size per compute unit" --target mi300x --budget 150
-run search "LDS size per compute unit" --target mi355x --budget 150
+run search "LDS size per compute unit" --target mi300x --budget 300
+run search "LDS size per compute unit" --target mi355x --budget 300
 run search "which row stride makes a GEMM slow?" --also "leading dimension channels collide" \
-    --target mi300x --budget 500
+    --target mi300x --budget 1000
 run facts h200 peak_flops --dtype float16
 run facts diff h100 h200
 printf '\nkb cite opens the place that a citation names:\n'

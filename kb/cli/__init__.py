@@ -9,13 +9,13 @@ from kb.cli import (
     docs,
     doctor,
     facts,
+    ingest,
     kernels,
-    knowledge,
     mcp,
     probe,
     runs,
+    search,
     skills,
-    symbol,
     targets,
     toolchains,
 )
@@ -29,8 +29,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-knowledge.add_to(app)
-symbol.add_to(app)
+ingest.add_to(app)
+search.add_to(app)
 kernels.add_to(app)
 app.add_typer(facts.app, name="facts")
 app.add_typer(docs.app, name="docs")

@@ -1,15 +1,37 @@
 """The commands `kb docs list | show | remove | coverage`."""
 
-import re
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, confirm_removal, notify, open_kb, progress_bar, show, show_result
+from kb.cli.output import (
+    Json,
+    Target,
+    confirm_removal,
+    counted,
+    named,
+    notify,
+    open_kb,
+    progress_bar,
+    show,
+    show_notes,
+    show_result,
+    show_text,
+    show_wrapped,
+)
+
+if TYPE_CHECKING:
+    from kb.types.documents import Coverage, Document
+    from kb.views.documents import DocumentView, Heading
 
 app = typer.Typer(help="The ingested documents and their contents.", no_args_is_help=True, rich_markup_mode=None)
 
-_ID = re.compile(r"[0-9a-f]{12}(\.\d+)?")
+HEADINGS_SHOWN = 40
+NAMES_SHOWN = 6
+WARNINGS_SHOWN = 5
+NONE = "no documents (`kb ingest FOLDER` reads some)"
 
 
 @app.command("list")
@@ -22,18 +44,14 @@ def list_documents(target: Target = None, as_json: Json = False) -> None:
 
     Example: kb docs list --target mi300x
     """
-    from kb.cli.docs_report import show_documents
-
     with open_kb() as kb:
         documents = kb.documents.stored(target)
-    show_result(documents, show_documents, as_json=as_json)
+    show_result(documents, _show_documents, as_json=as_json)
 
 
 @app.command("show")
 def show_document(
-    name: Annotated[
-        str, typer.Argument(metavar="PATH|ID", help="The path of a document or the end of it, or a citation's id.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="PATH", help="The path of a document or the end of it.")],
     section: Annotated[
         str | None,
         typer.Option(metavar="HEADING", help="Print the text of the sections with this heading."),
@@ -42,30 +60,22 @@ def show_document(
     depth: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Levels of headings (default: as many as fit on a screen).")
     ] = None,
-    around: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Show N neighbours of a passage on each side in full.")
-    ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Show a document's headings or text, or a passage's neighbours.
+    """Show a document's headings or text.
 
     The text comes with the id and lines of each passage. A short code file or document without headings is printed
-    whole. --section, --text and --depth apply to documents, --around to passages. `Memory > LDS` names a
-    heading below another.
+    whole. `Memory > LDS` names a heading below another.
 
     Example: kb docs show mi300x/mi300x.md --section "Memory hierarchy"
 
-    Exit status: 0 when it is shown, 1 when no document or passage matches, or several documents do.
+    Exit status: 0 when it is shown, 1 when no document matches, or several do.
     """
-    from kb.cli.docs_report import show_outline, show_passage
+    from kb.views import documents
 
     with open_kb() as kb:
-        if _ID.fullmatch(name):
-            placed = kb.documents.passage(name, around=max(1, around))
-            show_result(placed, lambda it: show_passage(it, whole=around > 0), as_json=as_json)
-        else:
-            outline = kb.documents.outline(name, section=section, whole=text)
-            show_result(outline, lambda it: show_outline(it, depth=depth), as_json=as_json)
+        shown = documents.document(kb, name, section=section, whole=text)
+    show_result(shown, lambda it: _show_document(it, depth), as_json=as_json)
 
 
 @app.command("remove")
@@ -85,17 +95,16 @@ def remove_documents(
 
     Exit status: 0 when they are removed, 1 when nothing was removed.
     """
-    from kb.cli.docs_report import show_chosen, totals
-
     with open_kb() as kb:
         chosen = kb.documents.removable(paths, target=target)
         if not yes:
-            show_chosen(chosen)
-            confirm_removal(totals(chosen))
+            for line in named([document.path for document in chosen], NAMES_SHOWN):
+                print(f"  {line}", file=sys.stderr)
+            confirm_removal(_totals(chosen))
         if kb.models.needs_index():
             notify("rebuilding the vector index; this takes a while in a large home")
         removed = kb.documents.remove([d.source for d in chosen])
-    done = f"removed: {totals(removed)}\nTheir files were not touched; `kb ingest` of their folder reads them again."
+    done = f"removed: {_totals(removed)}\nTheir files were not touched; `kb ingest` of their folder reads them again."
     show_result(removed, lambda _: show(done), as_json=as_json)
 
 
@@ -120,8 +129,98 @@ def coverage(
 
     Example: kb docs coverage --target mi300x --limit 5
     """
-    from kb.cli.docs_report import show_coverage
-
     with open_kb() as kb, progress_bar("comparing", quiet=as_json) as progress:
         found = kb.documents.coverage(paths or (), target=target, progress=progress)
-    show_result(found, lambda it: show_coverage(it, limit=limit, lacking=bool(paths)), as_json=as_json)
+    show_result(found, lambda it: _show_coverage(it, limit=limit, lacking=bool(paths)), as_json=as_json)
+
+
+def _show_documents(documents: "Sequence[Document]") -> None:
+    from kb.cli.table import show_table
+
+    if not documents:
+        show(NONE)
+        return
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for d in documents:
+        row = (f"{d.passages:,}", d.version or f"@{d.sha256[:8]}", d.format, d.path + " *" * d.ships_with_kb)
+        groups.setdefault(f"{d.target}, {d.licence or 'licence unknown'}, {d.trust}", []).append(row)
+    show_table(("passages", "version", "format", "path"), groups, cut_front={3})
+    show()
+    if any(d.ships_with_kb for d in documents):
+        show("* ships with kb")
+    show(f"{_totals(documents)} of {counted(len({d.target for d in documents}), 'targets')}")
+
+
+def _totals(documents: "Sequence[Document]") -> str:
+    passages, facts = sum(d.passages for d in documents), sum(d.facts for d in documents)
+    return ", ".join((counted(len(documents), "documents"), counted(passages, "passages"), counted(facts, "facts")))
+
+
+def _show_document(document: "DocumentView", depth: int | None) -> None:
+    """The text that was asked for, or else properties and headings."""
+    from kb.cli.table import show_table
+
+    show_notes(document)
+    if document.text:
+        show_text(document.text)
+        return
+    show(document.path)
+    for name in ("title", "target", "format", "version", "licence", "trust", "file"):
+        show_wrapped(getattr(document, name), f"  {name + ':':<10}")
+    show_wrapped(", ".join(counted(n, what.replace("_", " ")) for what, n in document.holds.items()), "  holds:    ")
+    for warning in named(document.warnings, WARNINGS_SHOWN):
+        show_wrapped(warning, "  warning:  ")
+    show()
+    if not document.headings:
+        show("no headings (--text prints the text)")
+        return
+    depth = depth or _fitting(document.headings)
+    shown = [heading for heading in document.headings if heading.depth < depth]
+    unit = "page" if document.format == "pdf" else "line"
+    rows = [(f"{h.line:,}", f"{h.passages:,}", "  " * h.depth + h.title) for h in shown]
+    show_table((unit, "passages", "heading"), rows, cut={2})
+    if deeper := len(document.headings) - len(shown):
+        show(f"{counted(deeper, 'headings')} below these (--depth {depth + 1}, --section HEADING)")
+    show("--text prints the text")
+
+
+def _fitting(headings: "Sequence[Heading]") -> int:
+    """The most levels whose headings fit on a screen, but enough levels to show two headings if there are two."""
+    deepest = max(heading.depth for heading in headings)
+    counts = {depth: sum(h.depth < depth for h in headings) for depth in range(1, deepest + 2)}
+    several = [depth for depth, count in counts.items() if count > 1]
+    return max((d for d in several if counts[d] <= HEADINGS_SHOWN), default=min(several, default=1))
+
+
+def _show_coverage(found: "Sequence[Coverage]", *, limit: int, lacking: bool) -> None:
+    from kb.cli.table import show_table
+
+    if not found:
+        show(NONE)
+        return
+    header = ("words", "file", "text", "sect", "pass", "tables", "rows", "code", "facts", "warn", "path")
+    rows = [
+        (
+            "-" if c.words_kept is None else f"{c.words_kept:.3f}",
+            *(_size(c.file_bytes), _size(c.characters)),
+            *map(str, (c.sections, c.passages, c.tables, c.rows, c.code_blocks, c.facts, len(c.warnings))),
+            c.path,
+        )
+        for c in found[:limit]
+    ]
+    show_table(header, rows, cut_front={10})
+    show()
+    if lacks := [(c.path, " ".join(c.words_lacking)) for c in found[:limit] if lacking and c.words_lacking]:
+        show_table(("path", "missing words"), lacks, cut={1}, cut_front={0})
+        show()
+    if len(found) > limit:
+        show(f"{len(found) - limit:,} more documents (--limit N, --json)")
+    known = [c.words_kept for c in found if c.words_kept is not None]
+    mean = f"; on average {sum(known) / len(known):.3f} of the words of a file are stored" if known else ""
+    show(counted(len(found), "documents") + mean)
+    if unknown := len(found) - len(known):
+        show(f"{unknown:,} could not be compared: the file is gone, has changed or has no words")
+
+
+def _size(number: int) -> str:
+    return f"{number:,}" if number < 10_000 else f"{number / 1000:,.0f}k"

@@ -1,14 +1,22 @@
 """The commands `kb facts [show] | conflicts | accept | reject | reopen | diff`, and those of kb.cli.worksheet."""
 
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
 
 from kb.cli import worksheet
-from kb.cli.output import Json, TargetName, open_kb, show, show_result
+from kb.cli.output import Json, TargetName, open_kb, show, show_notes, show_result, show_wrapped
 from kb.errors import FactError
 
+if TYPE_CHECKING:
+    from kb.cli.table import Rows
+    from kb.views.facts import ConflictView, DifferenceView, Facts, StatedFact
+
+SHOWN_UNSURE = 3
+"""Most unconfirmed statements to show for each conflict."""
 FactId = Annotated[str, typer.Argument(metavar="ID", help="The id that `kb facts` shows.")]
 Reason = Annotated[str, typer.Option(help="The reason; it is stored with the decision.")]
 
@@ -48,13 +56,13 @@ def show_target(
     """Show the facts that hold for a target.
 
     kb never guesses a value and never shows a sibling's. An inherited value names the ancestor it comes from. If no
-    fact holds yet, the worksheet is shown: what was read, and what to ask.
+    fact holds yet, the worksheet says what to read.
 
     Example: kb facts show h200 peak_flops --dtype float16 --dense
 
     Exit status: 0 when a fact is found, 1 when none is.
     """
-    from kb.cli.facts_table import show_facts, show_standings, show_worksheet
+    from kb.views import facts
 
     wanted = [dtype, None if dense is None else "dense" if dense else "sparse", per and f"per {per}"]
     phrases = [phrase for phrase in wanted if phrase]
@@ -63,20 +71,13 @@ def show_target(
     if everything and (phrases or unit):
         raise FactError("--all shows all conditions, in the documents' units", hint="leave the other options out")
     with open_kb() as kb:
-        own = kb.targets.get(target).name
         if everything:
-            standings = kb.standings(target, quantity)
-            show_result(standings, lambda found: show_standings(found, own=own), as_json=as_json)
+            found, show_it = facts.statements(kb, target, quantity), _show_statements
         else:
-            try:
-                facts = kb.facts(target, quantity, *phrases, unit=unit)
-            except FactError:
-                if quantity or own not in kb.catalog.count_by_target():
-                    raise
-                show_result(kb.worksheet(target), lambda found: show_worksheet(found, own=own), as_json=as_json)
-                raise typer.Exit(1) from None
-            unsure = len(kb.factbook.unconfirmed(target, quantity))
-            show_result(facts, lambda found: show_facts(found, own=own, unconfirmed=unsure), as_json=as_json)
+            found, show_it = facts.facts(kb, target, quantity, *phrases, unit=unit), _show_facts
+    show_result(found, show_it, as_json=as_json)
+    if not found.facts:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -93,11 +94,11 @@ def conflicts(
 
     Example: kb facts conflicts mi355x
     """
-    from kb.cli.facts_table import show_conflicts
+    from kb.views import facts
 
     with open_kb() as kb:
-        found = kb.conflicts(target)
-    show_result(found, show_conflicts, as_json=as_json)
+        found = facts.conflicts(kb, target)
+    show_result(found, _show_conflicts, as_json=as_json)
 
 
 @app.command()
@@ -144,12 +145,12 @@ def reopen(key: FactId) -> None:
 
 
 def _decide(key: str, verdict: str | None, reason: str, condition: str = "") -> None:
-    from kb.cli.facts_table import amount
     from kb.facts.resolution import FactDecision
+    from kb.views.facts import in_words
 
     with open_kb() as kb:
         fact = kb.factbook.decide(key, FactDecision(verdict) if verdict else None, reason=reason, condition=condition)
-    show(f"{verdict or 'open again'}: {fact.target} {fact.quantity} = {amount(fact)} {fact.citation}")
+    show(f"{verdict or 'open again'}: {fact.target} {in_words(fact, fact.target)} {fact.citation.place}")
 
 
 @app.command()
@@ -158,9 +159,97 @@ def diff(first: TargetName, second: TargetName, as_json: Json = False) -> None:
 
     Example: kb facts diff mi300x mi355x
     """
-    from kb.cli.facts_table import show_differences
+    from kb.views import facts
 
     with open_kb() as kb:
-        names = [kb.targets.get(target).name for target in (first, second)]
-        found = kb.differences(*names)
-    show_result(found, lambda it: show_differences(it, names), as_json=as_json)
+        found = facts.differences(kb, first, second)
+    show_result(found, lambda it: _show_differences(it, first, second), as_json=as_json)
+
+
+def _show_facts(found: "Facts") -> None:
+    """Show the facts that hold, including inherited ones, and how many are not confirmed."""
+    from kb.cli.table import show_table
+
+    show_notes(found)
+    rows = [(f.topic, (f.quantity, f.amount, _marked(f.condition, f, found.target), f.id)) for f in found.facts]
+    show_table(("quantity", "value", "condition", "id"), _by_topic(rows), wrap={2})
+    show()
+    for ancestor in dict.fromkeys(fact.target for fact in found.facts if fact.target != found.target):
+        show(f"[{ancestor}]: inherited from {ancestor}")
+    for source in dict.fromkeys(fact.path for fact in found.facts):
+        show(f"stated in {source}")
+    if found.waiting:
+        show(f"{found.waiting} more read, unconfirmed: --all shows them")
+    if found.facts:
+        show("`kb cite ID` opens the cited place, `--json` shows each source")
+    else:
+        show_wrapped(f"`kb facts worksheet {found.target}` shows what to read, `kb facts ask {found.target}` where")
+
+
+def _show_statements(found: "Facts") -> None:
+    """Show every statement about a target and its ancestors, by quantity, with its standing."""
+    by_quantity = groupby(found.facts, key=lambda fact: fact.quantity)
+    _show_sides({quantity: [*_sides(facts, own=found.target)] for quantity, facts in by_quantity})
+
+
+def _show_conflicts(found: "Sequence[ConflictView]") -> None:
+    show_contradictions(found)
+    show()
+    count = sum(conflict.state == "open" for conflict in found)
+    show(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
+    if count:
+        show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
+
+
+def show_contradictions(found: "Sequence[ConflictView]") -> None:
+    """Show the statements of each conflict with their standings."""
+    groups: dict[str, Rows] = {}
+    for conflict in found:
+        unsure = [side for side in conflict.sides if side.standing == "unconfirmed"]
+        doubtful = [*_sides(unsure, own=conflict.target)]
+        heading = f"{conflict.target} {conflict.quantity}: {conflict.state}"
+        if (more := len(doubtful) - SHOWN_UNSURE) > 0:
+            heading += f" ({more} more unconfirmed: `kb facts {conflict.target} {conflict.quantity} --all`)"
+        sure = _sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
+        groups[heading] = [*sure, *doubtful[:SHOWN_UNSURE]]
+    _show_sides(groups)
+
+
+def _show_sides(groups: "Mapping[str, Rows]") -> None:
+    """Show rows of `_sides`; `+2` after a place means that two more documents state the same."""
+    from kb.cli.table import show_table
+
+    show_table(("value", "condition", "standing", "id", "stated in"), groups, wrap={1, 2}, cut_front={4})
+
+
+def _sides(sides: "Iterable[StatedFact]", *, own: str) -> Iterator[tuple[str, ...]]:
+    """Rows of equal statements; each row shows the first document and how many more there are."""
+    said: dict[tuple[str, str, str], list[StatedFact]] = {}
+    for side in sides:
+        standing = f"{side.standing}: {side.why}" if side.why else side.standing
+        said.setdefault((side.amount, side.condition, _marked(standing, side, own)), []).append(side)
+    for words, facts in said.items():
+        yield (*words, facts[0].id, facts[0].place + f" +{len(facts) - 1}" * (len(facts) > 1))
+
+
+def _show_differences(found: "Sequence[DifferenceView]", first: str, second: str) -> None:
+    from kb.cli.table import show_table
+
+    rows = [(d.topic, (d.quantity, d.condition, _values(d.first), _values(d.second))) for d in found]
+    show_table(("quantity", "condition", first, second), _by_topic(rows), wrap={1, 2, 3})
+
+
+def _values(facts: "Iterable[StatedFact]") -> str:
+    return ", ".join(dict.fromkeys(fact.amount for fact in facts)) or "-"
+
+
+def _by_topic(rows: Sequence[tuple[str, tuple[str, ...]]]) -> "Rows | Mapping[str, Rows]":
+    """The rows under their topics, if there are several."""
+    groups = {topic: [row for _, row in of] for topic, of in groupby(rows, key=lambda pair: pair[0])}
+    return groups if len(groups) > 1 else [row for _, row in rows]
+
+
+def _marked(text: str, fact: "StatedFact", own: str) -> str:
+    """`text`, with the fact's target if it is not `own` and its trust if it is not the vendor's."""
+    marks = [fact.target] * (fact.target != own) + [fact.trust.value] * (fact.trust != "vendor")
+    return " ".join(filter(None, (text, f"[{', '.join(marks)}]" if marks else "")))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
+from kb.cli.output import progress_bar
 from kb.types.documents import Progress
 
 LINE_S = 10.0
@@ -21,14 +22,12 @@ class State:
         self._clock = clock
         self._phase = ""
         self._began_s = 0.0
-        self.share = 0.0
         self.line = ""
 
     def update(self, progress: Progress) -> None:
         now_s = self._clock()
         if progress.phase != self._phase:
             self._phase, self._began_s = progress.phase, now_s
-        self.share = progress.share
         self.line = f"{progress.phase}: {progress.done:,} of {progress.total:,} {COUNTED[progress.phase]}"
         if left := _remaining(now_s - self._began_s, progress.share):
             self.line += f", {left} left"
@@ -49,8 +48,13 @@ def ingest_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     if quiet:
         yield lambda progress: None
     elif sys.stderr.isatty():
-        with _bar(state) as show:
-            yield show
+        with progress_bar("", quiet=False) as show:
+
+            def tell(progress: Progress) -> None:
+                state.update(progress)
+                show(progress.share, 1, state.line)
+
+            yield tell
     else:
         ended = Event()
         printer = Thread(target=_print_lines, args=(state, ended), daemon=True)
@@ -65,20 +69,3 @@ def _print_lines(state: State, ended: Event) -> None:
     while not ended.wait(LINE_S):
         if state.line:
             print(state.line, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _bar(state: State) -> Iterator[Callable[[Progress], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bars
-
-    columns = (BarColumn(bar_width=20), TextColumn("{task.description}"))
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("", total=1)
-
-        def show(progress: Progress) -> None:
-            state.update(progress)
-            bars.update(task, completed=state.share, description=state.line)
-
-        yield show

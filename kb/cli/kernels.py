@@ -1,12 +1,11 @@
 """The commands `kb verify | roofline | prompt | submit | optimize`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kb.cli.output import Json, notify, open_kb, print_json, show, show_result
+from kb.cli.output import Json, notify, open_kb, show, show_result
 
 TaskFile = Annotated[
     Path,
@@ -52,14 +51,15 @@ def verify(
     """
     from eval.languages.registry import load_candidate
     from eval.oracle.task import load_task
-    from kb.cli.evidence_report import show_evidence
+    from kb.cli.verdicts import show_verdict
     from kb.usecases.prompt_context import stated_of
+    from kb.views.verdicts import verdict
 
     loaded = load_task(task)
     with open_kb() as kb:
         handed_in = load_candidate(candidate, kb.toolchains.judges(target).values())
         evidence = kb.verify(loaded, handed_in, target)
-        show_result(evidence, show_evidence, as_json=as_json)
+        show_result(verdict(evidence), show_verdict, as_json=as_json)
         if evidence.passed:
             return
         for passage in stated_of(kb, evidence, handed_in.source):
@@ -78,13 +78,12 @@ def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
     Exit status: 0 when all required rates are known, 1 otherwise.
     """
     from eval.oracle.task import load_task
-    from kb.cli.evidence_report import show_roofline
+    from kb.cli.verdicts import show_roofline
+    from kb.views import verdicts
 
     loaded = load_task(task)
     with open_kb() as kb:
-        found = kb.roofline(loaded, target)
-    if not as_json:
-        show(f"{loaded.name} on {target}: at best {found.seconds * 1e6:,.1f} us")
+        found = verdicts.roofline(kb, loaded, target)
     show_result(found, show_roofline, as_json=as_json)
 
 
@@ -99,18 +98,16 @@ def prompt(
     Example: kb prompt examples/softmax.py --target mi300x
     """
     from eval.oracle.task import load_task
+    from kb.views.prompts import first_prompt
 
     loaded = load_task(task)
     with open_kb() as kb:
         plan = kb.plan(loaded, target, language=language, synthesizer="external", evaluations=evaluations)
-        run, asked = kb.prompt(plan)
-    if as_json:
-        print_json({"run": run.id, "prompt": asked.text, "tokens": asked.tokens, "left_out": asked.left_out})
-        return
-    show(asked.text)
+        asked = first_prompt(kb, plan)
+    show_result(asked, lambda prompt: show(prompt.text), as_json=as_json)
     for item in asked.left_out:
         notify(f"left out: {item}")
-    notify(f"run {run.id} is waiting; answer with `kb submit {run.id} FILE`")
+    notify(f"run {asked.run} is waiting; answer with `kb submit {asked.run} FILE`")
 
 
 def submit(
@@ -134,33 +131,22 @@ def submit(
     """
     from eval.languages.registry import load_candidate
     from eval.oracle.task import read_source
-    from kb.cli.evidence_report import show_evidence
+    from kb.cli.verdicts import show_verdict
     from kb.errors import CandidateError
-    from kb.runs.credit import credit_of
+    from kb.views.runs import submission_view
+    from kb.views.verdicts import verdict
 
     with open_kb() as kb:
         going = kb.runs.get(run)
         is_text, languages = answer.suffix in (".md", ".txt"), kb.toolchains.judges(going.plan.target).values()
         given = read_source(answer, CandidateError) if is_text else load_candidate(answer, languages)
-        tell = None if as_json else lambda step, attempt: show_evidence(attempt.evidence)
-        done = kb.submit(going, given, note=note, tell=tell)
+        shown = None if as_json else lambda step, attempt: show_verdict(verdict(attempt.evidence))
+        done = submission_view(going, kb.submit(going, given, note=note, on_attempt=shown))
     for name in done.published:
         notify(f"skill written: {name}")
-    if as_json:
-        following = done.prompt and done.prompt.text
-        print_json(
-            {
-                "evidence": done.evidence,
-                "published": going.published,
-                "credit": credit_of(going),
-                "prompt": following,
-                "ended": done.ended,
-            }
-        )
-    else:
-        show()
-        show(done.prompt.text if done.prompt else f"The run is over: {done.ended}.")
-    if not done.evidence.passed:
+    following = done.prompt.text if done.prompt else f"The run is over: {done.ended}."
+    show_result(done, lambda _: show(f"\n{following}"), as_json=as_json)
+    if not done.verdict.passed:
         raise typer.Exit(1)
 
 
@@ -192,7 +178,7 @@ def optimize(
     Exit status: 0 when a candidate passed, 1 when none did.
     """
     from eval.oracle.task import load_task
-    from kb.cli.run_report import finish, tell
+    from kb.cli.runs import finish, on_start
 
     loaded = load_task(task)
     with open_kb() as kb:
@@ -205,5 +191,5 @@ def optimize(
             seed=seed,
             control=control,
         )
-        run = kb.optimize(plan, minutes=minutes, tell=partial(tell, quiet=as_json))
+        run = kb.optimize(plan, minutes=minutes, on_start=on_start(quiet=as_json))
     finish(run, as_json=as_json)

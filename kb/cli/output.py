@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -15,6 +15,7 @@ from kb.errors import KbError
 
 if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
+    from kb.views.response import Response
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, turn the order of a line or cannot be printed; what kb shows may contain them."""
@@ -58,9 +59,10 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
         yield lambda done, total, what="": None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    columns = (BarColumn(bar_width=20), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total, what=what: bar.update(task, completed=done, total=total, description=what)
 
@@ -93,6 +95,23 @@ def show_text(text: str) -> None:
     """Show the lines of a document, those that are longer than the terminal wrapped."""
     for line in text.split("\n"):
         show_wrapped(line)
+
+
+def show_notes(response: "Response", label: str = "ok") -> None:
+    """Show the notes of an answer, as notes or, if it is not `ok`, after its label."""
+    for note in response.notes:
+        show_wrapped(f"{'note' if label == 'ok' else label}: {note}")
+
+
+def counted(number: int, nouns: str) -> str:
+    """`1 table` or `2 tables`, for `tables`."""
+    return f"{number:,} {nouns.removesuffix('s') if number == 1 else nouns}"
+
+
+def named(names: Sequence[str], most: int) -> list[str]:
+    """The first names, and how many more there are."""
+    more = [f"and {len(names) - most} more (--json lists all)"] if len(names) > most else []
+    return [*names[:most], *more]
 
 
 def show_result(value: Shown, show_it: Callable[[Shown], None], *, as_json: bool) -> None:

@@ -1,12 +1,21 @@
 """The commands `kb runs list | show | resume`."""
 
-from functools import partial
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, notify, open_kb, print_json, show, show_result
+from kb.cli.output import Json, notify, open_kb, show, show_result, show_wrapped
+from kb.errors import RunError
+
+if TYPE_CHECKING:
+    from kb.runs.journal import Run
+    from kb.types.protocols import Attempt
+    from kb.views.runs import AttemptView, RunView
+    from kb.views.verdicts import Verdict
 
 app = typer.Typer(help="Optimisation sessions and their journals.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -17,13 +26,13 @@ def list_runs(as_json: Json = False) -> None:
 
     Example: kb runs list
     """
-    from kb.cli.run_report import show_runs, summary
+    from kb.views.runs import run_view
 
     with open_kb() as kb:
-        runs, problems = list(kb.runs), kb.runs.problems()
+        runs, problems = [run_view(run) for run in kb.runs], kb.runs.problems()
     for _, error in problems:
         notify(error.message)
-    show_result([summary(run) for run in runs], lambda _: show_runs(runs), as_json=as_json)
+    show_result(runs, _show_list, as_json=as_json)
 
 
 @app.command("show")
@@ -34,22 +43,18 @@ def show_run(
 ) -> None:
     """Show the candidates of a run and its outcome.
 
+    Several runs are compared by the time of their kernels.
+
     Example: kb runs show 3f9c --plot progress.png
     """
-    from kb.cli.run_report import draw, show_curves, show_journal, summary
+    from kb.cli.plot import draw
+    from kb.views.runs import run_view
 
     with open_kb() as kb:
-        runs = [kb.runs.get(name) for name in names]
+        runs = [run_view(kb.runs.get(name)) for name in names]
     if plot is not None:
         draw(runs, plot)
-    if as_json:
-        print_json([summary(run) for run in runs])
-        return
-    for run in runs:
-        show_journal(run)
-        show()
-    if len(runs) > 1:
-        show_curves(runs)
+    show_result(runs, show_runs, as_json=as_json)
 
 
 @app.command("resume")
@@ -64,9 +69,122 @@ def resume_run(
 
     Exit status: 0 when a candidate passed, 1 when none did.
     """
-    from kb.cli.run_report import finish, tell
-
     with open_kb() as kb:
         run = kb.runs.get(name)
-        kb.resume(run, minutes=minutes, tell=partial(tell, quiet=as_json))
+        kb.resume(run, minutes=minutes, on_start=on_start(quiet=as_json))
     finish(run, as_json=as_json)
+
+
+def on_start(*, quiet: bool) -> "Callable[[Run], Callable[[int, Attempt], None]] | None":
+    """Prints a line for each candidate that a run has judged, and then for each that it judges."""
+    if quiet:
+        return None
+    from kb.views.runs import attempt_view, run_view
+
+    def started(run: "Run") -> "Callable[[int, Attempt], None]":
+        _show_table(run_view(run))
+        return lambda number, attempt: _show_attempt(attempt_view(number, attempt))
+
+    return started
+
+
+def finish(run: "Run", *, as_json: bool) -> None:
+    """Show the outcome of a run that stopped, and draw its plot. Raises Exit with status 1 when nothing passed."""
+    from kb.cli.plot import draw
+    from kb.views.runs import run_view
+
+    view, written = run_view(run), "journal and plot"
+    try:
+        draw([view], run.folder / "progress.png")
+    except RunError as error:
+        written = "journal"
+        notify(error.message)
+    show_result(view, _show_outcome, as_json=as_json)
+    if not as_json:
+        show(f"{written}: {view.folder}")
+    if view.best is None:
+        raise typer.Exit(1)
+
+
+def _show_list(runs: "Sequence[RunView]") -> None:
+    from kb.cli.table import show_table
+
+    rows = [(r.id, r.synthesizer, str(len(r.attempts)), _time(r.best_verdict), r.ended or "open") for r in runs]
+    show_table(("run", "by", "judged", "best in us", "state"), rows, wrap={4})
+    if not runs:
+        show("no runs yet; `kb optimize` starts one")
+
+
+def _time(verdict: "Verdict | None") -> str:
+    return f"{verdict.time_us.value:,.1f}" if verdict and verdict.time_us else "-"
+
+
+def show_runs(runs: "Sequence[RunView]") -> None:
+    for run in runs:
+        _show_table(run)
+        _show_outcome(run)
+        show()
+    if len(runs) > 1:
+        _show_comparison(runs)
+
+
+def _show_table(run: "RunView") -> None:
+    control = " (control: only what ships with kb)" if run.control else ""
+    show_wrapped(f"run {run.id}: {run.task} for {run.target} in {run.language}, by {run.synthesizer}{control}")
+    if run.synthesizer == "tune":
+        from synth.search.tune import NOTICE
+
+        show_wrapped(f"({NOTICE})")
+    for attempt in run.attempts:
+        _show_attempt(attempt)
+
+
+def _show_attempt(attempt: "AttemptView") -> None:
+    from kb.cli.verdicts import interval
+
+    verdict = attempt.verdict
+    decided = "passed; the machine was busy" if verdict.evidence.timing else verdict.evidence.outcome.value
+    if verdict.time_us and verdict.speedup:
+        time = f"{verdict.time_us.value:9,.1f} us ({interval(verdict.time_us)})"
+        decided = f"{time:<33} {verdict.speedup.value:5.2f}x {verdict.baseline}"
+    show_wrapped(attempt.note, f"{attempt.number:3}  {decided:<50}  ")
+
+
+def _show_outcome(run: "RunView") -> None:
+    if run.best_verdict:
+        show_wrapped(f"best: {run.best}, {run.best_verdict.summary}")
+    recalled, found = run.credit.recalled, run.credit.found
+    if recalled:
+        show_wrapped(
+            f"from skills: {recalled.time_us:,.1f} us, candidate {recalled.attempt}, {recalled.skill} as it is"
+        )
+    if found:
+        more = f", {run.credit.gain:.2f} times as fast as the best from skills" if run.credit.gain else ""
+        show_wrapped(f"found by the run: {found.time_us:,.1f} us, candidate {found.attempt}{more}")
+    for name in run.published:
+        show(f"skill written: {name}  (`kb skills show {name}`)")
+    if run.usage:
+        show(f"tokens: {', '.join(f'{kind} {count:,}' for kind, count in run.usage.items())}")
+    next_step = f"kb submit {run.id} FILE" if run.synthesizer == "external" else f"kb runs resume {run.id}"
+    show(f"ended: {run.ended}" if run.ended else f"open; continue with `{next_step}`")
+
+
+def _show_comparison(runs: "Sequence[RunView]") -> None:
+    """Show the time of each run's best kernel, and after each candidate that of the best so far."""
+    from kb.cli.table import show_table
+    from kb.cli.verdicts import interval
+
+    rows = []
+    for run in runs:
+        best = run.best_verdict
+        of = f"{best.speedup.value:.2f}x {best.baseline}" if best and best.speedup else "-"
+        rows.append((run.id, _time(best), interval(best.time_us) if best and best.time_us else "-", of))
+    show_table(("best kernel", "us", "95 % interval", "speed-up over"), rows, wrap={0, 3})
+    curves = [
+        [*accumulate((a.verdict.time_us.value if a.verdict.time_us else inf for a in run.attempts), min)]
+        for run in runs
+    ]
+    steps = range(max(map(len, curves)))
+    show("\nbest so far in us, after each candidate:")
+    cells = [[f"{c[n]:,.1f}" if n < len(c) and c[n] < inf else "-" for c in curves] for n in steps]
+    show_table(("", *(run.id[-4:] for run in runs)), [(str(n + 1), *row) for n, row in enumerate(cells)])

@@ -67,11 +67,12 @@ def show_skill(
 
     Exit status: 0 when it is shown, 1 when it is unknown or malformed, or has no kernel.
     """
-    from kb.cli.evidence_report import show_evidence
     from kb.cli.skills_report import show_whole
+    from kb.cli.verdicts import show_verdict
     from kb.errors import SkillError
     from kb.usecases.curating import measured
     from kb.usecases.skill_gains import gains_of
+    from kb.views.verdicts import verdict
 
     with open_kb() as kb:
         skill = kb.skills.find(name)
@@ -89,7 +90,7 @@ def show_skill(
         show_whole(skill, about, gains, all_measured)
         for one in skill.evidence if evidence else ():
             show()
-            show_evidence(one)
+            show_verdict(verdict(one))
 
 
 @app.command("search")

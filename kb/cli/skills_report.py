@@ -121,9 +121,9 @@ def show_reverified(done: Reverified) -> None:
     if done.evidence is None:
         show_wrapped(f"{done.name}{where}: {done.reason}")
         return
-    from kb.cli.evidence_report import headline
+    from kb.views.verdicts import verdict
 
-    show_wrapped(f"{done.name} ({done.before} -> {done.after}): {headline(done.evidence)}")
+    show_wrapped(f"{done.name} ({done.before} -> {done.after}): {verdict(done.evidence).summary}")
 
 
 def show_imported(done: Sequence[Imported], *, dry_run: bool) -> None:

@@ -9,7 +9,8 @@ import typer
 from kb.cli.output import Json, confirm_removal, open_kb, show, show_result
 
 if TYPE_CHECKING:
-    from kb.types.target import Dependents, Target, TargetDetails, TargetSummary
+    from kb.types.target import Dependents, TargetDetails
+    from kb.views.targets import KnownTargets
 
 app = typer.Typer(help="The chips and families that kb knows.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -26,18 +27,21 @@ def list_targets(as_json: Json = False) -> None:
 
     Example: kb targets list
     """
+    from kb.views.targets import targets
+
     with open_kb() as kb:
-        known = kb.target_tree.summaries()
+        known = targets(kb)
     show_result(known, _show_tree, as_json=as_json)
 
 
-def _show_tree(known: "list[TargetSummary]") -> None:
+def _show_tree(known: "KnownTargets") -> None:
     from kb.cli.table import show_table
 
     def branch(parent: str | None, depth: int) -> Iterator[tuple[str, ...]]:
-        for target in known:
+        for target in known.targets:
             if target.parent == parent:
-                yield "  " * depth + target.name, _title(target), str(target.documents or "")
+                title = target.title if parent else "every target"
+                yield "  " * depth + target.name, title, str(target.documents or "")
                 yield from branch(target.name, depth + 1)
 
     show_table(("target", "title", "documents"), list(branch(None, 0)), wrap={1})
@@ -55,15 +59,11 @@ def show_target(name: Name, as_json: Json = False) -> None:
 
 
 def _show_details(target: "TargetDetails") -> None:
-    show(f"{target.name}: {_title(target)}" if target.title else target.name)
+    show(f"{target.name}: {target.title}" if target.title else target.name)
     show(f"lineage:     {' → '.join(target.lineage)}")
     show(f"descendants: {', '.join(target.descendants) or 'none'}")
     show(f"aliases:     {', '.join(target.aliases) or 'none'}")
     show(f"documents:   {', '.join(f'{n} of {t}' for t, n in target.documents.items()) or 'none in scope'}")
-
-
-def _title(target: "Target") -> str:
-    return target.title if target.parent else "every target"
 
 
 @app.command("add")

@@ -74,10 +74,11 @@ def check_toolchain(name: Name, as_json: Json = False) -> None:
 
     Exit status: 0 when the example passes, 1 when it does not or something is missing.
     """
-    from kb.cli.evidence_report import show_evidence
+    from kb.cli.verdicts import show_verdict
+    from kb.views.verdicts import verdict
 
     with open_kb() as kb:
-        evidence = kb.toolchains.check(name)
-    show_result(evidence, show_evidence, as_json=as_json)
-    if not evidence.passed:
+        judged = verdict(kb.toolchains.check(name))
+    show_result(judged, show_verdict, as_json=as_json)
+    if not judged.passed:
         raise typer.Exit(1)

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, TargetName, open_kb, show, show_result, show_wrapped
+from kb.cli.output import Json, TargetName, open_kb, show, show_notes, show_result, show_wrapped
 from kb.errors import FactError
 
 if TYPE_CHECKING:
     from kb.types.fact import Fact, FactAnswer
-    from kb.usecases.fact_reading import FactsAnswered, Question
     from kb.usecases.knowledge_base import KnowledgeBase
+    from kb.views.facts import AnsweredFacts, Worksheet, WorksheetLine
 
 TrustQuotes = Annotated[
     bool, typer.Option("--trust-quotes", help="Let stored facts hold at once, unless values contradict each other.")
 ]
+SHOWN_READ = 4
+"""Most facts to be confirmed to show for each question."""
 KEYS = {"a": "accept", "c": "correct", "r": "reject", "s": "skip", "d": "accept all of this document", "q": "quit"}
 
 
@@ -32,11 +34,35 @@ def worksheet(target: TargetName, as_json: Json = False) -> None:
 
     Example: kb facts worksheet mi300x
     """
-    from kb.cli.facts_table import show_worksheet
+    from kb.views import facts
 
     with open_kb() as kb:
-        own = kb.targets.get(target).name
-        show_result(kb.worksheet(target), lambda entries: show_worksheet(entries, own=own), as_json=as_json)
+        show_result(facts.worksheet(kb, target), _show_worksheet, as_json=as_json)
+
+
+def _show_worksheet(found: "Worksheet") -> None:
+    """Show each question with the facts that hold and those to be confirmed."""
+    for line in found.lines:
+        _show_line(line, "")
+    held, read = (sum(len(getattr(line, kind)) for line in found.lines) for kind in ("holds", "read"))
+    still = sum(not (line.holds or line.read) for line in found.lines)
+    show(f"\n{held} facts hold, {read} were read and have to be confirmed, {still} questions are open")
+    name = found.target
+    show_wrapped(
+        f"`kb facts ask {name}` prints the open questions with passages for a reader; `kb facts review {name}` confirms"
+    )
+
+
+def _show_line(line: "WorksheetLine", mark: str) -> None:
+    show_wrapped(f"{mark}{line.topic}: {line.question}")
+    for fact in line.holds:
+        show_wrapped(fact, "  holds  ")
+    for fact in line.read[:SHOWN_READ]:
+        show_wrapped(fact, "  read   ")
+    if (more := len(line.read) - SHOWN_READ) > 0:
+        show(f"  read   {more} more")
+    if not (line.holds or line.read):
+        show("  open")
 
 
 def draft(
@@ -78,30 +104,28 @@ def ask(
 
     Example: kb facts ask k230 --topic memory
     """
+    from kb.views import facts
+
     with open_kb() as kb:
-        asked = kb.fact_questions(target, everything=everything, tokens=tokens, topic=topic)
-        show_result(list(asked), lambda found: _show_questions(found, kb.targets.get(target).name), as_json=as_json)
+        asked = facts.questions(kb, target, everything=everything, tokens=tokens, topic=topic)
+    show_result(asked, _show_questions, as_json=as_json)
 
 
-def _show_questions(asked: "list[Question]", target: str) -> None:
+def _show_questions(asked: "Worksheet") -> None:
     from synth.fact_answers import fact_form
 
-    shown: set[str] = set()
-    for question in asked:
-        names = ", ".join(question.line.quantities) or "none"
-        show(f"# {question.line.topic}: {question.line.asks}")
-        if question.known:
-            show_wrapped(
-                f"({len(question.known)} hold: {', '.join(dict.fromkeys(f.quantity for f in question.known))})"
-            )
-        if question.known and not question.passages:
+    for line in asked.lines:
+        _show_line(line, "# ")
+        if line.holds and not line.passages:
             show("(not asked; --all asks for more)\n")
             continue
-        show(f"(kb's names of quantities: {names})\n")
-        show((question.text_without(shown) or "no passage found") + "\n")
-        shown.update(passage.citation.id for passage in question.passages)
+        show(f"(kb's names of quantities: {', '.join(line.quantities) or 'none'})\n")
+        for passage in line.passages:
+            show(f"[{passage.id}] {passage.place} {passage.text}\n")
+        if not line.passages:
+            show("no passage found\n")
     show(f"# How to answer\n{fact_form()}")
-    show(f"Put the lines into a file: kb facts answer {target} FILE")
+    show(f"Put the lines into a file: kb facts answer {asked.target} FILE")
 
 
 def answer(
@@ -128,6 +152,7 @@ def answer(
     Exit status: 0 when all answers are stored, 1 when some are refused.
     """
     from kb.types.fact import FactAnswer
+    from kb.views import facts
 
     if (file is None) == (quantity is None):
         raise FactError("expected either a file of answers or --quantity", hint="give one of the two")
@@ -138,7 +163,7 @@ def answer(
             FactAnswer(quantity=quantity, value=value, unit=unit, condition=condition, quote=quote, passage=passage)
         ]
     with open_kb() as kb:
-        found = kb.answer_facts(target, given, trust_quotes=trust_quotes)
+        found = facts.answer(kb, target, given, trust_quotes=trust_quotes)
     show_result(found, _show_answered, as_json=as_json)
     if found.refused:
         raise typer.Exit(1)
@@ -174,27 +199,23 @@ def _answers_in(file: Path | None) -> "list[FactAnswer]":
     return answers
 
 
-def _show_answered(found: "FactsAnswered") -> None:
-    from kb.cli.facts_table import show_statements, show_stored
+def _show_answered(found: "AnsweredFacts") -> None:
+    from kb.cli.facts import show_contradictions
 
-    show_stored(found.stored)
+    for fact in found.stored:
+        show(f"{fact.target} {fact.quantity} = {fact.amount} {fact.condition}  {fact.id}  {fact.place}")
     for refused in found.refused:
-        given = refused.answer
-        show_wrapped(f"refused: {given.quantity} = {given.value} {given.unit}: {refused.reason}")
+        show_wrapped(f"refused: {refused.quantity} = {refused.value}: {refused.reason}")
     if found.refused:
         show_wrapped("quote the words that state the value, as `kb docs show PATH --text` prints them")
     if found.contradictions:
         show("\nThese values contradict each other:")
-        show_statements(found.contradictions)
-    for question in found.unread:
-        show(f"not asked: {question}")
-    if found.unread:
-        show_wrapped(found.stopped or "the budget is spent; a larger --budget asks the rest")
-    if found.unreadable:
-        show(f"{found.unreadable} lines of the model were no answers")
-    waiting = len(found.stored) - found.accepted
-    show(f"{len(found.stored)} facts stored, {found.accepted} of them hold, {len(found.refused)} answers refused")
-    for name in dict.fromkeys(fact.target for fact in found.stored if waiting):
+        show_contradictions(found.contradictions)
+    show_notes(found)
+    waiting = [fact.target for fact in found.stored if fact.standing != "holds"]
+    hold = len(found.stored) - len(waiting)
+    show(f"{len(found.stored)} facts stored, {hold} of them hold, {len(found.refused)} answers refused")
+    for name in dict.fromkeys(waiting):
         show_wrapped(f"`kb facts review {name}` confirms the others one by one, `kb facts accept --all {name}` at once")
 
 
@@ -239,14 +260,13 @@ def _asked(fact: "Fact") -> str:
     """The key that the user presses for a fact; any other key than those of `KEYS` asks again."""
     import click
 
-    from kb.cli.facts_table import amount
+    from kb.views.facts import in_words
 
-    condition = f" ({fact.condition})" if fact.condition else ""
-    show(f"\n{fact.target} {fact.quantity} = {amount(fact)}{condition}")
+    show(f"\n{fact.target} {in_words(fact, fact.target)}")
     show_wrapped(f'"{" ".join(fact.quote.split())}"', "   ")
-    show(f"   {fact.citation.id}  {fact.citation.place}")
+    show(f"   {fact.citation.place}")
     while True:
-        typer.echo("[a/c/r/s/d/q] ", nl=False)
+        typer.echo(f"[{'/'.join(KEYS)}] ", nl=False)
         key = click.getchar().lower()
         typer.echo(KEYS.get(key, key))
         if key in KEYS:
@@ -302,8 +322,10 @@ def propose(
 
     Exit status: 0 when the model read all that the budget allows, 1 when it stopped before.
     """
+    from kb.views import facts
+
     with open_kb() as kb:
-        found = kb.propose_facts(target, budget_tokens=budget, trust_quotes=trust_quotes)
+        found = facts.propose(kb, target, budget_tokens=budget, trust_quotes=trust_quotes)
     show_result(found, _show_answered, as_json=as_json)
-    if found.stopped:
+    if not found.complete:
         raise typer.Exit(1)

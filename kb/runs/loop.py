@@ -23,18 +23,18 @@ from synth.prompts.prompt import Prompt, build_prompt
 
 SKILLS_CONSIDERED = 8
 SPENT = "all evaluations are spent"
-Tell = Callable[[int, Attempt], None]
+OnAttempt = Callable[[int, Attempt], None]
 """Called with each judged candidate and its number."""
 
-Teller = Callable[[Run], Tell]
+OnStart = Callable[[Run], OnAttempt]
 """Called with a run when it starts or resumes."""
 
 Brief = Callable[[Interface, Sequence[str]], tuple[list[Fact], list[Passage]]]
 """Takes the task's tensors and phrasings for what the last candidate lacked; returns facts and passages, best first."""
 
 
-def say_nothing(step: int, attempt: Attempt) -> None:
-    """The `Tell` that does nothing."""
+def ignore(step: int, attempt: Attempt) -> None:
+    """The `OnAttempt` that does nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Loop:
     siblings: frozenset[str]
     """Targets whose skills are shown without their kernels."""
     brief: Brief
-    tell: Tell
+    on_attempt: OnAttempt
     prompt_tokens: int
     """Most tokens of a prompt."""
 
@@ -168,7 +168,7 @@ class Loop:
         same = (a.evidence for a in self.run.attempts if a.candidate.digest == candidate.digest)
         evidence = next(same, None) or judge.verify(candidate)
         self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
-        self.tell(step, self.run.attempts[-1])
+        self.on_attempt(step, self.run.attempts[-1])
         return evidence
 
     def _recalled(self, proposal: Proposal) -> str:

@@ -29,29 +29,6 @@ class SymbolPlace(Frozen):
     text: str
     """The line, or the whole signature."""
 
-    @property
-    def marks(self) -> str:
-        """The edition, and who states it unless it is the vendor, in brackets; empty if there is nothing to say."""
-        marks = (self.edition, "" if self.trust is Trust.VENDOR else self.trust.value)
-        return f" ({', '.join(filter(None, marks))})" if any(marks) else ""
-
-
-class SymbolCount(Frozen):
-    """How often the documents have the name in one way."""
-
-    kind: SymbolKind
-    places: int
-    documents: int
-    """Documents with these places."""
-    shown: int
-
-    @property
-    def left_out(self) -> str:
-        """How many places are not shown, such as `+23 calls, 26 in 7 documents`; empty if all are."""
-        if self.places == self.shown:
-            return ""
-        return f"+{self.places - self.shown} {self.kind}s ({self.places} in {self.documents} documents)"
-
 
 class SymbolReport(Frozen):
     """All that the documents say of a name: the best places, in order, and how many there are."""
@@ -59,6 +36,7 @@ class SymbolReport(Frozen):
     name: str
     places: tuple[SymbolPlace, ...]
     """Definitions first, then rows, calls and mentions; newer documents first where that is known."""
-    counts: tuple[SymbolCount, ...]
+    found: dict[SymbolKind, int]
+    """Number of places of each kind."""
     notes: tuple[str, ...]
     """Documents that disagree, and names that only one place has."""

@@ -59,12 +59,6 @@ class Target(Frozen):
     """Inherited by descendants. None: inherited from an ancestor, or kb knows no compiler for the target."""
 
 
-class TargetSummary(Target):
-    """A target with the number of its own documents."""
-
-    documents: int
-
-
 class TargetDetails(Target):
     """A target with its relatives."""
 

@@ -130,8 +130,11 @@ class Documents:
             after=tuple(passages[at - first + 1 :]),
         )
 
-    def cite(self, citation_id: str) -> CitedPlace:
+    def cite(self, citation_id: str, *, around: int = CITED_LINES_AROUND) -> CitedPlace:
         """The place that a citation refers to, as it was when the document was ingested.
+
+        Args:
+            around: Most lines to add on both sides.
 
         Raises:
             CitationError: the id is unknown, or the stored text differs from the cited text.
@@ -141,7 +144,7 @@ class Documents:
         if nth and row is None:
             raise CitationError(f"{key} is not a table row, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
         stated = row or self._catalog.fact(key) or self._catalog.passage(key)
-        source, lines = self._catalog.source_lines(key, around=CITED_LINES_AROUND)
+        source, lines = self._catalog.source_lines(key, around=around)
         digest = _digest(file_of(source))
         return CitedPlace(
             citation=stated.citation,

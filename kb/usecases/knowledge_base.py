@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kb.facts.resolution import StandingFact
     from kb.facts.worksheet import Entry
     from kb.runs.journal import Plan, Run
-    from kb.runs.loop import Tell, Teller
+    from kb.runs.loop import OnAttempt, OnStart
     from kb.types.documents import IngestReport, Progress
     from kb.types.evidence import Evidence
     from kb.types.fact import Fact, FactAnswer
@@ -335,35 +335,37 @@ class KnowledgeBase(Home):
 
         return draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
 
-    def submit(self, run: Run, answer: Candidate | str, *, note: str = "", tell: Tell | None = None) -> Submission:
+    def submit(
+        self, run: Run, answer: Candidate | str, *, note: str = "", on_attempt: OnAttempt | None = None
+    ) -> Submission:
         """Judge an answer to the last prompt, save a winning kernel as a skill, and build the next prompt.
 
         Args:
             answer: A kernel, or a model's whole answer.
             note: One line that describes the kernel or the change (default: taken from the answer).
-            tell: Called with the judged candidate.
+            on_attempt: Called with the judged candidate.
 
         Raises: As `Loop.submit` and `verify`.
             SynthesisError: no kernel can be read from the answer.
         """
         from kb.usecases.running import submit
 
-        return submit(self, run, answer, note=note, tell=tell)
+        return submit(self, run, answer, note=note, on_attempt=on_attempt)
 
-    def optimize(self, plan: Plan, *, minutes: float | None = None, tell: Teller | None = None) -> Run:
+    def optimize(self, plan: Plan, *, minutes: float | None = None, on_start: OnStart | None = None) -> Run:
         """Start a run of `tune` or `anthropic` and drive it to its end. A bad plan is refused before a judge starts.
 
-        `tell` gets the run when it starts, and returns the function to call with each judged candidate.
+        `on_start` gets the run when it starts, and returns the function to call with each judged candidate.
 
         Raises: As `verify` and `Loop.optimize`.
             RunError, CandidateError, FactError, SettingsError: the plan cannot work; see `kb.usecases.running`.
         """
         from kb.usecases.running import optimize
 
-        return optimize(self, plan, minutes=minutes, tell=tell)
+        return optimize(self, plan, minutes=minutes, on_start=on_start)
 
-    def resume(self, run: Run, *, minutes: float | None = None, tell: Teller | None = None) -> None:
+    def resume(self, run: Run, *, minutes: float | None = None, on_start: OnStart | None = None) -> None:
         """Continue a run of `tune` or `anthropic`. Errors as in `optimize`."""
         from kb.usecases.running import resume
 
-        resume(self, run, minutes=minutes, tell=tell)
+        resume(self, run, minutes=minutes, on_start=on_start)

@@ -2,7 +2,7 @@
 
 from kb.errors import FactError, RunError
 from kb.runs.journal import Plan, Run, SynthesizerKind
-from kb.runs.loop import Loop, Tell, Teller, fitting_skills, need_of, say_nothing
+from kb.runs.loop import Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
 from kb.targets import ROOT
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
@@ -89,38 +89,38 @@ def draft_prompt(home: Home, plan: Plan, interface: Interface, *, budget_tokens:
     )
 
 
-def submit(home: Home, run: Run, answer: Candidate | str, *, note: str, tell: Tell | None) -> Submission:
+def submit(home: Home, run: Run, answer: Candidate | str, *, note: str, on_attempt: OnAttempt | None) -> Submission:
     """Judge an answer to the last prompt. Arguments and errors as in `KnowledgeBase.submit`."""
     run.must_be_by_hand()
     language = written_in(home, run.plan.target, run.plan.language)
     candidate, said = parse_answer(answer, language) if isinstance(answer, str) else (answer, "")
     run.must_take(candidate)
-    loop, earlier = _loop(home, run, tell), len(run.published)
+    loop, earlier = _loop(home, run, on_attempt), len(run.published)
     with judge_for(home, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(candidate, judge, note=note or said)
         following = None if run.ended else loop.prompt(judge.interface)
     return Submission(evidence=evidence, published=run.published[earlier:], prompt=following, ended=run.ended)
 
 
-def optimize(home: Home, plan: Plan, *, minutes: float | None, tell: Teller | None) -> Run:
+def optimize(home: Home, plan: Plan, *, minutes: float | None, on_start: OnStart | None) -> Run:
     """Start a run and drive it to its end. Arguments and errors as in `KnowledgeBase.optimize`."""
     synthesizer = _synthesizer(plan)
     plan = _checked(home, plan)
     with judge_for(home, plan.task, plan.target, plan.language) as judge:
         run = home.runs.start(plan)
-        _loop(home, run, tell and tell(run)).optimize(synthesizer, judge, minutes=minutes)
+        _loop(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
     return run
 
 
-def resume(home: Home, run: Run, *, minutes: float | None, tell: Teller | None) -> None:
+def resume(home: Home, run: Run, *, minutes: float | None, on_start: OnStart | None) -> None:
     """Continue a run that `optimize` started."""
     synthesizer = _synthesizer(run.plan)
     run.must_be_open()
     with judge_for(home, run.plan.task, run.plan.target, run.plan.language) as judge:
-        _loop(home, run, tell and tell(run)).optimize(synthesizer, judge, minutes=minutes)
+        _loop(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
 
 
-def _loop(home: Home, run: Run, tell: Tell | None = None) -> Loop:
+def _loop(home: Home, run: Run, on_attempt: OnAttempt | None = None) -> Loop:
     target, language = run.plan.target, written_in(home, run.plan.target, run.plan.language)
     scope, siblings = _reach(home, target)
     return Loop(
@@ -130,7 +130,7 @@ def _loop(home: Home, run: Run, tell: Tell | None = None) -> Loop:
         scope=scope,
         siblings=siblings,
         brief=lambda interface, diagnosis: prompt_context(home, run.plan.task, interface, language, target, diagnosis),
-        tell=tell or say_nothing,
+        on_attempt=on_attempt or ignore,
         prompt_tokens=home.settings.prompt_tokens,
     )
 

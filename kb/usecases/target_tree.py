@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from kb.catalog import storage_errors, write_lock
 from kb.targets import Targets
-from kb.types.target import Dependents, TargetDetails, TargetSummary
+from kb.types.target import Dependents, TargetDetails
 from kb.usecases.home import Home
 
 
@@ -17,11 +17,6 @@ class TargetTree:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-
-    def summaries(self) -> list[TargetSummary]:
-        """All targets."""
-        counts = self._home.catalog.count_by_target()
-        return [TargetSummary(**dict(t), documents=counts.get(t.name, 0)) for t in self._home.targets]
 
     def details(self, name: str) -> TargetDetails:
         """One target. Raises TargetError if it is unknown."""

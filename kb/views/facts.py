@@ -1,69 +1,125 @@
-"""Facts, the worksheet and a reader's answers as plain data that fits into a number of tokens."""
+"""Facts of a target, the worksheet with its questions, and what became of a reader's answers."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Self
 
 from kb.errors import FactError
+from kb.facts.quantities import NAME, SHAPE
+from kb.facts.resolution import FactStanding, StandingFact
+from kb.facts.worksheet import line_of, topics
 from kb.types.base import Frozen, short
 from kb.types.fact import Fact, FactAnswer
 from kb.types.records import Trust
-from kb.views.answers import LABEL_CHARACTERS, NAMES_SHOWN, NOT_THE_VENDOR, STATED_CHARACTERS, Answer, fitting
+from kb.views.response import LABEL_CHARACTERS, STATED_CHARACTERS, Listing, view_of
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
+    from kb.facts.book import Conflict
     from kb.facts.worksheet import Entry
-    from kb.usecases.fact_reading import Question
+    from kb.types.passages import Passage
+    from kb.usecases.fact_reading import FactsAnswered
     from kb.usecases.knowledge_base import KnowledgeBase
-
-SHOW_WAITING = "unconfirmed=true shows what was read and not confirmed: check the quote before you use a value"
-NEXT_TOPIC = "kb_worksheet with a topic gives passages that may answer; kb_propose_facts stores what they state"
 
 
 class StatedFact(Frozen):
     id: str
     """The id to cite."""
     target: str
-    """The target that was asked about, or the ancestor from which it inherits the fact."""
+    """The one that was asked about, or its ancestor."""
+    topic: str
     quantity: str
     value: str
     unit: str
     condition: str
-    """The condition under which the value holds; empty if it always does."""
+    """When the value holds; empty: always."""
     source: str
-    """The source that the document names for the value; empty if it names none."""
+    """What the document names as its source."""
     quote: str
     """The document's words, if it names no source."""
     place: str
     """File and lines, or pages of a PDF."""
     trust: Trust
+    standing: str
+    why: str
+
+    @property
+    def amount(self) -> str:
+        """The value with its unit; counts and shapes have no unit."""
+        return self.value if self.unit in ("", "1", SHAPE, NAME) else f"{self.value} {self.unit}"
+
+    @property
+    def path(self) -> str:
+        """The document of its place."""
+        return self.place.rpartition("#page=" if "#page=" in self.place else ":")[0]
 
 
-class StatedFacts(Answer):
+class Facts(Listing):
+    of = "facts"
+    named = "quantity"
+    target: str
     facts: tuple[StatedFact, ...]
     waiting: int
     """Number of facts that were read and wait to be confirmed."""
-    open_questions: tuple[str, ...]
-    """What is still to be read in the documents of a chip of which no fact holds."""
-    left_out: tuple[str, ...]
-    """The first of the quantities that did not fit."""
+
+
+class QuotedPassage(Frozen):
+    id: str
+    """The id to cite."""
+    place: str
+    trust: Trust
+    text: str
+    """Headings and text; `(above)` if an earlier question has it."""
 
 
 class WorksheetLine(Frozen):
     topic: str
     question: str
     holds: tuple[str, ...]
-    """Facts, each with its id."""
+    """Facts in words, each with its id."""
     read: tuple[str, ...]
-    """Facts that wait to be confirmed."""
+    """Facts that wait to be confirmed, each with its quote."""
     quantities: tuple[str, ...]
     """kb's names, for answers; use one where it means exactly this."""
-    passages: str
-    """Passages that may answer an open question, each below its id, unless an earlier line has them."""
+    passages: tuple[QuotedPassage, ...]
 
 
-class Worksheet(Answer):
+class Worksheet(Listing):
+    of = "lines"
+    named = "topic"
+    target: str
     lines: tuple[WorksheetLine, ...]
-    left_out: tuple[str, ...]
-    """Topics of questions that did not fit."""
+
+    @property
+    def parts(self) -> int:
+        """The lines, and their passages."""
+        return len(self.lines) + sum(len(line.passages) for line in self.lines)
+
+    def first(self, n: int) -> Self:
+        """The first lines without passages; or all, with the first passages, one to each line in turn."""
+        order = sorted((rank, at) for at, line in enumerate(self.lines) for rank in range(len(line.passages)))
+        dealt = Counter(at for _, at in order[: max(0, n - len(self.lines))])
+        lines = (line.model_copy(update={"passages": line.passages[: dealt[at]]}) for at, line in enumerate(self.lines))
+        return super().first(n).with_(lines=(*lines,)[:n])
+
+
+class ConflictView(Frozen):
+    """Statements about one quantity of a target that contradict each other."""
+
+    target: str
+    quantity: str
+    state: str
+    """`open`: a person has to decide; `settled`: one holds; else `not confirmed`."""
+    sides: tuple[StatedFact, ...]
+
+
+class DifferenceView(Frozen):
+    """What two targets state of one quantity under one condition; empty for a target that states nothing."""
+
+    topic: str
+    quantity: str
+    condition: str
+    first: tuple[StatedFact, ...]
+    second: tuple[StatedFact, ...]
 
 
 class RefusedFact(Frozen):
@@ -72,185 +128,186 @@ class RefusedFact(Frozen):
     reason: str
 
 
-class Contradiction(Frozen):
-    quantity: str
-    sides: tuple[StatedFact, ...]
-
-
-class ProposedFacts(Answer):
+class AnsweredFacts(Listing):
+    of = "stored"
+    target: str
     refused: tuple[RefusedFact, ...]
-    contradictions: tuple[Contradiction, ...]
+    contradictions: tuple[ConflictView, ...]
     stored: tuple[StatedFact, ...]
-    left_out: tuple[str, ...]
-    """Ids of stored facts that did not fit."""
+    complete: bool
+    """Whether no model stopped too early."""
+
+    @property
+    def parts(self) -> int:
+        return len(self.refused) + len(self.contradictions) + len(self.stored)
+
+    def first(self, n: int) -> Self:
+        """The first of all; refusals come first, because they need work."""
+        after = max(0, n - len(self.refused))
+        cut = super().first(max(0, after - len(self.contradictions)))
+        return cut.with_(refused=self.refused[:n], contradictions=self.contradictions[:after])
 
 
 def facts(
-    kb: "KnowledgeBase", target: str, quantity: str | None, *, unconfirmed: bool = False, max_tokens: int
-) -> StatedFacts:
-    """The facts that hold for a target, or those that wait to be confirmed. Errors as in `KnowledgeBase.facts`.
+    kb: "KnowledgeBase", target: str, quantity: str | None = None, *conditions: str, unit: str | None = None
+) -> Facts:
+    """The facts that hold for a target. Arguments and errors as in `KnowledgeBase.facts`.
 
-    A target whose documents have been read, but of which no fact holds, gets the worksheet's open questions.
+    None is no error for a target whose documents have been read, but of which no fact holds yet: there is a worksheet.
     """
     from kb.usecases.sheets import with_sheets
 
+    own = kb.targets.get(target).name
     with with_sheets(kb, target):
-        waiting = kb.factbook.unconfirmed(target, quantity)
-    if unconfirmed:
-        return _listed(waiting, waiting=len(waiting), notes=() if waiting else ("no fact waits to be confirmed",),
-                       max_tokens=max_tokens)  # fmt: skip
-    notes = (SHOW_WAITING,) if waiting else ()
+        waiting = len(kb.factbook.unconfirmed(target, quantity))
     try:
-        found = kb.facts(target, quantity)
+        found = kb.facts(target, quantity, *conditions, unit=unit)
     except FactError as error:
-        entries = kb.worksheet(target)
-        if any(entry.holds for entry in entries) or not _has_documents(kb, target):
+        if any(entry.holds for entry in kb.worksheet(target)) or own not in kb.catalog.count_by_target():
             raise
-        notes = (error.message, *notes, NEXT_TOPIC)
-        return _nothing_holds(entries, waiting=len(waiting), notes=notes, max_tokens=max_tokens)
-    return _listed(found, waiting=len(waiting), notes=notes, max_tokens=max_tokens)
+        return Facts(target=own, facts=(), waiting=waiting, notes=(error.message,))
+    return Facts(target=own, facts=_ordered(map(_holding, found)), waiting=waiting)
 
 
-def worksheet(kb: "KnowledgeBase", target: str, topic: str | None, *, max_tokens: int) -> Worksheet:
-    """What a kernel's author needs to know of a target; with a topic, with passages for its open questions.
-
-    Errors as in `KnowledgeBase.fact_questions`.
-    """
-    asked = _once(kb.fact_questions(target, topic=topic)) if topic else []
-    entries = [entry for entry in kb.worksheet(target) if topic in (None, entry.line.topic)]
-    notes = () if topic else (NEXT_TOPIC,)
-    if any(passage.trust is not Trust.VENDOR for question in asked for passage in question.passages):
-        notes = (NOT_THE_VENDOR, *notes)
-
-    def dealt(n: int) -> Worksheet:
-        """All questions, with the first `n` passages, one to each open question in turn."""
-        given = {q.line: _text(q, -(-(n - i) // len(asked))) for i, q in enumerate(asked)}
-        lines = tuple(_line(entry, given.get(entry.line, ""), named=bool(topic)) for entry in entries)
-        cut = n < most
-        more = ("a larger max_tokens shows more of the passages",) if cut else ()
-        return Worksheet(lines=lines, left_out=(), truncated=cut, notes=(*notes, *more))
-
-    most = len(asked) * max((len(q.passages) for q in asked), default=0)
-    answer = fitting(dealt, most, max_tokens)
-    if answer.tokens <= max_tokens:
-        return answer
-
-    def first(n: int) -> Worksheet:
-        left_out = tuple(dict.fromkeys(line.topic for line in answer.lines[n:]))
-        more = ("name a topic, or use a larger max_tokens",)
-        return Worksheet(lines=answer.lines[:n], left_out=left_out, truncated=True, notes=(*notes, *more))
-
-    return fitting(first, len(answer.lines) - 1, max_tokens)
+def statements(kb: "KnowledgeBase", target: str, quantity: str | None = None, *, waiting: bool = False) -> Facts:
+    """All statements about a target, or those that wait to be confirmed. Errors as in `KnowledgeBase.standings`."""
+    found = kb.standings(target, quantity)
+    shown = _ordered(_stated(standing) for standing in found if standing.waits or not waiting)
+    return Facts(target=kb.targets.get(target).name, facts=shown, waiting=sum(standing.waits for standing in found))
 
 
-def propose(kb: "KnowledgeBase", target: str, given: Sequence[FactAnswer], *, max_tokens: int) -> ProposedFacts:
-    """Store the answers whose quotes are found, for a person to confirm. Errors as in `KnowledgeBase.answer_facts`."""
-    found = kb.answer_facts(target, given)
+def worksheet(kb: "KnowledgeBase", target: str) -> Worksheet:
+    """What a kernel's author needs to know of a target. Errors as in `KnowledgeBase.worksheet`."""
     own = kb.targets.get(target).name
-    stored = tuple(map(_fact, found.stored))
-    refused = tuple(
-        RefusedFact(quantity=short(r.answer.quantity, LABEL_CHARACTERS), value=short(r.answer.value, LABEL_CHARACTERS),
-                    reason=short(r.reason, STATED_CHARACTERS))
-        for r in found.refused
-    )  # fmt: skip
-    contradictions = tuple(
-        Contradiction(quantity=c.quantity, sides=tuple(_fact(side.fact) for side in c.sides))
-        for c in found.contradictions
+    return Worksheet(target=own, lines=tuple(_line(entry, own) for entry in kb.worksheet(target)))
+
+
+def questions(
+    kb: "KnowledgeBase",
+    target: str,
+    *,
+    topic: str | None = None,
+    everything: bool = False,
+    tokens: int | None = None,
+) -> Worksheet:
+    """The worksheet's questions, open ones with passages. Arguments and errors as in `KnowledgeBase.fact_questions`."""
+    own = kb.targets.get(target).name
+    asked = {q.line: q for q in kb.fact_questions(target, topic=topic, everything=everything, tokens=tokens)}
+    shown: set[str] = set()
+    lines = []
+    for entry in kb.worksheet(target):
+        if question := asked.get(entry.line):
+            passages = tuple(_quoted(passage, shown) for passage in question.passages)
+            lines.append(_line(entry, own).model_copy(update={"passages": passages}))
+    return Worksheet(target=own, lines=tuple(lines))
+
+
+def conflicts(kb: "KnowledgeBase", target: str | None) -> list[ConflictView]:
+    """Where documents contradict each other. Arguments and errors as in `KnowledgeBase.conflicts`."""
+    return [_conflict(conflict) for conflict in kb.conflicts(target)]
+
+
+def differences(kb: "KnowledgeBase", first: str, second: str) -> list[DifferenceView]:
+    """The quantities for which two targets differ, by topic. Errors as in `KnowledgeBase.differences`."""
+    found = []
+    for d in kb.differences(first, second):
+        sides = {name: tuple(map(_holding, getattr(d, name))) for name in ("first", "second")}
+        found.append(view_of(DifferenceView, d, topic=line_of(d.quantity).topic, **sides))
+    return sorted(found, key=lambda d: (topics().index(d.topic), d.quantity))
+
+
+def answer(
+    kb: "KnowledgeBase", target: str, given: Sequence[FactAnswer], *, trust_quotes: bool = False
+) -> AnsweredFacts:
+    """Store the answers whose quotes are found. Arguments and errors as in `KnowledgeBase.answer_facts`."""
+    return _answered(kb, target, kb.answer_facts(target, given, trust_quotes=trust_quotes))
+
+
+def propose(kb: "KnowledgeBase", target: str, *, budget_tokens: int, trust_quotes: bool) -> AnsweredFacts:
+    """Let a model answer. Arguments and errors as in `KnowledgeBase.propose_facts`."""
+    return _answered(kb, target, kb.propose_facts(target, budget_tokens=budget_tokens, trust_quotes=trust_quotes))
+
+
+def _answered(kb: "KnowledgeBase", target: str, found: "FactsAnswered") -> AnsweredFacts:
+    names = {fact.target for fact in found.stored}
+    standings = {s.fact.citation.id: s for name in names for s in kb.factbook.standings(name)}
+    return AnsweredFacts(
+        target=kb.targets.get(target).name,
+        refused=tuple(
+            RefusedFact(
+                quantity=short(refused.answer.quantity, LABEL_CHARACTERS),
+                value=short(f"{refused.answer.value} {refused.answer.unit}".strip(), LABEL_CHARACTERS),
+                reason=short(refused.reason, STATED_CHARACTERS),
+            )
+            for refused in found.refused
+        ),
+        contradictions=tuple(map(_conflict, found.contradictions)),
+        stored=tuple(_stated(standings[fact.citation.id]) for fact in found.stored),
+        complete=not found.stopped,
+        notes=tuple(_unasked(found)),
     )
-    notes: tuple[str, ...] = ()
-    if stored:
-        notes = (
-            f"stored, but not held: the user confirms with `kb facts review {own}` or `kb facts accept --all {own}`",
-        )
-    if refused:
-        notes = (*notes, "for what was refused, quote the words that state the value, as kb_read shows them")
-
-    def first(n: int) -> ProposedFacts:
-        """The first `n` of all; refusals come first, because they need work."""
-        after = max(0, n - len(refused))
-        shown = max(0, after - len(contradictions))
-        cut = n < most
-        more = ("a larger max_tokens shows the rest; nothing has to be sent again",) if cut else ()
-        return ProposedFacts(
-            refused=refused[:n],
-            contradictions=contradictions[:after],
-            stored=stored[:shown],
-            left_out=tuple(fact.id for fact in stored[shown:]),
-            truncated=cut,
-            notes=(*notes, *more),
-        )
-
-    most = len(refused) + len(contradictions) + len(stored)
-    return fitting(first, most, max_tokens)
 
 
-def _has_documents(kb: "KnowledgeBase", target: str) -> bool:
-    own = kb.targets.get(target).name
-    return any(document.target == own for document in kb.documents.stored(target))
+def _unasked(found: "FactsAnswered") -> Iterator[str]:
+    """What a model was not asked, why, and what it said that was no answer."""
+    yield from (f"not asked: {question}" for question in found.unread)
+    if found.unread:
+        yield found.stopped or "the budget is spent; a larger --budget asks the rest"
+    if found.unreadable:
+        yield f"{found.unreadable} lines of the model were no answers"
 
 
-def _listed(found: Sequence[Fact], *, waiting: int, notes: tuple[str, ...], max_tokens: int) -> StatedFacts:
-    stated = [_fact(fact) for fact in found]
-    if any(fact.trust in (Trust.COMMUNITY, Trust.UNTRUSTED) for fact in stated):
-        notes = (NOT_THE_VENDOR, *notes)
-
-    def first(n: int) -> StatedFacts:
-        rest = tuple(dict.fromkeys(fact.quantity for fact in stated[n:]))
-        more = (f"{len(rest)} quantities left out: name one, or use a larger max_tokens",) if rest else ()
-        return StatedFacts(
-            facts=tuple(stated[:n]), waiting=waiting, open_questions=(), left_out=rest[:NAMES_SHOWN],
-            truncated=bool(rest), notes=(*notes, *more),
-        )  # fmt: skip
-
-    return fitting(first, len(stated), max_tokens)
-
-
-def _nothing_holds(entries: "Sequence[Entry]", *, waiting: int, notes: tuple[str, ...], max_tokens: int) -> StatedFacts:
-    asked = [f"{entry.line.topic}: {entry.line.asks}" for entry in entries if entry.line.also]
-
-    def first(n: int) -> StatedFacts:
-        cut = n < len(asked)
-        more = (f"{len(asked) - n} questions left out: kb_worksheet or a larger max_tokens shows them",) if cut else ()
-        return StatedFacts(
-            facts=(), waiting=waiting, open_questions=tuple(asked[:n]), left_out=(), truncated=cut,
-            notes=(*notes, *more),
-        )  # fmt: skip
-
-    return fitting(first, len(asked), max_tokens)
-
-
-def _line(entry: "Entry", passages: str, *, named: bool) -> WorksheetLine:
+def _line(entry: "Entry", own: str) -> WorksheetLine:
     return WorksheetLine(
         topic=entry.line.topic,
         question=entry.line.asks,
-        holds=tuple(map(_said, entry.holds)),
-        read=tuple(map(_said, entry.read)),
-        quantities=entry.line.quantities if named else (),
-        passages=passages,
+        holds=tuple(in_words(fact, own) for fact in entry.holds),
+        read=tuple(f'{in_words(fact, own)}: "{_quote(fact)}"' for fact in entry.read),
+        quantities=entry.line.quantities,
+        passages=(),
     )
 
 
-def _said(fact: Fact) -> str:
-    condition = f" ({fact.condition})" if fact.condition else ""
-    return f"{fact.quantity} = {f'{fact.value} {fact.unit}'.strip()}{condition} [{fact.citation.id}]"
+def in_words(fact: Fact, own: str) -> str:
+    """`lds_size = 64 KiB (per compute unit) [0123456789ab]`, also its target and trust if they are not the usual."""
+    marks = [fact.target] * (fact.target != own) + [fact.trust.value] * (fact.trust is not Trust.VENDOR)
+    conditions = ", ".join(filter(None, (fact.condition, *marks)))
+    return f"{fact.quantity} = {_holding(fact).amount}{f' ({conditions})' if conditions else ''} [{fact.citation.id}]"
 
 
-def _once(asked: "Iterable[Question]") -> "list[Question]":
-    """The questions without the passages that an earlier one has."""
-    seen: set[str] = set()
-    found = []
-    for question in asked:
-        new = tuple(passage for passage in question.passages if passage.citation.id not in seen)
-        seen |= {passage.citation.id for passage in new}
-        found.append(question.model_copy(update={"passages": new}))
-    return found
+def _quoted(passage: "Passage", shown: set[str]) -> QuotedPassage:
+    """The passage, whose text is left out if its id is in `shown`; the id is added."""
+    key = passage.citation.id
+    text = "(above)" if key in shown else f"{passage.trail}\n{passage.body}"
+    shown.add(key)
+    return view_of(QuotedPassage, passage, text=text)
 
 
-def _text(question: "Question", n: int) -> str:
-    return question.model_copy(update={"passages": question.passages[: max(0, n)]}).text
+def _conflict(conflict: "Conflict") -> ConflictView:
+    holds = any(side.standing is FactStanding.HOLDS for side in conflict.sides)
+    state = "open" if conflict.is_open else "settled" if holds else "not confirmed"
+    return view_of(ConflictView, conflict, state=state, sides=tuple(map(_stated, conflict.sides)))
 
 
-def _fact(fact: Fact) -> StatedFact:
-    shown = {"target", "quantity", "value", "unit", "condition", "source", "trust"}
-    quote = "" if fact.source else short(" ".join(fact.quote.split()), LABEL_CHARACTERS)
-    return StatedFact(id=fact.citation.id, quote=quote, place=fact.citation.place, **fact.model_dump(include=shown))
+def _ordered(found: Iterable[StatedFact]) -> tuple[StatedFact, ...]:
+    return tuple(sorted(found, key=lambda fact: (topics().index(fact.topic), fact.quantity)))
+
+
+def _holding(fact: Fact) -> StatedFact:
+    return _stated(StandingFact(fact=fact, standing=FactStanding.HOLDS))
+
+
+def _stated(standing: StandingFact) -> StatedFact:
+    fact = standing.fact
+    return view_of(
+        StatedFact,
+        fact,
+        topic=line_of(fact.quantity).topic,
+        quote="" if fact.source else _quote(fact),
+        standing=standing.standing,
+        why=standing.why,
+    )
+
+
+def _quote(fact: Fact) -> str:
+    return short(" ".join(fact.quote.split()), LABEL_CHARACTERS)

@@ -1,28 +1,37 @@
-"""The first prompt for a kernel as plain data that fits into a number of tokens."""
+"""A prompt for a kernel."""
 
 from typing import TYPE_CHECKING
 
 from kb.types.kernels import Interface
-from kb.views.answers import NAMES_SHOWN, Answer
+from kb.views.response import NAMES_SHOWN, Response, json_tokens, view_of
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
+    from kb.runs.journal import Plan
     from kb.usecases.knowledge_base import KnowledgeBase
+    from synth.prompts.prompt import Prompt
 
-JUDGE = "no run was started: `kb prompt FILE --target TARGET` starts one, and `kb submit RUN FILE` judges a kernel"
 
-
-class FirstPrompt(Answer):
+class PromptView(Response):
+    run: str
     text: str
-    prompt_tokens: int
+    tokens: int
     left_out: tuple[str, ...]
-    """What did not fit into the prompt."""
+    """What did not fit into it."""
 
 
-def first_prompt(
+def first_prompt(kb: "KnowledgeBase", plan: "Plan") -> PromptView:
+    """Start a run by hand and give its first prompt. Errors as in `KnowledgeBase.prompt`."""
+    run, prompt = kb.prompt(plan)
+    return prompt_view(prompt, run=run.id)
+
+
+def draft_prompt(
     kb: "KnowledgeBase", source: str, name: str, interface: Interface, target: str, language: str | None,
     *, max_tokens: int,
-) -> FirstPrompt:  # fmt: skip
-    """The prompt for a task, of which no code runs. Errors as in `KnowledgeBase.draft_prompt`.
+) -> PromptView:  # fmt: skip
+    """The first prompt for a task, of which no code runs, in an answer of at most `max_tokens`.
+
+    Errors as in `KnowledgeBase.draft_prompt`, and:
 
     Raises:
         TaskError: `source` is not a task.
@@ -34,12 +43,12 @@ def first_prompt(
     budget = min(kb.settings.prompt_tokens, max_tokens)
     while True:
         prompt = kb.draft_prompt(plan, interface, budget_tokens=budget)
-        cut = bool(prompt.left_out)
-        more = ("kb_search and kb_facts find what is left out",) if cut else ()
-        answer = FirstPrompt(
-            text=prompt.text, prompt_tokens=prompt.tokens, left_out=prompt.left_out[:NAMES_SHOWN], truncated=cut,
-            notes=(JUDGE, *more),
-        )  # fmt: skip
-        if answer.tokens <= max_tokens:
-            return answer
-        budget = prompt.tokens * max_tokens // answer.tokens
+        view = prompt_view(prompt)
+        if json_tokens(view) <= max_tokens:
+            return view
+        budget = prompt.tokens * max_tokens // json_tokens(view)
+
+
+def prompt_view(prompt: "Prompt", *, run: str = "") -> PromptView:
+    left_out = prompt.left_out[:NAMES_SHOWN]
+    return view_of(PromptView, prompt, run=run, left_out=left_out, truncated=bool(left_out))

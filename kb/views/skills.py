@@ -7,12 +7,10 @@ from kb.storage import slug
 from kb.types.base import Frozen, short
 from kb.types.kernels import Candidate
 from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
-from kb.views.answers import GO_ON, LABEL_CHARACTERS, NAMES_SHOWN, Answer, fitting
+from kb.views.response import LABEL_CHARACTERS, NAMES_SHOWN, Listing, LongText, Response
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
     from kb.usecases.knowledge_base import KnowledgeBase
-
-NOT_PROVEN = "only `verified` kernels were measured to win here; have a kernel judged before you use it"
 
 
 class FoundSkill(Frozen):
@@ -23,21 +21,21 @@ class FoundSkill(Frozen):
     description: str
 
 
-class FoundSkills(Answer):
+class FoundSkills(Listing):
+    of = "skills"
+    named = "name"
     skills: tuple[FoundSkill, ...]
-    left_out: tuple[str, ...]
 
 
-class SkillText(Answer):
+class SkillText(LongText):
+    """What a skill says, then its kernel."""
+
     name: str
     standing: str
     evidence: tuple[str, ...]
     """The latest first; `claimed` is what nobody measured here."""
     gains: tuple[str, ...]
     """Its time beside the best baseline's, and what runs reached with it and without skills."""
-    text: str
-    """What it says, then its kernel."""
-    next_offset: int | None
 
 
 class DraftSkill(Frozen):
@@ -59,21 +57,19 @@ class DraftSkill(Frozen):
     """Ids of the passages that it rests on."""
 
 
-class ProposedSkill(Answer):
+class ProposedSkill(Response):
     name: str
     doubts: tuple[str, ...]
 
 
-def skills(
-    kb: "KnowledgeBase", query: str, target: str | None, language: str | None, *, max_tokens: int
-) -> FoundSkills:
-    """The skills that fit a query, best first, or all that may be used. Errors as in `Targets.get`."""
+def skills(kb: "KnowledgeBase", query: str, target: str | None, language: str | None) -> FoundSkills:
+    """The skills that fit a query, best first, or all; never what is retired. Errors as in `Targets.get`."""
     from kb.skillbook.select import Need
 
     own = kb.targets.get(target).name if target else ""
     scope = kb.targets.scope(target) if target else None
     need = Need(words=query, target=own, scope=scope, language=language)
-    used = [
+    used = tuple(
         FoundSkill(
             name=one.skill.name,
             standing=one.standing,
@@ -81,21 +77,13 @@ def skills(
             description=one.skill.description,
         )
         for one in kb.skills.select(need).offered
-    ]
+    )
     damaged = [folder.name for folder, _ in kb.skills.problems(proposals=False)]
     lost = (f"left out as damaged: {', '.join(damaged[:3])}; `kb skills list` tells the user why",) if damaged else ()
-
-    def first(n: int) -> FoundSkills:
-        rest = tuple(one.name for one in used[n:])
-        more = (*lost, *(("name a target and a language, or use a larger max_tokens",) if rest else ()))
-        return FoundSkills(
-            skills=tuple(used[:n]), left_out=rest[:NAMES_SHOWN], truncated=bool(rest), notes=(NOT_PROVEN, *more)
-        )
-
-    return fitting(first, len(used), max_tokens)
+    return FoundSkills(skills=used, notes=lost)
 
 
-def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> SkillText:
+def skill(kb: "KnowledgeBase", name: str, *, offset: int) -> SkillText:
     """A skill or a proposal, from character `offset` of its text on. Errors as in `Skillbook.find`."""
     from kb.usecases.curating import measured
     from kb.usecases.skill_gains import gains_of
@@ -111,16 +99,14 @@ def skill(kb: "KnowledgeBase", name: str, *, offset: int, max_tokens: int) -> Sk
     )
     gains = tuple(map(str, gains_of(kb, held)))
 
-    def part(n: int) -> SkillText:
-        more = offset + n < len(text)
-        return SkillText(
-            name=held.name, standing=kb.skills.standing(held), evidence=evidence[:NAMES_SHOWN],
-            gains=gains[:NAMES_SHOWN], text=text[offset : offset + n], next_offset=offset + n if more else None,
-            truncated=more,
-            notes=(NOT_PROVEN, GO_ON) if more else (NOT_PROVEN,),
-        )  # fmt: skip
-
-    return fitting(part, max(0, len(text) - offset), max_tokens)
+    return SkillText(
+        name=held.name,
+        standing=kb.skills.standing(held),
+        evidence=evidence[:NAMES_SHOWN],
+        gains=gains[:NAMES_SHOWN],
+        text=text[offset:],
+        offset=offset,
+    )
 
 
 def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
@@ -161,6 +147,5 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
     return ProposedSkill(
         name=seen.skill.name,
         doubts=tuple(short(flag, LABEL_CHARACTERS) for flag in flags[:NAMES_SHOWN]),
-        truncated=False,
         notes=(note,),
     )

@@ -14,7 +14,7 @@ from kb.targets import Targets
 from kb.types.base import short
 from kb.types.edition import Edition, are_nested, product_folder
 from kb.types.records import Trust
-from kb.types.symbols import SymbolCount, SymbolKind, SymbolPlace, SymbolReport
+from kb.types.symbols import SymbolKind, SymbolPlace, SymbolReport
 from retrieval.names import nearest_names
 from retrieval.symbols.agreement import Use, by_target
 from retrieval.symbols.occurrences import Occurrence, occurrences
@@ -60,16 +60,7 @@ def look_up(catalog: Catalog, targets: Targets, name: str, *, target: str | None
     return SymbolReport(
         name=name,
         places=tuple(_place(catalog, use) for use in shown),
-        counts=tuple(
-            SymbolCount(
-                kind=kind,
-                places=len(own),
-                documents=len({use.document.id for use in own}),
-                shown=sum(use.occurrence.kind is kind for use in shown),
-            )
-            for kind, own in kinds.items()
-            if own
-        ),
+        found={kind: len(own) for kind, own in kinds.items() if own},
         notes=tuple(notes[:NOTES_SHOWN]),
     )
 

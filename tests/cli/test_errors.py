@@ -66,7 +66,7 @@ def test_a_mistake_costs_one_error_and_one_hint_and_changes_nothing(
 
 
 def test_a_fact_that_only_a_sibling_has_is_refused_without_its_value(run: Run, stored: Path) -> None:
-    assert run("facts", "mi250", "xgmi_links", "--json").json[0]["value"] == "777"
+    assert run("facts", "mi250", "xgmi_links", "--json").json["facts"][0]["value"] == "777"
 
     message, hint = run("facts", "mi210", "xgmi_links").refusal
 

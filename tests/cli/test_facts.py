@@ -42,15 +42,15 @@ def facts(run: Run, tmp_path: Path) -> Path:
 def id_of(run: Run, quantity: str, value: str) -> str:
     """Of a fact of the MI210, whether it holds or not."""
     [key] = [
-        s["fact"]["citation"]["id"]
-        for s in run("facts", "mi210", quantity, "--all", "--json").json
-        if s["fact"]["value"] == value
+        fact["id"]
+        for fact in run("facts", "mi210", quantity, "--all", "--json").json["facts"]
+        if fact["value"] == value
     ]
     return str(key)
 
 
 def values(run: Run, *arguments: str) -> list[str]:
-    return [fact["value"] for fact in run("facts", *arguments, "--json").json]
+    return [fact["value"] for fact in run("facts", *arguments, "--json").json["facts"]]
 
 
 @pytest.mark.parametrize("arguments", [["mi210"], ["mi210", "LDS"], ["MI-210", "--json"], ["mi210", "--all"]])
@@ -102,13 +102,15 @@ def test_facts_stand_under_the_topics_of_the_worksheet_and_a_count_has_no_unit(r
     assert "memory" not in run("facts", "mi210", "lds_size").out.splitlines()
 
 
-def test_json_has_each_fact_with_its_citation_its_quote_and_its_trust(run: Run, facts: Path) -> None:
-    [fact] = run("facts", "mi210", "lds_size", "--json").json
+def test_json_has_each_fact_with_its_place_its_trust_and_its_source_or_else_its_quote(run: Run, facts: Path) -> None:
+    [fact] = run("facts", "mi210", "lds_size", "--json").json["facts"]
+    run("facts", "accept", id_of(run, "lds_banks", "34"))
+    [answered] = run("facts", "mi210", "lds_banks", "--json").json["facts"]
 
-    assert (fact["target"], fact["value"], fact["number"], fact["unit"]) == ("mi210", "65", 65.0, "KiB")
-    assert (fact["trust"], fact["form"], fact["source"]) == ("vendor", "stated", "guide, 3")
-    assert (fact["citation"]["path"], fact["citation"]["line_start"]) == ("mi210/sheet.md", 5)
-    assert "| 65 |" in fact["quote"]
+    assert (fact["target"], fact["value"], fact["unit"]) == ("mi210", "65", "KiB")
+    assert (fact["trust"], fact["standing"], fact["source"]) == ("vendor", "holds", "guide, 3")
+    assert (fact["place"], fact["quote"]) == ("mi210/sheet.md:5", "")
+    assert (answered["source"], answered["quote"]) == ("", "The LDS has 34 banks")
 
 
 @pytest.mark.parametrize(
@@ -177,8 +179,8 @@ def test_wrong_usage_is_status_2(run: Run, facts: Path, arguments: list[str]) ->
 
 def test_all_shows_also_what_does_not_hold_and_why(run: Run, facts: Path) -> None:
     found = {
-        (s["fact"]["quantity"], s["fact"]["value"]): s["standing"]
-        for s in run("facts", "mi210", "--all", "--json").json
+        (fact["quantity"], fact["value"]): fact["standing"]
+        for fact in run("facts", "mi210", "--all", "--json").json["facts"]
     }
 
     assert found[("l3_size", "8")] == found[("l3_size", "9")] == "conflict"
@@ -192,7 +194,7 @@ def test_all_shows_also_what_does_not_hold_and_why(run: Run, facts: Path) -> Non
 def test_facts_that_are_not_confirmed_are_counted(run: Run, facts: Path) -> None:
     shown = run("facts", "mi210").out
     waiting = {"unconfirmed", "ambiguous", "conflict"}
-    unconfirmed = [s for s in run("facts", "mi210", "--all", "--json").json if s["standing"] in waiting]
+    unconfirmed = [f for f in run("facts", "mi210", "--all", "--json").json["facts"] if f["standing"] in waiting]
 
     assert f"\n{len(unconfirmed)} more read, unconfirmed: --all shows them\n" in shown
     assert "unconfirmed" not in run("facts", "mi210", "lds_size").out
@@ -244,7 +246,7 @@ def test_conflicts_as_json_hold_both_facts(run: Run, facts: Path) -> None:
     [conflict] = run("facts", "conflicts", "mi210", "--json").json
 
     assert (conflict["target"], conflict["quantity"]) == ("mi210", "l3_size")
-    assert {(s["fact"]["value"], s["standing"]) for s in conflict["sides"]} == {("8", "conflict"), ("9", "conflict")}
+    assert {(side["value"], side["standing"]) for side in conflict["sides"]} == {("8", "conflict"), ("9", "conflict")}
 
 
 @pytest.mark.parametrize(("command", "of"), [("accept", "9"), ("reject", "8")])
@@ -254,7 +256,7 @@ def test_a_decision_lets_one_value_hold_until_it_is_opened_again(run: Run, facts
     outcome = run("facts", command, key, "--reason", "seen on the chip")
 
     assert (outcome.status, outcome.err) == (0, "")
-    assert outcome.out.startswith(f"{command}ed: mi210 l3_size = {of} MB [mi210/")
+    assert outcome.out.startswith(f"{command}ed: mi210 l3_size = {of} MB (per device) [{key}] mi210/")
     assert values(run, "mi210", "l3_size") == ["9"]
     assert "open\n" not in run("facts", "conflicts", "mi210").out
     assert run("facts", "reopen", key).out.startswith("open again: mi210 l3_size")

@@ -69,7 +69,7 @@ def test_help_loads_nothing_heavy_and_of_kb_the_command_line_alone(arguments: li
     ids=lambda arguments: arguments[0],
 )
 def test_a_reading_command_without_a_model_loads_none_of_what_makes_models(stored: Path, run, arguments) -> None:
-    citation = run("facts", "mi210", "lds_size", "--json").json[0]["citation"]["id"]
+    citation = run("facts", "mi210", "lds_size", "--json").json["facts"][0]["id"]
 
     status, modules = loaded(*(a.format(id=citation) for a in arguments))
 

@@ -88,7 +88,7 @@ def test_ingest_reads_each_format_and_reading_commands_answer_without_what_judge
     ingested = on_macos("-m", "kb.cli", "ingest", docs)
     assert (ingested.status, "Traceback" in ingested.err) == (0, False), ingested
     stored = {Path(document["path"]).name for document in run("docs", "list", "--json").json}
-    citation = run("facts", "mi210", "lds_size", "--json").json[0]["citation"]["id"]
+    citation = run("facts", "mi210", "lds_size", "--json").json["facts"][0]["id"]
 
     commands = [[part.format(id=citation, docs=docs) for part in command] for command in READING]
     outcomes = json.loads(on_macos("-c", ONE_AFTER_THE_OTHER, json.dumps(commands)).out.splitlines()[-1])

@@ -73,7 +73,7 @@ def test_a_home_that_cannot_be_created_is_refused(
 def test_a_home_that_cannot_be_written_can_be_read(
     run: Run, run_confined: Run, read_only: Path, command: tuple[str, ...], mode: int
 ) -> None:
-    citation = run("facts", "mi210", "lds_size", "--json").json[0]["citation"]["id"]
+    citation = run("facts", "mi210", "lds_size", "--json").json["facts"][0]["id"]
     arguments = [part.format(id=citation) for part in command]
     expected = run(*arguments).out
     (read_only / "catalog.sqlite").chmod(mode)

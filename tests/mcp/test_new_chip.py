@@ -16,7 +16,6 @@ from kb.types.base import tokens_of
 from kb.types.kernels import Interface
 from kb.types.records import Trust
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.views import facts
 from tests.mcp.conftest import INTERFACE, KERNEL, SOFTMAX, Ask, Reply, talk
 
 MANUAL = """# Zchip manual
@@ -62,21 +61,12 @@ def ask(open_kb: Open) -> Iterator[Ask]:
 
 
 @pytest.mark.parametrize("quantity", ["", "lds_size"])
-def test_a_chip_of_which_no_fact_holds_is_answered_with_the_open_questions(ask: Ask, quantity: str) -> None:
+def test_a_chip_of_which_no_fact_holds_is_answered_with_what_to_do(ask: Ask, quantity: str) -> None:
     answer = ask("kb_facts", quantity=quantity).answer
 
     assert (answer["facts"], answer["waiting"]) == ([], 0)
-    assert answer["open_questions"] == QUESTIONS
-    assert "no document states facts of zchip" in answer["notes"]
-
-
-def test_of_open_questions_that_do_not_fit_the_rest_is_counted(open_kb: Open) -> None:
-    with open_kb() as kb:
-        answer = facts.facts(kb, "zchip", None, max_tokens=200)
-
-    assert answer.tokens <= 200
-    assert answer.truncated
-    assert f"{len(QUESTIONS) - len(answer.open_questions)} questions left out" in answer.notes[-1]
+    assert answer["notes"][0] == "no document states facts of zchip"
+    assert "kb_worksheet lists what is open" in answer["notes"][1]
 
 
 def test_proposed_facts_wait_with_quote_and_place_until_a_person_accepts_them(ask: Ask, open_kb: Open) -> None:
@@ -91,7 +81,7 @@ def test_proposed_facts_wait_with_quote_and_place_until_a_person_accepts_them(as
     assert [fact] == proposed["stored"]
     assert (fact["value"], fact["quote"], fact["place"]) == ("128", SIZE["quote"], "zchip/manual.md:5")
     assert (before["facts"], before["waiting"]) == ([], 1)
-    assert (after["facts"], after["waiting"], after["open_questions"]) == ([fact], 0, [])
+    assert (after["facts"], after["waiting"]) == ([fact | {"standing": "holds"}], 0)
 
 
 def test_facts_that_hold_come_with_the_number_of_those_that_wait(ask: Ask, open_kb: Open) -> None:
@@ -154,7 +144,9 @@ def test_the_worksheet_shows_what_holds_what_was_read_and_what_is_open(ask: Ask)
     shown = ask("kb_worksheet").answer["lines"]
 
     assert [f"{line['topic']}: {line['question']}" for line in shown] == QUESTIONS
-    assert [line["read"] for line in shown if line["read"]] == [[f"tcm_size = 128 KiB [{stored['id']}]"]]
+    assert [line["read"] for line in shown if line["read"]] == [
+        [f'tcm_size = 128 KiB [{stored["id"]}]: "{SIZE["quote"]}"']
+    ]
     assert not any(line["holds"] or line["passages"] for line in shown)
 
 
@@ -162,7 +154,8 @@ def test_a_topic_has_passages_each_once_that_can_be_quoted(ask: Ask) -> None:
     shown = ask("kb_worksheet", topic="memory").answer["lines"]
 
     assert {line["topic"] for line in shown} == {"memory"}
-    assert "".join(line["passages"] for line in shown).count(SIZE["quote"]) == 1
+    texts = [passage["text"] for line in shown for passage in line["passages"]]
+    assert [SIZE["quote"] in text for text in texts].count(True) == 1
 
 
 def test_passages_that_are_not_the_vendors_are_marked(ask: Ask, open_kb: Open, tmp_path: Path) -> None:
@@ -182,7 +175,7 @@ def test_a_prompt_has_the_task_the_facts_and_the_documents_and_starts_no_run(ask
     assert "0. `x: float32[2048, 8192]`" in answer["text"]
     assert "tcm size = 128 KiB" in answer["text"]
     assert "A kernel of Zlang starts on all eight cores" in answer["text"]
-    assert answer["prompt_tokens"] == tokens_of(answer["text"])
+    assert answer["tokens"] == tokens_of(answer["text"])
     assert "kb submit RUN FILE" in answer["notes"][0]
     with open_kb() as kb:
         assert list(kb.runs) == []

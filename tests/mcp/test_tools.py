@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from kb.mcp.advice import target_meant
 from kb.mcp.server import Home
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.sheets import ensure_sheets
-from kb.views import answers
 from tests.conftest import HashEmbedder
 from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, talk
 
@@ -53,6 +53,7 @@ def test_a_fact_has_unit_condition_source_trust_and_an_id_that_can_be_read(ask: 
     assert "lds_size of mi210 = 64 KiB" in ask("kb_read", era=era, id=fact.pop("id")).answer["stated"]
     assert fact == {
         "target": "mi210",
+        "topic": "memory",
         "quantity": "lds_size",
         "value": "64",
         "unit": "KiB",
@@ -60,6 +61,8 @@ def test_a_fact_has_unit_condition_source_trust_and_an_id_that_can_be_read(ask: 
         "source": "guide, table 3",
         "quote": "",
         "trust": "vendor",
+        "standing": "holds",
+        "why": "",
     }
 
 
@@ -166,10 +169,10 @@ def test_a_document_is_outlined_and_a_section_read_whole_with_ids(ask: Ask, era:
     section = ask("kb_document", era=era, name=outline["path"], section="Local data share").answer
 
     assert outline["path"].endswith("mi210/memory.md")
-    assert [line.split()[1:3] for line in outline["text"].splitlines()] == [
-        ["Memory", "of"],
-        ["Local", "data"],
-        ["Instructions", "(1"],
+    assert [(h["title"], h["depth"]) for h in outline["headings"]] == [
+        ("Memory of the MI210", 0),
+        ("Local data share", 1),
+        ("Instructions", 1),
     ]
     assert "Each compute unit has 64 KB" in section["text"]
     assert "| l2_size | 8 |" in section["text"]
@@ -191,7 +194,9 @@ def test_a_long_document_is_read_in_parts_without_a_gap(ask: Ask) -> None:
     assert "".join(parts).startswith(whole)
 
 
-def test_without_a_target_a_home_of_one_chip_is_searched_and_one_of_several_asks(ask: Ask, tmp_path: Path) -> None:
+def test_without_a_target_a_home_of_several_chips_asks_and_one_of_a_single_chip_means_it(
+    ask: Ask, tmp_path: Path
+) -> None:
     asking = ask("kb_search", phrasings=["local data share"])
     folder = tmp_path / "mi210"
     folder.mkdir()
@@ -200,12 +205,11 @@ def test_without_a_target_a_home_of_one_chip_is_searched_and_one_of_several_asks
         kb.ingest([folder])
         ensure_sheets(kb, "mi300x")
 
-        found = answers.search(kb, ["local data share"], target=None, only=None, limit=5, max_tokens=3000)
+        meant = target_meant(kb, None)
 
     assert asking.refused
     assert "mi210 (1), mi250 (1)" in asking.text
-    assert {p.target for p in found.passages} <= {"mi210", "cdna2", "cdna", "amd"}
-    assert found.passages
+    assert meant == "mi210"
 
 
 def test_a_search_can_be_kept_to_documents_and_to_amounts(ask: Ask) -> None:
@@ -216,3 +220,13 @@ def test_a_search_can_be_kept_to_documents_and_to_amounts(ask: Ask) -> None:
 
     assert {p["target"] for p in inside} == {"mi250"}
     assert [p["text"] for p in amounts if p["text"] and not re.search(r"\d", p["text"])] == []
+
+
+def test_null_for_an_optional_argument_means_its_default(ask: Ask) -> None:
+    given = {"target": "mi210", "phrasings": ["local data share"]}
+    optional = dict.fromkeys(["within", "numbers", "limit", "max_tokens", "seen"])
+
+    assert ask("kb_search", **given, **optional) == ask("kb_search", **given)
+    assert ask("kb_targets", everything=None) == ask("kb_targets")
+    assert ask("kb_propose_facts", target="mi210", answers=[{"quantity": "q", "value": "1", "unit": None, "quote": ""}])
+    assert ask("kb_search", phrasings=None).text.startswith("phrasings: Field required")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval.languages.registry import CPP
 from kb.runs.journal import Run
-from kb.runs.loop import Loop, Tell, say_nothing
+from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
 from kb.types.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
@@ -119,7 +119,7 @@ def book_of(home: Path, shipped: Path) -> Skillbook:
     return Skillbook(home, shipped=shipped, today=lambda: date(2026, 11, 21))
 
 
-def loop_of(run: Run, home: Path, shipped: Path, tell: Tell = say_nothing) -> Loop:
+def loop_of(run: Run, home: Path, shipped: Path, on_attempt: OnAttempt = ignore) -> Loop:
     return Loop(
         run=run,
         language=CPP,
@@ -128,5 +128,5 @@ def loop_of(run: Run, home: Path, shipped: Path, tell: Tell = say_nothing) -> Lo
         siblings=frozenset({"cpu-arm"}),
         brief=lambda interface, diagnosis: ([], []),
         prompt_tokens=6000,
-        tell=tell,
+        on_attempt=on_attempt,
     )

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from kb.cli.run_report import show_journal, summary
+from kb.cli.runs import show_runs
 from kb.runs.credit import credit_of
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from kb.types.skill import Skill
+from kb.views.runs import run_view
 from synth.search.tune import TuneSynthesizer
 from tests.runs.fakes import (
     TASK,
@@ -58,14 +59,13 @@ def test_the_report_of_a_run_says_what_skills_gave_and_what_the_run_found(
     run = start(home)
     loop_of(run, home, library(tmp_path, template())).optimize(TuneSynthesizer(), judge)
 
-    show_journal(run)
+    show_runs([run_view(run)])
 
     credit, shown = credit_of(run), capsys.readouterr().out
     assert credit.recalled
     assert credit.found
-    assert f"from skills: {credit.recalled.speedup:.2f}x, candidate 1, row-sum-template as it is\n" in shown
-    assert f"found by the run: {credit.found.speedup:.2f}x, candidate {credit.found.attempt}, " in shown
-    assert summary(run)["credit"] == credit
+    assert f"from skills: {credit.recalled.time_us:.1f} us, candidate 1, row-sum-template as it is\n" in shown
+    assert f"found by the run: {credit.found.time_us:.1f} us, candidate {credit.found.attempt}, " in shown
 
 
 def test_a_run_without_skills_found_everything_itself(home: Path, tmp_path: Path, judge: FakeJudge) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 import kb as knowledge
 from eval.oracle.task import load_task
-from kb.cli.evidence_report import headline
 from kb.errors import JudgeError
 from kb.types.evidence import Evidence, Finding, Grade, Outcome
 from kb.types.kernels import Candidate
 from kb.types.target import Isa
 from kb.usecases.toolchains import SHIPPED, load
+from kb.views.verdicts import verdict
 from tests.eval.screen.sheets import facts_of_chip
 from tests.toolchains.judging import HERE, OPERATIONS, judged, needs
 
@@ -90,7 +90,7 @@ def test_a_wrong_kernel_is_built_and_not_called_correct(chip: Judge) -> None:
     assert evidence.passed
     assert not evidence.won
     assert "whether its results are correct is not known" in evidence.detail
-    assert "whether it is correct is unknown" in headline(evidence)
+    assert "whether it is correct is unknown" in verdict(evidence).summary
 
 
 @of_chips(list(CHIPS))

@@ -1,23 +1,24 @@
-"""Shows the judge's evidence and rooflines in a terminal."""
+"""Shows verdicts and rooflines in a terminal."""
 
-from eval.roofline import Roofline
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
-from kb.types.evidence import Evidence, Grade, KernelScreen, Timing
+from kb.types.evidence import Grade, KernelScreen, Timing
+from kb.views.verdicts import Estimate, RooflineView, Verdict
 
 MARKS = {"ok": "ok", "over": "OVER", "warn": "warn", "unknown": "?"}
 
 _WHERE: dict[Grade | None, str] = {Grade.COMPILED: " in Triton's interpreter", Grade.SIMULATED: " in the simulator"}
 
 
-def show_evidence(evidence: Evidence) -> None:
-    show_wrapped(headline(evidence))
+def show_verdict(verdict: Verdict) -> None:
+    evidence = verdict.evidence
+    show_wrapped(verdict.summary)
     if evidence.cases:
         worst = max((c.error_ratio or 0.0 for c in evidence.cases), default=0.0)
         where = _WHERE.get(evidence.grade, "") if not evidence.timing else ""
         show_wrapped(f"correct in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of the limit", "  ")
-    if evidence.timing:
-        _show_timing(evidence.timing)
+    if evidence.timing and verdict.time_us:
+        _show_timing(verdict.time_us, evidence.timing)
     if evidence.bottleneck:
         cited = " ".join(f"[kb cite {id_}]" for id_ in evidence.bottleneck.citations)
         show_wrapped(f"{evidence.bottleneck} {cited}", "  ")
@@ -35,32 +36,17 @@ def show_evidence(evidence: Evidence) -> None:
     show_wrapped(f"sandbox level {evidence.sandbox_level}; {versions}", "  ")
 
 
-def headline(evidence: Evidence) -> str:
-    """The outcome of the candidate and the reason, in one line."""
-    about = f"{evidence.task} on {evidence.target}"
-    if evidence.grade is Grade.COMPILED and not evidence.cases:
-        return f"built: {about}: it compiles for it; nothing ran it, so whether it is correct is unknown"
-    if evidence.grade is Grade.SIMULATED:
-        return f"passed: {about}: correct in a simulator; its speed on the chip is unknown"
-    if evidence.grade is Grade.COMPILED:
-        return f"passed: {about}: correct, and compiles for it; it did not run there, so its speed is unknown"
-    if evidence.grade is Grade.MEASURED:
-        if evidence.speedup is None:
-            return f"passed: {about}: correct; its speed is unknown, because the machine was busy"
-        verdict = "a win" if evidence.won else "not shown to be faster"
-        return f"passed: {about}: {evidence.speedup:.2f}x the best baseline, {verdict}"
-    return f"{evidence.outcome}: {about}: {evidence.detail}"
+def interval(estimate: Estimate, digits: int = 1) -> str:
+    return f"{estimate.low:,.{digits}f} to {estimate.high:,.{digits}f}"
 
 
-def _show_timing(timing: Timing) -> None:
-    if timing.busy:
-        return
+def _show_timing(time_us: Estimate, timing: Timing) -> None:
     others = ", ".join(f"{name} {us:,.0f} us" for name, us in timing.baselines_us.items())
-    show(f"  candidate {timing.candidate_us:,.1f} us, {timing.baseline} {timing.baseline_us:,.1f} us")
+    show(f"  candidate {time_us.value:,.1f} us ({interval(time_us)}), {timing.baseline} {timing.baseline_us:,.1f} us")
     show_wrapped(f"baselines tried: {others}", "  ")
     if timing.memory_bytes:
-        mine, theirs = (f"{count / 1e6:,.0f} MB" for count in (timing.memory_bytes, timing.baseline_memory_bytes))
-        show_wrapped(f"memory: candidate {mine}, {timing.baseline} {theirs}, with all that each process loads", "  ")
+        own, fastest = (f"{count / 1e6:,.0f} MB" for count in (timing.memory_bytes, timing.baseline_memory_bytes))
+        show_wrapped(f"memory: candidate {own}, {timing.baseline} {fastest}, with all that each process loads", "  ")
     show("  sessions, each in a fresh process:")
     rows = [
         (str(len(s.candidate_us)), f"{s.speedup:.2f}x", f"{s.low:.2f} to {s.high:.2f}", f"{s.others:.0%}")
@@ -83,7 +69,8 @@ def _show_screen(screen: KernelScreen) -> None:
     show_table((), rows, wrap={1}, indent=4)
 
 
-def show_roofline(found: Roofline) -> None:
+def show_roofline(found: RooflineView) -> None:
     """Show the bounds on a task's time, longest first."""
-    rows = [(c.what, *str(c).split(": ", 1), c.fact.citation.id, c.fact.citation.place) for c in found.ceilings]
+    show(f"{found.task} on {found.target}: at best {found.time_us:,.1f} us")
+    rows = [(b.limit, f"{b.time_us:,.1f} us", b.work, b.id, b.place) for b in found.bounds]
     show_table(("bound", "time", "work and rate", "id", "stated in"), rows, wrap={2}, cut_front={4})

@@ -3,8 +3,9 @@
 import pytest
 
 from eval.languages.registry import TRITON
-from kb.cli.evidence_report import show_evidence
+from kb.cli.verdicts import show_verdict
 from kb.types.profiler import KernelProfile, Profile
+from kb.views.verdicts import verdict
 from tests.synth.samples import candidate, evidence
 
 
@@ -15,7 +16,7 @@ def test_each_profiled_kernel_has_a_line(capsys: pytest.CaptureFixture[str]) -> 
     )
     found = Profile(kernels=kernels, launches=4, microseconds=9.5)
 
-    show_evidence(evidence(candidate(TRITON), speedup=0.8).model_copy(update={"profile": found}))
+    show_verdict(verdict(evidence(candidate(TRITON), speedup=0.8).model_copy(update={"profile": found})))
 
     lines = capsys.readouterr().out.splitlines()
     assert "  kernel scale_rows: 7.5 us, 2 launches; 32 registers per thread" in lines

@@ -1,0 +1,81 @@
+"""Runs, their candidates, and what became of an answer."""
+
+from typing import TYPE_CHECKING
+
+from kb.runs.credit import Credit, credit_of
+from kb.runs.journal import Run, SynthesizerKind
+from kb.types.base import Frozen
+from kb.types.protocols import Attempt
+from kb.views.prompts import PromptView, prompt_view
+from kb.views.response import view_of
+from kb.views.verdicts import Verdict, verdict
+
+if TYPE_CHECKING:
+    from kb.usecases.running import Submission
+
+
+class AttemptView(Frozen):
+    number: int
+    note: str
+    recalled: str
+    """The skill whose kernel it is, unchanged; empty if it is none."""
+    skills_used: tuple[str, ...]
+    verdict: Verdict
+
+
+class RunView(Frozen):
+    """A run without the sources, which its folder holds."""
+
+    id: str
+    task: str
+    target: str
+    language: str
+    synthesizer: SynthesizerKind
+    control: bool
+    folder: str
+    ended: str
+    """Why it ended; empty if it has not."""
+    published: tuple[str, ...]
+    """The skills that it wrote."""
+    usage: dict[str, int]
+    """Tokens, by kind."""
+    best: int | None
+    """Number of the fastest candidate that won, otherwise of the fastest that passed."""
+    credit: Credit
+    attempts: tuple[AttemptView, ...]
+
+    @property
+    def best_verdict(self) -> Verdict | None:
+        return self.attempts[self.best - 1].verdict if self.best else None
+
+
+class SubmissionView(Frozen):
+    verdict: Verdict
+    published: tuple[str, ...]
+    """The skills that the answer became."""
+    prompt: PromptView | None
+    """The next prompt; None if the run is over."""
+    ended: str
+
+
+def attempt_view(number: int, attempt: Attempt) -> AttemptView:
+    return view_of(AttemptView, attempt, number=number, verdict=verdict(attempt.evidence))
+
+
+def run_view(run: Run) -> RunView:
+    plan = {name: getattr(run.plan, name) for name in ("target", "language", "synthesizer", "control")}
+    return view_of(
+        RunView,
+        run,
+        **plan,
+        task=run.plan.task.name,
+        folder=str(run.folder),
+        best=run.attempts.index(run.best) + 1 if run.best else None,
+        credit=credit_of(run),
+        attempts=tuple(attempt_view(number, attempt) for number, attempt in enumerate(run.attempts, start=1)),
+    )
+
+
+def submission_view(run: Run, done: "Submission") -> SubmissionView:
+    prompt = done.prompt and prompt_view(done.prompt, run=run.id)
+    return view_of(SubmissionView, done, verdict=verdict(done.evidence), prompt=prompt)
