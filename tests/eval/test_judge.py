@@ -28,12 +28,6 @@ HERE_ISA = Isa("cpu", os.uname().machine)
 TRITON = Candidate(language="triton", source="import triton")
 
 
-@pytest.fixture(autouse=True)
-def eager_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make torch.compile return the reference unchanged: compiling it is slow and not tested here."""
-    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
-
-
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "temporary"
