@@ -3,15 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-MAKEFLAGS += --jobs=2  # runs `lint` and `wheel-check` at the same time
+MAKEFLAGS += --jobs=2  # `make test` lints beside the tests
 
-.PHONY: demo test test-slow test-gpu test-toolchains lint wheel-check docs clean
+.PHONY: demo test test-alone test-together test-slow test-gpu test-toolchains lint wheel-check docs clean
 
 demo: .venv/.ready  ## show kb on real documents; DOCS=path adds your own folder
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
 
-test: lint  ## run what CI runs
+test: lint test-together  ## run what CI runs
+
+test-alone: .venv/.ready-dev  # the tests that compare times: `make test` begins with them, and runs nothing beside them
 	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
+
+test-together: test-alone
 	$(BIN)/python -m pytest -m "not alone and not slow and not toolchains" --durations 10 -n 2 --dist loadfile
 
 test-slow: wheel-check  ## run the tests that take minutes, on a corpus of documents if there is one
@@ -25,7 +29,7 @@ test-toolchains: .venv/.ready-dev  ## run the tests of other chips' compilers an
 	$(INSTALL) -e '.[toolchains]'
 	$(BIN)/python -m pytest -m toolchains -rs tests/toolchains
 
-lint: .venv/.ready-dev
+lint: .venv/.ready-dev $(if $(filter test,$(MAKECMDGOALS)),test-alone)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

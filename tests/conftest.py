@@ -1,6 +1,7 @@
 """What tests share: a home of their own, an embedder without weights, no network."""
 
 import hashlib
+import os
 import re
 import socket
 from collections.abc import Collection, Iterator, Sequence
@@ -18,6 +19,8 @@ from kb.errors import DocumentError
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads sleep, not spin, while they wait for a core
+os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # torch.compile takes a judge ten seconds to load
 hypothesis.settings.register_profile("kb", deadline=None)  # how long an example takes depends on what else runs
 hypothesis.settings.load_profile("kb")
 

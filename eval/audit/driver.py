@@ -66,20 +66,20 @@ class Audit(Frozen):
 def audit(task: Task, *, limit_s: float = AUDIT_S) -> Audit:
     """Audit a task. Never raises: whatever its code does is part of the result."""
     start = time.monotonic()
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-P", "-m", "eval.audit.task_audit", str(AUDIT_BYTES)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         env={**os.environ, **ONE_THREAD, **OFFLINE}, start_new_session=True,
-    )  # fmt: skip
-    try:
-        answer, _ = process.communicate(task.model_dump_json(), timeout=limit_s)
-        ended = f"its process ended with status {process.returncode}" if process.returncode else ""
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        answer = _rest(process)
-        ended = f"the audit took more than {limit_s:g} s"
-    finally:
-        _kill(process)
+    ) as process:  # fmt: skip
+        try:
+            answer, _ = process.communicate(task.model_dump_json(), timeout=limit_s)
+            ended = f"its process ended with status {process.returncode}" if process.returncode else ""
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            answer = _rest(process)
+            ended = f"the audit took more than {limit_s:g} s"
+        finally:
+            _kill(process)
     lines = [line for line in answer.splitlines(keepends=True) if line.endswith("\n")]
     found = Audit.model_validate(json.loads(lines[-1])) if lines else Audit(task=task.name, task_digest=task.digest)
     if ended and found.verdict is not Verdict.REFUSED:

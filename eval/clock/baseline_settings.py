@@ -20,8 +20,15 @@ COMPILER = ("torch._inductor.compile_fx",)
 """To import this module loads most of what torch.compile needs."""
 
 
+def compiles() -> bool:
+    """Whether torch.compile is on. Where the user has switched it off, no baseline is called compiled."""
+    return os.environ.get("TORCHDYNAMO_DISABLE") != "1"
+
+
 def settings() -> dict[str, Any]:
     """The settings of a trial that all baselines share: a compiler keeps what it has compiled."""
+    if not compiles():
+        return {"guards": GUARDS, "environment": {}, "writable": (), "preload": ()}
     environment = ALONE | {name: value for name, value in os.environ.items() if name.startswith(SETTINGS)}
     cache = environment.get(CACHE)
     if cache:

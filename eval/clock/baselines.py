@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from eval.clock.baseline_settings import GUARDS
+from eval.clock.baseline_settings import GUARDS, compiles
 from eval.clock.canaries import Canaries
 from eval.clock.timed_worker import Answer, Answers, TimedWorker, Yardstick, common_memory
 from eval.fault import Fault
@@ -85,13 +85,14 @@ class Baselines:
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
             for name, source in sources.items()
+            if compiles() or "torch.compile" not in source
         }
         first = next(iter(self._trials.values()))
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._pool = ThreadPoolExecutor(at_once)
-        self._pool_of_later = ThreadPoolExecutor(len(sources) * self.kept) if self.kept > 1 else self._pool
+        self._pool_of_later = ThreadPoolExecutor(len(self._trials) * self.kept) if self.kept > 1 else self._pool
         roomy = self.memory is not None or self.case.input_bytes <= kept_bytes  # otherwise one after the other
-        self._starting = {0: self._start(list(sources)[: None if roomy else 1], self._pool)}
+        self._starting = {0: self._start(list(self._trials)[: None if roomy else 1], self._pool)}
         self._canaries = self._start_canaries()
         atexit.register(self.close)
 

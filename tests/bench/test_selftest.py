@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import pytest
 
-from eval.selftest.known import known
+from eval.selftest.known import Known, known
 from kb.bench import selftest
 from kb.bench.selftest import Rate, Same, SelfTest, Verdict, self_test
 from kb.errors import JudgeError
@@ -15,6 +16,12 @@ from kb.usecases.knowledge_base import KnowledgeBase
 
 SPEEDUPS = {"small-gemv": (0.9, 1.2), "matmul": (1.0, 1.0)}
 """Lower ends of the sessions of a reference against itself, by task."""
+
+
+@cache
+def entries() -> dict[tuple[Candidate, Task], Known]:
+    """The known kernels of the CPU."""
+    return {(e.candidate, e.subject): e for e in (*known().honest, *known().cheats) if e.device == "Cpu"}
 
 
 class FakeJudge:
@@ -34,11 +41,7 @@ class FakeJudge:
         pass
 
     def verify(self, candidate: Candidate) -> Evidence:
-        entries = (*known().cheats, *known().honest)
-        found = next(
-            (e for e in entries if e.candidate == candidate and e.subject == self.task and e.device == "Cpu"),
-            None,
-        )
+        found = entries().get((candidate, self.task))
         outcome = self.mistakes.get(found.file, found.outcomes[0]) if found else Outcome.PASSED
         if outcome is None:
             raise JudgeError("no verdict within 900 s", hint="")

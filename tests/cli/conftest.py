@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from eval.judge.driver import LocalJudge
 from kb.catalog import Catalog
@@ -76,11 +78,16 @@ def forget_sheets(home: Path) -> None:
         catalog.remove([source for source in catalog.states() if source.startswith("sheet:")])
 
 
+command_of = cache(typer.main.get_command)
+"""The commands of an app, which take longer to describe than most of them to run."""
+
+
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lexical search, as these tests are about words on a screen; and a screen of the usual width."""
     monkeypatch.setenv("KB_EMBEDDING_MODEL", "none")
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(typer.main, "get_command", command_of)
 
 
 @pytest.fixture

@@ -7,21 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from kb.settings import DEFAULT_MODEL
+from kb.settings import DEFAULT_MODEL, cache_dir
+from retrieval.compile import load_embedder
+from retrieval.embedder import OnnxEmbedder
 from tests.cli.conftest import Outcome, Run, documents
 from tests.retrieval.embedding.default_model import compile_once, needs_model
 
 
 @pytest.fixture(scope="module")
-def model() -> str:
+def model() -> OnnxEmbedder:
+    """The default model, loaded once for all tests."""
     compile_once()
-    return DEFAULT_MODEL
+    return load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=pytest.fail)
 
 
 @pytest.fixture
-def embedded(run: Run, docs: Path, home: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+def embedded(run: Run, docs: Path, home: Path, model: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home whose documents have vectors, and an index that is needed."""
-    monkeypatch.setenv("KB_EMBEDDING_MODEL", model)
+    monkeypatch.setenv("KB_EMBEDDING_MODEL", DEFAULT_MODEL)
+    for module in ("doctor", "models"):
+        monkeypatch.setattr(f"kb.usecases.{module}.load_embedder", lambda *_, **__: model)
     monkeypatch.setenv("KB_EXACT_VECTORS", "0")
     assert run("ingest", docs).status == 0
     return home

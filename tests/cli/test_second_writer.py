@@ -14,8 +14,6 @@ from kb.catalog import write_lock
 from kb.errors import LockedError
 from tests.cli.conftest import Run, documents
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def other_writer(home: Path) -> Iterator[int]:

@@ -1,5 +1,8 @@
 """The audit of a task finds what would make a verdict meaningless, and never fails itself."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from eval.audit import driver
@@ -46,16 +49,6 @@ def audited(forward: str, changes: dict[str, str] | None = None) -> Audit:
     """The audit in this process, which has torch."""
     *_, found = audit(task(forward, changes))
     return found
-
-
-def test_a_process_that_left_the_audit_s_group_does_not_hold_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "REST_S", 0.5)
-    leaves = "import subprocess; subprocess.Popen(['sleep', '20'], start_new_session=True); time.sleep(60)"
-
-    found = driver.audit(task(f"{leaves}\n        return x"), limit_s=8)
-
-    assert found.verdict is Verdict.NOT_HERE
-    assert found.seconds < 15
 
 
 def test_a_sound_task_is_usable() -> None:
@@ -111,13 +104,37 @@ def test_a_task_that_is_too_large_is_audited_at_smaller_sizes() -> None:
     assert found.call_s
 
 
-@pytest.mark.parametrize(("forward", "ended"), [("time.sleep(60)", "more than 10 s"), ("os._exit(3)", "status 3")])
-def test_a_task_that_hangs_or_dies_costs_only_its_own_audit(forward: str, ended: str) -> None:
-    found = driver.audit(task(forward), limit_s=10.0)
+AUDITOR = """#!{python}
+import subprocess, sys, time
+print({said!r}, flush=True)
+{then}
+"""
+LEAVES = "subprocess.Popen(['sleep', '20'], start_new_session=True)"
+
+
+@pytest.mark.parametrize(
+    ("then", "reason"),
+    [
+        pytest.param("sys.exit(3)", "its process ended with status 3 (loading)", id="dies"),
+        pytest.param("time.sleep(60)", "the audit took more than 1 s (loading)", id="hangs"),
+        pytest.param(f"{LEAVES}; time.sleep(60)", "the audit took more than 1 s", id="leaves its group and hangs"),
+    ],
+)
+def test_a_task_that_hangs_or_dies_costs_only_its_own_audit(
+    then: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = Audit(task="made-up", task_digest="", reason="loading").model_dump_json()
+    auditor = tmp_path / "auditor"
+    auditor.write_text(AUDITOR.format(python=sys.executable, said=said, then=then))
+    auditor.chmod(0o755)
+    monkeypatch.setattr(driver, "REST_S", 0.5)
+    monkeypatch.setattr(sys, "executable", str(auditor))
+
+    found = driver.audit(task("return x"), limit_s=1 if "sleep" in then else 60)
 
     assert found.verdict is Verdict.NOT_HERE
-    assert ended in found.reason
-    assert "loading" in found.reason
+    assert found.reason.startswith(reason)
+    assert found.seconds < 15
 
 
 def test_what_a_task_prints_is_not_taken_for_the_audit() -> None:

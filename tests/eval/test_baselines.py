@@ -25,7 +25,7 @@ class ModelNew(Model):
         __import__("time").sleep(0.01)
         return super().forward(*inputs)
 """
-pytestmark = [needs_linux, pytest.mark.alone]
+pytestmark = needs_linux
 
 
 @pytest.mark.parametrize(("outcome", "runs"), [(Outcome.FORBIDDEN, True), (Outcome.RAISED, False)])

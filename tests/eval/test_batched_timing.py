@@ -22,7 +22,7 @@ from tests.eval import fake_recording_gpu
 from tests.eval.fake_gpu import FakeDriver
 from tests.eval.judging import needs_linux, reference, task
 
-pytestmark = [needs_linux, pytest.mark.alone]
+pytestmark = needs_linux
 RECORDING = TORCH.model_copy(update={"adapter": Path(fake_recording_gpu.__file__)})
 TAKES = """
 import time
@@ -83,6 +83,7 @@ def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch)
     found.close()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("source", "guards", "low", "high"),
     [
@@ -111,6 +112,7 @@ def test_calls_that_are_left_out_are_found(trial_of: Callable[[str], Trial], bas
     assert refusal.value.outcome == Outcome.STALE_OUTPUT
 
 
+@pytest.mark.alone
 def test_what_is_not_seen_in_single_calls_is_seen_in_many(
     trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +123,7 @@ def test_what_is_not_seen_in_single_calls_is_seen_in_many(
     assert refusal.value.outcome == Outcome.CLOCKS_DISAGREE
 
 
+@pytest.mark.alone
 def test_an_honest_clock_is_believed_in_many_calls(
     trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
@@ -55,19 +55,44 @@ def patient(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "ATTEMPTS", ATTEMPTS)
 
 
-def parameters(kernels: Sequence[Known]) -> list[object]:
-    return [pytest.param(kernel, id=f"{kernel.file}-{kernel.task}", marks=_marks(kernel)) for kernel in kernels]
+def parameters(
+    kernels: Sequence[Known],
+    *,
+    normal: Sequence[Known] | None = None,
+    alone: Callable[[Known], bool] = lambda kernel: False,
+) -> list[object]:
+    """The kernels as parameters of a test.
 
-
-def _marks(kernel: Known) -> list[pytest.MarkDecorator]:
+    Args:
+        normal: Those of the normal run; the others are slow (None: all are normal).
+        alone: Whether the verdict on a kernel depends on times, which other tests would disturb.
+    """
     return [
-        *[needs_sandbox] * (kernel.guard is Guard.SANDBOX),
-        *[needs_compiler] * kernel.file.endswith(".cpp"),
-        *[pytest.mark.alone] * kernel.timed,
+        pytest.param(
+            kernel,
+            id=f"{kernel.file}-{kernel.task}",
+            marks=[
+                *[needs_sandbox] * (kernel.guard is Guard.SANDBOX),
+                *[needs_compiler] * kernel.file.endswith(".cpp"),
+                *[pytest.mark.alone] * alone(kernel),
+                *[pytest.mark.slow] * (normal is not None and kernel not in normal),
+            ],
+        )
+        for kernel in kernels
     ]
 
 
-@pytest.mark.parametrize("cheat", parameters(CHEATS))
+def firsts(kernels: Sequence[Known], way: Callable[[Known], object]) -> list[Known]:
+    """The first kernel of each way."""
+    return [*{way(kernel): kernel for kernel in reversed(kernels)}.values()]
+
+
+EACH_WAY_TO_BE_REFUSED = firsts(CHEATS, lambda c: (c.guard, c.outcomes[0], c.timed, c.hidden is None, bool(c.hidden)))
+
+
+@pytest.mark.parametrize(
+    "cheat", parameters(CHEATS, normal=EACH_WAY_TO_BE_REFUSED, alone=lambda cheat: cheat.guard is Guard.CLOCKS)
+)
 def test_a_cheat_is_refused_with_the_right_outcome(cheat: Known, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)  # clocks are compared on a busy machine too
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
@@ -77,8 +102,12 @@ def test_a_cheat_is_refused_with_the_right_outcome(cheat: Known, monkeypatch: py
     assert verdict.outcome in cheat.outcomes, verdict
 
 
+GUARDED = [cheat for cheat in CHEATS if cheat.guard or cheat.call_s or cheat.hidden is not None]
+EACH_GUARD = firsts(GUARDED, lambda cheat: (cheat.guard, cheat.call_s, bool(cheat.hidden)))
+
+
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("cheat", parameters([c for c in CHEATS if c.guard or c.call_s or c.hidden is not None]))
+@pytest.mark.parametrize("cheat", parameters(GUARDED, normal=EACH_GUARD, alone=lambda cheat: cheat.timed))
 def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Known, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
 
@@ -87,8 +116,15 @@ def test_a_cheat_is_accepted_when_its_guard_is_off(cheat: Known, monkeypatch: py
     assert verdict.outcome is Outcome.PASSED, verdict
 
 
+ONE_OF_A_KIND = ("argmax.cpp", "linear_loaded.py", "linear_repacked.cpp", "scale_openmp.cpp", "softmax_half.cpp")
+"""Integers; parameters that are loaded and repacked; threads; half precision."""
+
+
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("kernel", parameters(HONEST))
+@pytest.mark.parametrize(
+    "kernel",
+    parameters(HONEST, normal=[k for k in HONEST if k.file in ONE_OF_A_KIND], alone=lambda kernel: kernel.timed),
+)
 def test_an_honest_kernel_passes(kernel: Known) -> None:
     verdict = judge(kernel.path, kernel.task, timed=kernel.timed)
 
@@ -106,14 +142,13 @@ class ModelNew(torch.nn.Module):
 """
 
 
-@pytest.mark.alone
-@pytest.mark.usefixtures("patient")
-def test_a_candidate_may_use_all_threads_while_it_is_timed(tmp_path: Path) -> None:
+def test_a_candidate_may_use_all_threads_while_it_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
+    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)
     (tmp_path / "counts.py").write_text(COUNTS_THREADS.format(threads=torch.get_num_threads()))
 
-    verdict = judge(tmp_path / "counts.py", "scale", timed=True)
+    verdict = judge(tmp_path / "counts.py", "scale", ALL_GUARDS - {Guard.CLOCKS}, timed=True)
 
     assert verdict.outcome is Outcome.PASSED, verdict
 
@@ -131,7 +166,7 @@ def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_tim
 
 @pytest.mark.alone
 @needs_compiler
-@pytest.mark.parametrize("unseen_us", [90, 20])
+@pytest.mark.parametrize("unseen_us", [20, pytest.param(90, marks=pytest.mark.slow)])
 def test_most_work_of_a_candidate_that_answers_in_the_worker_s_place_counts(
     unseen_us: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,12 +182,12 @@ def test_most_work_of_a_candidate_that_answers_in_the_worker_s_place_counts(
         assert verdict.outcome is Outcome.CLOCKS_DISAGREE, verdict
 
 
-@pytest.mark.alone
 @needs_compiler
 def test_a_candidate_cannot_remember_the_cases_that_are_tried_while_it_is_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(measure, "MOST_ROUNDS", 120)
+    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)
     monkeypatch.setitem(measure.PACES, "cpu", measure.Pace(session_s=60.0, luck=0.1, bad_luck=0.1))
 
     verdict = judge(WRONG / "careful_at_first.cpp", "softmax", timed=True, hidden={})
@@ -171,7 +206,6 @@ def test_working_ahead_of_a_question_gains_nothing() -> None:
     assert ahead_us < 0.5 * in_turn_us
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("guards", "busy"), [(ALL_GUARDS, False), (ALL_GUARDS - {Guard.PAUSE}, True)])
 @pytest.mark.parametrize(("file", "processes"), {"spins.cpp": 1, "spins.py": 2}.items())
 @needs_compiler
@@ -191,7 +225,6 @@ def test_no_process_of_a_worker_uses_processor_time_between_questions(
     assert all((used > 0.05) == busy for used in used_s.values()), used_s
 
 
-@pytest.mark.alone
 @needs_compiler
 def test_a_worker_that_wakes_itself_is_refused_where_the_sandbox_does_not_prevent_it(
     monkeypatch: pytest.MonkeyPatch,
@@ -203,14 +236,12 @@ def test_a_worker_that_wakes_itself_is_refused_where_the_sandbox_does_not_preven
     assert judge(WRONG / "wakes_itself.cpp", "scale", unconfined - {Guard.PAUSE}).outcome is Outcome.PASSED
 
 
-@pytest.mark.alone
 @needs_compiler
 @needs_sandbox
 def test_a_confined_worker_cannot_wake_itself() -> None:
     assert judge(WRONG / "wakes_itself.cpp", "scale").outcome is Outcome.PASSED
 
 
-@pytest.mark.alone
 @needs_compiler
 def test_a_worker_whose_child_runs_while_it_is_stopped_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "STOP_S", 1.0)
@@ -221,7 +252,6 @@ def test_a_worker_whose_child_runs_while_it_is_stopped_is_refused(monkeypatch: p
     assert caught.value.outcome == Outcome.FORBIDDEN
 
 
-@pytest.mark.alone
 @needs_compiler
 @needs_sandbox
 def test_a_confined_candidate_in_cpp_has_no_child() -> None:

@@ -22,16 +22,10 @@ from kb.types.kernels import Candidate, Task
 from kb.types.target import Isa
 from tests.eval.judging import candidate, is_alive, needs_compiler, needs_linux, task
 
-pytestmark = [needs_linux, pytest.mark.alone]
+pytestmark = needs_linux
 
 HERE_ISA = Isa("cpu", os.uname().machine)
 TRITON = Candidate(language="triton", source="import triton")
-
-
-@pytest.fixture(autouse=True)
-def eager_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make torch.compile return the reference unchanged: compiling it is slow and not tested here."""
-    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
 
 
 @pytest.fixture
@@ -46,6 +40,7 @@ def judge_for(subject: Task, cache: Path, *, isa: Isa | None = HERE_ISA, call_s:
     return LocalJudge(subject, target="cpu", isa=isa, facts=[], cache=cache, call_s=call_s)
 
 
+@pytest.mark.alone
 @needs_compiler
 def test_one_judge_judges_several_candidates_whatever_the_working_directory(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
@@ -94,11 +89,11 @@ extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, 
 )
 
 
-def test_a_reference_that_raises_is_a_task_error(tmp_path: Path) -> None:
+def test_a_reference_that_raises_is_a_task_error() -> None:
     source = task("row_sum").source.replace("return x.sum(dim=-1)", "raise ValueError('no rows')")
 
     with pytest.raises(TaskError, match="no rows") as caught:
-        judge_for(Task(name="broken", source=source), tmp_path)
+        TaskJudge(Task(name="broken", source=source), "cpu", HERE_ISA, [], call_s=60.0)
 
     assert caught.value.hint
 

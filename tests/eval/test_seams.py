@@ -75,7 +75,6 @@ def toy(source: str) -> Candidate:
 
 
 def test_a_language_added_as_one_class_is_judged_and_timed_on_this_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     judge = judge_on(CpuForToys, Isa("cpu", os.uname().machine))

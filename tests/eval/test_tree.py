@@ -16,7 +16,7 @@ from eval.supervisor import tree
 from eval.supervisor.tree import ProcessTree
 from tests.eval.judging import needs_linux
 
-pytestmark = [needs_linux, pytest.mark.alone]
+pytestmark = needs_linux
 
 SLEEPS = "import time; print(flush=True); time.sleep(60)"
 SPINS = """

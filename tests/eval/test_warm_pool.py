@@ -25,7 +25,7 @@ from tests.eval.judging import given_case, is_alive, needs_compiler, needs_linux
 from tests.eval.judging import trial_of as trial_of_file
 from tests.eval.test_device_memory import HONEST, ON_FAKE
 
-pytestmark = [needs_linux, pytest.mark.alone]
+pytestmark = needs_linux
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate
 from tests.eval.judging import is_alive, needs_linux
 
-pytestmark = [needs_linux, pytest.mark.alone]
+pytestmark = needs_linux
 
 LATE_TO_END = """
 import json, sys, time
@@ -225,6 +225,7 @@ def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
     assert caught.value.detail.encode().decode() == caught.value.detail
 
 
+@pytest.mark.alone
 def test_a_system_call_that_goes_on_after_the_answer_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(COPIES_AFTER_ANSWER, tmp_path, monkeypatch)
     late_s = []
@@ -236,6 +237,7 @@ def test_a_system_call_that_goes_on_after_the_answer_is_timed(tmp_path: Path, mo
     assert median(late_s[::2]) > median(late_s[1::2]) + 0.005
 
 
+@pytest.mark.alone
 def test_the_system_tells_when_a_worker_has_stopped(worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "PAUSE_S", 0.5)
     late_s = []

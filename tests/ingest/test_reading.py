@@ -53,14 +53,13 @@ def test_a_document_passes_between_processes_unchanged(root: Path) -> None:
     assert file.document.sections[0].title == "H 中"
 
 
-@pytest.mark.alone
 def test_a_file_that_hangs_is_given_up_and_the_others_are_read(root: Path) -> None:
     os.mkfifo(root / "pipe.md")
 
-    a, hung, b = texts(root, "a.md", "pipe.md", "b.md", limits=ReaderLimits(seconds=1))
+    a, hung, b = texts(root, "a.md", "pipe.md", "b.md", limits=ReaderLimits(seconds=3))
 
     assert (a, b) == ("# a", "# b")
-    assert "took more than 1 s" in hung
+    assert "took more than 3 s" in hung
 
 
 @linux

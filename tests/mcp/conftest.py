@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -98,17 +98,21 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+server_of = cache(server)
+"""One server for each home: to describe its tools takes longer than most calls."""
+
+
 def talk(home: Home, talker: Callable[[Client], Awaitable[Any]], era: str = "auto") -> Any:
     """What `talker` brings back from a connection in memory."""
 
     async def connected() -> Any:
-        async with Client(server(home), mode=era) as client:
+        async with Client(server_of(home), mode=era) as client:
             return await talker(client)
 
     return anyio.run(connected)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def served(library: Path) -> Iterator[Home]:
     home = Home(lambda: KnowledgeBase(Settings.load(library), embedder=HashEmbedder()))
     yield home

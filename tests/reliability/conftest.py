@@ -137,6 +137,29 @@ def write_documents(folder: Path, *, version: int) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Clean:
+    """An ingest that was never killed."""
+
+    folder: Path
+    home: Path
+    run: Run
+    held: Dump
+
+
+def ingest_cleanly(ingester: Ingester, folder: Path, home: Path, *, version: int) -> Clean:
+    write_documents(folder, version=version)
+    run = ingester.run(home, folder)
+    return Clean(folder, home, run, dump(home))
+
+
+@pytest.fixture(scope="session")
+def clean(ingester: Ingester, tmp_path_factory: pytest.TempPathFactory) -> Clean:
+    """An ingest of the first version of the documents, whose folder no test changes."""
+    root = tmp_path_factory.mktemp("clean")
+    return ingest_cleanly(ingester, root / "chip-x", root / "home", version=1)
+
+
 TABLES = {
     "document": "SELECT * FROM document",
     "section": "SELECT d.source AS of_source, s.* FROM section s JOIN document d ON d.id = s.document_id",

