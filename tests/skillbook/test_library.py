@@ -13,7 +13,7 @@ from kb.skillbook.library import Skillbook
 from kb.skillbook.select import Need
 from kb.types.skill import Skill
 from tests.skillbook.conftest import measured, write
-from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill, timing
+from tests.skillbook.evidence import KERNEL, evidence, kernel, skill, timing
 
 
 def names(skills: list[Skill]) -> list[str]:
@@ -136,31 +136,6 @@ def test_an_identifier_in_the_code_is_found_whole_and_by_part(book: Skillbook, s
     write(shipped, skill("a", candidate=kernel("run(num_stages=3)")), skill("b", candidate=kernel("x = 1")))
 
     assert names(book.search(query)) == ["a"]
-
-
-def test_a_skill_for_the_subject_ranks_before_one_that_only_mentions_it(book: Skillbook, shipped: Path) -> None:
-    filler = [skill(f"other{n}", description="Else.", body="Else.") for n in range(8)]
-    mentions = skill("a-matmul", description="Matmul.", body="Unlike a softmax it reads each row often.")
-    write(shipped, mentions, skill("z-softmax", body="Rows."), *filler)
-
-    assert names(book.search("softmax")) == ["z-softmax", "a-matmul"]
-
-
-STANDINGS = [
-    skill("d", evidence=(evidence(speedup=2.0),)),
-    skill("e", evidence=(evidence(speedup=1.5),)),
-    skill("c", evidence=(evidence(),)),
-    skill("b", evidence=(evidence(kernel("other"), speedup=9.0),)),
-    skill("f", evidence=(refused(KERNEL),)),
-]
-
-
-@pytest.mark.parametrize("query", ["softmax", "", "?!"])
-def test_equal_matches_are_ranked_by_standing(book: Skillbook, shipped: Path, query: str) -> None:
-    write(shipped, *STANDINGS)
-    book.attest(*(found for one in STANDINGS for found in one.evidence))
-
-    assert names(book.search(query)) == ["d", "e", "b", "c", "f"]
 
 
 def test_a_search_for_words_that_no_skill_has_finds_nothing(book: Skillbook, shipped: Path) -> None:

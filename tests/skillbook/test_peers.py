@@ -10,7 +10,7 @@ from kb.types.evidence import Evidence
 from kb.types.skill import Skill
 from kb.types.skill_record import SkillRecord
 from tests.skillbook.conftest import TODAY, decided, measured, write
-from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
+from tests.skillbook.evidence import evidence, kernel, skill
 
 WIN = evidence(speedup=1.5)
 
@@ -46,14 +46,6 @@ def test_what_a_filter_leaves_out_is_not_taken_for_new(book: Skillbook) -> None:
 
     assert book.propose(skill("again", target="hopper")).name == "softmax"
     assert book.proposals() == []
-
-
-def test_a_kernel_that_beats_only_the_slower_baseline_is_not_verified(book: Skillbook) -> None:
-    beaten = evidence(speedup=0.9)
-    assert beaten.timing
-    assert beaten.timing.baselines_us["eager"] > beaten.timing.candidate_us, "it is faster than the slow baseline"
-
-    assert book.standing(measured(book, skill(evidence=(beaten,)))) == "screened"
 
 
 def test_versions_are_compared_whenever_a_standing_is_asked_for(home: Path) -> None:
@@ -116,16 +108,3 @@ def test_forged_evidence_beside_a_good_skill_changes_no_standing(book: Skillbook
     book.publish(good.model_copy(update={"evidence": (forged,)}))
 
     assert book.standings() == {"softmax": "verified", "other": "hypothesis"}
-
-
-def test_retiring_a_skill_leaves_what_was_made_from_it(book: Skillbook) -> None:
-    tuned = KERNEL.with_parameters({"BLOCK": 256})
-    measured(book, skill("parent", evidence=(WIN,)))
-    child = skill("child", description="It is parent.", candidate=tuned, evidence=(evidence(tuned, speedup=1.4),))
-    measured(book, child)
-    decided(book, "child", "accept")
-
-    decided(book, "parent", "retire")
-
-    assert book.standings() == {"parent": "retired", "child": "verified"}
-    assert book.get("parent").evidence == (WIN,), "what is retired is kept"
