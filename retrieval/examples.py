@@ -19,12 +19,12 @@ SMOOTHING = 5
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*\w")
 
-Question = tuple[str, ...]
-"""Phrasings of one question."""
+Phrasings = tuple[str, ...]
+"""Of one question."""
 
 
 def choose_example(
-    catalog: Catalog, asked: Iterable[Question], found: Mapping[Question, Sequence[Passage]]
+    catalog: Catalog, asked: Iterable[Phrasings], found: Mapping[Phrasings, Sequence[Passage]]
 ) -> list[Passage]:
     """The best code among the answers to `asked`, and what follows it in its document, up to `EXAMPLE_TOKENS`.
 

@@ -68,8 +68,9 @@ class SearchEngine:
         if not facts and (refused := self._refused_words(unknown, scope)):
             return _insufficient(*refused)
         found = self.rank(phrasings, scope, limit=limit)
-        replaced = [] if all(unknown.values()) else [names[0] for names in unknown.values() if names]
-        notes = (*found.notes, *(self._not_named(name, scope) for name in replaced), *scope.notes)
+        # Names that one phrasing has and another does without are only noted.
+        avoided = [] if all(unknown.values()) else [names[0] for names in unknown.values() if names]
+        notes = (*found.notes, *(self._not_named(name, scope) for name in avoided), *scope.notes)
         if not facts and (unit := self._unsupported_unit(phrasings, found, scope)):
             unstated = f"no passage names what the question asks for together with a number in {unit}"
             return _insufficient(unstated, *notes)

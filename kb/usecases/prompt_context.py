@@ -18,7 +18,7 @@ from kb.types.passages import Passage
 from kb.types.records import Form, Trust
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from retrieval.examples import Question, choose_example
+from retrieval.examples import Phrasings, choose_example
 from retrieval.precedence import is_set_aside
 from retrieval.scope import Scope
 from synth.briefing.follow_up import refused_names
@@ -40,7 +40,10 @@ FOUND = 30
 """Passages that are found for each question: candidates for the example, and the documents about kernels."""
 HITS = 3
 """Passages that each question may bring into the prompt."""
-MODEL = ("programming model: how a kernel is written, started and split over cores", "execution model threads cores")
+PROGRAMMING_MODEL = (
+    "programming model: how a kernel is written, started and split over cores",
+    "execution model threads cores",
+)
 """What every kernel needs first, in phrasings for a search."""
 
 
@@ -60,15 +63,15 @@ def prompt_context(
     facts = fitting_facts(known_facts(home, target), interface)
     known = {line_of(fact.quantity) for fact in facts}
     examples = example_questions(task, language)
-    questions: list[Question] = [
+    questions: list[Phrasings] = [
         *((phrase,) for phrase in diagnosis),
         *examples[:2],
         *((phrase,) for phrase in language.searched),
-        MODEL,
+        PROGRAMMING_MODEL,
         *((phrase,) for phrase in needs(task)),
     ]
     found = {question: _found(home, question, target) for question in dict.fromkeys((*questions, *examples))}
-    answered = Counter(path for own in found.values() for path in {passage.citation.path for passage in own[:BEST]})
+    answered = Counter(path for own in found.values() for path in dict.fromkeys(p.citation.path for p in own[:BEST]))
     still_open = [_found(home, tuple(line.phrasings), target) for line in lines() if line not in known]
     answers = [
         *_in_turn([found[question] for question in questions]),
@@ -83,7 +86,7 @@ def prompt_context(
     return facts, list(dict.fromkeys((*example, *whole, *fitting)))
 
 
-def example_questions(task: Task, language: Language) -> list[Question]:
+def example_questions(task: Task, language: Language) -> list[Phrasings]:
     """Questions for code that does what the task does: by its description, its operation, its name, and any code."""
     words, kind = task_words(task), operation(task)
     return [
@@ -163,7 +166,7 @@ def _fitting(passages: Iterable[Passage | None]) -> list[Passage]:
     return list(chosen.values())
 
 
-def _found(home: Home, question: Question, target: str) -> list[Passage]:
+def _found(home: Home, question: Phrasings, target: str) -> list[Passage]:
     """The best passages for a question, without those that nobody vouches for or that are about a sibling.
 
     Passages of documents that are set aside count only if there are no others.

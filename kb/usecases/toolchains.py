@@ -167,7 +167,7 @@ def check(toolchain: Toolchain, isa: Isa | None) -> Evidence:
     """
     check_needs(toolchain)
     language = language_of_toolchain(toolchain, isa, cache_dir())
-    task, source = _beside(toolchain, toolchain.task), _beside(toolchain, toolchain.example)
+    task, source = _file(toolchain, toolchain.task), _file(toolchain, toolchain.example)
     candidate = Candidate(language=language.name, source=source.read_text(encoding="utf-8"))
     with LocalJudge(
         load_task(task), target=toolchain.targets[0], isa=isa, facts=(), cache=cache_dir(), toolchain=language
@@ -175,7 +175,7 @@ def check(toolchain: Toolchain, isa: Isa | None) -> Evidence:
         return judge.verify(candidate)
 
 
-def _beside(toolchain: Toolchain, name: str) -> Path:
+def _file(toolchain: Toolchain, name: str) -> Path:
     """A file in the folder of the toolchain, or else in kb's own."""
     for folder in (toolchain.folder, SHIPPED):
         if (folder / name).is_file():
