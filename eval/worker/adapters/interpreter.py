@@ -1,6 +1,7 @@
 """Makes Triton's interpreter show mistakes that it would hide: it computes as the compiled kernel would on a chip."""
 
 import builtins
+import gc
 import inspect
 import math
 import random
@@ -14,6 +15,8 @@ from eval.fault import Fault
 
 Memory = tuple[int, int]
 """Start and end of a piece of memory."""
+MOST_ADDRESSES = 1 << 12
+"""Elements of a tensor that may be a table of pointers."""
 OTHERWISE_IN_TORCH = {"round"}
 """Functions of libdevice that are others than those of this name in torch."""
 
@@ -63,7 +66,8 @@ class Interpreter:
         names = kernel.fn.__globals__
         added = {name: value for name, value in self._names.items() if name not in names}
         names.update(added)
-        self._memory = [self._piece(tensor) for tensor in _tensors(arguments)]
+        given = list(_tensors(arguments))
+        self._memory = [self._piece(tensor) for tensor in (*given, *_addressed(given))]
         try:
             yield
         except InterpreterError as error:
@@ -106,6 +110,16 @@ def _tensors(arguments: Iterable[Any]) -> Iterator[Any]:
             yield argument
         elif hasattr(argument, "base"):
             yield from _tensors([argument.base])
+
+
+def _addressed(tensors: Iterable[Any]) -> list[Any]:
+    """The tensors whose addresses are values of others, as in a table of pointers."""
+    import torch
+
+    tables = [t for t in tensors if t.dtype in (torch.int64, torch.uint64) and t.numel() <= MOST_ADDRESSES]
+    addresses = {value for table in tables for value in table.flatten().tolist() if value >> 32}
+    known = gc.get_objects() if addresses else ()
+    return [x for x in known if issubclass(type(x), torch.Tensor) and x.data_ptr() in addresses]
 
 
 def _cause(kernel: str, error: BaseException) -> Exception:
