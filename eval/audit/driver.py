@@ -22,7 +22,7 @@ OFFLINE = {"HF_HUB_OFFLINE": "1"}
 """A task that needs weights from a hub fails at once instead of waiting for the network."""
 
 
-class Verdict(StrEnum):
+class Usability(StrEnum):
     """Whether a task can be used."""
 
     USABLE = "usable"
@@ -39,7 +39,7 @@ class Audit(Frozen):
 
     task: str
     task_digest: str
-    verdict: Verdict = Verdict.NOT_HERE
+    verdict: Usability = Usability.NOT_HERE
     reason: str = ""
     sizes: tuple[str, ...] = ()
     """Names of the sizes that the judge can change."""
@@ -82,8 +82,8 @@ def audit(task: Task, *, limit_s: float = AUDIT_S) -> Audit:
             _kill(process)
     lines = [line for line in answer.splitlines(keepends=True) if line.endswith("\n")]
     found = Audit.model_validate(json.loads(lines[-1])) if lines else Audit(task=task.name, task_digest=task.digest)
-    if ended and found.verdict is not Verdict.REFUSED:
-        found = found.model_copy(update={"verdict": Verdict.NOT_HERE, "reason": f"{ended} ({found.reason})"})
+    if ended and found.verdict is not Usability.REFUSED:
+        found = found.model_copy(update={"verdict": Usability.NOT_HERE, "reason": f"{ended} ({found.reason})"})
     return found.model_copy(update={"seconds": round(time.monotonic() - start, 2)})
 
 

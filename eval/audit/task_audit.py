@@ -9,20 +9,22 @@ import os
 import resource
 import sys
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from eval.audit.driver import Audit, Verdict
-from eval.audit.peak_memory import PeakMemory
+from eval.audit.driver import Audit, Usability
 from eval.judge.driver import CALL_S
 from eval.oracle.cases import (
     Case,
-    cases,
     check_new_outputs,
     check_repeatable,
     count_elements,
+    draw_cases,
     given_case,
     make_case,
     new_seed,
@@ -48,6 +50,38 @@ NO_MEMORY = "can't allocate memory"
 """Part of torch's error when the limit is reached."""
 
 
+class PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of all tensors that operations create while it is active, on any device and without values.
+
+    Attributes:
+        peak_bytes: Most bytes that lived at once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._live: dict[int, int] = {}
+        self.peak_bytes = self._bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor):
+                self._count(tensor.untyped_storage())
+        return result
+
+    def _count(self, storage: torch.UntypedStorage) -> None:
+        key = id(storage)
+        if key in self._live:
+            return
+        self._live[key] = storage.nbytes()
+        self._bytes += storage.nbytes()
+        self.peak_bytes = max(self.peak_bytes, self._bytes)
+        weakref.finalize(storage, self._free, key)
+
+    def _free(self, key: int) -> None:
+        self._bytes -= self._live.pop(key, 0)
+
+
 def audit(task: Task) -> Iterator[Audit]:
     """What is found out about a task, ever more; the last is complete. `reason` names the step that comes next."""
     found = Audit(task=task.name, task_digest=task.digest, reason="loading it")
@@ -55,11 +89,11 @@ def audit(task: Task) -> Iterator[Audit]:
         for found in _steps(task, found):  # noqa: B020 - each step adds to what the last has found
             yield found
     except (TaskError, RuntimeError, MemoryError) as error:
-        if found.verdict is Verdict.REFUSED:  # only its own sizes could not be tried
+        if found.verdict is Usability.REFUSED:  # only its own sizes could not be tried
             return
-        verdict = Verdict.FAILS if found.call_s is None else Verdict.REFUSED
+        verdict = Usability.FAILS if found.call_s is None else Usability.REFUSED
         if isinstance(error, MemoryError) or NO_MEMORY in str(error):
-            verdict = Verdict.NOT_HERE
+            verdict = Usability.NOT_HERE
         yield found.model_copy(update={"verdict": verdict, "reason": str(error) or "memory is short"})
 
 
@@ -97,12 +131,12 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
     sizes = other if other and count_elements(interface) > ELEMENTS else {}
     reference = Reference(task, seed=new_seed(), sizes=sizes)
     if not all(bool(torch.isfinite(output).all()) for output in reference.native(reference.inputs(new_seed()))):
-        yield known("the reference gives infinities or NaN", verdict=Verdict.REFUSED)
+        yield known("the reference gives infinities or NaN", verdict=Usability.REFUSED)
         return
     try:
         check_repeatable(reference)
     except TaskError as error:
-        yield known(f"the reference draws random numbers: {error.message}", random=True, verdict=Verdict.REFUSED)
+        yield known(f"the reference draws random numbers: {error.message}", random=True, verdict=Usability.REFUSED)
         return
     call_s = _seconds(reference) * _growth(interface, _shapes(task, sizes)[0])
     yield known("trying answers that compute nothing", call_s=call_s)
@@ -110,17 +144,17 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
     passing = degenerate_answers(_cases(task, reference, sizes, found))
     if passing and sizes and not _shortage(found):  # very small tasks can be too sensitive to tell anything
         reason = f"an answer that computes nothing passes at other sizes than its own: {', '.join(passing)}"
-        yield known(reason, degenerate=passing, verdict=Verdict.REFUSED)
+        yield known(reason, degenerate=passing, verdict=Usability.REFUSED)
         own = Reference(task, seed=new_seed())
         given = [make_case("sizes as given", own, own.inputs(new_seed())) for _ in range(2)]
         passing = tuple(answer for answer in degenerate_answers(given) if answer in passing)
     if passing:
         reason = f"an answer that computes nothing passes: {', '.join(passing)}"
-        yield known(reason, degenerate=passing, verdict=Verdict.REFUSED)
+        yield known(reason, degenerate=passing, verdict=Usability.REFUSED)
     elif shortage := _shortage(found) or _slowness(found):
-        yield known(shortage, degenerate=(), verdict=Verdict.NOT_HERE)
+        yield known(shortage, degenerate=(), verdict=Usability.NOT_HERE)
     else:
-        yield known("", degenerate=(), verdict=Verdict.USABLE)
+        yield known("", degenerate=(), verdict=Usability.USABLE)
 
 
 def _shortage(found: Audit) -> str:
@@ -142,7 +176,7 @@ def _cases(task: Task, reference: Reference, sizes: Mapping[str, int], found: Au
     Raises:
         TaskError: the reference is not finite at its own sizes, or gives the same outputs on other inputs.
     """
-    tried = list(cases(reference, learn_structures(reference), budget_s=0.0))  # given and mixed values
+    tried = list(draw_cases(reference, learn_structures(reference), budget_s=0.0))  # given and mixed values
     if not sizes:
         return [*tried, given_case("sizes as given", reference)]
     if (found.call_s or 0.0) > CHEAP_S or (found.elements or 0) > CHEAP_ELEMENTS:

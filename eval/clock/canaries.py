@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Callable, Sequence
-from statistics import median
 
 import torch
 
 from eval.clock.timed_worker import TimedWorker
-from eval.clock.timing import Call, hidden_us
+from eval.clock.timing import CallTime, hidden_us, median_us
 from eval.languages.registry import TORCH
 from eval.oracle.cases import given_case
 from eval.oracle.reference import Reference
@@ -17,7 +16,7 @@ from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate, Task
 
 SLEEP_US = 50.0
-SEEN = 0.8
+MEASURED_SHARE = 0.8
 """Share of the sleep that must be measured; a sleep never ends early, but times vary."""
 ROUNDS, ATTEMPTS, PAUSE_S = 15, 3, 1.0
 RIGHT, WRONG, NOTHING, SLEEPS = range(4)
@@ -80,28 +79,28 @@ class Canaries(TimedWorker):
                 verdict of this judge counts.
         """
         for kind, what in ((RIGHT, "is right"), (WRONG, "has one wrong element"), (NOTHING, "computes nothing")):
-            outcome = self._case.compare(self.call(self._arguments(kind)).outputs).outcome
+            outcome = self._case.compare(self.call(self._inputs(kind)).outputs).outcome
             if (outcome is Outcome.PASSED) != (kind == RIGHT):
                 raise _misjudged(f"a kernel that {what} is {outcome}")
         for attempt in range(ATTEMPTS):
             time.sleep(PAUSE_S * bool(attempt))
             slower_us = self._slower_us()
-            if slower_us >= SEEN * SLEEP_US:
+            if slower_us >= MEASURED_SHARE * SLEEP_US:
                 return
         raise _misjudged(f"a kernel that sleeps {SLEEP_US:g} us is measured as {slower_us:.1f} us slower")
 
-    def _arguments(self, kind: int) -> Sequence[torch.Tensor]:
+    def _inputs(self, kind: int) -> Sequence[torch.Tensor]:
         x = self._case.inputs[0]
         return [x, torch.tensor(kind, device=x.device)]
 
     def _slower_us(self) -> float:
         """How much longer a call that sleeps is than one that does not."""
-        calls: dict[int, list[Call]] = {RIGHT: [], SLEEPS: []}
+        calls: dict[int, list[CallTime]] = {RIGHT: [], SLEEPS: []}
         for _ in range(ROUNDS):
-            for kind, found in calls.items():
-                found.append(self.timed(self._arguments(kind)).call)
-        lasts_us = {kind: median(call.inside_us for call in found) for kind, found in calls.items()}
-        return lasts_us[SLEEPS] + hidden_us(calls[SLEEPS], calls[RIGHT]) - lasts_us[RIGHT]
+            for kind, times in calls.items():
+                times.append(self.time_call(self._inputs(kind)).time)
+        right, sleeps = calls[RIGHT], calls[SLEEPS]
+        return median_us(sleeps) + hidden_us(sleeps, right) - median_us(right)
 
 
 def _misjudged(what: str) -> JudgeError:

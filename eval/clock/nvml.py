@@ -81,11 +81,11 @@ class Nvml:
 
     def reading(self) -> Reading:
         """What a GPU does not report is 0."""
-        reasons = self._asked("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong())
+        reasons = self._query("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong())
         return Reading(
-            sm_mhz=self._asked("nvmlDeviceGetClockInfo", ctypes.c_uint(), CLOCK_SM),
-            power_w=self._asked("nvmlDeviceGetPowerUsage", ctypes.c_uint()) / 1e3,
-            temperature_c=self._asked("nvmlDeviceGetTemperature", ctypes.c_uint(), TEMPERATURE_OF_THE_GPU),
+            sm_mhz=self._query("nvmlDeviceGetClockInfo", ctypes.c_uint(), CLOCK_SM),
+            power_w=self._query("nvmlDeviceGetPowerUsage", ctypes.c_uint()) / 1e3,
+            temperature_c=self._query("nvmlDeviceGetTemperature", ctypes.c_uint(), TEMPERATURE_OF_THE_GPU),
             throttled=tuple(name for bit, name in THROTTLING.items() if reasons & bit),
         )
 
@@ -108,6 +108,6 @@ class Nvml:
         known = processes[: 0 if code else count.value]
         return next((p.memory_bytes for p in known if p.pid == pid and p.memory_bytes != UNKNOWN_BYTES), 0)
 
-    def _asked(self, function: str, answer: Any, *arguments: int) -> int:
+    def _query(self, function: str, answer: Any, *arguments: int) -> int:
         code = getattr(self._library, function)(self._device, *arguments, ctypes.byref(answer))
         return 0 if code else int(answer.value)

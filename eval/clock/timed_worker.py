@@ -1,4 +1,4 @@
-"""One side of a comparison of times: a candidate or a baseline, called in a worker of its own."""
+"""A candidate or a baseline in a worker of its own, whose calls are timed."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -6,55 +6,56 @@ from typing import Any, NamedTuple, Self
 
 import torch
 
-from eval.clock.timing import Call
+from eval.clock.timing import CallTime
 from eval.fault import Fault
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference
 from eval.supervisor.language import WAIT
 from eval.supervisor.memory import Layout, clear_gaps, specs_of
-from eval.supervisor.process import Guard, WorkerProcess
+from eval.supervisor.process import WorkerProcess
 from eval.supervisor.rate_limit import RateLimit
+from eval.supervisor.settings import Guard
 from eval.supervisor.trial import CallReport, Trial
 from eval.worker.channel import ALL, Message
 from eval.worker.mapping import new_memory
 from kb.types.evidence import Outcome
 
 SHORT_US = 1000.0
-"""Of shorter calls, launching and answering take a considerable part. On a GPU they are recorded and replayed."""
+"""Of shorter calls, launching and replying take a considerable part. On a GPU they are recorded and replayed."""
 LEAST_S = 1e-9
 """No call counts as shorter, so that a clock which says 0 gives a speed-up."""
 MOST_BYTES = 512 << 20
-"""Maximum size of all these places."""
+"""Maximum size of all slots."""
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """A timed call and its outputs."""
 
-    call: Call
+    time: CallTime
     outputs: list[torch.Tensor]
 
 
-class Answers(NamedTuple):
+class BatchReply(NamedTuple):
     """Several calls that one question asked for, timed together, and the outputs of each."""
 
-    call: Call
+    time: CallTime
     outputs: list[list[torch.Tensor]]
 
 
 class TimedWorker:
     """Calls one candidate or baseline, whose worker is stopped between calls. Use it as a context manager.
 
-    Every side is treated alike: it is stopped while the judge works, and each timed call follows an untimed one, which
-    brings its threads and caches back to work.
+    Candidate and baselines are treated alike: each is stopped while the judge works, and each timed call follows an
+    untimed one, which brings its threads and caches back to work.
 
     Args:
         case: Inputs at the task's sizes, with the expected shapes and types.
-        memory: The memory of all sides; see `common_memory`. None: each has its own.
+        memory: The memory of all timed workers; see `common_memory`. None: each has its own.
     """
 
     worker: WorkerProcess
     slots: int
-    """Number of places for the inputs of a call, of which one is drawn at random each time."""
+    """How many sets of inputs the worker has at once. A call uses one that is drawn at random."""
 
     def __init__(self, trial: Trial, reference: Reference, case: Case, memory: int | None = None) -> None:
         self._trial, self._reference, self._case, self._memory = trial, reference, case, memory
@@ -78,7 +79,7 @@ class TimedWorker:
         except BaseException:
             self.worker.kill()
             raise
-        self.worker.busy = RateLimit()  # the sides that started at the same time used the GPU too
+        self.worker.gpu_activity = RateLimit()  # the workers that started at the same time used the GPU too
         return self
 
     def _build(self) -> None:
@@ -105,51 +106,55 @@ class TimedWorker:
             self.__enter__()
             return False
 
-    def timed(self, arguments: Sequence[Any]) -> Answer:
-        """A timed call on new arguments, after an untimed one on others.
+    def time_call(self, inputs: Sequence[Any]) -> Reply:
+        """A timed call on new inputs, after an untimed one on others.
 
         Raises:
             Fault: the candidate failed, or changed its inputs.
         """
         before_us = 1e6 * self._warm_up()
-        answer = self.call(arguments)
-        return answer._replace(call=answer.call._replace(between_us=before_us + answer.call.between_us))
+        reply = self.call(inputs)
+        return reply._replace(time=reply.time._replace(between_us=before_us + reply.time.between_us))
 
-    def call(self, arguments: Sequence[Any]) -> Answer:
-        """A call without an untimed one before it; errors as in `timed`."""
-        place = secrets.randbelow(self.slots)
-        call, (outputs,) = self._answered(place, {place: arguments})
-        return Answer(call, outputs)
+    def call(self, inputs: Sequence[Any]) -> Reply:
+        """A call without an untimed one before it; errors as in `time_call`."""
+        slot = secrets.randbelow(self.slots)
+        time, (outputs,) = self._timed(slot, {slot: inputs})
+        return Reply(time, outputs)
 
-    def together(self, sets: Sequence[Sequence[Any]]) -> Answers:
-        """A question for a call on every place, after an untimed call, with a set for each; errors as in `timed`."""
+    def time_batch(self, sets: Sequence[Sequence[Any]]) -> BatchReply:
+        """One question for a call on each slot, after an untimed call; errors as in `time_call`.
+
+        Args:
+            sets: The inputs for each slot.
+        """
         self._warm_up()
-        return self._answered(ALL, dict(enumerate(sets)))
+        return self._timed(ALL, dict(enumerate(sets)))
 
-    def _answered(self, asked: int, inputs: Mapping[int, Sequence[Any]]) -> Answers:
-        report, between_s = self._called(asked, inputs)
+    def _timed(self, slot: int, inputs: Mapping[int, Sequence[Any]]) -> BatchReply:
+        report, between_s = self._run(slot, inputs)
         each = len(report.outputs) // len(inputs)
         parts = [report.part(number * each, each) for number in range(len(inputs))]
         outputs = [self._trial.read_outputs(self.worker, part, self._case) for part in parts]
-        for place, arguments in inputs.items():
-            if Guard.MUTATION in self._trial.guards and not self._shared.unchanged(place, arguments):
+        for slot, values in inputs.items():
+            if Guard.MUTATION in self._trial.guards and not self._shared.unchanged(slot, values):
                 raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
-            self._shared.write(place, self._case.inputs)  # the next side could read new inputs before its turn
+            self._shared.write(slot, self._case.inputs)  # the next worker could read new inputs before its turn
         between_s += self._release(report)
         if Guard.PAUSE in self._trial.guards:
             self._trial.memory.check_rest(self.worker)  # what was written last could start work of a stopped worker
-        seconds = max(report.seconds, LEAST_S)
-        times_s = (report.outside_s, seconds, report.late_s, between_s, report.awake_s - seconds)
-        return Answers(Call(*(1e6 * seconds for seconds in times_s)), outputs)
+        inside_s = max(report.seconds, LEAST_S)
+        times_s = (report.outside_s, inside_s, report.lingering_s, between_s, report.awake_s - inside_s)
+        return BatchReply(CallTime(*(1e6 * seconds for seconds in times_s)), outputs)
 
     def _warm_up(self) -> float:
         """A call that brings threads and caches to work; nobody looks at its outputs. Returns its seconds."""
-        place = secrets.randbelow(self.slots)
-        report, ready_s = self._called(place, {place: self._case.inputs})
-        return ready_s + report.outside_s + report.late_s + self._release(report)
+        slot = secrets.randbelow(self.slots)
+        report, ready_s = self._run(slot, {slot: self._case.inputs})
+        return ready_s + report.outside_s + report.lingering_s + self._release(report)
 
-    def _called(self, asked: int, inputs: Mapping[int, Sequence[Any]]) -> tuple[CallReport, float]:
-        """Call on a place, or on all, with the inputs of each.
+    def _run(self, slot: int, inputs: Mapping[int, Sequence[Any]]) -> tuple[CallReport, float]:
+        """Call on a slot, or on all, with the inputs of each.
 
         Returns:
             What the worker says, and the seconds that it took to get ready, before it had the inputs.
@@ -157,31 +162,47 @@ class TimedWorker:
         in_turn = Guard.TURNS in self._trial.guards
         if not in_turn:
             self._write(inputs)
-        self.worker.ask("ready", set=asked)
-        ready_s = self.worker.answer_s
-        with self.worker.beside():
+        self.worker.ask("ready", set=slot)
+        ready_s = self.worker.reply_s
+        with self.worker.tree.avoid_core():
             rest = self._write(inputs, withhold=self._trial.memory.withholds) if in_turn else []
             report = self._trial.start_call(self.worker, self._layouts * len(inputs), last=rest)
         self._layouts = self._layouts or report.outputs
         return report, ready_s
 
     def _write(self, inputs: Mapping[int, Sequence[Any]], *, withhold: bool = False) -> list[Callable[[], None]]:
-        """Write the inputs of each place; return what writes the parts that are withheld."""
+        """Write the inputs of each slot; return what writes the parts that are withheld."""
         if withhold:
-            return [self._shared.withhold(place, arguments) for place, arguments in inputs.items()]
-        for place, arguments in inputs.items():
-            self._shared.write(place, arguments)
+            return [self._shared.withhold(slot, values) for slot, values in inputs.items()]
+        for slot, values in inputs.items():
+            self._shared.write(slot, values)
         return []
 
     def _release(self, report: CallReport) -> float:
         self._trial.release_outputs(self.worker, report)
-        return self.worker.answer_s
+        return self.worker.reply_s
+
+
+class IdleWorker(TimedWorker):
+    """A timed worker that only waits. Its clock is right, so it shows how long honest questions and replies take."""
+
+    def time_wait(self, call: CallTime) -> CallTime:
+        """A timed call that takes as long as another claims: cores fall asleep during long ones and reply later."""
+        self._set_wait(min(call.inside_us, SHORT_US))
+        return self.time_call(self._case.inputs).time
+
+    def _build(self) -> None:
+        self._set_wait(0)
+        super()._build()
+
+    def _set_wait(self, wait_us: float) -> None:
+        (self.worker.folder / WAIT).write_text(f"{wait_us:.1f}", encoding="ascii")
 
 
 def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
-    """Handle of host memory for all sides: calls on one piece of memory may take 15 % longer than on another, by luck.
+    """Handle of host memory for all timed workers: on another piece of memory calls may take 15 % longer, by luck.
 
-    It holds the parameters, and behind them the places for inputs, so that sides which start at the same time write
+    It holds the parameters, and behind them the slots for inputs, so that workers which start at the same time write
     the same to each byte.
     """
     _, size = specs_of(_sets(trial, case), _state_end(reference))
@@ -189,7 +210,7 @@ def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
 
 
 def _sets(trial: Trial, case: Case) -> list[list[Any]]:
-    """The inputs for each place."""
+    """The inputs for each slot."""
     return [case.inputs] * max(1, min(trial.memory.slots, MOST_BYTES // max(case.input_bytes, 1)))
 
 
@@ -202,19 +223,3 @@ def _all_specs(sets: list[list[Any]], reference: Reference) -> list[Message]:
 def _state_end(reference: Reference) -> int:
     _, end = specs_of([list(reference.state.values())])
     return end
-
-
-class Yardstick(TimedWorker):
-    """A candidate that only waits. Its clock is right, so it shows how long honest questions and answers take."""
-
-    def wait(self, call: Call) -> Call:
-        """A timed call that takes as long as another claims: cores fall asleep during long ones and answer later."""
-        self._wait_us(min(call.inside_us, SHORT_US))
-        return self.timed(self._case.inputs).call
-
-    def _build(self) -> None:
-        self._wait_us(0)
-        super()._build()
-
-    def _wait_us(self, wait_us: float) -> None:
-        (self.worker.folder / WAIT).write_text(f"{wait_us:.1f}", encoding="ascii")

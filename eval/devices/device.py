@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from eval.clock.baseline_sources import SOURCES, worker_settings
 from eval.fault import Fault
+from eval.languages.registry import TORCH
 from eval.roofline import bottleneck, implausible, task_roofline
 from eval.supervisor.language import JudgedLanguage
-from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.settings import ALL_GUARDS, Guard
 from kb.errors import FactError
 from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome, Timing
 from kb.types.fact import Fact
@@ -19,6 +22,7 @@ from kb.types.profiler import Profile
 from kb.types.target import Isa
 
 if TYPE_CHECKING:  # these import torch, which the driver does not load
+    from eval.clock.baselines import Baselines
     from eval.languages.toolchain import ToolchainLanguage
     from eval.oracle.cases import Case
     from eval.oracle.reference import Reference
@@ -41,8 +45,8 @@ class CaseSizes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bench:
-    """What a device needs to judge: a task, its target, and the strictness."""
+class Setup:
+    """What a device judges for, and how strictly."""
 
     task: Task
     reference: Reference
@@ -63,8 +67,8 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """A device's verdict on a candidate. The fields are those of Evidence."""
+class Verdict:
+    """What a device decides about a candidate. The fields are those of Evidence."""
 
     outcome: Outcome = Outcome.PASSED
     grade: Grade | None = None
@@ -98,8 +102,8 @@ class Device(ABC):
     tensors: ClassVar[str] = "cpu"
     """Where torch keeps the tensors of references and candidates."""
 
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
 
     @classmethod
     def serves(cls, isa: Isa) -> bool:
@@ -116,7 +120,7 @@ class Device(ABC):
     @abstractmethod
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
-    ) -> Judgement:
+    ) -> Verdict:
         """Decide on a candidate in one of `languages`.
 
         Args:
@@ -127,31 +131,57 @@ class Device(ABC):
             JudgeError: this machine cannot judge it.
         """
 
-    def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
-        """The settings for running a candidate as it is timed."""
+    def trial(self, candidate: Candidate, language: JudgedLanguage, **settings: Any) -> Trial:
+        """The settings for running a candidate as it is timed; `settings` are fields of Trial that differ."""
         from eval.supervisor.trial import Trial
 
-        return Trial(candidate, language, self.bench.level, self.bench.call_s, self.bench.guards)
+        setup = self.setup
+        defaults: dict[str, Any] = {"level": setup.level, "call_s": setup.call_s, "guards": setup.guards}
+        return Trial(candidate, language=language, **{**defaults, **settings})
+
+    def close(self) -> None:  # noqa: B027
+        """End what it has started."""
+
+    def attainable(self) -> tuple[str, ...]:
+        """The roofline of the task in words; empty if the target's rates are unknown."""
+        try:
+            bound = task_roofline(self.setup.interface, self.setup.facts).ceilings[0]
+        except FactError:
+            return ()
+        return (f"at best {bound} [kb cite {bound.fact.citation.id}]",)
+
+
+class TimingDevice(Device):
+    """A device of this machine, on which candidates run natively and are timed against the fastest baseline."""
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        from eval.clock.baselines import Baselines
+
+        trial_of = partial(self.trial, language=TORCH, warm_pool=None, **worker_settings())
+        return Baselines(self.setup.task, self.setup.reference, self.sources(), trial_of, **self.baseline_limits())
+
+    def sources(self) -> Mapping[str, str]:
+        """What makes candidates of the reference, by the name of the baseline."""
+        return SOURCES
+
+    @abstractmethod
+    def baseline_limits(self) -> Mapping[str, int]:
+        """How many baselines run at the same time: optional arguments of Baselines."""
+
+    def start(self) -> None:
+        _ = self.baselines
 
     def close(self) -> None:
-        """End the workers of its baselines, if it started any."""
         if baselines := vars(self).get("baselines"):
             baselines.close()
 
-    def measured(self, timing: Timing, notes: Sequence[str], log: str) -> Judgement:
-        """The judgement on a right candidate that was timed. Raises Fault if it was faster than the target can be."""
-        seconds, interface, facts = timing.candidate_us / 1e6, self.bench.interface, self.bench.facts
+    def timed_verdict(self, timing: Timing, notes: Sequence[str], log: str) -> Verdict:
+        """The verdict on a right candidate that was timed. Raises Fault if it was faster than the target can be."""
+        seconds, interface, facts = timing.candidate_us / 1e6, self.setup.interface, self.setup.facts
         if why := implausible(seconds, interface, facts):
             raise Fault(Outcome.TOO_FAST, why)
         limit = None if timing.busy else bottleneck(seconds, interface, facts)
         doubt = DOUBT.format(timing.unseen_us) if timing.doubtful else ""
         detail = "; ".join(filter(None, (*notes, doubt, *self.attainable())))
-        return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=detail)
-
-    def attainable(self) -> tuple[str, ...]:
-        """The roofline of the task in words; empty if the target's rates are unknown."""
-        try:
-            bound = task_roofline(self.bench.interface, self.bench.facts).ceilings[0]
-        except FactError:
-            return ()
-        return (f"at best {bound} [kb cite {bound.fact.citation.id}]",)
+        return Verdict(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=detail)

@@ -19,7 +19,7 @@ from torch import OutOfMemoryError
 from eval.fault import Fault
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference
-from eval.supervisor.process import Guard
+from eval.supervisor.settings import Guard
 from eval.supervisor.trial import Trial
 from eval.worker.gpu_driver import DriverError
 from kb.errors import JudgeError
@@ -57,14 +57,14 @@ def profile(trial: Trial, reference: Reference, case: Case) -> Profile:
             "--launch-count", str(MOST_LAUNCHES), "--metrics", ",".join(METRICS), "--log-file", str(report),
         )  # fmt: skip
         try:
-            _run(replace(trial, guards=GUARDS, profiler=command, spares=None), reference, case)
+            _run(replace(trial, guards=GUARDS, profiler=command, warm_pool=None), reference, case)
         except (Fault, OutOfMemoryError, DriverError) as error:
             why = error.detail if isinstance(error, Fault) else error
-            raise JudgeError(f"it fails while it is profiled: {why}", hint=_said(report)) from error
+            raise JudgeError(f"it fails while it is profiled: {why}", hint=_message_of(report)) from error
         try:
             return parsed(report.read_text(encoding="utf-8", errors="replace").splitlines())
         except (OSError, ValueError, csv.Error) as error:
-            raise JudgeError(f"nothing was profiled: {error}", hint=_said(report)) from error
+            raise JudgeError(f"nothing was profiled: {error}", hint=_message_of(report)) from error
 
 
 def parsed(lines: Iterable[str]) -> Profile:
@@ -122,7 +122,7 @@ def _numbers(launch: Mapping[str, str]) -> dict[str, float]:
     return {name: float(text.replace(",", "")) for name, text in texts.items() if NUMBER.fullmatch(text)}
 
 
-def _said(report: Path) -> str:
+def _message_of(report: Path) -> str:
     """What the profiler said in place of numbers."""
     try:
         lines = report.read_text(encoding="utf-8", errors="replace").splitlines()

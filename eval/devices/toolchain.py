@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from eval.devices.device import Bench, CaseSizes, Device, Judgement
+from eval.devices.device import CaseSizes, Device, Setup, Verdict
 from eval.fault import Fault
 from eval.languages.toolchain import PROGRAM, ToolchainLanguage, check_needs
 from eval.screen.screen import VENDORS, excess, screen_file
@@ -29,23 +29,23 @@ class ToolchainDevice(Device):
         JudgeError: this machine lacks what the toolchain needs, or compilers do not know the target.
     """
 
-    def __init__(self, bench: Bench) -> None:
-        super().__init__(bench)
-        if bench.toolchain is None:
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        if setup.toolchain is None:
             raise ValueError("no toolchain is given")
-        self._toolchain = bench.toolchain.toolchain
+        self._toolchain = setup.toolchain.toolchain
         check_needs(self._toolchain)
-        if self._toolchain.screen and bench.isa.backend not in VENDORS:
+        if self._toolchain.screen and setup.isa.backend not in VENDORS:
             hint = "name one of its chips: `kb targets list`"
-            raise JudgeError(f"compilers have no name for {bench.target}", hint=hint)
+            raise JudgeError(f"compilers have no name for {setup.target}", hint=hint)
         self.runs = bool(self._toolchain.run)
         elements = self._toolchain.limits.elements
-        self.languages = (bench.toolchain.name,)
+        self.languages = (setup.toolchain.name,)
         self.sizes = CaseSizes(large=elements, small=elements, given=elements)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
-    ) -> Judgement:
+    ) -> Verdict:
         log = ""
         screens: tuple[KernelScreen, ...] = ()
         for variant in self._toolchain.variants:
@@ -58,25 +58,23 @@ class ToolchainDevice(Device):
             except Fault as fault:
                 raise self._explained(fault, variant) from fault
             if over := excess(screens):
-                return Judgement(Outcome.OVER_LIMIT, detail=over, screen=screens, log=log)
+                return Verdict(Outcome.OVER_LIMIT, detail=over, screen=screens, log=log)
         notes = (self._toolchain.longest(log), *self.attainable()) if self.runs else (BUILT_ONLY,)
         detail = "; ".join(filter(None, notes))
-        return Judgement(grade=self._toolchain.grade, detail=detail, screen=screens, log=log)
+        return Verdict(grade=self._toolchain.grade, detail=detail, screen=screens, log=log)
 
-    def trial(self, candidate: Candidate, language: JudgedLanguage) -> Trial:
-        from eval.supervisor.trial import Trial
-
+    def trial(self, candidate: Candidate, language: JudgedLanguage, **settings: Any) -> Trial:
         if not isinstance(language, ToolchainLanguage):
             raise TypeError(language.name)
-        bench, limits = self.bench, self._toolchain.limits
-        return Trial(candidate, language, bench.level, limits.seconds, bench.guards, environment=language.environment())
+        own: dict[str, Any] = {"call_s": self._toolchain.limits.seconds, "environment": language.environment()}
+        return super().trial(candidate, language, **{**own, **settings})
 
     def _built(self, trial: Trial) -> tuple[str, tuple[KernelScreen, ...]]:
         """What building printed, and the screens of the kernels that it made."""
         with trial.worker() as worker:
             if not self._toolchain.screen:
                 return worker.log, ()
-            return worker.log, screen_file(worker.folder / PROGRAM, self.bench.isa, self.bench.facts)
+            return worker.log, screen_file(worker.folder / PROGRAM, self.setup.isa, self.setup.facts)
 
     def _explained(self, fault: Fault, variant: Mapping[str, str]) -> Fault:
         """Name the outcome that the toolchain gives to this message, and add the variant and the cited limit."""
@@ -84,6 +82,6 @@ class ToolchainDevice(Device):
         rule = self._toolchain.rule_for(fault.detail)
         if rule is None or fault.outcome in (Outcome.INCORRECT, Outcome.FORBIDDEN, Outcome.FORGED):
             return Fault(fault.outcome, detail, fault.case)
-        limit = one_value(self.bench.facts, *rule.quantity.split(", ")) if rule.quantity else None
+        limit = one_value(self.setup.facts, *rule.quantity.split(", ")) if rule.quantity else None
         cited = f"\n{limit[1].quantity}: {limit[0]:,.0f} [kb cite {limit[1].citation.id}]" if limit else ""
         return Fault(rule.outcome, f"{detail}{cited}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eval.devices.device import CaseSizes, Device, Judgement
+from eval.devices.device import CaseSizes, Device, Verdict
 from eval.fault import Fault
 from eval.screen.screen import excess, screen_kernel
 from eval.supervisor.language import JudgedLanguage
@@ -42,16 +42,21 @@ class TritonCompiler(Device):
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
-    ) -> Judgement:
+    ) -> Verdict:
         from eval.devices.triton_trial import InterpretedTrial
         from eval.supervisor.trial import Trial
 
-        bench = self.bench
-        settings = (language.model_copy(update={"isa": bench.isa}), bench.level, bench.call_s, bench.guards)
-        interpreted = InterpretedTrial(candidate, *settings, environment={"TRITON_INTERPRET": "1"})
+        setup = self.setup
+        settings: dict[str, Any] = {
+            "language": language.model_copy(update={"isa": setup.isa}),
+            "level": setup.level,
+            "call_s": setup.call_s,
+            "guards": setup.guards,
+        }
+        interpreted = InterpretedTrial(candidate, **settings, environment={"TRITON_INTERPRET": "1"})
         log, unchecked = "", []
         with ThreadPoolExecutor(1) as beside:  # nothing is timed here
-            compiling = beside.submit(self._compiled, Trial(candidate, *settings), cases)
+            compiling = beside.submit(self._compiled, Trial(candidate, **settings), cases)
             try:
                 log = interpreted.check(cases, results)
             except Fault as fault:
@@ -63,26 +68,26 @@ class TritonCompiler(Device):
         if not compiled.launched:
             raise Fault(Outcome.NO_KERNEL, "forward launched no Triton kernel")
         if over := excess(compiled.screens):
-            return Judgement(Outcome.OVER_LIMIT, detail=over, screen=compiled.screens, log=log)
+            return Verdict(Outcome.OVER_LIMIT, detail=over, screen=compiled.screens, log=log)
         if not unchecked:
             unchecked = self._untried(cases, sorted({*compiled.launched} - interpreted.launched))
         notes = (*unchecked, *compiled.notes, *self.attainable())
-        return Judgement(grade=Grade.COMPILED, detail="; ".join(notes), screen=compiled.screens, log=log)
+        return Verdict(grade=Grade.COMPILED, detail="; ".join(notes), screen=compiled.screens, log=log)
 
     def _untried(self, cases: Sequence[Case], others: Sequence[str]) -> list[str]:
         """What the cases do not show of a candidate that is right in them; `others` are kernels that ran in none."""
         notes = [f"not checked in the interpreter: {', '.join(others)}, not launched in any case"] if others else []
-        whole = any(case.reference is self.bench.reference for case in cases)
+        whole = any(case.reference is self.setup.reference for case in cases)
         return notes if whole else [*notes, "its values at the task's own sizes are untried"]
 
     def _compiled(self, trial: Trial, cases: Sequence[Case]) -> Compiled:
         """What a call launches at the task's own sizes, or if it stops for lack of values, in the largest case."""
         from eval.devices.triton_trial import compile_case, compile_own
 
-        bench, notes = self.bench, []
+        setup, notes = self.setup, []
         with trial.worker() as worker:
             try:
-                found = compile_own(trial, worker, bench.task, bench.reference)
+                found = compile_own(trial, worker, setup.task, setup.reference)
             except Fault as fault:
                 raise Fault(fault.outcome, f"{fault.detail} (at the task's own sizes)") from fault
             if found.stopped:
@@ -91,7 +96,7 @@ class TritonCompiler(Device):
                 found = compile_case(trial, worker, case)
             if found.stopped:
                 notes.append(f"compiled up to where forward needs what a kernel computes: {found.stopped}")
-            screens = [screen_kernel(record, worker.folder, bench.isa, bench.facts) for record in found.kernels]
+            screens = [screen_kernel(record, worker.folder, setup.isa, setup.facts) for record in found.kernels]
         kept = _that_fit(found.kernels, screens)
         if skipped := len(screens) - len(kept):
             notes.append(f"autotuning skips what needs more than the target has: {skipped} of the configurations")

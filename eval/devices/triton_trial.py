@@ -26,7 +26,7 @@ COMPILE_S = 300.0
 class InterpretedTrial(Trial):
     """Tries the kernels in Triton's interpreter, and learns which ones the candidate launches."""
 
-    launched: set[str] = field(default_factory=set)
+    launched: set[str] = field(default_factory=set, kw_only=True)
 
     def release_outputs(self, worker: WorkerProcess, report: CallReport) -> None:
         super().release_outputs(worker, report)

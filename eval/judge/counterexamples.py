@@ -1,19 +1,19 @@
-"""Keeps the draws that refused a candidate, so that it cannot wait for a kinder draw."""
+"""Keeps the seeds of cases that refused a candidate, so that it cannot wait for easier cases."""
 
 from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from eval.oracle.cases import Draw
+from eval.oracle.cases import CaseSeed
 from kb.storage import write_whole
 
 KEPT = 8
-"""Most draws of one task that later judgements try again."""
+"""Most cases of one task that later judgements try again."""
 
 
 class Counterexamples:
-    """The draws of one task, one per line of a file.
+    """The seeds of one task, one per line of a file.
 
     Args:
         path: None keeps nothing. A file that cannot be read or written does not stop a verdict.
@@ -22,18 +22,18 @@ class Counterexamples:
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
-    def latest(self) -> list[Draw]:
-        """The latest draws. A line that a crash cut short is skipped."""
-        draws: list[Draw] = []
+    def latest(self) -> list[CaseSeed]:
+        """The latest seeds. A line that a crash cut short is skipped."""
+        seeds: list[CaseSeed] = []
         if self._path:
             with suppress(OSError):
                 for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
                     with suppress(ValidationError):
-                        draws.append(Draw.model_validate_json(line))
-        return draws[-KEPT:]
+                        seeds.append(CaseSeed.model_validate_json(line))
+        return seeds[-KEPT:]
 
-    def add(self, draw: Draw) -> None:
-        if self._path is None or draw in (kept := self.latest()):
+    def add(self, seed: CaseSeed) -> None:
+        if self._path is None or seed in (kept := self.latest()):
             return
         with suppress(OSError):
-            write_whole(self._path, "".join(f"{d.model_dump_json()}\n" for d in (*kept, draw)[-KEPT:]))
+            write_whole(self._path, "".join(f"{each.model_dump_json()}\n" for each in (*kept, seed)[-KEPT:]))

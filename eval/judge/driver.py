@@ -3,9 +3,9 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from eval.devices.registry import device_for
 from eval.languages.toolchain import ToolchainLanguage
@@ -14,10 +14,11 @@ from eval.worker.channel import Channel, Message, NotAMessage
 from kb import errors
 from kb.errors import JudgeError
 from kb.storage import slug
+from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Task
-from kb.types.target import ABSENT, Isa
+from kb.types.target import ABSENT, Isa, IsaText
 
 CALL_S = 60.0
 """Time limit for one build or call of a candidate."""
@@ -28,6 +29,19 @@ STDERR = 2
 """The judge's output goes to stderr, for people."""
 
 
+class Assignment(Frozen):
+    """What a judge is told first. The fields are arguments of TaskJudge."""
+
+    task: Task
+    target: str
+    isa: IsaText
+    facts: tuple[Fact, ...]
+    call_s: float
+    toolchain: ToolchainLanguage | None
+    profile: bool
+    counterexamples: Path
+
+
 class LocalJudge:
     """Judges candidates for one task and target on this machine. Use it as a context manager.
 
@@ -36,7 +50,7 @@ class LocalJudge:
         facts: Facts about the target, with its limits.
         toolchain: What judges instead of a device of this machine.
         profile: Whether each candidate that passes is profiled, if the device has a profiler.
-        cache: Folder for compiled baselines and the draws that refused candidates.
+        cache: Folder for compiled baselines and the seeds of cases that refused candidates.
 
     Raises:
         TaskError: the reference fails.
@@ -63,23 +77,22 @@ class LocalJudge:
             device_for(isa, target)
         if sys.platform != "linux":
             raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
-        questions, answers = os.pipe(), os.pipe()
-        self._channel = Channel(answers[0], questions[1])
+        questions, replies = os.pipe(), os.pipe()
+        self._channel = Channel(replies[0], questions[1])
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "eval.judge.process", str(questions[0]), str(answers[1])],
-            stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], answers[1]),
+            [sys.executable, "-P", "-m", "eval.judge.process", str(questions[0]), str(replies[1])],
+            stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], replies[1]),
             env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), **REUSED_MEMORY},
         )  # fmt: skip
         os.close(questions[0])
-        os.close(answers[1])
-        setup = {
-            "task": task.model_dump(), "target": target, "isa": str(isa or ABSENT), "call_s": call_s,
-            "toolchain": toolchain and toolchain.model_dump(mode="json"),
-            "facts": [f.model_dump(mode="json") for f in facts], "profile": profile,
-            "refused": str(cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl"),
-        }  # fmt: skip
+        os.close(replies[1])
+        assignment = Assignment(
+            task=task, target=target, isa=isa or ABSENT, facts=tuple(facts), call_s=call_s, toolchain=toolchain,
+            profile=profile,
+            counterexamples=cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl",
+        )  # fmt: skip
         try:
-            self.interface = Interface.model_validate(self._ask(setup)["interface"])
+            self.interface = Interface.model_validate(self._ask(assignment)["interface"])
         except BaseException:
             self.close()
             raise
@@ -90,7 +103,7 @@ class LocalJudge:
         Raises:
             JudgeError: the judge failed, or cannot judge this language for this target.
         """
-        return Evidence.model_validate(self._ask(candidate.model_dump(mode="json"))["evidence"])
+        return Evidence.model_validate(self._ask(candidate)["evidence"])
 
     def __enter__(self) -> Self:
         return self
@@ -108,10 +121,10 @@ class LocalJudge:
             self._process.wait()
         self._channel.close()
 
-    def _ask(self, question: Mapping[str, Any]) -> Message:
+    def _ask(self, question: Frozen) -> Message:
         try:
-            self._channel.send(dict(question), within_s=ANSWER_S)
-            answer = self._channel.receive(within_s=ANSWER_S)
+            self._channel.send(question.model_dump(mode="json"), within_s=ANSWER_S)
+            reply = self._channel.receive(within_s=ANSWER_S)
         except TimeoutError:
             self.close()  # otherwise a late answer would be taken for the answer to the next question
             raise JudgeError(f"no verdict within {ANSWER_S:g} s", hint="is the reference very slow here?") from None
@@ -120,6 +133,6 @@ class LocalJudge:
                 f"the judge died (exit status {self._process.poll()})",
                 hint="its last words are above; is memory short?",
             ) from error
-        if "error" in answer:
-            raise getattr(errors, answer["error"])(answer["message"], hint=answer["hint"])
-        return answer
+        if "error" in reply:
+            raise getattr(errors, reply["error"])(reply["message"], hint=reply["hint"])
+        return reply

@@ -5,15 +5,15 @@ from eval.judge.counterexamples import Counterexamples
 from eval.oracle.cases import (
     TOLERATED_EXCESS,
     Case,
-    cases,
     check_new_outputs,
     check_repeatable,
     count_elements,
     draw_case,
+    draw_cases,
     given_case,
     new_seed,
     smaller_sizes,
-    usable_kinds,
+    usable_distributions,
 )
 from eval.oracle.reference import Reference
 from eval.oracle.values import learn_structures
@@ -21,7 +21,7 @@ from kb.errors import TaskError
 from kb.types.kernels import Interface, Task
 
 BUDGET_S = 2.0
-"""Time for drawing cases of single kinds at one set of sizes, after those of given and of mixed values."""
+"""Time for drawing cases of single distributions at one set of sizes, after those of given and of mixed values."""
 CHEAP = 1 << 20
 """The judge learns structure from, and draws new cases of, tensors with at most this many elements."""
 
@@ -31,7 +31,7 @@ class HeldOutCases:
 
     Args:
         limits: What the device can run.
-        refused: The draws that refused candidates before.
+        counterexamples: The cases that refused candidates before.
 
     Raises:
         TaskError: the reference is random or returns memory that it keeps, or the task is too large for the device and
@@ -39,9 +39,14 @@ class HeldOutCases:
     """
 
     def __init__(
-        self, task: Task, reference: Reference, interface: Interface, limits: CaseSizes, refused: Counterexamples
+        self,
+        task: Task,
+        reference: Reference,
+        interface: Interface,
+        limits: CaseSizes,
+        counterexamples: Counterexamples,
     ) -> None:
-        self._refused = refused
+        self._counterexamples = counterexamples
         runs_given = limits.given is None or count_elements(interface) <= limits.given
         small, large = (
             sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
@@ -59,43 +64,48 @@ class HeldOutCases:
         check_repeatable(references[0])
         check_new_outputs(references[0])
         cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
-        self._fresh = (cheap or references)[-1]
-        self._references = references
-        self._structures = learn_structures(self._fresh)
-        self._kinds = usable_kinds(references[0], self._structures)
-        self._fixed = [
+        self._references, self._cheap_reference = references, (cheap or references)[-1]
+        self._structures = learn_structures(self._cheap_reference)
+        self._distributions = usable_distributions(references[0], self._structures)
+        self._shared = [
             case
             for r in references
-            for case in cases(
-                r, self._structures, self._kinds, budget_s=0.0 if r is small and len(references) > 1 else BUDGET_S
+            for case in draw_cases(
+                r,
+                self._structures,
+                self._distributions,
+                budget_s=0.0 if r is small and len(references) > 1 else BUDGET_S,
             )
         ]
+        """The cases for all candidates."""
         if runs_given:
-            self._fixed.append(given_case("sizes as given", reference))
-        for draw in refused.latest():
-            if not (draw.sizes or runs_given):
+            self._shared.append(given_case("sizes as given", reference))
+        for seed in counterexamples.latest():
+            if not (seed.sizes or runs_given):
                 continue
-            again = Reference(task, seed=draw.parameters, sizes=draw.sizes, device=reference.device)
-            if not draw.sizes or count_elements(again.interface()) <= TOLERATED_EXCESS * limits.large:
-                case = draw_case(again, self._structures, draw.kinds, seed=draw.inputs)
-                self._fixed[:0] = [case] if case else []
+            again = Reference(task, seed=seed.parameters, sizes=seed.sizes, device=reference.device)
+            if not seed.sizes or count_elements(again.interface()) <= TOLERATED_EXCESS * limits.large:
+                case = draw_case(again, self._structures, seed.kinds, seed=seed.inputs)
+                self._shared[:0] = [case] if case else []
 
     def for_candidate(self) -> list[Case]:
         """The cases for one candidate; one of them is new."""
-        fresh = draw_case(self._fresh, self._structures, self._kinds, seed=new_seed())
-        return [*self._fixed, *([fresh] if fresh else [])]
+        return [*self._shared, *self._new(self._cheap_reference)]
 
-    def once_more(self) -> list[Case]:
+    def for_second_check(self) -> list[Case]:
         """The cases for a second check of the same candidate: all of them, and a new one at each set of sizes."""
-        new = (draw_case(r, self._structures, self._kinds, seed=new_seed()) for r in self._references)
-        return [*self._fixed, *filter(None, new)]
+        return [*self._shared, *self._new(*self._references)]
 
-    def refused(self, case: Case) -> None:
+    def add_counterexample(self, case: Case) -> None:
         """Keep a case that refused a candidate, for this judge and for later ones."""
-        if not any(case is known for known in self._fixed):
-            self._fixed.insert(0, case)
-        if case.draw:
-            self._refused.add(case.draw)
+        if not any(case is known for known in self._shared):
+            self._shared.insert(0, case)
+        if case.seed:
+            self._counterexamples.add(case.seed)
+
+    def _new(self, *references: Reference) -> list[Case]:
+        drawn = (draw_case(r, self._structures, self._distributions, seed=new_seed()) for r in references)
+        return [case for case in drawn if case]
 
 
 def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool) -> dict[str, int] | None:

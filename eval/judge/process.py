@@ -6,40 +6,26 @@ One process serves one task and target, so that references, expected outputs and
 import ctypes
 import signal
 import sys
-from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eval.devices.registry import device_for
-from eval.languages.toolchain import ToolchainLanguage
+from eval.judge.driver import Assignment
 from eval.worker.channel import Channel, Message
 from eval.worker.sandbox import PR_SET_PDEATHSIG
 from kb.errors import KbError
-from kb.types.fact import Fact
-from kb.types.kernels import Candidate, Task
-from kb.types.target import Isa
+from kb.types.kernels import Candidate
 
 if TYPE_CHECKING:
     from eval.judge.task_judge import TaskJudge
 
 
-def _judge_of(question: Mapping[str, Any]) -> "TaskJudge":
-    isa, target, toolchain = Isa.parse(question["isa"]), question["target"], question["toolchain"]
-    if not toolchain:
-        device_for(isa, target).prepare()
+def _judge_of(assignment: Assignment) -> "TaskJudge":
+    if not assignment.toolchain:
+        device_for(assignment.isa, assignment.target).prepare()
     from eval.judge.task_judge import TaskJudge  # loads torch, as what `prepare` has started does beside it
 
-    return TaskJudge(
-        Task.model_validate(question["task"]),
-        target,
-        isa,
-        [Fact.model_validate(f) for f in question["facts"]],
-        call_s=question["call_s"],
-        toolchain=ToolchainLanguage.model_validate(toolchain) if toolchain else None,
-        profile=question["profile"],
-        refused=Path(question["refused"]),
-    )
+    return TaskJudge(**dict(assignment))
 
 
 def main() -> None:
@@ -62,14 +48,14 @@ def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
             return
         try:
             if judge is None:
-                judge = _judge_of(question)
+                judge = _judge_of(Assignment.model_validate(question))
                 at_end.callback(judge.device.close)
-                answer: Message = {"interface": judge.interface.model_dump(mode="json")}
+                reply: Message = {"interface": judge.interface.model_dump(mode="json")}
             else:
-                answer = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}
+                reply = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}
         except KbError as error:
-            answer = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-        channel.send(answer)
+            reply = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
+        channel.send(reply)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from eval.devices.device import Bench, Device, Judgement
+from eval.devices.device import Device, Setup, Verdict
 from eval.devices.registry import device_for
 from eval.devices.toolchain import ToolchainDevice
 from eval.fault import Fault
@@ -22,7 +22,7 @@ from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import processor, sandbox_level
 from eval.oracle.reference import Reference, interface_of
 from eval.supervisor.language import JudgedLanguage
-from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.settings import ALL_GUARDS, Guard
 from kb.errors import JudgeError
 from kb.types.evidence import CaseResult, Evidence, Outcome
 from kb.types.fact import Fact
@@ -39,7 +39,7 @@ class TaskJudge:
         toolchain: The only language, judged by its own compiler or simulator instead of a device for `isa`.
         languages: The known languages; the device judges some of them.
         profile: Whether each candidate that passes is profiled, if the device has a profiler.
-        refused: File with the draws that refused candidates for this task and target.
+        counterexamples: File with the seeds of cases that refused candidates for this task and target.
 
     Raises:
         TaskError: the reference fails.
@@ -59,7 +59,7 @@ class TaskJudge:
         toolchain: ToolchainLanguage | None = None,
         languages: Iterable[JudgedLanguage] = LANGUAGES,
         profile: bool = False,
-        refused: Path | None = None,
+        counterexamples: Path | None = None,
     ) -> None:
         self.task = task
         self.languages = {language.name: language for language in ([toolchain] if toolchain else languages)}
@@ -67,11 +67,11 @@ class TaskJudge:
         kind.prepare()
         reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
         self.interface = interface_of(task, reference)
-        self.bench = Bench(
+        self.setup = Setup(
             task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain, profile
         )
-        self._refused = Counterexamples(refused)
-        self.device = kind(self.bench)
+        self._counterexamples = Counterexamples(counterexamples)
+        self.device = kind(self.setup)
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError if the device does not judge the candidate's language, or cannot do so on this machine."""
@@ -80,39 +80,39 @@ class TaskJudge:
         self.device.start()
         cases = self._cases.for_candidate() if self.device.runs else []
         try:
-            found = self.device.judge(candidate, language, cases, results)
-            if found.surprising:
-                cases = self._cases.once_more()
+            verdict = self.device.judge(candidate, language, cases, results)
+            if verdict.surprising:
+                cases = self._cases.for_second_check()
                 self.device.trial(candidate, language).check(cases, results)
         except Fault as fault:
             if fault.outcome == Outcome.INCORRECT and fault.case is not None:
-                self._cases.refused(cases[fault.case])
-            found = Judgement(Outcome(fault.outcome), detail=fault.detail)
+                self._cases.add_counterexample(cases[fault.case])
+            verdict = Verdict(Outcome(fault.outcome), detail=fault.detail)
         return Evidence(
             task=self.task.name,
             task_digest=self.task.digest,
             candidate_digest=candidate.digest,
             language=candidate.language,
-            target=self.bench.target,
+            target=self.setup.target,
             sizes=self.interface.sizes,
             cases=tuple(results),
-            sandbox_level=self.bench.level,
+            sandbox_level=self.setup.level,
             environment=_environment() | language.versions(),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            **vars(found),
+            **vars(verdict),
         )
 
     def _language_of(self, candidate: Candidate) -> JudgedLanguage:
         if candidate.language not in self.device.languages:
             raise JudgeError(
-                f"a {candidate.language} candidate cannot be judged for {self.bench.target}",
+                f"a {candidate.language} candidate cannot be judged for {self.setup.target}",
                 hint=f"write it in {' or '.join(self.device.languages)}",
             )
         return self.languages[candidate.language]
 
     @cached_property
     def _cases(self) -> HeldOutCases:
-        return HeldOutCases(self.task, self.bench.reference, self.interface, self.device.sizes, self._refused)
+        return HeldOutCases(self.task, self.setup.reference, self.interface, self.device.sizes, self._counterexamples)
 
 
 def _environment() -> dict[str, str]:

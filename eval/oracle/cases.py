@@ -1,4 +1,4 @@
-"""The cases on which a candidate is tried: a task at some sizes, with values of some kinds."""
+"""The cases on which a candidate is tried: a task at some sizes, with inputs of some distributions."""
 
 import copy
 import math
@@ -15,7 +15,7 @@ import torch
 
 from eval.oracle.reference import Reference, Tensors, as_tuple, enough_memory, integer_constants, is_float, same_bits
 from eval.oracle.tolerance import Tolerance, add_changes, no_change, tolerance_of
-from eval.oracle.values import KINDS, Structure, change_values
+from eval.oracle.values import DISTRIBUTIONS, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
@@ -26,17 +26,17 @@ SMALLEST_SIZES = (16, 8, 4, 2)
 SHRINKING_STEPS = 24
 ODD_CHOICES = 4
 TOLERATED_EXCESS = 16
-"""Factor by which a case may exceed the wanted number of elements, for tasks with sizes that are not constants."""
-LEAST_NUDGES, MOST_NUDGES, NUDGING_S = 2, 6, 0.5
+"""Factor by which a case may exceed the intended number of elements, for tasks with sizes that are not constants."""
+LEAST_PERTURBATIONS, MOST_PERTURBATIONS, PERTURBING_S = 2, 6, 0.5
 """Number of random changes that show the sensitivity of each element, and the time after which the least must do."""
 EXTREME = ("wide", "large", "outliers", "far")
-"""Kinds that may overflow at some sizes only."""
+"""Distributions that may overflow at some sizes only."""
 REPEATED = 1e-4
 """Relative difference up to which two runs on the same inputs give the same, if threads add in another order."""
 
 
-class Draw(Frozen):
-    """What a case was drawn from: the same draw gives the same case in another process."""
+class CaseSeed(Frozen):
+    """What a case was drawn from: the same seed gives the same case in another process."""
 
     sizes: dict[str, int]
     parameters: int
@@ -44,7 +44,7 @@ class Draw(Frozen):
     inputs: int
     """Seed of the inputs."""
     kinds: tuple[str, ...]
-    """Kinds of values; with several, each slice of an input has one of them."""
+    """The distributions of the inputs; with several, each slice of an input has one of them. Its name is stored."""
 
     def __str__(self) -> str:
         where = ", ".join(f"{name}={size}" for name, size in self.sizes.items()) or "sizes as given"
@@ -63,7 +63,7 @@ class Case:
     tolerances: tuple[Tolerance, ...]
     """The error allowed for each output."""
     dtypes: tuple[torch.dtype, ...]
-    draw: Draw | None = None
+    seed: CaseSeed | None = None
     """None for inputs that were not drawn."""
 
     @property
@@ -114,18 +114,20 @@ def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tens
     return f"{share}, the first at {list(place)}: {float(output[place]):.6g}, not {float(expected[place]):.6g}"
 
 
-def draw_case(reference: Reference, structures: Sequence[Structure], kinds: Sequence[str], *, seed: int) -> Case | None:
-    """The case with inputs of some kinds; None if the reference fails or is not finite on them.
+def draw_case(
+    reference: Reference, structures: Sequence[Structure], distributions: Sequence[str], *, seed: int
+) -> Case | None:
+    """The case with inputs of some distributions; None if the reference fails or is not finite on them.
 
     Raises:
         TaskSizeError: there is too little memory.
     """
-    draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=tuple(kinds))
+    drawn_from = CaseSeed(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=tuple(distributions))
     try:
-        inputs = change_values(reference.inputs(seed), structures, kinds, seed)
+        inputs = change_values(reference.inputs(seed), structures, distributions, seed)
         if not all(bool(torch.isfinite(t).all()) for t in reference.native(inputs)):
             return None
-        case = make_case(str(draw), reference, inputs, draw)
+        case = make_case(str(drawn_from), reference, inputs, drawn_from)
     except TaskSizeError:
         raise
     except TaskError:  # a value may be outside the domain of an operation
@@ -133,32 +135,37 @@ def draw_case(reference: Reference, structures: Sequence[Structure], kinds: Sequ
     return case if case.is_finite else None
 
 
-def cases(
-    reference: Reference, structures: Sequence[Structure], kinds: Sequence[str] = KINDS, *, budget_s: float = math.inf
+def draw_cases(
+    reference: Reference,
+    structures: Sequence[Structure],
+    distributions: Sequence[str] = DISTRIBUTIONS,
+    *,
+    budget_s: float = math.inf,
 ) -> Iterator[Case]:
-    """Cases at the sizes of `reference`: given values, mixed ones, and each kind while the time that was given lasts.
+    """Cases at the sizes of `reference`: given values, mixed ones, and each distribution while the time lasts.
 
-    Left out are kinds that no input allows, and those on which the reference is not finite.
+    Left out are distributions that no input allows, and those on which the reference is not finite.
     """
     deadline = time.monotonic() + budget_s
-    allowed = [kind for kind in kinds if kind == "given" or any(kind in structure.kinds for structure in structures)]
+    kept = {name for structure in structures for name in structure.distributions}
+    allowed = [name for name in distributions if name == "given" or name in kept]
     draw = partial(draw_case, reference, structures)
     if case := draw(["given"], seed=new_seed()):
         yield case
     others = allowed[1:]
-    mixtures = [allowed, [kind for kind in allowed if kind not in EXTREME]] if others else []
+    mixtures = [allowed, [name for name in allowed if name not in EXTREME]] if others else []
     if case := next(filter(None, (draw(mixture, seed=new_seed()) for mixture in mixtures)), None):
         yield case
-    for kind in random.SystemRandom().sample(others, len(others)):
+    for name in random.SystemRandom().sample(others, len(others)):
         if time.monotonic() > deadline:
             return
-        if case := draw([kind], seed=new_seed()):
+        if case := draw([name], seed=new_seed()):
             yield case
 
 
-def usable_kinds(reference: Reference, structures: Sequence[Structure]) -> list[str]:
-    """The kinds of values on which the reference works."""
-    return [kind for kind in KINDS if kind == "given" or draw_case(reference, structures, [kind], seed=new_seed())]
+def usable_distributions(reference: Reference, structures: Sequence[Structure]) -> list[str]:
+    """The distributions of inputs on which the reference works."""
+    return [d for d in DISTRIBUTIONS if d == "given" or draw_case(reference, structures, [d], seed=new_seed())]
 
 
 @enough_memory()
@@ -169,9 +176,8 @@ def given_case(name: str, reference: Reference) -> Case:
         TaskError: the reference fails, is not finite, is random, returns memory that it keeps, gives the same on other
             inputs, or is too large.
     """
-    seed = new_seed()
-    draw = Draw(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=("given",))
-    case = make_case(name, reference, reference.inputs(seed), draw)
+    seed = CaseSeed(sizes=reference.sizes, parameters=reference.seed, inputs=new_seed(), kinds=("given",))
+    case = make_case(name, reference, reference.inputs(seed.inputs), seed)
     if not case.is_finite:
         raise TaskError("the reference gives infinities or NaN", hint="draw inputs on which it gives finite numbers")
     check_repeatable(reference)
@@ -188,7 +194,7 @@ def given_case(name: str, reference: Reference) -> Case:
 def check_repeatable(reference: Reference) -> None:
     """Raises TaskError if the reference is random: on the same inputs it gives other outputs."""
     inputs = reference.inputs(new_seed())
-    if not all(map(_repeated, *(reference.native(inputs) for _ in range(2)))):
+    if not all(map(_agree, *(reference.native(inputs) for _ in range(2)))):
         raise TaskError(
             "the reference gives other outputs on the same inputs",
             hint="take randomness such as dropout out of forward(), or draw it in get_inputs()",
@@ -210,7 +216,7 @@ def check_new_outputs(reference: Reference) -> None:
         )
 
 
-def _repeated(one: torch.Tensor, other: torch.Tensor) -> bool:
+def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two runs gave the same but for the order of sums."""
     if one.shape != other.shape:
         return False
@@ -221,31 +227,31 @@ def _repeated(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 @enough_memory()
-def make_case(name: str, reference: Reference, inputs: list[Any], draw: Draw | None = None) -> Case:
+def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed | None = None) -> Case:
     """Raises TaskError if the reference fails, changes its inputs, or is too large."""
-    given = copy.deepcopy(inputs)
+    before = copy.deepcopy(inputs)
     native = reference.native(inputs)
-    if not all(same_bits(a, b) for a, b in zip(inputs, given, strict=True) if isinstance(a, torch.Tensor)):
+    if not all(same_bits(a, b) for a, b in zip(inputs, before, strict=True) if isinstance(a, torch.Tensor)):
         raise TaskError(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
-    del given
+    del before
     exact = any(is_float(x) for x in (*inputs, *reference.state.values(), *native))
     expected = reference.oracle(inputs) if exact else native
     changes = tuple(map(no_change, expected, native))
     if exact:
-        _add_nudges(changes, expected, reference, inputs)
+        _add_perturbations(changes, expected, reference, inputs)
     tolerances = tuple(map(tolerance_of, expected, native, changes))
-    return Case(name, reference, inputs, expected, tolerances, tuple(t.dtype for t in native), draw)
+    return Case(name, reference, inputs, expected, tolerances, tuple(t.dtype for t in native), seed)
 
 
-def _add_nudges(changes: Tensors, expected: Tensors, reference: Reference, inputs: list[Any]) -> None:
+def _add_perturbations(changes: Tensors, expected: Tensors, reference: Reference, inputs: list[Any]) -> None:
     """Change inputs and parameters a little, several times, and keep the largest change of each output element."""
-    deadline = time.monotonic() + NUDGING_S
-    for seed in range(MOST_NUDGES):
-        if seed >= LEAST_NUDGES and time.monotonic() > deadline:
+    deadline = time.monotonic() + PERTURBING_S
+    for seed in range(MOST_PERTURBATIONS):
+        if seed >= LEAST_PERTURBATIONS and time.monotonic() > deadline:
             return
-        add_changes(changes, expected, reference.oracle(inputs, nudged=seed))
+        add_changes(changes, expected, reference.oracle(inputs, perturbed=seed))
 
 
 def new_seed() -> int:
@@ -266,12 +272,12 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | N
     Returns:
         The sizes by name, or None if the file has no sizes to change or the reference fails at all smaller sizes.
     """
-    given = integer_constants(task)
+    own = integer_constants(task)
     fewest: tuple[float, dict[str, int]] = (math.inf, {})
     tried: list[tuple[Change, dict[str, int]]] = []
-    changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in given)] if odd else [dict]
+    changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in own)] if odd else [dict]
     for change, smallest, step in product(changes, SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
-        large = {name: max(smallest, value // 2**step) for name, value in given.items() if value > smallest}
+        large = {name: max(smallest, value // 2**step) for name, value in own.items() if value > smallest}
         if (change, large) in tried:
             continue
         tried.append((change, large))

@@ -16,7 +16,7 @@ from kb.types.kernels import Interface, Task, TensorSpec
 
 Tensors = tuple[torch.Tensor, ...]
 
-NUDGE = 2.0**-20
+PERTURBATION = 2.0**-20
 """Relative change of inputs and parameters that shows how sensitive an output is to them: some float32 roundings, and
 far above those of float64."""
 PIECE = 1 << 26
@@ -90,20 +90,21 @@ class Reference:
         outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*inputs)))
         return outputs
 
-    def oracle(self, inputs: Sequence[Any], *, nudged: int | None = None) -> Tensors:
+    def oracle(self, inputs: Sequence[Any], *, perturbed: int | None = None) -> Tensors:
         """The outputs of the reference with parameters, buffers and inputs in float64.
 
         Args:
-            nudged: A seed; all of them are changed at random by about NUDGE of their values, except whole numbers.
+            perturbed: A seed; all of them are changed at random by about PERTURBATION of their values, except whole
+                numbers.
         """
         exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
-        widened: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.double
-        if nudged is not None:
-            widened = partial(_nudge, numbers=torch.Generator(self.device).manual_seed(nudged))
+        to_float64: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.double
+        if perturbed is not None:
+            to_float64 = partial(_perturb, generator=torch.Generator(self.device).manual_seed(perturbed))
             for tensor in filter(is_float, exact.state_dict().values()):
-                tensor.copy_(widened(tensor))
-        wide = [widened(x) if is_float(x) else x for x in inputs]
-        outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*wide)))
+                tensor.copy_(to_float64(tensor))
+        inputs64 = [to_float64(x) if is_float(x) else x for x in inputs]
+        outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)))
         return outputs
 
     def interface(self) -> Interface:
@@ -220,20 +221,20 @@ def _spread(x: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:
     return torch.where(x > 0, x * noise.exp(), x + noise) if keep_sign else x + noise
 
 
-def _nudge(x: torch.Tensor, numbers: torch.Generator) -> torch.Tensor:
-    """A copy in float64, each value changed by 0.5 to 1.5 times NUDGE of it, up or down.
+def _perturb(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """A copy in float64, each value changed by 0.5 to 1.5 times PERTURBATION of it, up or down.
 
     Whole numbers may be codes, and stay.
     """
-    nudged = x.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
-    pieces = torch.split(nudged.view(-1), PIECE)
+    perturbed = x.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
+    pieces = torch.split(perturbed.view(-1), PIECE)
     if all(torch.equal(piece, piece.round()) for piece in pieces):
-        return nudged
+        return perturbed
     for piece in pieces:
-        change = torch.rand(piece.shape, generator=numbers, device=x.device).sub_(0.5)
+        change = torch.rand(piece.shape, generator=generator, device=x.device).sub_(0.5)
         change += torch.copysign(torch.tensor(0.5), change).add_(change)
-        piece.addcmul_(piece, change.double(), value=NUDGE)
-    return nudged
+        piece.addcmul_(piece, change.double(), value=PERTURBATION)
+    return perturbed
 
 
 def as_tuple(result: Any) -> Tensors:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import torch
 
-from eval.oracle.reference import NUDGE, Tensors
+from eval.oracle.reference import PERTURBATION, Tensors
 
 EXACT_EPSILON = 1e-5
 """Types with a smaller epsilon may accumulate in their own precision, in any order; others accumulate in float32."""
@@ -85,9 +85,9 @@ def no_change(expected: torch.Tensor, native: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(expected, dtype=torch.float64 if native.dtype == torch.float64 else torch.float32)
 
 
-def add_changes(changes: Tensors, expected: Tensors, nudged: Tensors) -> None:
-    """Keep the largest change of each element of the outputs, `nudged` being those for slightly changed inputs."""
-    for largest, output, other in zip(changes, expected, nudged, strict=True):
+def add_changes(changes: Tensors, expected: Tensors, perturbed: Tensors) -> None:
+    """Keep the largest change of each element of the outputs, `perturbed` being those for slightly changed inputs."""
+    for largest, output, other in zip(changes, expected, perturbed, strict=True):
         if largest.dtype is torch.bool:
             largest |= other != output
         else:
@@ -110,7 +110,7 @@ def tolerance_of(expected: torch.Tensor, native: torch.Tensor, changes: torch.Te
         return Tolerance(torch.zeros_like(expected), expected, dtype, 0.0)
     if not dtype.is_floating_point:
         return Tolerance(torch.where(changes, math.inf, INTEGER_ERROR), expected, dtype, 0.0)
-    scale = changes.div_(NUDGE).add_(expected.abs())
+    scale = changes.div_(PERTURBATION).add_(expected.abs())
     errors = _errors(native, expected).to(scale.dtype)
     allowed = _errors_of_alike(errors, scale).mul_(_slack(dtype)).add_(_least(dtype))
     allowed += scale.mul_(_roundings(dtype) * torch.finfo(dtype).eps)

@@ -21,31 +21,30 @@ CLOSE = 4e-3
 LEARNING_SEEDS = (0, 1)
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
-Numbers = torch.Generator
-Change = Callable[[torch.Tensor, Numbers], torch.Tensor]
+Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 
 
 def _powers_of_two(low: int, high: int) -> Change:
-    return lambda x, numbers: torch.exp2(_integers(low, high + 1, x.shape, numbers).to(x.dtype))
+    return lambda x, generator: torch.exp2(_integers(low, high + 1, x.shape, generator).to(x.dtype))
 
 
-def _integers(low: int, high: int, shape: Sequence[int], numbers: Numbers) -> torch.Tensor:
-    return torch.randint(low, high, tuple(shape), generator=numbers, device=numbers.device)
+def _integers(low: int, high: int, shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
+    return torch.randint(low, high, tuple(shape), generator=generator, device=generator.device)
 
 
-def _signs(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
-    return (2 * _integers(0, 2, x.shape, numbers) - 1).to(x.dtype)
+def _signs(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return (2 * _integers(0, 2, x.shape, generator) - 1).to(x.dtype)
 
 
-def _rare_powers(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+def _rare_powers(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     factors = torch.ones_like(x).flatten()
     if count := factors.numel() and max(1, factors.numel() // RARE):
-        places = _integers(0, factors.numel(), (count,), numbers)
-        factors[places] = _powers_of_two(7, 10)(places.to(x.dtype), numbers)
+        places = _integers(0, factors.numel(), (count,), generator)
+        factors[places] = _powers_of_two(7, 10)(places.to(x.dtype), generator)
     return factors.view_as(x)
 
 
-def _equal(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+def _equal(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """The first LONG values of each row are one value of few bits.
 
     The rounding errors of a serial sum of equal terms have equal signs, so they grow like the number of terms.
@@ -58,18 +57,18 @@ def _equal(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
     return result
 
 
-def _sorted(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+def _sorted(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Each row is sorted, a long one in pieces: over the whole of it, sums would be far larger than their result."""
     return torch.cat([piece.sort(dim=-1).values for piece in torch.split(x, LONG, dim=-1)], dim=-1)
 
 
-def _extreme(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+def _extreme(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """All numbers of a row are replaced by the one of largest magnitude."""
     high, low = x.amax(-1, keepdim=True), x.amin(-1, keepdim=True)
     return torch.where(high + low >= 0, high, low).expand_as(x).clone()
 
 
-def _far(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
+def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
 
     An honest serial sum of all of them in float32 must still tell them apart.
@@ -81,18 +80,19 @@ def _far(x: torch.Tensor, numbers: Numbers) -> torch.Tensor:
 FACTORS: Mapping[str, Change] = {
     "signs": _signs,
     "wide": _powers_of_two(-10, 10),
-    "small": lambda x, numbers: torch.full_like(x, 2.0**-12),
-    "tiny": lambda x, numbers: torch.full_like(x, torch.finfo(x.dtype).tiny ** 0.8),
-    "large": lambda x, numbers: torch.full_like(x, 2.0**8),
+    "small": lambda x, generator: torch.full_like(x, 2.0**-12),
+    "tiny": lambda x, generator: torch.full_like(x, torch.finfo(x.dtype).tiny ** 0.8),
+    "large": lambda x, generator: torch.full_like(x, 2.0**8),
     "outliers": _rare_powers,
 }
-"""Kinds that multiply each value: random signs, magnitudes over six decades, values so small that an epsilon added to a
-divisor dominates, and so tiny that their squares are zero, large values, and rare large values among the usual ones."""
+"""Distributions that multiply each value: random signs, magnitudes over six decades, values so small that an epsilon
+added to a divisor dominates, and so tiny that their squares are zero, large values, and rare large values among the
+usual ones."""
 REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far}
-"""Kinds that give each value another place: each row holds one value, or is sorted, or all are far from zero."""
+"""Distributions that replace each value: each row holds one value, or is sorted, or all are far from zero."""
 OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
 """The same for integers, which stay numbers that the task drew for their row: they may be indices."""
-KINDS = ("given", *FACTORS, *REPLACEMENTS)
+DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
 
 
 class Structure(Enum):
@@ -105,10 +105,10 @@ class Structure(Enum):
     DRAWN = "more than a change of values keeps, so it is only drawn again"
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of values that keep the structure."""
+    def distributions(self) -> tuple[str, ...]:
+        """Those that keep the structure."""
         known = {
-            Structure.FREE: KINDS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS)
+            Structure.FREE: DISTRIBUTIONS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS)
         }  # fmt: skip
         return known.get(self, ("given", *FACTORS))
 
@@ -118,42 +118,44 @@ def learn_structures(reference: Reference) -> list[Structure]:
     return [_structure(*pair) for pair in zip(*map(reference.inputs, LEARNING_SEEDS), strict=True)]
 
 
-def change_values(inputs: Sequence[Any], structures: Sequence[Structure], kinds: Sequence[str], seed: int) -> list[Any]:
-    """Inputs with values of one kind, or of several: then each slice of the first dimension has a kind of its own."""
+def change_values(
+    inputs: Sequence[Any], structures: Sequence[Structure], distributions: Sequence[str], seed: int
+) -> list[Any]:
+    """Inputs of one distribution, or of several: then each slice of the first dimension has one of its own."""
     device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
-    numbers = torch.Generator(device or "cpu").manual_seed(seed)
+    generator = torch.Generator(device or "cpu").manual_seed(seed)
     return [
-        _changed(x, structure, [kind for kind in kinds if kind in structure.kinds], numbers)
+        _changed(x, structure, [d for d in distributions if d in structure.distributions], generator)
         for x, structure in zip(inputs, structures, strict=True)
     ]
 
 
-def _changed(x: Any, structure: Structure, kinds: Sequence[str], numbers: Numbers) -> Any:
+def _changed(x: Any, structure: Structure, distributions: Sequence[str], generator: torch.Generator) -> Any:
     if structure is Structure.DRAWN:
         return x
     if structure in (Structure.FREE, Structure.INTEGERS):
-        return _mixed(x, kinds, numbers)
-    factors = _mixed(torch.ones_like(x), kinds, numbers)
+        return _mixed(x, distributions, generator)
+    factors = _mixed(torch.ones_like(x), distributions, generator)
     return x * (factors.triu() + factors.triu(1).mT if structure is Structure.SYMMETRIC else factors)
 
 
-def _mixed(x: torch.Tensor, kinds: Sequence[str], numbers: Numbers) -> torch.Tensor:
-    if len(kinds) < 2:
-        return _of_kind(x, kinds[0] if kinds else "given", numbers)
+def _mixed(x: torch.Tensor, distributions: Sequence[str], generator: torch.Generator) -> torch.Tensor:
+    if len(distributions) < 2:
+        return _drawn_from(x, distributions[0] if distributions else "given", generator)
     result = x.clone()
-    slices = _slices(result, len(kinds))
-    order = torch.randperm(len(slices), generator=numbers, device=x.device)
-    for number, which in enumerate(torch.randperm(len(kinds), generator=numbers, device=x.device).tolist()):
-        chosen = order[number :: len(kinds)]
-        slices[chosen] = _of_kind(slices[chosen], kinds[which], numbers)
+    slices = _slices(result, len(distributions))
+    order = torch.randperm(len(slices), generator=generator, device=x.device)
+    for number, which in enumerate(torch.randperm(len(distributions), generator=generator, device=x.device).tolist()):
+        chosen = order[number :: len(distributions)]
+        slices[chosen] = _drawn_from(slices[chosen], distributions[which], generator)
     return result
 
 
-def _of_kind(x: torch.Tensor, kind: str, numbers: Numbers) -> torch.Tensor:
-    if kind in FACTORS and x.is_floating_point():
-        return x * FACTORS[kind](x, numbers)
+def _drawn_from(x: torch.Tensor, distribution: str, generator: torch.Generator) -> torch.Tensor:
+    if distribution in FACTORS and x.is_floating_point():
+        return x * FACTORS[distribution](x, generator)
     changes = REPLACEMENTS if x.is_floating_point() else OF_INTEGERS
-    return changes[kind](x, numbers) if kind in changes and x.dim() and x.numel() else x
+    return changes[distribution](x, generator) if distribution in changes and x.dim() and x.numel() else x
 
 
 def _slices(x: torch.Tensor, count: int) -> torch.Tensor:

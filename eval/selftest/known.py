@@ -9,7 +9,7 @@ from pydantic import Field
 
 from eval.languages.registry import language_of
 from eval.oracle.task import load_task
-from eval.supervisor.process import Guard
+from eval.supervisor.settings import Guard
 from kb.types.base import Frozen
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate, Task
@@ -38,7 +38,7 @@ class Known(Frozen):
     """Time limit for a call; without the limit it is accepted."""
     timed: bool = False
     """Whether its verdict needs timing: a cheat is correct when it is checked and cheats when it is timed."""
-    hidden: dict[str, int] | None = None
+    held_out: dict[str, int] | None = None
     """Sizes at which it is wrong, empty for those given with other values; without them it is accepted."""
     settle_s: float = 0.05
     """Time during which tests watch its outputs: longer than its delay, even on a loaded machine."""

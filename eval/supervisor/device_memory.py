@@ -14,11 +14,11 @@ from weakref import WeakKeyDictionary
 import torch
 
 from eval.fault import Fault
-from eval.supervisor.memory import RemoteTensor, SharedTensors, fill_with_garbage, valid_dtype
+from eval.supervisor.memory import HostMemory, RemoteTensor, SharedTensors, fill_with_garbage, valid_dtype
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
-from eval.worker.device_mapping import view
 from eval.worker.gpu_driver import Driver, installed_driver
+from eval.worker.mapping import view
 from kb.types.evidence import Outcome
 
 FLUSHED = 3
@@ -35,10 +35,9 @@ class Block(NamedTuple):
     handle: str
 
 
-class DeviceMemory:
-    """Transfers tensors in the memory of the GPU that torch uses. The methods are those of HostMemory."""
+class DeviceMemory(HostMemory):
+    """Transfers tensors in the memory of the GPU that torch uses."""
 
-    slots = 16
     withholds = True
     """A worker can have its GPU wait for a value in memory. Its kernels then start when the judge writes that value,
     although the worker is stopped."""
@@ -51,17 +50,16 @@ class DeviceMemory:
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
-        """Put arguments into memory that the worker can open, replacing earlier ones from `start` on."""
         torch.cuda.empty_cache()  # the worker may need what torch keeps for later tensors of this process
 
-        def place(specs: list[Message], size: int) -> list[torch.Tensor]:
+        def map_tensors(specs: list[Message], size: int) -> list[torch.Tensor]:
             block = self._block(worker, size)
             page = self._driver.bytes_at(block.start, block.size)
             for spec in specs:
                 spec["handle"] = block.handle
             return [view(page, spec) for spec in specs]
 
-        shared = SharedTensors(sets, place, start)
+        shared = SharedTensors(sets, map_tensors, start)
         self._driver.synchronize()
         return shared
 
@@ -75,12 +73,10 @@ class DeviceMemory:
             return flat.clone().as_strided(tensor.shape, tensor.stride)
 
     def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
-        """Fill the elements of an output with garbage; errors as in `read`."""
         with self._opened(tensor) as flat:
             fill_with_garbage(flat, tensor)
 
     def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
-        """Whether an output is in memory that the worker got for inputs."""
         return any(tensor.handle == block.handle for block in self._blocks.get(worker, ()))
 
     def before_call(self, last: Sequence[Callable[[], None]]) -> None:
@@ -92,12 +88,13 @@ class DeviceMemory:
         self._driver.synchronize()
 
     def after_call(self) -> None:
-        """Wait until the GPU works for this process again: kernels that outlive an answer delay it."""
+        """Wait until the GPU works for this process again: kernels that outlive a reply delay it."""
         self._wait_s()
 
     def check_rest(self, worker: WorkerProcess) -> None:
         """Raises Fault if kernels of a stopped worker run more than rarely: an H100 is busy now and then by itself."""
-        if worker.busy.exceeded(seen=min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s):
+        seen = min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s
+        if worker.gpu_activity.exceeded(seen=seen):
             raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
 
     def copy_s(self, moved_bytes: int) -> float:

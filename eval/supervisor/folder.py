@@ -1,18 +1,29 @@
-"""The folder of a worker: made with a lock that shows that its judge is alive, and removed whatever is in it."""
+"""The folder of a worker: made with a lock that shows that its judge is alive, and removed whatever is in it.
+
+The files that compilers make of a candidate there are copied to the folders of its other workers. The candidate may
+have put anything there: its other workers run it, but the judge believes none of it.
+"""
 
 import fcntl
 import os
 import secrets
+import stat
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 FOLDER = "kb-worker-"
 """Start of the names."""
 MOST_S = 60.0
 """Time after which a folder is left as it is: a process may fill it faster than it is emptied."""
+Artifacts = dict[str, tuple[int, bytes]]
+"""What compilers made: mode and content of files by their names, with THE_FOLDER in place of the folder's path."""
+THE_FOLDER, PERMISSIONS = b"//kb-worker//", 0o777
+MOST_BYTES, MOST_FILES = 64 << 20, 500
+"""More is not copied. The files and folders are open at the same time."""
 
 
 def new_folder() -> tuple[Path, int]:
@@ -45,6 +56,74 @@ def remove(folder: Path, lock: int) -> None:
                 break
         folder.rmdir()
     os.close(lock)
+
+
+def names_in(folder: Path) -> set[str]:
+    """Names of the regular files in and below a folder."""
+    return {name for name, _ in _files(folder, ".")}
+
+
+def collect(artifacts: Artifacts, folder: Path, *, below: str = ".", known: Collection[str] = ()) -> None:
+    """Add the regular files in and below a folder within `folder`, unless they are too many or too large.
+
+    A process of the worker may change all of it meanwhile; no link is followed.
+
+    Args:
+        known: Names of files that are left out.
+    """
+    found: Artifacts = {}
+    size = 0
+    with suppress(OSError):
+        for name, handle in _files(folder, below):
+            if name not in known:
+                with open(handle, "rb", closefd=False) as file:
+                    content = file.read(MOST_BYTES - size + 1)
+                size += len(content)
+                found[name] = os.fstat(handle).st_mode & PERMISSIONS, content.replace(bytes(folder), THE_FOLDER)
+            if size > MOST_BYTES:
+                return
+        artifacts |= found
+
+
+def restore(artifacts: Artifacts, folder: Path) -> None:
+    """Write the files into another worker's folder, whose path is as long."""
+    for name, (mode, content) in artifacts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.replace(THE_FOLDER, bytes(folder)))
+        path.chmod(mode)
+
+
+def _files(folder: Path, below: str) -> Iterator[tuple[str, int]]:
+    """The regular files below a folder within `folder`: their names there, and a handle that is closed at the end.
+
+    Each folder is read by its handle, and opened by that of the one above, so it lies where it seems to lie.
+
+    Raises:
+        OSError: there is no such folder, or there are too many entries.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # O_NONBLOCK: a pipe would hold us up
+    with ExitStack() as at_end:
+        opened: list[int] = []
+
+        def open_(name: str, parent: int | None) -> int:
+            opened.append(os.open(name, flags, dir_fd=parent))
+            at_end.callback(os.close, opened[-1])
+            return opened[-1]
+
+        folders = {below: open_(below, open_(str(folder), None))}
+        while folders:
+            here, inside = folders.popitem()
+            for name in os.listdir(inside):  # noqa: PTH208 - a handle
+                if len(opened) > MOST_FILES:
+                    raise OSError(f"more than {MOST_FILES} files and folders")
+                with suppress(OSError):  # a link, or removed meanwhile
+                    handle, place = open_(name, inside), os.path.normpath(f"{here}/{name}")
+                    mode = os.fstat(handle).st_mode
+                    if stat.S_ISDIR(mode):
+                        folders[place] = handle
+                    elif stat.S_ISREG(mode):
+                        yield place, handle
 
 
 def _flatten(name: str, top: int) -> None:

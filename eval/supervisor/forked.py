@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
 
 from eval.fault import Fault
 from eval.supervisor.language import WORKER
@@ -23,7 +22,7 @@ from eval.worker.zygote import MESSAGE_BYTES, PER_WORKER, Handles, Request
 from kb.errors import JudgeError
 
 START_S = 60.0
-LOOK_S = 0.01
+POLL_S = 0.01
 """The judge looks this often whether a process has started or ended."""
 WITHOUT_CUDA = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """With it torch asks the driver's library NVML whether there is a GPU; a process that had started CUDA cannot fork."""
@@ -34,20 +33,11 @@ _ZYGOTES: "dict[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]], Zygote
 _LOCK = Lock()
 
 
-class Process(Protocol):
-    """What subprocess.Popen and ForkedWorker have in common."""
-
-    pid: int
-
-    def poll(self) -> int | None:
-        """Its exit status, negative for a signal; None while it runs."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its exit status. Raises subprocess.TimeoutExpired after `timeout` seconds."""
-
-
 class ForkedWorker:
-    """A worker that a zygote forked. It leads a session, and is a child of this process."""
+    """A worker that a zygote forked. It leads a session, and is a child of this process.
+
+    The methods are those of subprocess.Popen.
+    """
 
     def __init__(self, pid: int, zygote: socket.socket) -> None:
         self.pid, self._zygote = pid, zygote
@@ -66,13 +56,17 @@ class ForkedWorker:
         while (status := self.poll()) is None:
             if timeout is not None and time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired("a worker", timeout)
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         return status
 
-    def forget(self) -> None:
+    def report_end(self) -> None:
         """Tell the zygote that this worker and all that it had started have ended."""
         with suppress(OSError):
             self._zygote.send(f"-{self.pid}".encode())
+
+
+Process = subprocess.Popen[bytes] | ForkedWorker
+"""A worker, however it was started."""
 
 
 class Zygote:
@@ -87,15 +81,14 @@ class Zygote:
     def __init__(self, modules: Sequence[str], environment: Mapping[str, str]) -> None:
         # A worker's parent, which the zygote forks, ends at once, and so this process becomes its parent.
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket, other_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-W", QUIETLY, str(WORKER / "zygote.py"), str(theirs.fileno()),
-             *modules],
+            [sys.executable, "-I", "-W", QUIETLY, str(WORKER / "zygote.py"), str(other_end.fileno()), *modules],
             env={**environment, **WITHOUT_CUDA}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()], start_new_session=True,
+            pass_fds=[other_end.fileno()], start_new_session=True,
         )  # fmt: skip
-        theirs.close()
-        self._line.settimeout(START_S)
+        other_end.close()
+        self._socket.settimeout(START_S)
         self._is_ready, self._lock = False, Lock()
         atexit.register(self.close)
 
@@ -105,12 +98,12 @@ class Zygote:
         handles: Handles,
         variables: Mapping[str, str],
         limits: SandboxLimits | None,
-        wanted: Callable[[], bool],
+        is_wanted: Callable[[], bool],
     ) -> ForkedWorker:
         """Fork a worker, once the modules are loaded.
 
         Args:
-            wanted: Whether somebody still waits for it.
+            is_wanted: Whether somebody still waits for it.
 
         Raises:
             JudgeError: the zygote or the worker does not start.
@@ -118,38 +111,38 @@ class Zygote:
         """
         deadline = time.monotonic() + START_S
         while not self._ready():
-            if not wanted():
+            if not is_wanted():
                 raise Fault("crashed", "nobody waits for it any more")
             if time.monotonic() > deadline:
-                raise _failed(f"it has not loaded its modules within {START_S:g} s")
+                raise _start_error(f"it has not loaded its modules within {START_S:g} s")
         request = Request(os.getpid(), str(folder), variables, limits and limits._asdict())
         try:
             with self._lock:
-                socket.send_fds(self._line, [json.dumps(request).encode()], handles)
-                pid = int(self._line.recv(MESSAGE_BYTES) or 0)
+                socket.send_fds(self._socket, [json.dumps(request).encode()], handles)
+                pid = int(self._socket.recv(MESSAGE_BYTES) or 0)
         except OSError as error:
             self._process.kill()  # its next answer would not be for the next request
-            raise _failed(str(error)) from error
+            raise _start_error(str(error)) from error
         if not pid:
-            raise _failed("no process can be started")
-        return ForkedWorker(pid, self._line)
+            raise _start_error("no process can be started")
+        return ForkedWorker(pid, self._socket)
 
     @property
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         return self._process.poll() is None
 
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
-        self._line.close()
+        self._socket.close()
         atexit.unregister(self.close)
 
     def _ready(self) -> bool:
         """Whether the modules are loaded; it waits a moment for that. Raises JudgeError if the zygote has ended."""
         with self._lock:
-            if not self._is_ready and select.select([self._line], [], [], LOOK_S)[0]:
-                if not self._line.recv(MESSAGE_BYTES):
-                    raise _failed("its zygote ended when it loaded its modules")
+            if not self._is_ready and select.select([self._socket], [], [], POLL_S)[0]:
+                if not self._socket.recv(MESSAGE_BYTES):
+                    raise _start_error("its zygote ended when it loaded its modules")
                 self._is_ready = True
             return self._is_ready
 
@@ -159,12 +152,12 @@ def zygote_for(modules: Sequence[str], environment: Mapping[str, str]) -> Zygote
     settings = {name: value for name, value in environment.items() if name not in PER_WORKER}
     key = sys.executable, tuple(modules), tuple(sorted(settings.items()))
     with _LOCK:
-        if key in _ZYGOTES and not _ZYGOTES[key].lives:
+        if key in _ZYGOTES and not _ZYGOTES[key].is_alive:
             _ZYGOTES.pop(key).close()
         if key not in _ZYGOTES:
             _ZYGOTES[key] = Zygote(modules, settings)
         return _ZYGOTES[key]
 
 
-def _failed(why: str) -> JudgeError:
+def _start_error(why: str) -> JudgeError:
     return JudgeError(f"a worker does not start: {why}", hint="`kb doctor` says what this machine allows")

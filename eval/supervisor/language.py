@@ -18,7 +18,7 @@ class JudgedLanguage(Language):
 
     adapter: Path
     """File that a worker loads. It defines `load(folder, memory, question)`, which returns an
-    `eval.worker.worker.Model`; for workers that start in advance also `warm()`."""
+    `eval.worker.worker.BuiltCandidate`; for workers that start in advance also `warm()`."""
     gpu_adapter: Path | None = None
     """The adapter for candidates on a GPU, if it is another one."""
     other_suffixes: tuple[str, ...] = ()

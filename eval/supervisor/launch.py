@@ -9,17 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Required, TypedDict, Unpack
+from typing import IO, Any
 
 from eval.fault import Fault
 from eval.supervisor.forked import ForkedWorker, Process, zygote_for
 from eval.supervisor.language import WORKER, JudgedLanguage
-from eval.supervisor.limits import limits_of
+from eval.supervisor.settings import Guard, WorkerSettings
 from eval.worker.sandbox import SandboxLimits
 from eval.worker.zygote import Handles
 from kb.types.evidence import Outcome
 
 ERROR_CHARACTERS = 3000
+PACKAGE = WORKER.parent
+"""The only part of kb that a worker may import."""
+SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
+          "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
+FILE_BYTES, OPEN_FILES = 1 << 30, 4096
 REUSED_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 """Environment of judge and worker, which makes glibc reuse freed memory. Otherwise each large output would be mapped
 and faulted in again, which takes several times as long as the kernel that fills it."""
@@ -32,48 +37,21 @@ TRITON = "triton"
 """The folder of Triton's cache in that of a worker."""
 
 
-class LaunchSettings(TypedDict, total=False):
-    """What a worker may use, and what it needs."""
-
-    environment: Required[Mapping[str, str]]
-    devices: Sequence[str]
-    """Device files, and folders of them, that it may use."""
-    readable: Sequence[str]
-    """Files and folders that it may read besides those of its language."""
-    writable: Sequence[str]
-    """Folders, besides its own, that it may write."""
-    profiler: Sequence[str]
-    """The command of a profiler that starts it."""
-    preload: Sequence[str]
-    """Modules that it needs besides those of its language."""
-
-
 class Launch:
     """What the processes of one worker have in common.
 
     Args:
         folder: Where they work. They may write there.
         log: What they print goes here.
-        level: Sandbox level; see eval.machine.sandbox_level.
-        call_s: Time limit for the compiler.
+
+    Attributes:
+        level: The sandbox level that they get.
     """
 
-    def __init__(
-        self,
-        language: JudgedLanguage,
-        folder: Path,
-        log: IO[bytes],
-        *,
-        level: int,
-        call_s: float,
-        **settings: Unpack[LaunchSettings],
-    ) -> None:
-        self._language, self._folder, self._log, self._level, self._call_s = language, folder, log, level, call_s
-        self._devices, self._writable = settings.get("devices", ()), settings.get("writable", ())
-        self._readable = (str(language.adapter), *language.readable(), *settings.get("readable", ()))
-        self._preload = (*language.preload, *settings.get("preload", ()))
-        self._profiler = settings.get("profiler", ())
-        self._environment = {**EVERYWHERE, **settings["environment"]}
+    def __init__(self, settings: WorkerSettings, folder: Path, log: IO[bytes]) -> None:
+        self._settings, self._language, self._folder, self._log = settings, settings.language, folder, log
+        self.level = settings.level if Guard.SANDBOX in settings.guards else 0
+        self._environment = {**EVERYWHERE, **settings.environment}
         own = {"HOME": str(folder), "TMPDIR": str(folder), "TRITON_CACHE_DIR": f"{folder}/{TRITON}"}
         self._variables = own | self._environment
 
@@ -87,32 +65,36 @@ class Launch:
         """Whether the worker may start no other process."""
         return bool(self.compiler) and not self._language.launcher
 
-    def worker(self, handles: Handles, wanted: Callable[[], bool]) -> Process:
+    def worker(self, handles: Handles, is_wanted: Callable[[], bool]) -> Process:
         """Start the worker: as a fork of a process that has loaded what it needs, or as a program.
 
         Args:
-            wanted: Whether somebody still waits for it.
+            is_wanted: Whether somebody still waits for it.
 
         Raises:
             JudgeError: it does not start.
             Fault: nobody wants it any more.
         """
-        if self._preload and not self._profiler:
-            limits = self._limits(writable=self._writable) if self._level else None
-            zygote = zygote_for(self._preload, self._environment)
-            return zygote.fork(self._folder, handles, self._variables, limits, wanted)
-        given = (handles.read, handles.write, handles.memory)
-        command = [sys.executable, "-I", str(WORKER / "worker.py"), *map(str, given), str(self._folder)]
-        confined = {"alone": self.alone, "launcher": self._language.launcher, "writable": self._writable}
-        return self._started(command, given, self._profiler, **confined)
+        settings = self._settings
+        preload = (*self._language.preload, *settings.preload)
+        if preload and not settings.profiler:
+            limits = self._limits(writable=settings.writable) if self.level else None
+            return zygote_for(preload, self._environment).fork(
+                self._folder, handles, self._variables, limits, is_wanted
+            )
+        inherited = (handles.read, handles.write, handles.memory)
+        command = [sys.executable, "-I", str(WORKER / "worker.py"), *map(str, inherited), str(self._folder)]
+        confined = {"alone": self.alone, "launcher": self._language.launcher, "writable": settings.writable}
+        return self._started(command, inherited, settings.profiler, **confined)
 
     def compile(self) -> None:
         """Compile the candidate. Raises Fault if the compiler refuses it or takes too long."""
-        compiler = self._started(self.compiler, writable=(*self._writable, *self._language.compiler_folders()))
+        compiler = self._started(self.compiler, writable=(*self._settings.writable, *self._language.compiler_folders()))
+        call_s = self._settings.call_s
         try:
-            status = compiler.wait(self._call_s)
+            status = compiler.wait(call_s)
         except subprocess.TimeoutExpired:
-            raise Fault(Outcome.TIMED_OUT, f"it does not compile within {self._call_s:g} s") from None
+            raise Fault(Outcome.TIMED_OUT, f"it does not compile within {call_s:g} s") from None
         finally:
             kill(compiler)
         self._log.seek(0)
@@ -125,7 +107,7 @@ class Launch:
         self, command: Sequence[str], handles: Sequence[int] = (), profiler: Sequence[str] = (), **confined: Any
     ) -> subprocess.Popen[bytes]:
         """Start a program in the sandbox, under a profiler that is outside; `confined` are arguments of `limits_of`."""
-        if self._level:
+        if self.level:
             limits = self._limits(profiled=bool(profiler), **confined)
             command = [sys.executable, "-I", str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
         return subprocess.Popen(
@@ -134,10 +116,43 @@ class Launch:
         )  # fmt: skip
 
     def _limits(self, **confined: Any) -> SandboxLimits:
+        language, settings = self._language, self._settings
+        readable = (str(language.adapter), *language.readable(), *settings.readable)
         return limits_of(
-            self._folder, level=self._level, call_s=self._call_s, readable=self._readable, devices=self._devices,
+            self._folder, level=self.level, call_s=settings.call_s, readable=readable, devices=settings.devices,
             **confined,
         )  # fmt: skip
+
+
+def cpu_limit_s(call_s: float) -> int:
+    """CPU seconds that the sandbox allows each process of a worker, for a time limit of one call."""
+    return int(call_s * (os.cpu_count() or 1) * 4) + 60
+
+
+def limits_of(
+    folder: Path,
+    *,
+    level: int,
+    call_s: float,
+    readable: Sequence[str] = (),
+    writable: Sequence[str] = (),
+    devices: Sequence[str] = (),
+    **flags: bool,
+) -> SandboxLimits:
+    """What the sandbox allows a worker whose own folder is `folder`; `flags` are those of SandboxLimits."""
+    packages = (path for path in sys.path[1:] if path != str(PACKAGE.parent))
+    return SandboxLimits(
+        level=level,
+        listable=[str(PACKAGE.parent)],
+        readable=[*SYSTEM, *readable, str(PACKAGE), sys.prefix, sys.base_prefix, *packages],
+        writable=[str(folder), *writable],
+        devices=list(devices),
+        cpu_s=cpu_limit_s(call_s),
+        file_bytes=FILE_BYTES,
+        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        files=OPEN_FILES,
+        **flags,
+    )
 
 
 def load_early(language: JudgedLanguage, preload: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -153,7 +168,7 @@ def kill(leader: Process) -> None:
         while True:
             os.waitpid(-leader.pid, 0)
     if isinstance(leader, ForkedWorker):
-        leader.forget()
+        leader.report_end()
 
 
 def end(leader: Process) -> None:

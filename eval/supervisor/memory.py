@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field
@@ -19,7 +19,7 @@ from pydantic import Field
 from eval.oracle.reference import same_bits
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
-from eval.worker.mapping import mapped, spec_of
+from eval.worker.mapping import end_of, mapped, spec_of
 from kb.errors import JudgeError
 from kb.types.base import Frozen
 
@@ -65,7 +65,7 @@ class RemoteTensor(Layout):
     """A GPU's handle of the allocation in which it lies, in hexadecimal."""
 
 
-Place = Callable[[list[Message], int], Sequence[torch.Tensor]]
+MapTensors = Callable[[list[Message], int], Sequence[torch.Tensor]]
 """Gives the tensors of specs in memory of at least some bytes, and adds to the specs how a worker finds that memory."""
 
 
@@ -76,13 +76,13 @@ class SharedTensors:
 
     Args:
         sets: For each call its arguments; shapes and types are the same in all sets.
-        place: Places tensors in that memory.
+        map_tensors: Gives the tensors in that memory.
         start: Bytes at its beginning that stay as they are.
     """
 
-    def __init__(self, sets: Sequence[Sequence[Any]], place: Place, start: int = 0) -> None:
+    def __init__(self, sets: Sequence[Sequence[Any]], map_tensors: MapTensors, start: int = 0) -> None:
         self.specs, end = specs_of(sets, start)
-        pages = iter(place([spec for specs in self.specs for spec in specs if "value" not in spec], end))
+        pages = iter(map_tensors([spec for specs in self.specs for spec in specs if "value" not in spec], end))
         self.sets = [[next(pages) if isinstance(v, torch.Tensor) else v for v in arguments] for arguments in sets]
         for number, arguments in enumerate(sets):
             self.write(number, arguments)
@@ -138,19 +138,19 @@ def clear_gaps(memory: int, specs: Iterable[Message]) -> None:
     end = 0
     for spec in sorted((spec for spec in specs if "offset" in spec), key=lambda spec: spec["offset"]):
         os.pwrite(memory, bytes(spec["offset"] - end), end)
-        end = spec["offset"] + math.prod(spec["shape"]) * getattr(torch, spec["dtype"]).itemsize
+        end = end_of([spec])
     os.pwrite(memory, bytes(os.fstat(memory).st_size - end), end)
 
 
-def place_in(memory: int) -> Place:
-    """Places tensors in the memory of a handle, which grows as needed."""
+def map_in(memory: int) -> MapTensors:
+    """Gives tensors in the memory of a handle, which grows as needed."""
 
-    def place(specs: list[Message], size: int) -> list[torch.Tensor]:
+    def map_tensors(specs: list[Message], size: int) -> list[torch.Tensor]:
         if size > os.fstat(memory).st_size:
             os.ftruncate(memory, size)
         return mapped(memory, specs)
 
-    return place
+    return map_tensors
 
 
 def valid_dtype(tensor: RemoteTensor) -> torch.dtype:
@@ -234,62 +234,42 @@ def _transfer(call: str, pid: int, pointer: int, ours: torch.Tensor) -> None:
         done += count
 
 
-class Memory(Protocol):
-    """Transfers tensors between judge and worker."""
-
-    slots: int
-    """Most places for the inputs of the timed calls."""
-
-    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
-        """Put arguments into memory that the worker maps, replacing earlier ones from `start` on."""
-
-    def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
-        """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""
-
-    def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
-        """Fill an output with garbage; errors as in `read`."""
-
-    def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
-        """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
-
-    withholds: bool
-    """Whether a stopped worker could already compute on its inputs; then the judge writes a part of them last."""
-
-    def before_call(self, last: Sequence[Callable[[], None]]) -> None:
-        """Prepare for a call, and do what comes last."""
-
-    def after_call(self) -> None:
-        """Wait for work that goes on after the answer to a call."""
-
-    def check_rest(self, worker: WorkerProcess) -> None:
-        """Raises Fault if a worker works on although it is stopped, or changed what others use as well."""
-
-
 class HostMemory:
-    """Transfers tensors in host memory: inputs in shared memory, outputs read from the worker's memory."""
+    """Transfers tensors in host memory: inputs in shared memory, outputs read from the worker's memory.
+
+    Attributes:
+        slots: Most sets of inputs for timed calls that a worker has at once.
+        withholds: Whether a stopped worker could already compute on its inputs; then the judge writes a part of them
+            last.
+    """
 
     slots = 16
     withholds = False
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
-        return SharedTensors(sets, place_in(worker.memory), start)
+        """Put arguments into memory that the worker maps, replacing earlier ones from `start` on."""
+        return SharedTensors(sets, map_in(worker.memory), start)
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
+        """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""
         return read_tensor(worker.pid, tensor)
 
     def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
+        """Fill the elements of an output with garbage; errors as in `read`."""
         overwrite_tensor(worker.pid, tensor)
 
     def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
+        """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
         size_bytes = tensor.span * getattr(torch, tensor.dtype).itemsize
         return lies_in(worker.pid, tensor.pointer, size_bytes, worker.memory)
 
     def before_call(self, last: Sequence[Callable[[], None]]) -> None:
+        """Prepare for a call, and do what comes last."""
         for write in last:
             write()
 
     def after_call(self) -> None:
-        """Nothing."""
+        """Wait for work that goes on after the reply to a call: a process that is stopped does none."""
 
     def check_rest(self, worker: WorkerProcess) -> None:
-        """Nothing: a stopped process does no work."""
+        """Raises Fault if a worker that is stopped works on all the same; without a GPU it cannot."""

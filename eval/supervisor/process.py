@@ -7,18 +7,15 @@ import select
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
-from enum import StrEnum
-from typing import Any, Self, Unpack
+from contextlib import ExitStack
+from typing import Any, Self
 
 from eval.fault import Fault, signal_name
-from eval.supervisor.compiled import Compiled, keep, names_in, restore
-from eval.supervisor.folder import new_folder, remove
+from eval.supervisor.folder import Artifacts, collect, names_in, new_folder, remove, restore
 from eval.supervisor.forked import START_S, Process
-from eval.supervisor.language import JudgedLanguage
-from eval.supervisor.launch import TRITON, Launch, LaunchSettings, end, kill
-from eval.supervisor.limits import cpu_limit_s
+from eval.supervisor.launch import TRITON, Launch, cpu_limit_s, end, kill
 from eval.supervisor.rate_limit import RateLimit
+from eval.supervisor.settings import Guard, WorkerSettings
 from eval.supervisor.tree import ProcessTree
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
 from eval.worker.mapping import new_memory
@@ -29,94 +26,54 @@ from kb.types.kernels import Candidate
 
 DEATH_S = 5.0
 LIMITS_S = 0.05
-"""Time between two looks at what an answering worker uses of the machine."""
+"""Time between two looks at what a worker that has a question uses of the machine."""
 LOG_CHARACTERS, DETAIL_CHARACTERS = 2000, 4000
-
-
-class Guard(StrEnum):
-    """A defence of the judge against cheating candidates. Tests switch one off to show that it catches them."""
-
-    SANDBOX = "sandbox"
-    CHANNEL = "channel"
-    """Any message that is not an answer refuses the candidate."""
-    EXIT = "exit"
-    """The worker must end with status 0."""
-    COMPARISON = "comparison"
-    ALIASING = "aliasing"
-    MUTATION = "mutation"
-    FRESH_INPUTS = "fresh_inputs"
-    """Every timed call gets new values, and its outputs are compared."""
-    TURNS = "turns"
-    """The inputs of a timed call are written just before it, while the worker is stopped: nothing is computed ahead."""
-    OVERWRITING = "overwriting"
-    """The judge overwrites the outputs of each call afterwards, so that none can be returned a second time."""
-    AT_ONCE = "at_once"
-    """Outputs are read as soon as the answer comes and must not change afterwards."""
-    PAUSE = "pause"
-    """The worker is stopped between questions, so that it can neither work ahead nor slow the baseline."""
-    CLOCKS = "clocks"
-    TOGETHER = "together"
-    """Several calls are timed together as well: what a candidate hides in a question is shared by them."""
-
-
-ALL_GUARDS = frozenset(Guard)
 
 
 class WorkerProcess:
     """A worker for one candidate, in its own folder, which is removed at the end. Use it as a context manager.
 
-    It runs only during questions and is stopped between them. It may start before it has its candidate; see `warm`.
+    It runs only during questions and is stopped between them. It may start before it has its candidate; see
+    `start_warm`.
 
     Args:
-        level: Sandbox level; see eval.machine.sandbox_level.
-        call_s: Time limit for one question.
         memory: Handle of the memory to share with it, which stays open; None: it gets memory of its own.
-        settings: What it may use and needs.
 
     Attributes:
         memory: Handle of the shared memory; see eval.supervisor.memory.SharedTensors.
-        answer_s: Seconds from the last question to its answer, by the clock of this process.
-        late_s: Seconds that `then` of the last call took.
-        busy: The looks at whether a GPU works while this worker stands still.
+        reply_s: Seconds from the last question to its reply, by the clock of this process.
+        lingering_s: Seconds from the last reply until the worker stood still; work that goes on delays that.
+        gpu_activity: The looks at whether a GPU works while this worker stands still.
         at_end: What to release once the process has ended.
+        tree: Its processes, once it has started.
     """
 
-    def __init__(
-        self,
-        language: JudgedLanguage,
-        *,
-        level: int,
-        call_s: float,
-        guards: frozenset[Guard],
-        memory: int | None = None,
-        **settings: Unpack[LaunchSettings],
-    ) -> None:
-        self._language, self._call_s, self._guards = language, call_s, guards
+    def __init__(self, settings: WorkerSettings, memory: int | None = None) -> None:
+        self._language, self._call_s, self._guards = settings.language, settings.call_s, settings.guards
         self.folder, self._lock = new_folder()
         self.memory = new_memory() if memory is None else os.dup(memory)
-        self.answer_s = self.late_s = 0.0
-        self.busy = RateLimit()
+        self.reply_s = self.lingering_s = 0.0
+        self.gpu_activity = RateLimit()
         self.at_end = ExitStack()
-        self._compiled: Compiled = {}
+        self._artifacts: Artifacts = {}
         self._log = (self.folder / "log").open("a+b")
         self._channel = Channel(CLOSED, CLOSED)
-        self._level = level if Guard.SANDBOX in guards else 0
-        self._launch = Launch(language, self.folder, self._log, level=self._level, call_s=call_s, **settings)
+        self._launch = Launch(settings, self.folder, self._log)
         self._process: Process | None = None
         self._interrupted = False
 
-    def give(self, candidate: Candidate, compiled: Compiled | None = None) -> Self:
+    def give(self, candidate: Candidate, artifacts: Artifacts | None = None) -> Self:
         """Give it its candidate, before it is entered.
 
         Args:
-            compiled: What compilers made of the candidate in its first worker, which fills this in.
+            artifacts: What compilers made of the candidate in its first worker, which fills this in.
         """
         (self.folder / f"candidate{self._language.suffix}").write_text(candidate.source, encoding="utf-8")
-        self._compiled = {} if compiled is None else compiled
-        restore(self._compiled, self.folder)
+        self._artifacts = {} if artifacts is None else artifacts
+        restore(self._artifacts, self.folder)
         return self
 
-    def warm(self) -> None:
+    def start_warm(self) -> None:
         """Start, and load what all candidates need; errors as in `ask`."""
         try:
             self._start()
@@ -129,25 +86,25 @@ class WorkerProcess:
         try:
             if self._process is None:
                 self._start()
-            if self._launch.compiler and not self._compiled:
+            if self._launch.compiler and not self._artifacts:
                 before = names_in(self.folder)
                 self._launch.compile()
-                keep(self._compiled, self.folder, known=before)
+                collect(self._artifacts, self.folder, known=before)
         except BaseException:
             self.kill()
             raise
         return self
 
     def _start(self) -> None:
-        ours, theirs = os.pipe(), os.pipe()
-        self._channel = Channel(theirs[0], ours[1])
+        questions, replies = os.pipe(), os.pipe()
+        self._channel = Channel(replies[0], questions[1])
         try:
-            handles = Handles(ours[0], theirs[1], self.memory, self._log.fileno())
+            handles = Handles(questions[0], replies[1], self.memory, self._log.fileno())
             self._process = self._launch.worker(handles, lambda: not self._interrupted)
         finally:
-            os.close(ours[0])
-            os.close(theirs[1])
-        self._tree = ProcessTree(self.pid, self.folder, alone=self._launch.alone and self._level > 1)
+            os.close(questions[0])
+            os.close(replies[1])
+        self.tree = ProcessTree(self.pid, self.folder, alone=self._launch.alone and self._launch.level > 1)
         try:
             self.ask("ping", within_s=START_S)
         except Fault as fault:
@@ -159,14 +116,14 @@ class WorkerProcess:
         self.kill()
 
     @property
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether its process has started and not ended."""
         return self._process is not None and self._process.poll() is None
 
     @property
-    def lasts(self) -> bool:
+    def is_reusable(self) -> bool:
         """Whether it lives, and has not used half of the CPU time that the sandbox allows it."""
-        return self.lives and self._tree.cpu_s() < cpu_limit_s(self._call_s) / 2
+        return self.is_alive and self.tree.cpu_s() < cpu_limit_s(self._call_s) / 2
 
     @property
     def pid(self) -> int:
@@ -188,13 +145,13 @@ class WorkerProcess:
         return self._last_log
 
     def ask(self, verb: str, *, within_s: float | None = None, **fields: Any) -> Message:
-        """Ask the worker and return its answer.
+        """Ask the worker and return its reply.
 
         Raises:
-            Fault: the candidate failed, died, was too slow, or sent something that is not an answer.
+            Fault: the candidate failed, died, was too slow, or sent something that is not a reply.
         """
         token = secrets.token_hex(8)
-        return self._asked(verb, json.dumps({"verb": verb, "token": token, **fields}), token, within_s)
+        return self._send(verb, json.dumps({"verb": verb, "token": token, **fields}), token, within_s)
 
     def start_call(self, *, within_s: float | None = None, then: Callable[[], None] = lambda: None) -> Message:
         """Start the call for which the worker has got ready; errors as in `ask`.
@@ -203,57 +160,57 @@ class WorkerProcess:
             then: What is done at once after the time of the call was taken, before the worker is stopped.
 
         Returns:
-            As text: its `seconds` by the clock inside the worker, those from start to answer as `awake_s`, and the
+            As text: its `seconds` by the clock inside the worker, those from start to reply as `awake_s`, and the
             `places` of its outputs.
         """
         token = secrets.token_hex(8)
-        return self._asked("call", token, token, within_s, then)
+        return self._send("call", token, token, within_s, then)
 
-    def _asked(
+    def _send(
         self, verb: str, question: str, token: str, within_s: float | None, then: Callable[[], None] = lambda: None
     ) -> Message:
         limit_s, line = within_s or self._call_s, question.encode()
         deadline = time.monotonic() + limit_s
-        self._tree.check_rest()
+        self.tree.check_rest()
         start = time.perf_counter()
         try:
             if len(line) < select.PIPE_BUF:  # sent while it is stopped, and timed from before it wakes
                 self._channel.send_line(line, within_s=limit_s)
                 start = time.perf_counter()
-                self._tree.wake()
+                self.tree.resume()
             else:
-                self._tree.wake()
+                self.tree.resume()
                 self._channel.send_line(line, within_s=limit_s)
-            answer = self._answer(token, deadline)
+            reply = self._reply(token, deadline)
         except TimeoutError:
             raise Fault(Outcome.TIMED_OUT, f"no answer to `{verb}` within {limit_s:g} s") from None
         except (EOFError, BrokenPipeError):
             raise Fault(Outcome.CRASHED, f"its process {self._death()} during `{verb}`") from None
-        self.answer_s = time.perf_counter() - start
+        self.reply_s = time.perf_counter() - start
         then()
-        self.late_s = self._stop() - start - self.answer_s
-        if "outcome" in answer:
-            refusals = (o for o in Outcome if o == answer["outcome"] and o is not Outcome.PASSED)
-            detail = answer.get("detail")
+        self.lingering_s = self._stop() - start - self.reply_s
+        if "outcome" in reply:
+            refusals = (o for o in Outcome if o == reply["outcome"] and o is not Outcome.PASSED)
+            detail = reply.get("detail")
             text = detail[:DETAIL_CHARACTERS] if isinstance(detail, str) else ""
             raise Fault(next(refusals, Outcome.FORGED), text)
-        return answer
+        return reply
 
-    def _answer(self, token: str, deadline: float) -> Message:
+    def _reply(self, token: str, deadline: float) -> Message:
         while True:
             left_s = deadline - time.monotonic()
             try:
                 line = self._channel.receive_line(within_s=max(0.0, min(left_s, LIMITS_S)))
-                answer = _call_answer(line) if line.startswith(token.encode()) else message_of(line)
-                if answer.pop("token", None) == token:
-                    return answer
-                what = ", ".join(answer)[:80]
+                reply = _call_reply(line) if line.startswith(token.encode()) else message_of(line)
+                if reply.pop("token", None) == token:
+                    return reply
+                what = ", ".join(reply)[:80]
             except NotAMessage as error:
                 what = str(error)
             except TimeoutError:
                 if left_s <= 0:
                     raise
-                self._tree.check_limits()
+                self.tree.check_limits()
                 continue
             if Guard.CHANNEL in self._guards:
                 raise Fault(Outcome.FORGED, f"this came in place of an answer: {what!r}")
@@ -264,17 +221,13 @@ class WorkerProcess:
         Raises:
             Fault: the worker ran while it was stopped, or does not stop afterwards.
         """
-        self._tree.go_on()
+        self.tree.check_and_resume()
         time.sleep(seconds)
         self._stop()
 
     def _stop(self) -> float:
         """When it stood still, by time.perf_counter."""
-        return self._tree.stop() if Guard.PAUSE in self._guards else time.perf_counter()
-
-    def beside(self) -> AbstractContextManager[None]:
-        """See `ProcessTree.beside`."""
-        return self._tree.beside()
+        return self.tree.stop() if Guard.PAUSE in self._guards else time.perf_counter()
 
     def finish(self) -> None:
         """End the worker, for which it has as long as for a question.
@@ -284,7 +237,7 @@ class WorkerProcess:
         """
         if Guard.EXIT not in self._guards:
             return
-        self._tree.go_on()
+        self.tree.check_and_resume()
         try:
             self._channel.send({"verb": "exit", "token": ""}, within_s=self._call_s)
             status = self._running.wait(self._call_s)
@@ -295,7 +248,7 @@ class WorkerProcess:
         if status != 0:
             raise Fault(Outcome.CRASHED, f"its process {self._death()} at the end")
         end(self._running)
-        keep(self._compiled, self.folder, below=TRITON)
+        collect(self._artifacts, self.folder, below=TRITON)
 
     def _death(self) -> str:
         try:
@@ -324,8 +277,8 @@ class WorkerProcess:
         remove(self.folder, self._lock)
 
 
-def _call_answer(line: bytes) -> Message:
-    token, _, said = line.decode(errors="replace").partition(" ")
-    awake_s, _, rest = said.partition(" ")
+def _call_reply(line: bytes) -> Message:
+    token, _, rest = line.decode(errors="replace").partition(" ")
+    awake_s, _, rest = rest.partition(" ")
     seconds, *places = rest.split(" ")
     return {"token": token, "awake_s": awake_s, "seconds": seconds, "places": places}

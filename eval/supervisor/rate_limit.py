@@ -2,18 +2,19 @@
 
 from collections import deque
 
-LOOKS, EACH, MOST = 200, 60, 3
-"""How many looks are remembered; in how many of them one may see something; in how many of all. A timed call takes six
-looks, so this is one call in ten, and changes no median."""
+WINDOW, TOLERATED_AT_FIRST, TOLERATED, LOOKS_PER_EVENT = 200, 1, 3, 60
+"""An event may be seen once in fewer than 60 looks, twice in fewer than 120, and three times in any 200. The judge
+looks six times in a timed call, so at most one call in ten is disturbed, and no median changes."""
 
 
 class RateLimit:
-    """Counts in how many of the last looks something was seen."""
+    """Counts in how many of the last looks an event was seen."""
 
     def __init__(self) -> None:
-        self._seen: deque[bool] = deque(maxlen=LOOKS)
+        self._looks: deque[bool] = deque(maxlen=WINDOW)
 
     def exceeded(self, *, seen: bool) -> bool:
-        """Whether it was seen more than rarely, this time included."""
-        self._seen.append(seen)
-        return sum(self._seen) > min(MOST, 1 + len(self._seen) // EACH)
+        """Add a look; whether the event has now been seen more often than is tolerated."""
+        self._looks.append(seen)
+        tolerated = min(TOLERATED, TOLERATED_AT_FIRST + len(self._looks) // LOOKS_PER_EVENT)
+        return sum(self._looks) > tolerated

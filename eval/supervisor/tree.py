@@ -22,7 +22,7 @@ STOP_S = 5.0
 PAUSE_S = 1e-5
 """Sleep between two looks at what stops, if nothing tells; Linux makes it some 60 us. Without sleep, the judge uses
 a core that a thread of the worker needs, and calls on all cores take up to 1.6 times as long, by luck."""
-CHILDREN = {signal.SIGCHLD}
+CHILD_SIGNALS = {signal.SIGCHLD}
 """Linux sends this signal to the main thread of a process when a child of it stops or ends."""
 STOPPED_CPU_S, LATE_CPU_S = 0.001, 0.05
 """CPU time that stopped processes may use, and may use rarely. They should use none, but the system may charge a thread
@@ -55,13 +55,13 @@ class ProcessTree:
 
     def __init__(self, leader: int, folder: Path, *, alone: bool) -> None:
         self._leader, self._folder, self._alone = leader, folder, alone
-        self._free = _free(folder)
+        self._free_at_start = _free(folder)
         self._stopped_at: dict[int, float] | None = None
         self._others: Set[int] = frozenset()
-        self._late = RateLimit()
-        self._newest, self._woken = 0, 0.0
+        self._late_charges = RateLimit()
+        self._newest, self._resumed_at = 0, 0.0
         """What `_newest_task` said when all were last found stopped, or 0: unless it changes, no process is new. The
-        other is when they woke, by time.perf_counter."""
+        other is when they were continued, by time.perf_counter."""
 
     def _pids(self) -> list[int]:
         """The processes of the session; some may have ended. It searches /proc, which is slow, if any can be new."""
@@ -102,15 +102,15 @@ class ProcessTree:
         Raises:
             Fault: they do not stand still within STOP_S.
         """
-        with _signals_of(CHILDREN):
+        with _signals_of(CHILD_SIGNALS):
             os.killpg(self._leader, signal.SIGSTOP)
-            if not self._comes_to(os.WSTOPPED | os.WEXITED):
+            if not self._reaches(os.WSTOPPED | os.WEXITED):
                 raise Fault("forbidden", "its process does not stop when it is told to")
         deadline = time.monotonic() + STOP_S
         while not all(map(_has_stopped, self._others)):
             _pause(deadline)
         stopped = time.perf_counter()
-        if stopped > self._woken + WRAP_S:
+        if stopped > self._resumed_at + WRAP_S:
             self._newest = 0
         clocks = self._clocks()
         while True:
@@ -124,10 +124,10 @@ class ProcessTree:
         self._others = clocks.keys() - {self._leader}
         return stopped
 
-    def go_on(self) -> None:
+    def check_and_resume(self) -> None:
         """Continue all processes, if they were stopped; errors as in `check_rest`."""
         self.check_rest()
-        self.wake()
+        self.resume()
 
     def check_rest(self) -> None:
         """Check that all processes have rested since they were stopped.
@@ -140,21 +140,21 @@ class ProcessTree:
         before_s = self._stopped_at
         used_s = {pid: cpu_s - before_s.get(pid, -math.inf) for pid, cpu_s in self._clocks().items()}
         worked_s = sum(used_s.values())
-        often = self._late.exceeded(seen=worked_s > STOPPED_CPU_S)
-        if (often or worked_s > LATE_CPU_S) and not self._comes_to(os.WEXITED):
+        often = self._late_charges.exceeded(seen=worked_s > STOPPED_CPU_S)
+        if (often or worked_s > LATE_CPU_S) and not self._reaches(os.WEXITED):
             pid = max(used_s, key=lambda pid: used_s[pid])
             new = math.isinf(worked_s)
             did = "appeared while all were stopped" if new else "worked while it should have stood still"
             raise Fault("forbidden", f"its process {pid} {did}")
 
-    def wake(self) -> None:
+    def resume(self) -> None:
         """Continue all processes, if they were stopped."""
         if self._stopped_at is not None:
-            self._stopped_at, self._woken = None, time.perf_counter()
+            self._stopped_at, self._resumed_at = None, time.perf_counter()
             os.killpg(self._leader, signal.SIGCONT)
 
     @contextmanager
-    def beside(self) -> Iterator[None]:
+    def avoid_core(self) -> Iterator[None]:
         """Keep the calling thread off the core on which the worker ran last.
 
         A question to another core takes longer, because that core must be woken. If the scheduler chose by chance
@@ -172,7 +172,7 @@ class ProcessTree:
         finally:
             os.sched_setaffinity(0, cores)
 
-    def _comes_to(self, states: int) -> bool:
+    def _reaches(self, states: int) -> bool:
         """Whether the worker, with all its threads, reaches one of these os.waitid states within STOP_S."""
         if sys.platform != "linux":
             return False
@@ -180,7 +180,7 @@ class ProcessTree:
         while os.waitid(os.P_PID, self._leader, states | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > deadline:
                 return False
-            signal.sigtimedwait(CHILDREN, PAUSE_S)
+            signal.sigtimedwait(CHILD_SIGNALS, PAUSE_S)
         return True
 
     def check_limits(self) -> None:
@@ -192,8 +192,9 @@ class ProcessTree:
         if tasks > MOST_TASKS:
             raise Fault("forbidden", f"it runs {tasks} processes and threads; at most {MOST_TASKS} are allowed")
         for what, now in _free(self._folder).items():
-            if now < MUST_STAY_FREE * self._free[what]:
-                raise Fault("forbidden", f"it fills the machine's {what}: {now:,} of {self._free[what]:,} are left")
+            before = self._free_at_start[what]
+            if now < MUST_STAY_FREE * before:
+                raise Fault("forbidden", f"it fills the machine's {what}: {now:,} of {before:,} are left")
 
 
 @contextmanager
@@ -214,14 +215,14 @@ def _pause(deadline: float) -> None:
 
 
 @cache
-def _tells_tasks() -> bool:
+def _has_own_loadavg() -> bool:
     """Whether /proc/loadavg is Linux's own: in some containers another file system shows one that is seconds old."""
     return os.stat("/proc/loadavg").st_dev == os.stat("/proc").st_dev  # noqa: PTH116
 
 
 def _newest_task() -> int:
     """The id that Linux gave last to a process or thread (proc_loadavg(5)); 0 on systems that do not tell."""
-    if not _tells_tasks():
+    if not _has_own_loadavg():
         return 0
     with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123 - called hundreds of times a second
         return int(file.read().split()[-1])

@@ -1,8 +1,8 @@
 """Try one candidate: build it in a worker, call it, and check its outputs from outside."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any
 
 import torch
@@ -11,11 +11,11 @@ from pydantic import Field
 from eval.fault import Fault
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference, same_bits
-from eval.supervisor.compiled import Compiled
-from eval.supervisor.language import JudgedLanguage
-from eval.supervisor.memory import HostMemory, Layout, Memory, RemoteTensor, SharedTensors
-from eval.supervisor.process import ALL_GUARDS, Guard, WorkerProcess
-from eval.supervisor.warm_pool import Settings, WarmPool
+from eval.supervisor.folder import Artifacts
+from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.settings import Guard, WorkerSettings
+from eval.supervisor.warm_pool import WarmPool
 from eval.worker.zygote import THREADS
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
@@ -27,8 +27,8 @@ MOST_CALLS = 10
 """All cases together may take as long as so many calls that just end in time."""
 MOST_S = 1e6
 """No call takes so many seconds: the judge would have ended it."""
-SAID = 500
-"""Characters of an invalid answer's fault."""
+FAULT_CHARACTERS = 500
+"""Of what is wrong with a reply."""
 POISON = {"MALLOC_PERTURB_": "1"}
 """Makes glibc fill allocated memory with garbage."""
 
@@ -39,12 +39,12 @@ class CallReport(Frozen):
     seconds: Annotated[float, Field(ge=0, lt=MOST_S)]
     """Time by the clock inside the worker."""
     awake_s: Annotated[float, Field(ge=0, lt=MOST_S)]
-    """By the same clock, the time in which the worker also understood the start and wrote its answer."""
+    """By the same clock, the time in which the worker also understood the start and wrote its reply."""
     outputs: tuple[RemoteTensor, ...]
     outside_s: float
-    """Time from the start to the answer, by the judge's clock."""
-    late_s: float
-    """Time from the answer until a GPU worked for the judge again."""
+    """Time from the start to the reply, by the judge's clock."""
+    lingering_s: float
+    """Time from the reply until the worker stood still, and a GPU worked for the judge again."""
 
     def part(self, start: int, count: int) -> "CallReport":
         """The same with some of the outputs only, those of one call of several."""
@@ -61,32 +61,16 @@ def _placed(layout: Layout, place: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """The settings for running one candidate. Nothing is started until it is needed."""
+class Trial(WorkerSettings):
+    """A candidate, and how it is run. Nothing is started until it is needed."""
 
     candidate: Candidate
-    language: JudgedLanguage
-    level: int
-    """Sandbox level."""
-    call_s: float = 60.0
-    """Time limit for one build or call."""
-    guards: frozenset[Guard] = ALL_GUARDS
-    environment: Mapping[str, str] = field(default_factory=dict)
-    writable: tuple[str, ...] = ()
-    """Folders, besides the worker's own, that it may write."""
-    readable: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    """Device files that it may use."""
-    memory: Memory = field(default_factory=HostMemory)
+    memory: HostMemory = field(default_factory=HostMemory, kw_only=True)
     """How tensors are transferred between judge and worker."""
-    threads: int = field(default_factory=torch.get_num_threads)
+    threads: int = field(default_factory=torch.get_num_threads, kw_only=True)
     """How many threads OpenMP and torch may use in a worker: as many as torch did here when the trial was made."""
-    profiler: tuple[str, ...] = ()
-    """The command of a profiler that starts the worker."""
-    preload: tuple[str, ...] = ()
-    """Modules that it needs besides those of its language."""
-    spares: WarmPool | None = None
-    compiled: Compiled = field(default_factory=dict, init=False)
+    warm_pool: WarmPool | None = field(default=None, kw_only=True)
+    artifacts: Artifacts = field(default_factory=dict, init=False)
     """The files that compilers wrote for its first worker; the others need not compile it again."""
 
     def worker(self, *, poisoned: bool = False, memory: int | None = None) -> WorkerProcess:
@@ -94,32 +78,22 @@ class Trial:
 
         Args:
             poisoned: New memory holds garbage, so that no candidate can rely on zeros.
-            memory: See `WorkerProcess`. A spare has memory of its own.
+            memory: See `WorkerProcess`. A worker of the warm pool has memory of its own.
         """
         settings = self._settings(poisoned=poisoned)
-        worker = self.spares.take(settings) if self.spares else WorkerProcess(**settings, memory=memory)
-        return worker.give(self.candidate, self.compiled)
+        worker = self.warm_pool.take(settings) if self.warm_pool else WorkerProcess(settings, memory)
+        return worker.give(self.candidate, self.artifacts)
 
     def start_warm_workers(self, *, checks: int, sessions: int) -> None:
         """Let workers start that check this candidate and the next ones, and those that time one in its sessions."""
         checking, timed = self._settings(poisoned=True), self._settings(poisoned=False)
-        if self.spares:
-            self.spares.start([checking, *[timed] * sessions, *[checking] * (checks - 1)])
+        if self.warm_pool:
+            self.warm_pool.start([checking, *[timed] * sessions, *[checking] * (checks - 1)])
 
-    def _settings(self, *, poisoned: bool) -> Settings:
+    def _settings(self, *, poisoned: bool) -> WorkerSettings:
+        settings = WorkerSettings(**{each.name: getattr(self, each.name) for each in fields(WorkerSettings)})
         environment = {**(POISON if poisoned else {}), **dict.fromkeys(THREADS, str(self.threads))}
-        return {
-            "language": self.language,
-            "level": self.level,
-            "call_s": self.call_s,
-            "guards": self.guards,
-            "environment": {**environment, **self.environment},
-            "writable": self.writable,
-            "readable": self.readable,
-            "devices": self.devices,
-            "profiler": self.profiler,
-            "preload": self.preload,
-        }
+        return replace(settings, environment={**environment, **self.environment})
 
     def check(self, cases: Sequence[Case], results: list[CaseResult]) -> str:
         """Try the cases in one worker; append a result for each that passed.
@@ -191,19 +165,19 @@ class Trial:
                 runs before the outputs are read.
         """
         self.memory.before_call(last)
-        answer = worker.start_call(within_s=within_s, then=self.memory.after_call)
+        reply = worker.start_call(within_s=within_s, then=self.memory.after_call)
         if Guard.PAUSE in self.guards:
             self.memory.check_rest(worker)
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
-        times = {name: answer.get(name) for name in ("seconds", "awake_s")}
-        times |= {"outside_s": worker.answer_s, "late_s": worker.late_s}
+        times = {name: reply.get(name) for name in ("seconds", "awake_s")}
+        times |= {"outside_s": worker.reply_s, "lingering_s": worker.lingering_s}
         try:
             layouts = layouts or _Described.model_validate(worker.ask("layouts")).layouts
-            outputs = [_placed(layout, place) for layout, place in zip(layouts, answer["places"], strict=True)]
+            outputs = [_placed(layout, place) for layout, place in zip(layouts, reply["places"], strict=True)]
             return CallReport.model_validate({"outputs": outputs, **times})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Fault(Outcome.FORGED, f"not a valid answer to `call`: {str(error)[:SAID]}") from error
+            raise Fault(Outcome.FORGED, f"not a valid answer to `call`: {str(error)[:FAULT_CHARACTERS]}") from error
 
     def read_outputs(self, worker: WorkerProcess, report: CallReport, case: Case) -> list[torch.Tensor]:
         """The outputs of a call, as they are in the worker's memory now.
@@ -236,10 +210,10 @@ class Trial:
     def _read_output(
         self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, shape: tuple[int, ...]
     ) -> torch.Tensor:
-        wanted = str(dtype).removeprefix("torch.")
-        if (output.dtype, output.shape) != (wanted, shape):
-            got = f"{output.dtype[:80]}{list(output.shape)}"
-            raise Fault(Outcome.BAD_OUTPUT, f"an output is {got}; the reference gives {wanted}{list(shape)}")
+        expected = str(dtype).removeprefix("torch.")
+        if (output.dtype, output.shape) != (expected, shape):
+            found = f"{output.dtype[:80]}{list(output.shape)}"
+            raise Fault(Outcome.BAD_OUTPUT, f"an output is {found}; the reference gives {expected}{list(shape)}")
         if Guard.ALIASING in self.guards and self.memory.lies_in_inputs(worker, output):
             raise Fault(Outcome.ALIASED_INPUT, "an output overlaps the memory of an input; return a new tensor")
         return self.memory.read(worker, output)

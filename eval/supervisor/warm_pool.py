@@ -1,21 +1,65 @@
-"""Workers that start, and load what candidates need, before they have one, so that none waits for that."""
+"""Workers that start in other threads, and load what candidates need before they have one, so that nobody waits."""
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Any
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from eval.fault import Fault
-from eval.supervisor.pending_process import PendingProcess
 from eval.supervisor.process import WorkerProcess
+from eval.supervisor.settings import WorkerSettings
 from kb.errors import JudgeError
 
 AT_ONCE = 6
 """This many workers may start at the same time: the judge of a GPU wants six for a candidate."""
+INTERRUPT_S = 0.05
 
-Settings = Mapping[str, Any]
-"""The arguments of a WorkerProcess."""
-Spare = tuple[Settings, PendingProcess[WorkerProcess]]
+
+class Startable(Protocol):
+    """A process, or what owns one."""
+
+    def interrupt(self) -> None:
+        """Let its start in another thread fail."""
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+
+
+P = TypeVar("P", bound=Startable)
+
+
+class PendingProcess(Generic[P]):
+    """A process that starts in a thread of `pool` by `start`, which cleans up if it fails."""
+
+    def __init__(self, pool: Executor, process: P, start: Callable[[], object]) -> None:
+        self._process, self._started = process, pool.submit(start)
+
+    def result(self) -> P:
+        """The process, once it has started. Raises what its start raised."""
+        self._started.result()
+        return self._process
+
+    def wait(self) -> None:
+        """Wait until it has started or failed."""
+        wait([self._started])
+
+    def has_failed(self) -> bool:
+        """Whether its start has failed, once that is known."""
+        return self._started.exception() is not None
+
+    def end(self) -> None:
+        """End the process, also if it still starts."""
+        self._started.cancel()
+        while not self._started.done():
+            self._process.interrupt()
+            wait([self._started], timeout=INTERRUPT_S)
+        if self._started.cancelled() or self._started.exception() is None:
+            self._process.__exit__()
+
+
+class _WarmWorker(NamedTuple):
+    settings: WorkerSettings
+    pending: PendingProcess[WorkerProcess]
 
 
 class WarmPool:
@@ -23,50 +67,51 @@ class WarmPool:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE)
-        self._wanted: list[Spare] = []
-        self._others: list[Spare] = []
+        self._wanted: list[_WarmWorker] = []
+        self._unwanted: list[_WarmWorker] = []
         """Those that only the candidate before the last one wanted: candidates may alternate between two languages."""
 
-    def take(self, settings: Settings) -> WorkerProcess:
-        """A worker with these settings: a spare if one has started and still lives, otherwise a new one."""
-        for spare in [spare for spare in self._wanted if spare[0] == settings]:
-            self._wanted.remove(spare)
+    def take(self, settings: WorkerSettings) -> WorkerProcess:
+        """A worker with these settings: a warm one if it has started and still lives, otherwise a new one."""
+        for warm in [warm for warm in self._wanted if warm.settings == settings]:
+            self._wanted.remove(warm)
             with suppress(Fault, JudgeError):
-                worker = spare[1].result()
-                if worker.lives:
+                worker = warm.pending.result()
+                if worker.is_alive:
                     return worker
                 worker.kill()
-        return WorkerProcess(**settings)
+        return WorkerProcess(settings)
 
-    def start(self, wanted: Sequence[Settings]) -> None:
-        """Have a spare for each of these settings: keep those that are there, and start those that are missing.
+    def start(self, wanted: Sequence[WorkerSettings]) -> None:
+        """Have a worker for each of these settings: keep those that are there, and start those that are missing.
 
         Others stay until the next candidate does not want them either. On a full disk there are fewer.
         """
-        there, others, self._wanted = self._wanted, self._others, []
+        there, unwanted, self._wanted = self._wanted, self._unwanted, []
         for settings in wanted:
-            known = next((spare for spare in (*there, *others) if spare[0] == settings), None)
+            known = next((warm for warm in (*there, *unwanted) if warm.settings == settings), None)
             if known:
-                (there if known in there else others).remove(known)
+                (there if known in there else unwanted).remove(known)
             with suppress(OSError):
-                self._wanted.append(known or (settings, self._started(WorkerProcess(**settings))))
-        self._others = there
-        _end(others)
+                self._wanted.append(known or self._started(settings))
+        self._unwanted = there
+        _end(unwanted)
 
     def wait(self) -> None:
         """Wait until all have started, because that would disturb what is timed."""
-        for _, spare in (*self._wanted, *self._others):
-            spare.wait()
+        for warm in (*self._wanted, *self._unwanted):
+            warm.pending.wait()
 
     def close(self) -> None:
         """End all."""
-        _end([*self._wanted, *self._others])
+        _end([*self._wanted, *self._unwanted])
         self._pool.shutdown()
 
-    def _started(self, worker: WorkerProcess) -> PendingProcess[WorkerProcess]:
-        return PendingProcess(self._pool, worker, worker.warm)
+    def _started(self, settings: WorkerSettings) -> _WarmWorker:
+        worker = WorkerProcess(settings)
+        return _WarmWorker(settings, PendingProcess(self._pool, worker, worker.start_warm))
 
 
-def _end(spares: Sequence[Spare]) -> None:
-    for _, spare in spares:
-        spare.end()
+def _end(workers: Sequence[_WarmWorker]) -> None:
+    for worker in workers:
+        worker.pending.end()

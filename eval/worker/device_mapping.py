@@ -1,10 +1,11 @@
-"""Tensors of a worker on a GPU: inputs in the judge's memory, outputs by handles. torch is imported when needed."""
+"""Tensors of a worker on a GPU: inputs in the judge's memory, outputs by handles."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from eval.worker.channel import Message
 from eval.worker.gpu_driver import Driver
+from eval.worker.mapping import view
 
 
 class DeviceMapping:
@@ -34,12 +35,3 @@ class DeviceMapping:
             start = self._driver.open(handle)
             self._pages[handle] = self._driver.bytes_at(start, self._driver.range_of(start)[1])
         return self._pages[handle]
-
-
-def view(page: Any, spec: Message) -> Any:
-    """The tensor that a spec describes, in the bytes of its memory."""
-    import torch
-
-    dtype = getattr(torch, spec["dtype"])
-    size = torch.Size(spec["shape"]).numel() * dtype.itemsize
-    return page[spec["offset"] : spec["offset"] + size].view(dtype).view(spec["shape"])

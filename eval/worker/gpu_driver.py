@@ -81,8 +81,8 @@ class Driver:
     def open(self, handle: str) -> int:
         """Map another process's allocation; return its start here. The same handle gives the same address."""
         pointer = ctypes.c_void_p()
-        given = _Handle.from_buffer_copy(bytes.fromhex(handle))
-        self._call("open", ctypes.byref(pointer), given, ctypes.c_uint(LAZY_PEER_ACCESS))
+        opened = _Handle.from_buffer_copy(bytes.fromhex(handle))
+        self._call("open", ctypes.byref(pointer), opened, ctypes.c_uint(LAZY_PEER_ACCESS))
         return pointer.value or 0
 
     def close(self, pointer: int) -> None:

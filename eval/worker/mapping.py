@@ -1,12 +1,14 @@
 """Tensors in memory shared by judge and worker. Both use this module; torch is imported only when needed."""
 
 import fcntl
+import math
 import mmap
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from eval.dtypes import ITEM_BYTES
 from eval.worker.channel import Message
 
 
@@ -19,19 +21,29 @@ def spec_of(argument: Any) -> Message:
     return {"shape": list(argument.shape), "dtype": str(argument.dtype).removeprefix("torch.")}
 
 
+def size_bytes(spec: Message) -> int:
+    return math.prod(spec["shape"]) * ITEM_BYTES[spec["dtype"]]
+
+
+def end_of(specs: Iterable[Message]) -> int:
+    """Where the last of some tensors ends; each spec has its `offset`."""
+    return max((spec["offset"] + size_bytes(spec) for spec in specs), default=0)
+
+
+def view(page: Any, spec: Message) -> Any:
+    """The tensor that a spec describes, in the bytes of its memory."""
+    import torch
+
+    return page[spec["offset"] : end_of([spec])].view(getattr(torch, spec["dtype"])).view(spec["shape"])
+
+
 def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
     """Tensors in the memory of a handle; each spec has its `offset` there."""
     import torch
 
-    places = []
-    for spec in specs:
-        dtype = getattr(torch, spec["dtype"])
-        size = torch.Size(spec["shape"]).numel() * dtype.itemsize
-        places.append((slice(spec["offset"], spec["offset"] + size), dtype, spec["shape"]))
-    if not (end := max((place.stop for place, _, _ in places), default=0)):
-        return [torch.empty(shape, dtype=dtype) for _, dtype, shape in places]
-    pages = torch.frombuffer(shared_pages(memory, end), dtype=torch.uint8)
-    return [pages[place].view(dtype).view(shape) for place, dtype, shape in places]
+    end = end_of(specs)
+    page = torch.frombuffer(shared_pages(memory, end), dtype=torch.uint8) if end else torch.empty(0, dtype=torch.uint8)
+    return [view(page, spec) for spec in specs]
 
 
 def shared_pages(memory: int, size: int) -> mmap.mmap:

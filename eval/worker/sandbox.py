@@ -141,18 +141,18 @@ class SandboxLimits(NamedTuple):
     writable: Sequence[str]
     devices: Sequence[str]
     """Device files, and folders of them, that may be read, written and given commands (ioctl)."""
-    alone: bool
-    """Whether it may start no other process."""
-    launcher: bool
-    """Whether it runs no candidate itself, but launches each by `become`, which confines it further."""
-    profiled: bool
-    """Whether it may open sockets and connect them, to a profiler on this machine, until `refuse_sockets`."""
     cpu_s: int
     file_bytes: int
     memory_bytes: int
     """Maximum private memory of each process."""
     files: int
     """Maximum number of open files of each process."""
+    alone: bool = False
+    """Whether it may start no other process."""
+    launcher: bool = False
+    """Whether it runs no candidate itself, but launches each by `become`, which confines it further."""
+    profiled: bool = False
+    """Whether it may open sockets and connect them, to a profiler on this machine, until `refuse_sockets`."""
 
 
 def confine(limits: SandboxLimits) -> None:
@@ -335,9 +335,9 @@ def _check(result: int, what: str) -> int:
 
 
 if __name__ == "__main__":
-    given, command = SandboxLimits(**json.loads(sys.argv[1])), sys.argv[3:]
-    confine(given)
-    if not given.alone:
+    limits, command = SandboxLimits(**json.loads(sys.argv[1])), sys.argv[3:]
+    confine(limits)
+    if not limits.alone:
         os.execv(command[0], command)  # noqa: S606 - no shell is needed
     sys.argv = command[2:]
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 LOG_CHARACTERS, LINE_BYTES = 4000, 64
 
 
-class Model(Protocol):
-    """A built candidate."""
+class BuiltCandidate(Protocol):
+    """A candidate that an adapter has built."""
 
     def map_inputs(self, sets: list[list[Message]]) -> None:
         """Map the input sets in the shared memory, so that `call` can refer to them by number."""
@@ -35,7 +35,7 @@ class Model(Protocol):
     def capture(self, *, on: bool) -> bool:
         """Record the calls on all sets, so that later ones replay them, or stop that; return whether they are recorded.
 
-        Only models on a GPU can.
+        Only candidates on a GPU can.
         """
 
     def ready(self, number: int) -> None:
@@ -52,10 +52,10 @@ class Model(Protocol):
         """
 
     def profile(self, number: int) -> None:
-        """Call the candidate on a set while a profiler watches. Only models on a GPU can."""
+        """Call the candidate on a set while a profiler watches. Only candidates on a GPU can."""
 
     def launched(self) -> list[str]:
-        """Names of the kernels that the calls have launched. Only models in Triton's interpreter know."""
+        """Names of the kernels that the calls have launched. Only candidates in Triton's interpreter know."""
 
     def compile(self, described: list[Message] | None) -> Message:
         """Call the candidate with each launch compiled instead; see eval.worker.adapters.triton.CompiledModel."""
@@ -73,34 +73,28 @@ class Model(Protocol):
 class Worker:
     def __init__(self, folder: Path, memory: int) -> None:
         self.folder, self.memory = folder, memory
-        self.model: Model | None = None
+        self.candidate: BuiltCandidate | None = None
 
     def answer(self, question: Message) -> Message:
         match question["verb"]:
             case "ping":
-                return {}
+                pass
             case "warm":
                 adapter(question["adapter"]).warm()
-                return {}
             case "build":
-                self.model = adapter(question["adapter"]).load(self.folder, self.memory, question)
-                return {}
+                self.candidate = adapter(question["adapter"]).load(self.folder, self.memory, question)
             case "inputs":
                 self._built.map_inputs(question["sets"])
-                return {}
             case "ready":
                 self._built.ready(question["set"])
-                return {}
             case "layouts":
                 return {"layouts": self._built.layouts()}
             case "forget":
                 self._built.forget_outputs()
-                return {}
             case "capture":
                 return {"captured": self._built.capture(on=question["on"])}
             case "refuse sockets":
                 refuse_sockets()
-                return {}
             case "profile":
                 self._built.profile(question["set"])
                 return {}
@@ -111,10 +105,10 @@ class Worker:
         raise ValueError(question["verb"])
 
     @property
-    def _built(self) -> Model:
-        if self.model is None:
+    def _built(self) -> BuiltCandidate:
+        if self.candidate is None:
             raise RuntimeError("nothing is built")
-        return self.model
+        return self.candidate
 
 
 def adapter(file: str) -> ModuleType:
@@ -150,7 +144,7 @@ def refusal(error: Exception, verb: str) -> Message:
     return {"outcome": fault.outcome, "detail": fault.detail}
 
 
-def call(model: Model, number: int, channel: Channel) -> None:
+def call(candidate: BuiltCandidate, number: int, channel: Channel) -> None:
     """Wait for the start, which is a token; call the candidate; answer with token, seconds awake, seconds, places.
 
     Nothing else is done here, because the judge's clock runs: a candidate that answers in the worker's place could use
@@ -159,7 +153,7 @@ def call(model: Model, number: int, channel: Channel) -> None:
     token = os.read(channel.read_fd, LINE_BYTES).decode().rstrip()
     start = perf_counter()
     try:
-        answer = f"{model.call(number)} {' '.join(map(str, model.places()))}"
+        answer = f"{candidate.call(number)} {' '.join(map(str, candidate.places()))}"
         os.write(channel.write_fd, f"{token} {perf_counter() - start} {answer}\n".encode())
     except Exception as error:  # noqa: BLE001 - whatever a candidate raises is its outcome
         channel.send({"token": token, **refusal(error, "call")})
@@ -174,8 +168,8 @@ def main(read: int, write: int, memory: int, folder: Path) -> None:
         except Exception as error:  # noqa: BLE001 - whatever a candidate raises is its outcome
             answer = refusal(error, verb)
         channel.send({"token": question["token"], **answer})
-        if verb == "ready" and worker.model:
-            call(worker.model, question["set"], channel)
+        if verb == "ready" and worker.candidate:
+            call(worker.candidate, question["set"], channel)
 
 
 if __name__ == "__main__":

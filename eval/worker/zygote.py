@@ -1,8 +1,7 @@
 """The process that workers are forked from, so that each need not load torch: `python -I zygote.py SOCKET MODULE...`.
 
 It imports the modules, and then forks a worker for each request of the judge; the judge's side is
-eval.supervisor.forked.
-It runs no candidate, so what it has loaded is the same for all.
+eval.supervisor.forked. It runs no candidate, so what it has loaded is the same for all.
 """
 
 import ctypes
@@ -26,7 +25,7 @@ from eval.worker import worker
 from eval.worker.sandbox import SandboxLimits, confine
 
 MESSAGE_BYTES = 1 << 17
-LOOK_S = 1e-4
+POLL_S = 1e-4
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that say how many threads OpenMP and Intel's MKL start."""
 PERTURB, M_PERTURB = "MALLOC_PERTURB_", -6
@@ -99,16 +98,16 @@ def _fork() -> int | None:
     Returns:
         Its process id, or 0 if that fails; None in the new process.
     """
-    told, tells = os.pipe()
+    read_end, write_end = os.pipe()
     parent = os.fork()
     if parent == 0 and os.fork():
         os._exit(0)
     if parent == 0:
         os.setsid()
-        os.write(tells, str(os.getpid()).encode())
-    os.close(tells)
-    pid = None if parent == 0 else int(os.read(told, MESSAGE_BYTES) or 0)
-    os.close(told)
+        os.write(write_end, str(os.getpid()).encode())
+    os.close(write_end)
+    pid = None if parent == 0 else int(os.read(read_end, MESSAGE_BYTES) or 0)
+    os.close(read_end)
     if parent:
         os.waitpid(parent, 0)
     return pid
@@ -117,7 +116,7 @@ def _fork() -> int | None:
 def _become_worker(request: Request, handles: Handles) -> None:
     """Do what is done for other workers before they start: environment, output, sandbox."""
     while os.getppid() != request.judge:
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     os.environ.clear()
     os.environ.update(request.variables)
     os.chdir(request.folder)

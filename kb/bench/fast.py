@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from eval.audit.driver import Audit, Verdict
+from eval.audit.driver import Audit, Usability
 from kb.bench.kernelbench import Audited, Judged
 from kb.bench.scores import bootstrap
 from kb.types.base import Frozen
@@ -46,7 +46,7 @@ def report(lines: Sequence[Audited | Judged], problems: Sequence[str]) -> Report
     """The scores of some problems, by the last line of each problem and candidate."""
     audits: dict[str, Audit] = {line.problem: line.audit for line in lines if isinstance(line, Audited)}
     audits = {name: audits[name] for name in problems if name in audits}
-    usable = [name for name, audit in audits.items() if audit.verdict is Verdict.USABLE]
+    usable = [name for name, audit in audits.items() if audit.verdict is Usability.USABLE]
     judged = {(line.problem, line.file): line for line in lines if isinstance(line, Judged) and line.problem in usable}
     by_problem = {name: [line for line in judged.values() if line.problem == name] for name in usable}
     best = {name: max(passed, key=_rank) for name in usable if (passed := [j for j in by_problem[name] if _passed(j)])}

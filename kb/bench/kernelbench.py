@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from eval.audit.driver import Audit, Verdict, audit
+from eval.audit.driver import Audit, Usability, audit
 from eval.languages.registry import LANGUAGES, load_candidate
 from eval.oracle.task import load_task
 from eval.roofline import roofline
@@ -198,7 +198,7 @@ def run_judge(
     for problem in problems:
         task = load_task(problem.path)
         found = results.audit_of(task)
-        if found is None or found.verdict is not Verdict.USABLE:
+        if found is None or found.verdict is not Usability.USABLE:
             continue
         for file, candidate in _candidates(problem, task, candidates):
             if isinstance(candidate, Candidate) and results.has(task, candidate, target):

@@ -13,7 +13,7 @@ from eval.judge.driver import CALL_S, LocalJudge
 from eval.languages.registry import CPP
 from eval.machine import sandbox_level
 from eval.selftest.known import Known, known, known_task
-from eval.supervisor.process import Guard
+from eval.supervisor.settings import Guard
 from kb.bench.kernelbench import reference_as_candidate
 from kb.errors import JudgeError
 from kb.settings import cache_dir

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.audit.driver import Audit, Verdict
+from eval.audit.driver import Audit, Usability
 from eval.oracle.task import load_task
 from kb.bench.fast import light_score, report
 from kb.bench.kernelbench import (
@@ -75,7 +75,7 @@ def test_candidates_are_files_or_folders_named_by_the_problem(suite: Path, tmp_p
     }
 
 
-def audited(problem: str, verdict: Verdict = Verdict.USABLE) -> Audited:
+def audited(problem: str, verdict: Usability = Usability.USABLE) -> Audited:
     return Audited(problem=problem, audit=Audit(task="made-up", task_digest=DIGEST, verdict=verdict))
 
 
@@ -90,7 +90,7 @@ def test_fast_p_counts_wins_over_all_usable_problems() -> None:
     problems = [f"p{n}" for n in range(6)]
     lines = [
         *map(audited, problems[:5]),
-        audited("p5", Verdict.REFUSED),
+        audited("p5", Usability.REFUSED),
         judged("p0", low=1.01),
         judged("p1", low=1.3),
         judged("p2", low=2.5),
@@ -163,7 +163,7 @@ def test_what_a_file_has_is_not_done_again(suite: Path, tmp_path: Path, monkeypa
 
     def audit(task: Task) -> Audit:
         tasks.append(task)
-        return Audit(task=task.name, task_digest=task.digest, verdict=Verdict.USABLE)
+        return Audit(task=task.name, task_digest=task.digest, verdict=Usability.USABLE)
 
     monkeypatch.setattr("kb.bench.kernelbench.audit", audit)
     problems = find_problems(suite, [1], None)
@@ -205,7 +205,7 @@ def test_candidates_get_one_verdict_and_only_on_usable_problems(suite: Path, tmp
     problems, results = find_problems(suite, [1], None), Results(tmp_path / "r.jsonl")
     for problem in problems:
         task = load_task(problem.path)
-        verdict = Verdict.REFUSED if "Same" in problem.name else Verdict.USABLE
+        verdict = Usability.REFUSED if "Same" in problem.name else Usability.USABLE
         results.add(
             Audited(problem=problem.name, audit=Audit(task=task.name, task_digest=task.digest, verdict=verdict))
         )
@@ -227,7 +227,7 @@ def test_without_candidates_the_references_are_judged_which_times_the_baselines(
     kb, told, results = FakeKnowledgeBase(), list[Audited | Judged](), Results(None)
     [problem] = find_problems(suite, [1], frozenset({1}))
     task = load_task(problem.path)
-    audit = Audit(task=task.name, task_digest=task.digest, verdict=Verdict.USABLE)
+    audit = Audit(task=task.name, task_digest=task.digest, verdict=Usability.USABLE)
     results.add(Audited(problem=problem.name, audit=audit))
 
     run_judge(kb, [problem], results, target="cpu-x86", candidates=None, tell=told.append)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.supervisor.language import WORKER
-from eval.supervisor.limits import limits_of
+from eval.supervisor.launch import limits_of
 from tests.eval import probes
 
 VICTIM = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"

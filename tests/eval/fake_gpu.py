@@ -113,7 +113,7 @@ class HostClock(EventClock):
         return perf_counter() - start
 
 
-class FakeGpuModel(GpuCandidate):
+class FakeGpuCandidate(GpuCandidate):
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         super().__init__(folder, memory, question, FakeDriver())  # type: ignore[arg-type]
 
@@ -127,7 +127,7 @@ class FakeGpuModel(GpuCandidate):
         raise RuntimeError("this is no GPU")
 
 
-load = FakeGpuModel
+load = FakeGpuCandidate
 
 
 def warm() -> None:

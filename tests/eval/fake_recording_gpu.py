@@ -5,13 +5,13 @@ from typing import Any
 
 from eval.worker.adapters.gpu import Recording
 from eval.worker.channel import Message
-from tests.eval.fake_gpu import FakeGpuModel, warm
+from tests.eval.fake_gpu import FakeGpuCandidate, warm
 
 __all__ = ["load", "warm"]
 
 
 class FakeGraph:
-    def __init__(self, model: "RecordingGpuModel", number: int, outputs: tuple[Any, ...]) -> None:
+    def __init__(self, model: "RecordingGpuCandidate", number: int, outputs: tuple[Any, ...]) -> None:
         self._model, self._number, self._outputs = model, number, outputs
 
     def replay(self) -> None:
@@ -19,7 +19,7 @@ class FakeGraph:
             kept.copy_(new)
 
 
-class RecordingGpuModel(FakeGpuModel):
+class RecordingGpuCandidate(FakeGpuCandidate):
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         super().__init__(folder, memory, question)
 
@@ -28,4 +28,4 @@ class RecordingGpuModel(FakeGpuModel):
         return Recording(FakeGraph(self, number, outputs), outputs, self._places(outputs))
 
 
-load = RecordingGpuModel
+load = RecordingGpuCandidate

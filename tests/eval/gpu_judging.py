@@ -9,7 +9,7 @@ from eval.judge.task_judge import TaskJudge
 from eval.machine import present_gpu
 from eval.oracle.task import load_task
 from eval.selftest.known import known, read_candidate
-from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.settings import ALL_GUARDS, Guard
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Task
 from kb.types.target import Isa

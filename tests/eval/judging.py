@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from eval.clock.baseline_settings import settings
-from eval.clock.baselines import EAGER, SOURCES, Baselines
-from eval.clock.sessions import measure
+from eval.clock.baseline_sources import EAGER, SOURCES, worker_settings
+from eval.clock.baselines import Baselines
+from eval.clock.sessions import time_candidate
 from eval.fault import Fault
 from eval.languages.registry import TORCH, language_named
 from eval.machine import sandbox_level
-from eval.oracle.cases import Case, cases, make_case
+from eval.oracle.cases import Case, draw_cases, make_case
 from eval.oracle.reference import Reference
 from eval.oracle.values import learn_structures
 from eval.selftest.known import known_task as task
 from eval.selftest.known import read_candidate as candidate
-from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.supervisor.trial import Trial
 from kb.types.evidence import CaseResult, Outcome, Timing
 
@@ -50,13 +50,13 @@ def reference(name: str) -> Reference:
 @cache
 def baselines(name: str) -> Baselines:
     """Only the eager baseline, which starts quickly."""
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
     return Baselines(task(name), reference(name), {EAGER: SOURCES[EAGER]}, trial_of)
 
 
 def trial_of(path: Path, guards: frozenset[Guard] = ALL_GUARDS, *, call_s: float = PATIENCE_S) -> Trial:
     read = candidate(path)
-    return Trial(read, language_named(read.language), sandbox_level(), call_s, guards)
+    return Trial(read, language=language_named(read.language), level=sandbox_level(), call_s=call_s, guards=guards)
 
 
 def given_case(name: str) -> Case:
@@ -64,9 +64,9 @@ def given_case(name: str) -> Case:
     return make_case("sizes as given", reference(name), reference(name).inputs(2))
 
 
-def hidden_cases(name: str, **sizes: int) -> list[Case]:
-    hidden = Reference(task(name), seed=3, sizes=sizes) if sizes else reference(name)
-    return list(cases(hidden, learn_structures(hidden)))
+def held_out_cases(name: str, **sizes: int) -> list[Case]:
+    held_out = Reference(task(name), seed=3, sizes=sizes) if sizes else reference(name)
+    return list(draw_cases(held_out, learn_structures(held_out)))
 
 
 def judge(
@@ -76,20 +76,20 @@ def judge(
     *,
     call_s: float = PATIENCE_S,
     timed: bool = False,
-    hidden: dict[str, int] | None = None,
+    held_out: dict[str, int] | None = None,
 ) -> Verdict:
     """Judge a candidate on a task.
 
     Args:
         timed: Also time it, if it is correct.
-        hidden: Also try it at these sizes (empty: those given) and with other values than given.
+        held_out: Also try it at these sizes (empty: those given) and with other values than given.
     """
     tried = trial_of(path, guards, call_s=call_s)
     results: list[CaseResult] = []
     try:
-        tries = [given_case(on), *([] if hidden is None else hidden_cases(on, **hidden))]
+        tries = [given_case(on), *([] if held_out is None else held_out_cases(on, **held_out))]
         log = tried.check(tries, results)
-        timing = measure(tried, baselines(on), tries)[0] if timed else None
+        timing = time_candidate(tried, baselines(on), tries)[0] if timed else None
     except Fault as fault:
         return Verdict(Outcome(fault.outcome), fault.detail)
     return Verdict(Outcome.PASSED, log=log, timing=timing)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.audit import driver
-from eval.audit.driver import Audit, Verdict
+from eval.audit.driver import Audit, Usability
 from eval.audit.task_audit import audit
 from eval.oracle.task import task_of
 from kb.types.kernels import Task
@@ -54,7 +54,7 @@ def audited(forward: str, changes: dict[str, str] | None = None) -> Audit:
 def test_a_sound_task_is_usable() -> None:
     found = audited("return x @ x.T")
 
-    assert (found.verdict, found.reason, found.degenerate, found.random) == (Verdict.USABLE, "", (), False)
+    assert (found.verdict, found.reason, found.degenerate, found.random) == (Usability.USABLE, "", (), False)
     assert set(found.sizes) == {"ROWS", "COLS"}
     assert found.elements == 64 * 32 + 64 * 64
     assert found.size_bytes == 4 * found.elements
@@ -78,7 +78,7 @@ def test_a_sound_task_is_usable() -> None:
 def test_a_task_whose_verdicts_would_mean_nothing_is_refused(forward: str, reason: str) -> None:
     found = audited(forward)
 
-    assert found.verdict is Verdict.REFUSED, found
+    assert found.verdict is Usability.REFUSED, found
     assert any(part in found.reason for part in reason.split("|")), found.reason
 
 
@@ -92,14 +92,14 @@ def test_a_task_whose_verdicts_would_mean_nothing_is_refused(forward: str, reaso
 def test_a_task_that_does_not_run_fails_with_the_reason(forward: str, changes: dict[str, str], reason: str) -> None:
     found = audited(forward, changes)
 
-    assert found.verdict is Verdict.FAILS
+    assert found.verdict is Usability.FAILS
     assert reason in found.reason
 
 
 def test_a_task_that_is_too_large_is_audited_at_smaller_sizes() -> None:
     found = audited("return x * 2", {"COLS = 32": "COLS = 1048576", "ROWS = 64": "ROWS = 1024 * 1024"})
 
-    assert found.verdict is Verdict.NOT_HERE
+    assert found.verdict is Usability.NOT_HERE
     assert "GiB in float64" in found.reason
     assert found.call_s
 
@@ -132,7 +132,7 @@ def test_a_task_that_hangs_or_dies_costs_only_its_own_audit(
 
     found = driver.audit(task("return x"), limit_s=1 if "sleep" in then else 60)
 
-    assert found.verdict is Verdict.NOT_HERE
+    assert found.verdict is Usability.NOT_HERE
     assert found.reason.startswith(reason)
     assert found.seconds < 15
 
@@ -140,4 +140,4 @@ def test_a_task_that_hangs_or_dies_costs_only_its_own_audit(
 def test_what_a_task_prints_is_not_taken_for_the_audit() -> None:
     found = driver.audit(task("print('{}'); return x * x"))
 
-    assert (found.verdict, found.reason) == (Verdict.USABLE, "")
+    assert (found.verdict, found.reason) == (Usability.USABLE, "")

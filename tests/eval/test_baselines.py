@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.clock.baseline_settings import settings
-from eval.clock.baselines import EAGER, SOURCES, Baselines
+from eval.clock.baseline_sources import EAGER, SOURCES, worker_settings
+from eval.clock.baselines import Baselines
 from eval.clock.timed_worker import TimedWorker
 from eval.fault import Fault
 from eval.languages.registry import TORCH
@@ -34,33 +34,33 @@ def test_a_baseline_that_a_candidate_disturbed_is_started_again(
 ) -> None:
     start, failures = TimedWorker.__enter__, [Fault(outcome, "the disk is full")]
 
-    def disturbed(side: TimedWorker) -> TimedWorker:
-        if "# other" in side._trial.candidate.source and failures:
+    def disturbed(worker: TimedWorker) -> TimedWorker:
+        if "# other" in worker._trial.candidate.source and failures:
             raise failures.pop()
-        return start(side)
+        return start(worker)
 
     monkeypatch.setattr(TimedWorker, "__enter__", disturbed)
     sources = {EAGER: SOURCES[EAGER], "other": "ModelNew = Model  # other"}
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
 
     found = Baselines(task("scale"), reference("scale"), sources, trial_of)
     try:
-        assert found.sides
+        assert found.workers
         assert set(found.medians_us) == ({EAGER, "other"} if runs else {EAGER})
     finally:
         found.close()
 
 
 def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_candidate() -> None:
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
     found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=2)
 
     def workers() -> list[object]:
         used = []
         for session in range(3):
             found.begin(session)
-            used.append(found.sides[EAGER].worker)
-            assert found.timed(found.case.inputs)
+            used.append(found.workers[EAGER].worker)
+            assert found.time_call(found.case.inputs)
         return used
 
     try:
@@ -68,18 +68,18 @@ def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_ca
     finally:
         found.close()
     assert len(set(map(id, first))) == 3
-    assert [mine is theirs for mine, theirs in zip(first, second, strict=True)] == [False, True, False]
+    assert [one is other for one, other in zip(first, second, strict=True)] == [False, True, False]
 
 
 def test_all_sets_that_a_close_candidate_will_want_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     start, started = TimedWorker.__enter__, []
 
-    def counted(side: TimedWorker) -> TimedWorker:
-        started.append(side)
-        return start(side)
+    def counted(worker: TimedWorker) -> TimedWorker:
+        started.append(worker)
+        return start(worker)
 
     monkeypatch.setattr(TimedWorker, "__enter__", counted)
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
     found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=3)
     counts = []
     try:
@@ -94,7 +94,7 @@ def test_all_sets_that_a_close_candidate_will_want_start_at_once(monkeypatch: py
 @pytest.fixture
 def kept() -> Iterator[Baselines]:
     """A baseline of which a set stays for the next candidates; its task has parameters."""
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
     found = Baselines(task("linear"), reference("linear"), {EAGER: SOURCES[EAGER]}, trial_of)
     found.begin(0)
     yield found
@@ -102,16 +102,16 @@ def kept() -> Iterator[Baselines]:
 
 
 def test_a_baseline_that_died_is_started_again_for_the_next_candidate(kept: Baselines) -> None:
-    dead = kept.sides[EAGER].worker
+    dead = kept.workers[EAGER].worker
     os.kill(dead.pid, signal.SIGKILL)
-    for each in (lambda: kept.timed(kept.case.inputs), lambda: kept.together([kept.case.inputs])):
+    for each in (lambda: kept.time_call(kept.case.inputs), lambda: kept.time_batch([kept.case.inputs])):
         with pytest.raises(JudgeError, match=r"a worker of the judge itself fails: .*SIGKILL"):
             each()
 
     kept.begin(0)
 
-    assert kept.sides[EAGER].worker is not dead
-    assert kept.timed(kept.case.inputs)
+    assert kept.workers[EAGER].worker is not dead
+    assert kept.time_call(kept.case.inputs)
 
 
 def test_a_set_that_failed_to_start_is_started_again(kept: Baselines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_set_that_failed_to_start_is_started_again(kept: Baselines, monkeypatc
 
     kept.begin(0)
 
-    assert kept.timed(kept.case.inputs)
+    assert kept.time_call(kept.case.inputs)
 
 
 def test_a_start_that_failed_for_want_of_anything_is_renewed_for_the_next_candidate(
@@ -135,62 +135,62 @@ def test_a_start_that_failed_for_want_of_anything_is_renewed_for_the_next_candid
                 kept.begin(1)
 
         kept.begin(0)
-        assert kept.timed(kept.case.inputs)
+        assert kept.time_call(kept.case.inputs)
 
 
-def test_no_candidate_is_compared_with_a_set_that_began_beside_another() -> None:
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+def test_no_candidate_is_compared_with_a_set_that_started_after_another() -> None:
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
     found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=2)
     try:
         found.begin(0)
-        clean = found.sides[EAGER].worker
-        found.start_beside([2, 3])
-        beside = []
+        clean = found.workers[EAGER].worker
+        found.start_late_sets([2, 3])
+        late = []
         for session in (2, 3):
-            found.begin(session, beside=True)
-            beside.append(found.sides[EAGER].worker)
-            assert found.timed(found.case.inputs)
-        assert beside[0] is not beside[1]
+            found.begin(session)
+            late.append(found.workers[EAGER].worker)
+            assert found.time_call(found.case.inputs)
+        assert late[0] is not late[1]
 
         found.begin(0)
 
-        assert found.sides[EAGER].worker is clean
-        assert not any(worker is clean or worker.lives for worker in beside)
+        assert found.workers[EAGER].worker is clean
+        assert not any(worker is clean or worker.is_alive for worker in late)
     finally:
         found.close()
 
 
 def test_of_large_inputs_there_are_no_two_sets_at_once(kept: Baselines) -> None:
-    clean = kept.sides[EAGER].worker
+    clean = kept.workers[EAGER].worker
 
-    kept.start_beside([3])
-    kept.begin(3, beside=True)
+    kept.start_late_sets([3])
+    kept.begin(3)
 
-    assert not clean.lives
+    assert not clean.is_alive
     kept.begin(0)
-    assert kept.timed(kept.case.inputs)
+    assert kept.time_call(kept.case.inputs)
 
 
-def test_sides_that_start_at_once_leave_each_other_s_parameters_and_inputs(kept: Baselines) -> None:
+def test_workers_that_start_at_once_leave_each_other_s_parameters_and_inputs(kept: Baselines) -> None:
     eager, state = kept._trials[EAGER], list(kept.reference.state.values())
     assert state
 
-    with TimedWorker(eager, kept.reference, kept.case, kept.memory) as mine:
-        parameters = eager.memory.share(mine.worker, [state])
-        assert mine._shared.unchanged(0, kept.case.inputs)
+    with TimedWorker(eager, kept.reference, kept.case, kept.memory) as own:
+        parameters = eager.memory.share(own.worker, [state])
+        assert own._shared.unchanged(0, kept.case.inputs)
         with TimedWorker(eager, kept.reference, kept.case, kept.memory):
             assert parameters.unchanged(0, state)
 
 
 def test_a_baseline_that_lost_the_race_ends() -> None:
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
     sources = {EAGER: SOURCES[EAGER], "slow": SLOW}
     found = Baselines(task("scale"), reference("scale"), sources, trial_of)
     try:
-        worker = found._starting[0]["slow"].result().worker
-        assert set(found.sides) == {EAGER}
+        worker = found._kept_sets[0]["slow"].result().worker
+        assert set(found.workers) == {EAGER}
         assert set(found.medians_us) == {EAGER, "slow"}
-        assert not worker.lives
+        assert not worker.is_alive
     finally:
         found.close()
 
@@ -200,41 +200,41 @@ def test_where_each_baseline_has_copies_of_large_inputs_a_slow_one_ends_before_t
 ) -> None:
     start, started, living = TimedWorker.__enter__, [], []
 
-    def counted(side: TimedWorker) -> TimedWorker:
-        if type(side) is TimedWorker:  # not the canaries
-            living.append(sum(earlier.worker.lives for earlier in started))
-            started.append(side)
-        return start(side)
+    def counted(worker: TimedWorker) -> TimedWorker:
+        if type(worker) is TimedWorker:  # not the canaries
+            living.append(sum(earlier.worker.is_alive for earlier in started))
+            started.append(worker)
+        return start(worker)
 
     monkeypatch.setattr(TimedWorker, "__enter__", counted)
     monkeypatch.setattr("eval.clock.baselines.common_memory", lambda *_: None)  # as on a GPU
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **settings())
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
     sources = {EAGER: SOURCES[EAGER], "slow": SLOW, "other": "ModelNew = Model  # other"}
     found = Baselines(task("scale"), reference("scale"), sources, trial_of, kept_bytes=0)
     try:
-        assert "slow" not in found.sides
+        assert "slow" not in found.workers
         assert set(found.medians_us) == set(sources)
     finally:
         found.close()
     assert living == [0, 1, 1]
 
 
-def test_no_side_leaves_new_inputs_in_the_memory_that_the_next_one_sees(kept: Baselines) -> None:
+def test_no_worker_leaves_new_inputs_in_the_memory_that_the_next_one_sees(kept: Baselines) -> None:
     new = kept.reference.inputs(7)
-    mine = TimedWorker(kept._trials[EAGER], kept.reference, kept.case, kept.memory)
+    own = TimedWorker(kept._trials[EAGER], kept.reference, kept.case, kept.memory)
 
-    with mine:
-        kept.timed(new)
-        kept.together([new] * mine.slots)
+    with own:
+        kept.time_call(new)
+        kept.time_batch([new] * own.slots)
 
-        seen = [place[0] for place in mine._shared.sets]
-        assert len(seen) == mine.slots
+        seen = [inputs[0] for inputs in own._shared.sets]
+        assert len(seen) == own.slots
         assert all(torch.equal(x, kept.case.inputs[0]) for x in seen)
         assert not torch.equal(new[0], kept.case.inputs[0])
 
 
-def test_sides_with_one_memory_have_the_same_pages(kept: Baselines) -> None:
-    with TimedWorker(kept._trials[EAGER], kept.reference, kept.case, kept.memory) as mine:
-        mine._shared.sets[0][0].fill_(3.0)
+def test_workers_with_one_memory_have_the_same_pages(kept: Baselines) -> None:
+    with TimedWorker(kept._trials[EAGER], kept.reference, kept.case, kept.memory) as own:
+        own._shared.sets[0][0].fill_(3.0)
 
-        assert bool((kept.sides[EAGER]._shared.sets[0][0] == 3.0).all())
+        assert bool((kept.workers[EAGER]._shared.sets[0][0] == 3.0).all())

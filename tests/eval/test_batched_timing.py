@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from eval.clock import batched_timing as together
-from eval.clock import sessions
+from eval.clock import batched_timing, sessions
 from eval.clock.baselines import Baselines
-from eval.clock.sessions import ATTEMPTS, measure
+from eval.clock.sessions import ATTEMPTS, time_candidate
 from eval.clock.timing import clocks_disagree
 from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.supervisor.device_memory import DeviceMemory
-from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.supervisor.trial import Trial
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate
@@ -63,7 +62,9 @@ def memory() -> DeviceMemory:
 
 @pytest.fixture
 def trial_of(memory: DeviceMemory) -> Callable[[str], Trial]:
-    return lambda source: Trial(Candidate(language="torch", source=source), RECORDING, 0, 60.0, memory=memory)
+    return lambda source: Trial(
+        Candidate(language="torch", source=source), language=RECORDING, level=0, call_s=60.0, memory=memory
+    )
 
 
 @pytest.fixture
@@ -72,8 +73,10 @@ def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setattr(sessions, "MOST_OTHERS", 1.0)
-    monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.2, luck=0.0, bad_luck=0.0))
-    for module in (sessions, together):
+    monkeypatch.setitem(
+        sessions.POLICIES, "cpu", sessions.SessionPolicy(session_s=0.2, process_spread=0.0, slow_process=0.0)
+    )
+    for module in (sessions, batched_timing):
         monkeypatch.setattr(module, "clocks_disagree", lambda *_: False)
         monkeypatch.setattr(module, "hidden_us", lambda *_: 0.0)
     found = Baselines(
@@ -87,7 +90,7 @@ def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("source", "guards", "low", "high"),
     [
-        pytest.param(TAKES.format(us=800) + HIDES_SOME, ALL_GUARDS - {Guard.TOGETHER}, 1.7, 9.0, id="hides, guard off"),
+        pytest.param(TAKES.format(us=800) + HIDES_SOME, ALL_GUARDS - {Guard.BATCHES}, 1.7, 9.0, id="hides, guard off"),
         pytest.param(TAKES.format(us=800) + HIDES_SOME, ALL_GUARDS, 0.5, 1.5, id="hides"),
         pytest.param(TAKES.format(us=200), ALL_GUARDS, 1.5, 9.0, id="is faster"),
     ],
@@ -100,14 +103,14 @@ def test_what_is_hidden_in_a_question_is_shared_by_many_calls(
     trial_of: Callable[[str], Trial],
     baselines: Baselines,
 ) -> None:
-    timing, _ = measure(replace(trial_of(source), guards=guards), baselines, ())
+    timing, _ = time_candidate(replace(trial_of(source), guards=guards), baselines, ())
 
     assert low < timing.speedup < high
 
 
 def test_calls_that_are_left_out_are_found(trial_of: Callable[[str], Trial], baselines: Baselines) -> None:
     with pytest.raises(Fault) as refusal:
-        measure(trial_of(TAKES.format(us=250) + SKIPS), baselines, ())
+        time_candidate(trial_of(TAKES.format(us=250) + SKIPS), baselines, ())
 
     assert refusal.value.outcome == Outcome.STALE_OUTPUT
 
@@ -116,9 +119,9 @@ def test_calls_that_are_left_out_are_found(trial_of: Callable[[str], Trial], bas
 def test_what_is_not_seen_in_single_calls_is_seen_in_many(
     trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(together, "clocks_disagree", clocks_disagree)
+    monkeypatch.setattr(batched_timing, "clocks_disagree", clocks_disagree)
     with pytest.raises(Fault) as refusal:
-        measure(trial_of(TAKES.format(us=800) + HIDES_HALF), baselines, ())
+        time_candidate(trial_of(TAKES.format(us=800) + HIDES_HALF), baselines, ())
 
     assert refusal.value.outcome == Outcome.CLOCKS_DISAGREE
 
@@ -127,9 +130,9 @@ def test_what_is_not_seen_in_single_calls_is_seen_in_many(
 def test_an_honest_clock_is_believed_in_many_calls(
     trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(together, "clocks_disagree", clocks_disagree)
+    monkeypatch.setattr(batched_timing, "clocks_disagree", clocks_disagree)
     monkeypatch.setattr(sessions, "ATTEMPTS", ATTEMPTS)
 
-    timing, _ = measure(trial_of(TAKES.format(us=400)), baselines, ())
+    timing, _ = time_candidate(trial_of(TAKES.format(us=400)), baselines, ())
 
     assert timing.speedup > 1.1

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from eval.clock.canaries import TASK, Canaries
-from eval.clock.timed_worker import Answer, TimedWorker
-from eval.clock.timing import Call
+from eval.clock.timed_worker import Reply, TimedWorker
+from eval.clock.timing import CallTime
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.oracle.cases import Case, given_case
@@ -45,8 +45,8 @@ def test_a_comparison_that_lets_all_or_nothing_pass_is_noticed(
 
 def test_a_clock_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eval.clock.canaries.PAUSE_S", 0)
-    timed = TimedWorker.timed
-    stopped = Call(outside_us=10.0, inside_us=5.0)
-    monkeypatch.setattr(TimedWorker, "timed", lambda side, given: Answer(stopped, timed(side, given).outputs))
+    time_call = TimedWorker.time_call
+    stopped = CallTime(outside_us=10.0, inside_us=5.0)
+    monkeypatch.setattr(TimedWorker, "time_call", lambda worker, x: Reply(stopped, time_call(worker, x).outputs))
     with pytest.raises(JudgeError, match=r"sleeps 50 us is measured as 0\.0 us slower"):
         check_canaries()

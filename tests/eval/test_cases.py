@@ -7,10 +7,19 @@ from itertools import count
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.oracle.cases import Case, cases, count_elements, draw_case, given_case, make_case, smaller_sizes, usable_kinds
+from eval.oracle.cases import (
+    Case,
+    count_elements,
+    draw_case,
+    draw_cases,
+    given_case,
+    make_case,
+    smaller_sizes,
+    usable_distributions,
+)
 from eval.oracle.reference import Reference, integer_constants
 from eval.oracle.task import load_task
-from eval.oracle.values import KINDS, Structure, learn_structures
+from eval.oracle.values import DISTRIBUTIONS, Structure, learn_structures
 from eval.selftest.known import TASKS
 from kb.errors import TaskError, TaskSizeError
 from kb.types.evidence import Outcome
@@ -44,7 +53,7 @@ def case_of(task: Task) -> Case:
 
 def cases_of(task: Task) -> list[Case]:
     reference = Reference(task, seed=0)
-    return list(cases(reference, learn_structures(reference)))
+    return list(draw_cases(reference, learn_structures(reference)))
 
 
 @pytest.mark.parametrize("elements", [1 << 10, 1 << 12])
@@ -56,7 +65,7 @@ def test_sizes_shrink_to_the_limit_and_the_reference_still_runs(elements: int) -
         assert set(sizes) <= set(integer_constants(task))
         reference = Reference(task, seed=0, sizes=sizes)
         assert count_elements(reference.interface()) <= elements
-        assert next(cases(reference, learn_structures(reference)), None), task.name
+        assert next(draw_cases(reference, learn_structures(reference)), None), task.name
 
 
 def test_odd_sizes_are_odd_and_different() -> None:
@@ -89,15 +98,15 @@ def test_a_task_without_sizes_has_no_smaller_ones(constants: str) -> None:
 def test_each_kind_of_values_is_tried_alone_and_all_together() -> None:
     tried = cases_of(task_of())
 
-    assert [case.draw.kinds for case in tried[:2] if case.draw] == [("given",), KINDS]
-    assert {case.draw.kinds[0] for case in tried[2:] if case.draw} == set(KINDS) - {"given"}
+    assert [case.seed.kinds for case in tried[:2] if case.seed] == [("given",), DISTRIBUTIONS]
+    assert {case.seed.kinds[0] for case in tried[2:] if case.seed} == set(DISTRIBUTIONS) - {"given"}
     assert tried[1].name == "sizes as given; mixed values"
 
 
 def test_given_and_mixed_values_are_tried_however_little_time_there_is() -> None:
     reference = Reference(task_of(), seed=0, sizes={"N": 65})
 
-    tried = list(cases(reference, learn_structures(reference), budget_s=-1.0))
+    tried = list(draw_cases(reference, learn_structures(reference), budget_s=-1.0))
 
     assert [case.name for case in tried] == ["N=65; given values", "N=65; mixed values"]
 
@@ -105,7 +114,7 @@ def test_given_and_mixed_values_are_tried_however_little_time_there_is() -> None
 def test_integer_inputs_hold_only_numbers_that_the_task_draws() -> None:
     found = cases_of(task_of("x + 1", drawn="torch.randint(0, 9, (N,))"))
 
-    assert {kind for case in found for kind in case.draw.kinds} == {"given", "equal", "sorted"}
+    assert {kind for case in found for kind in case.seed.kinds} == {"given", "equal", "sorted"}
     assert all(case.compare([case.inputs[0] + 1]).outcome is Outcome.PASSED for case in found)
     assert all(0 <= int(case.inputs[0].min()) <= int(case.inputs[0].max()) < 9 for case in found)
 
@@ -124,30 +133,30 @@ def test_values_on_which_the_reference_fails_or_is_not_finite_are_left_out(resul
     reference = Reference(task_of(result, drawn="torch.rand(N)"), seed=0)
     structures = learn_structures(reference)
 
-    kinds = usable_kinds(reference, structures)
-    tried = list(cases(reference, structures, kinds))
+    kinds = usable_distributions(reference, structures)
+    tried = list(draw_cases(reference, structures, kinds))
 
     assert "signs" not in kinds
     assert "small" in kinds
-    assert any(case.draw and case.draw.kinds == tuple(kinds) for case in tried), "the others are mixed without it"
+    assert any(case.seed and case.seed.kinds == tuple(kinds) for case in tried), "the others are mixed without it"
 
 
 def test_kinds_that_overflow_at_a_larger_size_are_left_out_of_the_mixture() -> None:
     reference = Reference(task_of("x.exp()", drawn="torch.rand(N) * 80"), seed=0)
 
-    tried = list(cases(reference, learn_structures(reference)))
+    tried = list(draw_cases(reference, learn_structures(reference)))
 
-    mixed = next(case.draw.kinds for case in tried if case.draw and len(case.draw.kinds) > 1)
+    mixed = next(case.seed.kinds for case in tried if case.seed and len(case.seed.kinds) > 1)
     assert "large" not in mixed
     assert "small" in mixed
 
 
 def test_the_same_draw_gives_the_same_case() -> None:
-    one = next(case for case in cases_of(task_of("x.cumsum(0)")) if case.draw and len(case.draw.kinds) > 1)
-    assert one.draw
+    one = next(case for case in cases_of(task_of("x.cumsum(0)")) if case.seed and len(case.seed.kinds) > 1)
+    assert one.seed
 
-    again = Reference(task_of("x.cumsum(0)"), seed=one.draw.parameters, sizes=one.draw.sizes)
-    other = draw_case(again, learn_structures(again), one.draw.kinds, seed=one.draw.inputs)
+    again = Reference(task_of("x.cumsum(0)"), seed=one.seed.parameters, sizes=one.seed.sizes)
+    other = draw_case(again, learn_structures(again), one.seed.kinds, seed=one.seed.inputs)
 
     assert other
     assert torch.equal(one.inputs[0], other.inputs[0])
@@ -166,10 +175,10 @@ def test_a_case_on_which_the_reference_overflows_is_left_out() -> None:
     case = make_case("overflow", reference, reference.inputs(0))
 
     assert not case.is_finite
-    assert list(cases(reference, learn_structures(reference))) == []
+    assert list(draw_cases(reference, learn_structures(reference))) == []
 
 
-@pytest.mark.parametrize("where", ["eval.oracle.cases.tolerance_of", "eval.oracle.reference._nudge", "torch.relu"])
+@pytest.mark.parametrize("where", ["eval.oracle.cases.tolerance_of", "eval.oracle.reference._perturb", "torch.relu"])
 @pytest.mark.parametrize(
     "case",
     [

@@ -10,11 +10,11 @@ from statistics import median
 
 import pytest
 
-from eval.clock import sessions as measure
+from eval.clock import rounds, sessions
 from eval.fault import Fault
 from eval.selftest.known import CORRECT, WRONG, Known, known
 from eval.supervisor import tree, trial
-from eval.supervisor.process import ALL_GUARDS, Guard
+from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.supervisor.trial import Trial
 from eval.worker import channel
 from kb.types.evidence import Outcome
@@ -35,24 +35,24 @@ pytestmark = [needs_linux, pytest.mark.usefixtures("quick")]
 
 CHEATS = [cheat for cheat in known().cheats if cheat.device == "Cpu"]
 HONEST = [kernel for kernel in known().honest if kernel.device == "Cpu"]
-ATTEMPTS = measure.ATTEMPTS
+ATTEMPTS = sessions.ATTEMPTS
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rounds in one attempt, so that the tests are quick."""
-    monkeypatch.setattr(measure, "LEAST_ROUNDS", 12)
-    monkeypatch.setattr(measure, "MOST_ROUNDS", 12)
-    monkeypatch.setattr(measure, "WIN_SESSIONS", 1)
-    monkeypatch.setattr(measure, "MOST_SESSIONS", 1)
-    monkeypatch.setattr(measure, "ATTEMPTS", 1)
+    monkeypatch.setattr(rounds, "LEAST_ROUNDS", 12)
+    monkeypatch.setattr(rounds, "MOST_ROUNDS", 12)
+    monkeypatch.setattr(sessions, "WIN_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(channel, "MAX_LINE_BYTES", 1 << 19)
 
 
 @pytest.fixture
 def patient(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many attempts as users have: on a noisy core honest clocks may disagree in one of them."""
-    monkeypatch.setattr(measure, "ATTEMPTS", ATTEMPTS)
+    monkeypatch.setattr(sessions, "ATTEMPTS", ATTEMPTS)
 
 
 def parameters(
@@ -87,23 +87,27 @@ def firsts(kernels: Sequence[Known], way: Callable[[Known], object]) -> list[Kno
     return [*{way(kernel): kernel for kernel in reversed(kernels)}.values()]
 
 
-EACH_WAY_TO_BE_REFUSED = firsts(CHEATS, lambda c: (c.guard, c.outcomes[0], c.timed, c.hidden is None, bool(c.hidden)))
+EACH_WAY_TO_BE_REFUSED = firsts(
+    CHEATS, lambda c: (c.guard, c.outcomes[0], c.timed, c.held_out is None, bool(c.held_out))
+)
 
 
 @pytest.mark.parametrize(
     "cheat", parameters(CHEATS, normal=EACH_WAY_TO_BE_REFUSED, alone=lambda cheat: cheat.guard is Guard.CLOCKS)
 )
 def test_a_cheat_is_refused_with_the_right_outcome(cheat: Known, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)  # clocks are compared on a busy machine too
+    monkeypatch.setattr(sessions, "MOST_OTHERS", 2.0)  # clocks are compared on a busy machine too
     monkeypatch.setattr(trial, "SETTLE_S", cheat.settle_s)
 
-    verdict = judge(cheat.path, cheat.task, call_s=cheat.call_s or PATIENCE_S, timed=cheat.timed, hidden=cheat.hidden)
+    verdict = judge(
+        cheat.path, cheat.task, call_s=cheat.call_s or PATIENCE_S, timed=cheat.timed, held_out=cheat.held_out
+    )
 
     assert verdict.outcome in cheat.outcomes, verdict
 
 
-GUARDED = [cheat for cheat in CHEATS if cheat.guard or cheat.call_s or cheat.hidden is not None]
-EACH_GUARD = firsts(GUARDED, lambda cheat: (cheat.guard, cheat.call_s, bool(cheat.hidden)))
+GUARDED = [cheat for cheat in CHEATS if cheat.guard or cheat.call_s or cheat.held_out is not None]
+EACH_GUARD = firsts(GUARDED, lambda cheat: (cheat.guard, cheat.call_s, bool(cheat.held_out)))
 
 
 @pytest.mark.usefixtures("patient")
@@ -145,7 +149,7 @@ class ModelNew(torch.nn.Module):
 def test_a_candidate_may_use_all_threads_while_it_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)
+    monkeypatch.setattr(sessions, "MOST_OTHERS", 2.0)
     (tmp_path / "counts.py").write_text(COUNTS_THREADS.format(threads=torch.get_num_threads()))
 
     verdict = judge(tmp_path / "counts.py", "scale", ALL_GUARDS - {Guard.CLOCKS}, timed=True)
@@ -170,7 +174,7 @@ def test_a_candidate_cannot_inflate_the_overhead_that_is_subtracted_from_its_tim
 def test_most_work_of_a_candidate_that_answers_in_the_worker_s_place_counts(
     unseen_us: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure, "MOST_ROUNDS", 60)
+    monkeypatch.setattr(rounds, "MOST_ROUNDS", 60)
     cheat = tmp_path / "answers_itself.cpp"
     cheat.write_text((WRONG / cheat.name).read_text(encoding="utf-8").replace("90e-6", f"{unseen_us}e-6"))
 
@@ -186,11 +190,13 @@ def test_most_work_of_a_candidate_that_answers_in_the_worker_s_place_counts(
 def test_a_candidate_cannot_remember_the_cases_that_are_tried_while_it_is_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(measure, "MOST_ROUNDS", 120)
-    monkeypatch.setattr(measure, "MOST_OTHERS", 2.0)
-    monkeypatch.setitem(measure.PACES, "cpu", measure.Pace(session_s=60.0, luck=0.1, bad_luck=0.1))
+    monkeypatch.setattr(rounds, "MOST_ROUNDS", 120)
+    monkeypatch.setattr(sessions, "MOST_OTHERS", 2.0)
+    monkeypatch.setitem(
+        sessions.POLICIES, "cpu", sessions.SessionPolicy(session_s=60.0, process_spread=0.1, slow_process=0.1)
+    )
 
-    verdict = judge(WRONG / "careful_at_first.cpp", "softmax", timed=True, hidden={})
+    verdict = judge(WRONG / "careful_at_first.cpp", "softmax", timed=True, held_out={})
 
     assert verdict.outcome is Outcome.INCORRECT, verdict
 

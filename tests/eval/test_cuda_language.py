@@ -28,7 +28,7 @@ def _a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def worker_of(path: Path) -> WorkerProcess:
-    return Trial(candidate(path), CUDA, sandbox_level(), 60.0).worker()
+    return Trial(candidate(path), language=CUDA, level=sandbox_level()).worker()
 
 
 @needs_linux

@@ -9,7 +9,7 @@ import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.clock import sessions
 from eval.clock.baselines import Baselines
-from eval.clock.sessions import measure
+from eval.clock.sessions import time_candidate
 from eval.clock.timed_worker import TimedWorker
 from eval.fault import Fault
 from eval.languages.registry import TORCH
@@ -43,7 +43,7 @@ def memory(driver: fake_gpu.FakeDriver) -> DeviceMemory:
 
 
 def trial_of(source: str, memory: DeviceMemory) -> Trial:
-    return Trial(Candidate(language="torch", source=source), ON_FAKE, 0, 60.0, memory=memory)
+    return Trial(Candidate(language="torch", source=source), language=ON_FAKE, level=0, call_s=60.0, memory=memory)
 
 
 def outcome_of(source: str, memory: DeviceMemory, on: str = "scale", times: int = 1) -> Outcome:
@@ -137,18 +137,20 @@ def baselines(memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setattr(sessions, "MOST_OTHERS", 2.0)
-    monkeypatch.setitem(sessions.PACES, "cpu", sessions.Pace(session_s=0.1, luck=0.0, bad_luck=0.0))
+    monkeypatch.setitem(
+        sessions.POLICIES, "cpu", sessions.SessionPolicy(session_s=0.1, process_spread=0.0, slow_process=0.0)
+    )
     monkeypatch.setattr(sessions, "clocks_disagree", lambda *_: False)  # a fake GPU has no clock of its own
     found = Baselines(
         task("scale"), reference("scale"), {"eager": "ModelNew = Model"},
-        lambda candidate: Trial(candidate, ON_FAKE, 0, 60.0, memory=memory),
+        lambda candidate: Trial(candidate, language=ON_FAKE, level=0, call_s=60.0, memory=memory),
     )  # fmt: skip
     yield found
     found.close()
 
 
 def test_a_candidate_is_timed_beside_its_baselines(memory: DeviceMemory, baselines: Baselines):
-    timing, _ = measure(trial_of(HONEST, memory), baselines, ())
+    timing, _ = time_candidate(trial_of(HONEST, memory), baselines, ())
 
     assert timing.baseline == "eager"
     assert len(timing.sessions[0].candidate_us) >= 10
@@ -165,7 +167,7 @@ def test_an_old_result_is_not_taken_for_a_new_one(change: str, memory: DeviceMem
     source = HONEST.replace("return 2 * x + 1", change) + "KNOWN = {}\n"
 
     with pytest.raises(Fault) as refusal:
-        measure(trial_of(source, memory), baselines, ())
+        time_candidate(trial_of(source, memory), baselines, ())
 
     assert refusal.value.outcome == Outcome.STALE_OUTPUT
 
@@ -178,11 +180,11 @@ def test_a_part_of_the_inputs_comes_right_before_the_start(memory: DeviceMemory,
     """What a stopped process computes on inputs that it sees too early is wrong somewhere, and it cannot know where."""
     case, before_call = given_case("scale"), memory.before_call
     fresh = [torch.randn_like(x) for x in case.inputs]
-    side = TimedWorker(trial_of(HONEST, memory), reference("scale"), case)
+    worker = TimedWorker(trial_of(HONEST, memory), reference("scale"), case)
     early, late = [], []
 
     def is_there() -> bool:
-        return any(torch.equal(page[0], fresh[0]) for page in side._shared.sets)
+        return any(torch.equal(page[0], fresh[0]) for page in worker._shared.sets)
 
     def watched(last: Sequence[Callable[[], None]]) -> None:
         early.append(is_there())
@@ -190,8 +192,8 @@ def test_a_part_of_the_inputs_comes_right_before_the_start(memory: DeviceMemory,
         late.append(is_there())
 
     monkeypatch.setattr(memory, "before_call", watched)
-    with side:
-        answer = side.call(fresh)
+    with worker:
+        reply = worker.call(fresh)
 
     assert (early[-1], late[-1]) == (False, True)
-    assert torch.equal(answer.outputs[0], 2 * fresh[0] + 1)
+    assert torch.equal(reply.outputs[0], 2 * fresh[0] + 1)

@@ -16,7 +16,8 @@ from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.selftest.known import WRONG
 from eval.supervisor.forked import ForkedWorker, Zygote, zygote_for
-from eval.supervisor.process import ALL_GUARDS, WorkerProcess
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.settings import ALL_GUARDS, WorkerSettings
 from eval.worker.zygote import Handles
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
@@ -35,7 +36,7 @@ from eval.supervisor.trial import Trial
 task = known_task("scale")
 reference = Reference(task, seed=1)
 case = make_case("given", reference, reference.inputs(2))
-trial = Trial(read_candidate(WRONG / "forks.py"), TORCH, sandbox_level(), 60)
+trial = Trial(read_candidate(WRONG / "forks.py"), language=TORCH, level=sandbox_level())
 with trial.worker() as worker:
     trial.build(worker, reference, case)
     worker.let_run(2)
@@ -45,9 +46,10 @@ with trial.worker() as worker:
 WORKER = """
 import sys
 from eval.languages.registry import TORCH
-from eval.supervisor.process import ALL_GUARDS, WorkerProcess
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.settings import WorkerSettings
 from kb.types.kernels import Candidate
-worker = WorkerProcess(TORCH, level=0, call_s=9, guards=ALL_GUARDS, environment={})
+worker = WorkerProcess(WorkerSettings(language=TORCH, level=0, call_s=9))
 worker.give(Candidate(language="torch", source="")).__enter__()
 print(worker.pid, flush=True)
 sys.stdin.read()
@@ -69,7 +71,7 @@ SECCOMP = """{
 
 
 def worker() -> WorkerProcess:
-    started = WorkerProcess(TORCH, level=0, call_s=20, guards=ALL_GUARDS, environment={})
+    started = WorkerProcess(WorkerSettings(language=TORCH, level=0, call_s=20))
     return started.give(Candidate(language="torch", source="# nothing"))
 
 
@@ -137,13 +139,13 @@ def test_a_zygote_that_does_not_answer_is_ended(tmp_path: Path, monkeypatch: pyt
     zygote = Zygote(["eval.fault"], {})
     fork(zygote, tmp_path).wait()
     os.kill(zygote._process.pid, signal.SIGSTOP)
-    zygote._line.settimeout(0.1)
+    zygote._socket.settimeout(0.1)
 
     with pytest.raises(JudgeError, match="timed out"):
         fork(zygote, tmp_path)
 
     zygote._process.wait()
-    assert not zygote.lives
+    assert not zygote.is_alive
     zygote.close()
 
 
@@ -172,7 +174,7 @@ def test_another_zygote_takes_the_place_of_one_that_was_killed() -> None:
     zygotes.append(zygote_for(["eval.fault"], {"NAME": "value"}))
 
     assert zygotes[0] is zygotes[1] is not zygotes[2]
-    assert zygotes[2].lives
+    assert zygotes[2].is_alive
     zygotes[2].close()
 
 

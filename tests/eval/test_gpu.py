@@ -4,10 +4,11 @@ import time
 
 import pytest
 
-from eval.clock import gpu_baselines, sessions
+from eval.clock import sessions
+from eval.devices import gpu
 from eval.machine import present_gpu
 from eval.selftest.known import CORRECT, WRONG, Known, known_task, read_candidate
-from eval.supervisor.process import Guard
+from eval.supervisor.settings import Guard
 from kb.types.evidence import Outcome
 from tests.eval.gpu_judging import CHEATS, HONEST, TEMPLATES, template, verdict_on
 
@@ -21,8 +22,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One short session, and only the eager baseline."""
     monkeypatch.setattr(sessions, "WIN_SESSIONS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
-    monkeypatch.setitem(sessions.PACES, "cuda", sessions.Pace(session_s=0.5, luck=0.0, bad_luck=0.0))
-    monkeypatch.setattr(gpu_baselines, "gpu_sources", lambda *_: {"eager": "ModelNew = Model"})
+    monkeypatch.setitem(
+        sessions.POLICIES, "cuda", sessions.SessionPolicy(session_s=0.5, process_spread=0.0, slow_process=0.0)
+    )
+    monkeypatch.setattr(gpu, "gpu_sources", lambda *_: {"eager": "ModelNew = Model"})
 
 
 def marked(names: list[str]) -> list[object]:
@@ -69,7 +72,7 @@ def test_a_trick_that_is_not_always_refused_gains_nothing(trick: str, honest: st
 def test_a_little_that_is_hidden_in_each_question_gains_if_calls_are_never_timed_together(name: str) -> None:
     subject = next(kernel.subject for kernel in HONEST if kernel.file == "gpu/softmax_eager.py")
 
-    evidence = verdict_on(read_candidate(WRONG / "gpu" / name), subject, off=Guard.TOGETHER)
+    evidence = verdict_on(read_candidate(WRONG / "gpu" / name), subject, off=Guard.BATCHES)
 
     assert evidence.timing
     assert evidence.timing.speedup > 1.1

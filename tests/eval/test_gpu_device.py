@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from eval.clock import gpu_use, nvml
-from eval.clock.gpu_baselines import gpu_sources
+from eval.clock.baseline_sources import gpu_sources
 from eval.clock.gpu_use import GpuUse
 from eval.clock.nvml import Nvml, Reading
 from eval.devices import gpu
-from eval.devices.device import Bench
+from eval.devices.device import Setup
 from eval.devices.gpu import Gpu
 from eval.devices.registry import device_for
 from eval.devices.triton_compiler import TritonCompiler
@@ -165,8 +165,8 @@ def test_a_worker_sees_only_the_gpu_that_is_judged_on(monkeypatch: pytest.Monkey
         (tmp_path / name).touch()
     monkeypatch.setattr(gpu, "Path", lambda _dev: tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
-    device = Gpu(Bench(PLAIN, None, interface((8, 8), "float32"), "this-gpu", H200, [], 0, 1.0))
-    vars(device).update(_nvml=Nvml("GPU-1"), _memory=None, _spares=None)
+    device = Gpu(Setup(PLAIN, None, interface((8, 8), "float32"), "this-gpu", H200, [], 0, 1.0))
+    vars(device).update(_nvml=Nvml("GPU-1"), _memory=None, _warm_pool=None)
 
     trial = device.trial(Candidate(language="torch", source=""), TORCH)
 
@@ -208,7 +208,7 @@ class FakeNvml:
 
 def test_a_session_has_the_extremes_and_who_else_used_the_gpu(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gpu_use, "gpu_of_torch", FakeNvml)
-    processes = {pid: Process(name, 0, 0, 0) for pid, name in enumerate(("mine", "theirs"), 1)}
+    processes = {pid: Process(name, 0, 0, 0) for pid, name in enumerate(("ours", "other"), 1)}
     monkeypatch.setattr(gpu_use, "running_processes", lambda: processes)
     monkeypatch.setattr(gpu_use, "own_processes", lambda _: {1})
     use = GpuUse()
@@ -219,7 +219,7 @@ def test_a_session_has_the_extremes_and_who_else_used_the_gpu(monkeypatch: pytes
 
     assert use.gpu() == GpuState(sm_mhz=(1500, 1980), power_w=495, temperature_c=40, throttled=("hardware slowdown",))
     assert share >= 0.25
-    assert users[0] == "theirs 25% of the GPU"
+    assert users[0] == "other 25% of the GPU"
     assert use.memory_bytes(2) == 2000
 
 
@@ -232,7 +232,7 @@ def test_a_gpu_that_reports_nothing_has_no_state(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(("candidate_us", "refused"), [(9.0, True), (11.0, False)])
 def test_no_candidate_is_faster_than_a_copy_of_the_bytes_that_it_must_move(candidate_us: float, refused: bool):
-    device = Gpu(Bench(PLAIN, None, interface((1000,), "float32"), "this-gpu", H200, [], 0, 1.0))
+    device = Gpu(Setup(PLAIN, None, interface((1000,), "float32"), "this-gpu", H200, [], 0, 1.0))
     vars(device)["_memory"] = SimpleNamespace(l2_bytes=4000, copy_s={4000: 15e-6}.__getitem__)
     session = Session(
         baseline_us=(20.0,), candidate_us=(candidate_us,), inside_us=(candidate_us,), speedup=1.0, low=1.0, high=1.0
@@ -240,4 +240,4 @@ def test_no_candidate_is_faster_than_a_copy_of_the_bytes_that_it_must_move(candi
     timing = Timing(baseline="eager", baselines_us={"eager": 20.0}, sessions=(session,))
 
     with pytest.raises(Fault, match="to copy 4,000 bytes") if refused else nullcontext():
-        assert device.measured(timing, (), "").timing is timing
+        assert device.timed_verdict(timing, (), "").timing is timing

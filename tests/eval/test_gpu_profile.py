@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from eval.devices import gpu_profile
-from eval.devices.device import Bench, Judgement
+from eval.devices.device import Setup, Verdict
 from eval.devices.gpu import Gpu
 from eval.devices.gpu_profile import MOST_LAUNCHES, parsed, profile
 from eval.languages.registry import TORCH
 from eval.supervisor.device_memory import DeviceMemory
-from eval.supervisor.limits import PACKAGE
+from eval.supervisor.launch import PACKAGE
 from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
 from kb.types.evidence import Bottleneck, Session, Timing
@@ -119,7 +119,7 @@ def test_a_report_without_kernels_is_no_profile(lines: str) -> None:
 @pytest.fixture
 def trial() -> Trial:
     memory = DeviceMemory(FakeDriver())  # type: ignore[arg-type]
-    return Trial(Candidate(language="torch", source=HONEST), RECORDING, 0, 60.0, memory=memory)
+    return Trial(Candidate(language="torch", source=HONEST), language=RECORDING, level=0, call_s=60.0, memory=memory)
 
 
 def play(report: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,13 @@ def test_a_candidate_that_fails_then_has_no_profile(
 
     with pytest.raises(JudgeError, match=r"it fails while it is profiled: .*late"):
         profile(
-            Trial(Candidate(language="torch", source=failing), RECORDING, 0, 60.0, memory=trial.memory),
+            Trial(
+                Candidate(language="torch", source=failing),
+                language=RECORDING,
+                level=0,
+                call_s=60.0,
+                memory=trial.memory,
+            ),
             reference("scale"),
             given_case("scale"),
         )
@@ -191,7 +197,7 @@ def test_sockets_are_there_for_the_profiler_alone(tmp_path: Path) -> None:
     assert "PermissionError" in place.run(*command, level=2).stderr
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, found: Profile | JudgeError) -> Judgement:
+def judged(monkeypatch: pytest.MonkeyPatch, found: Profile | JudgeError) -> Verdict:
     """The judgement on a candidate of 100 us that is latency-bound, with a profile."""
 
     def profiled(*_: object) -> Profile:
@@ -202,13 +208,13 @@ def judged(monkeypatch: pytest.MonkeyPatch, found: Profile | JudgeError) -> Judg
     monkeypatch.setattr(gpu_profile, "profile", profiled)
     interface = Interface(inputs=(), state=(), outputs=(), init=())
     task = Task(name="plain", source="class Model: pass\n")
-    device = Gpu(Bench(task, None, interface, "this-gpu", Isa("cuda", "90", 32), [], 0, 1.0, profile=True))  # type: ignore[arg-type]
+    device = Gpu(Setup(task, None, interface, "this-gpu", Isa("cuda", "90", 32), [], 0, 1.0, profile=True))  # type: ignore[arg-type]
     vars(device)["baselines"] = SimpleNamespace(case=None)
     session = Session(baseline_us=(99.0,), candidate_us=(100.0,), inside_us=(100.0,), speedup=0.99, low=0.98, high=1.0)
     limit = Bottleneck(kind="latency", memory=0.1, compute=0.1, citations=())
     timing = Timing(baseline="eager", baselines_us={"eager": 99.0}, sessions=(session,))
-    trial = Trial(Candidate(language="torch", source=""), TORCH, 0)
-    return device._profiled(Judgement(timing=timing, bottleneck=limit, detail="right"), trial, timing)
+    trial = Trial(Candidate(language="torch", source=""), language=TORCH, level=0)
+    return device._profiled(Verdict(timing=timing, bottleneck=limit, detail="right"), trial, timing)
 
 
 @pytest.mark.parametrize(

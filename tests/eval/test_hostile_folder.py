@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.supervisor.compiled import Compiled, keep
-from eval.supervisor.folder import remove
+from eval.supervisor.folder import Artifacts, collect, remove
 from tests.eval.judging import needs_linux
 
 pytestmark = needs_linux
@@ -37,9 +36,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def kept(folder: Path) -> bytes:
-    compiled: Compiled = {}
-    keep(compiled, folder, below="kept")
-    return b"".join(content for _, content in compiled.values())
+    artifacts: Artifacts = {}
+    collect(artifacts, folder, below="kept")
+    return b"".join(content for _, content in artifacts.values())
 
 
 def test_a_link_in_place_of_the_kept_folder_is_not_followed(folder: Path, precious: Path) -> None:

@@ -23,8 +23,8 @@ from eval.supervisor.memory import (
     clear_gaps,
     fill_with_garbage,
     lies_in,
+    map_in,
     overwrite_tensor,
-    place_in,
     read_tensor,
     same_bits,
 )
@@ -237,7 +237,7 @@ def memory() -> Iterator[int]:
 def test_shared_sets_can_be_mapped_by_another_process(memory: int) -> None:
     sets = [[torch.randn(3, 5), 2.5, torch.arange(7)], [torch.randn(3, 5), 2.5, torch.arange(7) + 1]]
 
-    shared = SharedTensors(sets, place_in(memory))
+    shared = SharedTensors(sets, map_in(memory))
 
     assert shared.specs[0][1] == {"value": 2.5}
     assert all(spec["offset"] % ALIGNMENT == 0 for specs in shared.specs for spec in specs if "offset" in spec)
@@ -249,20 +249,20 @@ def test_shared_sets_can_be_mapped_by_another_process(memory: int) -> None:
 
 def test_each_side_sees_what_the_other_writes(memory: int) -> None:
     given = [torch.zeros(4)]
-    shared = SharedTensors([given], place_in(memory))
-    [theirs] = mapped(memory, shared.specs[0])
+    shared = SharedTensors([given], map_in(memory))
+    [in_worker] = mapped(memory, shared.specs[0])
 
     assert shared.unchanged(0, given)
     shared.write(0, [torch.ones(4)])
-    assert torch.equal(theirs, torch.ones(4))
-    theirs[2] = 5
+    assert torch.equal(in_worker, torch.ones(4))
+    in_worker[2] = 5
     assert not shared.unchanged(0, [torch.ones(4)])
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
 def test_unchanged_compares_bits(memory: int, value: float) -> None:
     given = [torch.full((4,), value)]
-    shared = SharedTensors([given], place_in(memory))
+    shared = SharedTensors([given], map_in(memory))
 
     assert shared.unchanged(0, given)
     shared.write(0, [-given[0]])
@@ -271,14 +271,14 @@ def test_unchanged_compares_bits(memory: int, value: float) -> None:
 
 @pytest.mark.parametrize("sets", [[[]], [[torch.empty(0)]], [[torch.tensor(1.0)]], [[torch.ones(4, 4).t()[::2]]]])
 def test_sets_of_any_tensors_can_be_shared(memory: int, sets: list[list[object]]) -> None:
-    assert SharedTensors(sets, place_in(memory)).unchanged(0, sets[0])
+    assert SharedTensors(sets, map_in(memory)).unchanged(0, sets[0])
 
 
 @given(st.integers(0, 200), st.integers(0, 2**32))
 def test_one_run_of_each_withheld_tensor_is_another_s_until_the_rest_is_written(size: int, seed: int) -> None:
     handle = new_memory()
     values = [torch.randn(size, generator=torch.Generator().manual_seed(seed)), torch.randn(3, 7).t(), 2.5]
-    shared = SharedTensors([[torch.zeros(size), torch.zeros(7, 3), 2.5]], place_in(handle))
+    shared = SharedTensors([[torch.zeros(size), torch.zeros(7, 3), 2.5]], map_in(handle))
 
     write_rest = shared.withhold(0, values)
 
@@ -295,7 +295,7 @@ def test_nothing_stays_in_the_gaps_between_tensors() -> None:
     handle = new_memory(1000)
     size = os.fstat(handle).st_size
     os.pwrite(handle, b"x" * size, 0)
-    shared = SharedTensors([[torch.ones(3), 2.5], [torch.ones(3), 2.5]], place_in(handle), 64)
+    shared = SharedTensors([[torch.ones(3), 2.5], [torch.ones(3), 2.5]], map_in(handle), 64)
 
     clear_gaps(handle, [spec for specs in shared.specs for spec in specs])
 
@@ -306,7 +306,7 @@ def test_nothing_stays_in_the_gaps_between_tensors() -> None:
 
 
 def test_shared_memory_cannot_be_shrunk(memory: int) -> None:
-    SharedTensors([[torch.ones(5000)]], place_in(memory))
+    SharedTensors([[torch.ones(5000)]], map_in(memory))
 
     for size in (0, 4096):
         with pytest.raises(PermissionError):
@@ -316,7 +316,7 @@ def test_shared_memory_cannot_be_shrunk(memory: int) -> None:
 def test_shared_memory_that_was_enlarged_still_works(memory: int) -> None:
     os.ftruncate(memory, 1 << 50)
 
-    assert SharedTensors([[torch.ones(8)]], place_in(memory)).unchanged(0, [torch.ones(8)])
+    assert SharedTensors([[torch.ones(8)]], map_in(memory)).unchanged(0, [torch.ones(8)])
 
 
 BITS = [
@@ -340,6 +340,6 @@ def test_bits_are_compared_whatever_the_layout_of_the_tensors(a: "torch.Tensor",
 
 
 def test_shared_memory_is_only_as_large_as_its_contents_need(memory: int) -> None:
-    SharedTensors([[torch.ones(3)]], place_in(memory))
+    SharedTensors([[torch.ones(3)]], map_in(memory))
 
     assert ctypes.sizeof(ctypes.c_float) * 3 <= os.fstat(memory).st_size <= mmap.PAGESIZE

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval.judge.counterexamples import KEPT, Counterexamples
-from eval.oracle.cases import Draw
+from eval.oracle.cases import CaseSeed
 
 
 @pytest.mark.xfail(
@@ -18,7 +18,7 @@ from eval.oracle.cases import Draw
 )
 def test_other_refused_candidates_do_not_push_a_draw_out(tmp_path: Path) -> None:
     kept = Counterexamples(tmp_path / "task.jsonl")
-    draws = [Draw(sizes={}, parameters=1, inputs=seed, kinds=("given",)) for seed in range(KEPT + 1)]
+    draws = [CaseSeed(sizes={}, parameters=1, inputs=seed, kinds=("given",)) for seed in range(KEPT + 1)]
 
     for draw in draws:
         kept.add(draw)

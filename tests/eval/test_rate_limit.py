@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.supervisor.rate_limit import LOOKS, RateLimit
+from eval.supervisor.rate_limit import WINDOW, RateLimit
 
 
 @pytest.mark.parametrize(
@@ -12,12 +12,12 @@ from eval.supervisor.rate_limit import LOOKS, RateLimit
         ({0, 1}, True),
         ({0, 70, 130}, False),
         ({10, 70, 130, 199}, True),
-        ({10, 70, 130, 10 + LOOKS}, False),
+        ({10, 70, 130, 10 + WINDOW}, False),
         (set(range(0, 1000, 66)), True),
         (set(range(0, 1000, 67)), False),
     ],
 )
 def test_looks_are_counted_over_the_last_ones(seen: set[int], more: bool) -> None:
-    rarely = RateLimit()
+    limit = RateLimit()
 
-    assert any(rarely.exceeded(seen=look in seen) for look in range(1000)) == more
+    assert any(limit.exceeded(seen=look in seen) for look in range(1000)) == more

@@ -11,7 +11,7 @@ import pytest
 
 from eval.machine import sandbox_level
 from eval.supervisor.language import WORKER
-from eval.supervisor.limits import PACKAGE, limits_of
+from eval.supervisor.launch import PACKAGE, limits_of
 from eval.worker.sandbox import (
     ARCHITECTURES,
     CLONE,

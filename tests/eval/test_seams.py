@@ -9,11 +9,10 @@ import pytest
 
 from eval.clock import sessions
 from eval.devices.cpu import Cpu
-from eval.devices.device import CaseSizes, Device, Judgement
+from eval.devices.device import CaseSizes, Device, Verdict
 from eval.judge.task_judge import TaskJudge
 from eval.oracle.cases import Case
 from eval.supervisor.language import JudgedLanguage
-from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
 from kb.types.evidence import CaseResult, Grade, Outcome
 from kb.types.kernels import Candidate, Task
@@ -55,10 +54,9 @@ class ToyChip(Device):
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
-    ) -> Judgement:
-        bench = self.bench
-        log = Trial(candidate, language, bench.level, bench.call_s, bench.guards).check(cases, results)
-        return Judgement(grade=Grade.SIMULATED, log=log, detail=f"{len(candidate.source.split())} words")
+    ) -> Verdict:
+        log = self.trial(candidate, language).check(cases, results)
+        return Verdict(grade=Grade.SIMULATED, log=log, detail=f"{len(candidate.source.split())} words")
 
 
 class CpuForToys(Cpu):

@@ -6,18 +6,18 @@ from typing import cast
 
 import pytest
 
-from eval.clock import sessions
-from eval.clock.baselines import EAGER, Baselines
-from eval.clock.timed_worker import Answer, TimedWorker
-from eval.clock.timing import Call
+from eval.clock import rounds, sessions
+from eval.clock.baseline_sources import EAGER
+from eval.clock.baselines import Baselines
+from eval.clock.timed_worker import Reply, TimedWorker
+from eval.clock.timing import CallTime
 from eval.fault import Fault
-from eval.languages.registry import TORCH
 from eval.machine import CpuUse
 from eval.oracle.cases import Case
+from eval.supervisor.settings import ALL_GUARDS
 from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
-from kb.types.kernels import Candidate
 from tests.eval.judging import given_case, needs_linux, reference
 
 pytestmark = needs_linux
@@ -25,41 +25,43 @@ CASE = given_case("scale")
 
 
 class Clocked:
-    """A session of which each round takes some seconds by a clock of its own."""
+    """The baselines of a session of which each round takes some seconds by a clock of its own."""
 
-    sides = (EAGER,)
+    workers = (EAGER,)
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, round_s: float, slower: float = 1.0) -> None:
         self.reference, self.case = reference("scale"), CASE
         self.now_s, self.rounds = 0.0, 0
         self.tried: list[tuple[int, str]] = []
 
-        def a_round(*_: object) -> tuple[Answer, dict[str, Answer]]:
+        def a_round(*_: object, **__: object) -> tuple[Reply, dict[str, Reply]]:
             self.now_s += round_s
             self.rounds += 1
-            mine, theirs = (Call(outside_us=us, inside_us=us) for us in (slower * 100.0, 100.0))
-            return Answer(mine, list(CASE.expected)), {EAGER: Answer(theirs, list(CASE.expected))}
+            candidate, baseline = (CallTime(outside_us=us, inside_us=us) for us in (slower * 100.0, 100.0))
+            return Reply(candidate, list(CASE.expected)), {EAGER: Reply(baseline, list(CASE.expected))}
 
-        monkeypatch.setattr(sessions.time, "monotonic", lambda: self.now_s)
-        monkeypatch.setattr(sessions, "_round", a_round)
-        monkeypatch.setattr(sessions, "_try", lambda *given: self.tried.append((self.rounds, given[2].name)))
+        def try_case(_candidate: object, _baselines: object, case: Case, *_: object, **__: object) -> None:
+            self.tried.append((self.rounds, case.name))
+
+        monkeypatch.setattr(rounds.time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(rounds, "_round", a_round)
+        monkeypatch.setattr(rounds, "_try_case", try_case)
 
     def run(self) -> int:
         """The number of rounds."""
-        trial = Trial(Candidate(language="torch", source=""), TORCH, level=0)
-        baselines, side = cast(Baselines, self), cast(TimedWorker, None)
-        mine, theirs, _ = sessions._rounds(trial, side, baselines, None, [CASE], CpuUse())
-        assert len(mine) == len(theirs[EAGER])
-        return len(mine)
+        candidate, baselines = cast(TimedWorker, None), cast(Baselines, self)
+        times = rounds.time_rounds(candidate, baselines, None, [CASE], ALL_GUARDS, CpuUse(), session_s=0.75)
+        assert len(times.candidate) == len(times.baselines[EAGER])
+        return len(times.candidate)
 
 
 @pytest.mark.parametrize(
     ("round_s", "least", "most"),
     [
-        pytest.param(1e-4, sessions.MOST_ROUNDS, sessions.MOST_ROUNDS, id="quick"),
+        pytest.param(1e-4, rounds.MOST_ROUNDS, rounds.MOST_ROUNDS, id="quick"),
         pytest.param(0.02, 37, 39, id="as long as a session should last"),
-        pytest.param(0.06, sessions.ENOUGH_ROUNDS, sessions.ENOUGH_ROUNDS, id="longer, for enough rounds"),
-        pytest.param(30.0, sessions.LEAST_ROUNDS, sessions.LEAST_ROUNDS, id="slow"),
+        pytest.param(0.06, rounds.ENOUGH_ROUNDS, rounds.ENOUGH_ROUNDS, id="longer, for enough rounds"),
+        pytest.param(30.0, rounds.LEAST_ROUNDS, rounds.LEAST_ROUNDS, id="slow"),
     ],
 )
 def test_a_session_has_enough_rounds_and_ends_in_time(
@@ -69,29 +71,27 @@ def test_a_session_has_enough_rounds_and_ends_in_time(
 
 
 def test_the_session_of_a_much_slower_candidate_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Clocked(monkeypatch, round_s=30.0, slower=5.0).run() == sessions.HOPELESS_ROUNDS
-    assert Clocked(monkeypatch, round_s=1.0, slower=5.0).run() == sessions.LEAST_ROUNDS
+    assert Clocked(monkeypatch, round_s=30.0, slower=5.0).run() == rounds.HOPELESS_ROUNDS
+    assert Clocked(monkeypatch, round_s=1.0, slower=5.0).run() == rounds.LEAST_ROUNDS
 
 
 def test_a_candidate_that_has_lost_needs_few_rounds_and_still_all_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Clocked(monkeypatch, round_s=0.1, slower=1.6)
 
-    assert session.run() == sessions.LEAST_ROUNDS
+    assert session.run() == rounds.LEAST_ROUNDS
     assert len(session.tried) == 1
-    assert Clocked(monkeypatch, round_s=0.1, slower=1.4).run() == sessions.ENOUGH_ROUNDS
+    assert Clocked(monkeypatch, round_s=0.1, slower=1.4).run() == rounds.ENOUGH_ROUNDS
 
 
-@pytest.mark.parametrize(("round_s", "rounds"), [(0.001, 200), (0.06, 30), (30.0, 10)])
-def test_cases_are_tried_in_all_parts_of_a_session(
-    round_s: float, rounds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("round_s", "count"), [(0.001, 200), (0.06, 30), (30.0, 10)])
+def test_cases_are_tried_in_all_parts_of_a_session(round_s: float, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     moments = [(share / 10, CASE) for share in reversed(range(10))]
-    monkeypatch.setattr(sessions, "_moments", lambda cases: list(moments))
+    monkeypatch.setattr(rounds, "_moments", lambda cases: list(moments))
     session = Clocked(monkeypatch, round_s=round_s)
 
     session.run()
 
-    assert [after for after, _ in session.tried] == [share * rounds // 10 for share in range(10)]
+    assert [after for after, _ in session.tried] == [share * count // 10 for share in range(10)]
 
 
 class Room:
@@ -103,7 +103,7 @@ class Room:
         self.reference = self.case = self.memory = None
         self.events: list[object] = []
         self.living: list[object] = []
-        self.candidates = sessions._Candidates(cast(Trial, self), cast(Baselines, self))
+        self.candidates = sessions._SessionWorkers(cast(Trial, self), cast(Baselines, self))
         monkeypatch.setattr(sessions, "TimedWorker", lambda *_: self)
 
     def start_warm_workers(self, *, checks: int, sessions: int) -> None:
@@ -119,14 +119,14 @@ class Room:
     def __exit__(self, *_: object) -> None:
         self.living.pop()
 
-    def start_beside(self, sessions: list[int]) -> None:
+    def start_late_sets(self, sessions: list[int]) -> None:
         self.events.append(sessions)
         self.failures -= 1
         if self.failures >= 0 and (self.living or self.failures < math.inf):
             raise JudgeError("no memory", hint="wait")
 
-    def begin(self, session: int, *, beside: bool = False) -> None:
-        self.events.append(f"begin {session}{' beside' if beside else ''}")
+    def begin(self, session: int) -> None:
+        self.events.append(f"begin {session}")
 
     def run(self, *numbers: int) -> list[object]:
         with closing(self.candidates):
@@ -141,20 +141,20 @@ def test_a_candidate_starts_after_the_baselines_in_three_sessions_and_before_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert Room(monkeypatch, kept=1).run(2, 3, 4) == [
-        "begin 2", "candidate", "candidate", [3], "begin 3 beside", "candidate", [4], "begin 4 beside",
+        "begin 2", "candidate", "candidate", [3], "begin 3", "candidate", [4], "begin 4",
     ]  # fmt: skip
 
 
 def test_where_there_is_room_the_workers_of_several_sessions_start_together(monkeypatch: pytest.MonkeyPatch) -> None:
     three = ["candidate"] * 3
     assert Room(monkeypatch, kept=3).run(3, 4, 5, 6) == [
-        *three, [3, 4, 5], "begin 3 beside", "begin 4 beside", "begin 5 beside", *three, [6, 7, 8], "begin 6 beside",
+        *three, [3, 4, 5], "begin 3", "begin 4", "begin 5", *three, [6, 7, 8], "begin 6",
     ]  # fmt: skip
 
 
 def test_a_session_that_is_repeated_has_new_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Room(monkeypatch, kept=2).run(3, 3) == [
-        "candidate", "candidate", [3, 4], "begin 3 beside", "candidate", "candidate", [3, 4], "begin 3 beside",
+        "candidate", "candidate", [3, 4], "begin 3", "candidate", "candidate", [3, 4], "begin 3",
     ]  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def test_a_session_that_is_repeated_has_new_workers(monkeypatch: pytest.MonkeyPa
 def test_where_there_is_no_room_for_several_they_start_one_by_one(
     lacks: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Room(monkeypatch, kept=2, **lacks).run(3)[-3:] == ["candidate", [3], "begin 3 beside"]
+    assert Room(monkeypatch, kept=2, **lacks).run(3)[-3:] == ["candidate", [3], "begin 3"]
 
 
 @pytest.mark.parametrize("kept", [1, 3])
@@ -187,7 +187,7 @@ def test_baselines_that_do_not_start_at_all_are_a_fault_of_the_judge(
 def test_each_case_is_tried_at_a_moment_that_cannot_be_foreseen() -> None:
     cases = cast(list[Case], list(range(50)))
 
-    first, second = sessions._moments(cases), sessions._moments(cases)
+    first, second = rounds._moments(cases), rounds._moments(cases)
 
     assert [moment for moment, _ in first] == sorted((moment for moment, _ in first), reverse=True)
     assert {case for _, case in first} == set(cases)

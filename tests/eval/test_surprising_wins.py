@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from eval.clock.sessions import PACES, _undecided
+from eval.clock.sessions import POLICIES, _undecided
 from eval.devices.cpu import Cpu
-from eval.devices.device import Judgement
+from eval.devices.device import Verdict
 from eval.judge.task_judge import TaskJudge
 from eval.oracle.cases import Case
 from eval.supervisor.language import JudgedLanguage
@@ -21,13 +21,13 @@ pytestmark = needs_linux
 RIGHT, WRONG = toy("sum double"), toy("sum")
 
 
-def judgement(speedup: float, reached: float, sessions: int = WIN_SESSIONS) -> Judgement:
+def judgement(speedup: float, reached: float, sessions: int = WIN_SESSIONS) -> Verdict:
     session = Session(
         baseline_us=(speedup,), candidate_us=(1.0,), inside_us=(1.0,), speedup=speedup, low=speedup, high=speedup
     )
     timing = Timing(baseline="eager", baselines_us={"eager": speedup}, sessions=(session,) * sessions)
     limit = Bottleneck(kind="memory", memory=reached, compute=0.0, citations=())
-    return Judgement(grade=Grade.MEASURED, timing=timing, bottleneck=limit)
+    return Verdict(grade=Grade.MEASURED, timing=timing, bottleneck=limit)
 
 
 @pytest.mark.parametrize(("answering_us", "doubtful"), [(0.0, False), (0.15, False), (0.25, True)])
@@ -60,18 +60,18 @@ def test_what_lucky_processes_may_have_given_takes_more_sessions(
     timing = judgement(speedup, 0.5, sessions).timing
 
     assert timing
-    assert _undecided(timing, PACES[device]) is more
+    assert _undecided(timing, POLICIES[device]) is more
 
 
 class Deceived(Cpu):
     """A device that finds every candidate right and always says the same."""
 
     languages = ("toy",)
-    verdict: Judgement
+    verdict: Verdict
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
-    ) -> Judgement:
+    ) -> Verdict:
         results += [CaseResult(name=case.name, outcome=Outcome.PASSED) for case in cases]
         return self.verdict
 
@@ -93,7 +93,7 @@ VERDICTS = {
 
 @pytest.mark.parametrize(("verdict", "again"), VERDICTS.values(), ids=VERDICTS)
 def test_only_a_surprising_win_is_checked_again(
-    verdict: Judgement, again: bool, judge: TaskJudge, monkeypatch: pytest.MonkeyPatch
+    verdict: Verdict, again: bool, judge: TaskJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Deceived, "verdict", verdict, raising=False)
 

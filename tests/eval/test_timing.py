@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.clock.timing import Call, clocks_disagree, hidden_us, session_of, works_between
+from eval.clock.timing import CallTime, clocks_disagree, hidden_us, session_of, works_between
 
 TIMES = st.floats(min_value=0.01, max_value=1e7)
 ROUNDS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=30)
@@ -57,7 +57,7 @@ def test_two_identical_kernels_do_not_differ(seed: int) -> None:
     assert session.low - 0.05 < 1 < session.high + 0.05
 
 
-def test_a_disturbance_of_both_sides_of_a_round_cancels_out() -> None:
+def test_a_disturbance_of_both_times_of_a_round_cancels_out() -> None:
     noise = random.Random(0)
     slowed = [noise.choice([1, 1, 1, 2]) for _ in range(21)]
 
@@ -76,8 +76,8 @@ def test_noisier_times_give_a_wider_interval() -> None:
     assert width(0.01) < width(0.1) < width(0.5)
 
 
-def calls(outside_us: Sequence[float], inside_us: Sequence[float]) -> list[Call]:
-    return [Call(*pair) for pair in zip(outside_us, inside_us, strict=True)]
+def calls(outside_us: Sequence[float], inside_us: Sequence[float]) -> list[CallTime]:
+    return [CallTime(*pair) for pair in zip(outside_us, inside_us, strict=True)]
 
 
 def noisy(value: float, *, seed: int) -> list[float]:
@@ -118,7 +118,7 @@ def test_noise_of_the_answers_does_not_count_as_hidden_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("late_us", "hidden"),
+    ("lingering_us", "hidden"),
     [
         ([20.0] * 50, 0.0),
         ([20.0] * 40 + [900.0] * 10, 0.0),
@@ -127,9 +127,9 @@ def test_noise_of_the_answers_does_not_count_as_hidden_time() -> None:
     ],
     ids=["as long as the baseline's", "sometimes late", "always late", "nearly always late"],
 )
-def test_work_that_goes_on_after_the_answers_is_hidden_time(late_us: list[float], hidden: float) -> None:
-    baseline = [call._replace(late_us=20.0) for call in BASELINE]
-    candidate = [call._replace(late_us=late) for call, late in zip(BASELINE, late_us, strict=True)]
+def test_work_that_goes_on_after_the_answers_is_hidden_time(lingering_us: list[float], hidden: float) -> None:
+    baseline = [call._replace(lingering_us=20.0) for call in BASELINE]
+    candidate = [call._replace(lingering_us=late) for call, late in zip(BASELINE, lingering_us, strict=True)]
 
     assert hidden_us(candidate, baseline) == pytest.approx(hidden)
 
@@ -137,13 +137,13 @@ def test_work_that_goes_on_after_the_answers_is_hidden_time(late_us: list[float]
 @pytest.mark.parametrize("shares", [[i / 9 for i in range(10)], [0.0, 0.0, 0.0, 0.9, 0.9], [0.3]])
 def test_a_clock_that_hides_a_share_of_some_calls_is_refused(shares: Sequence[float]) -> None:
     share = itertools.cycle(shares)
-    candidate = [Call(call.outside_us, call.inside_us * (1 - next(share))) for call in BASELINE]
+    candidate = [CallTime(call.outside_us, call.inside_us * (1 - next(share))) for call in BASELINE]
 
     assert clocks_disagree(candidate, BASELINE)
 
 
 def test_the_scatter_of_a_candidates_own_clock_excuses_nothing() -> None:
-    candidate = [Call(call.outside_us, 99.0 * (i % 2)) for i, call in enumerate(BASELINE)]
+    candidate = [CallTime(call.outside_us, 99.0 * (i % 2)) for i, call in enumerate(BASELINE)]
 
     assert clocks_disagree(candidate, BASELINE)
 

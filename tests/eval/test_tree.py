@@ -73,7 +73,7 @@ def test_stopped_processes_use_no_processor_time_and_continue_afterwards() -> No
         stopped_s = sum(processes._clocks().values())
         time.sleep(0.1)
         assert sum(processes._clocks().values()) == stopped_s
-        processes.go_on()
+        processes.check_and_resume()
         time.sleep(0.3)
         assert sum(processes._clocks().values()) > stopped_s + 0.05
 
@@ -92,7 +92,7 @@ def test_a_process_that_works_until_it_is_found_stopped_is_at_rest_afterwards(mo
         monkeypatch.setattr(tree, "_has_stopped", works_until_looked_at)
         processes.stop()
         assert processes._stopped_at == {child: 0.5}
-        processes.go_on()
+        processes.check_and_resume()
 
 
 def test_a_process_that_is_continued_by_another_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_a_process_that_is_continued_by_another_is_seen(monkeypatch: pytest.Monk
         os.kill(child, signal.SIGCONT)
         time.sleep(0.4)
         with pytest.raises(Fault, match=f"{child} worked while") as caught:
-            processes.go_on()
+            processes.check_and_resume()
 
     assert caught.value.outcome == "forbidden"
 
@@ -116,7 +116,7 @@ def test_a_process_that_appears_while_all_are_stopped_is_seen(monkeypatch: pytes
         pids = [*processes._pids(), joined.pid]
         processes._pids = lambda: pids  # type: ignore[method-assign]
         with pytest.raises(Fault, match=f"{joined.pid} appeared"):
-            processes.go_on()
+            processes.check_and_resume()
         joined.kill()
         joined.wait()
 
@@ -139,7 +139,7 @@ def test_processes_that_appear_between_two_stops_are_stopped_too() -> None:
             assert all(map(tree._has_stopped, found))
             assert set(processes._pids()) >= set(found)
             counts.append(len(found))
-            processes.go_on()
+            processes.check_and_resume()
             time.sleep(0.01)
         assert counts[-1] > counts[0] > 0
 
@@ -159,13 +159,13 @@ def test_a_process_is_found_although_ids_have_begun_again(monkeypatch: pytest.Mo
         for _ in range(5):
             processes.stop()
             assert set(processes._pids()) >= set(session_of(processes._leader))
-            processes.go_on()
+            processes.check_and_resume()
             time.sleep(2 * tree.WRAP_S)
 
 
 def test_a_file_system_that_shows_a_load_of_its_own_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tree._newest_task() > 0
-    monkeypatch.setattr(tree, "_tells_tasks", lambda: False)
+    monkeypatch.setattr(tree, "_has_own_loadavg", lambda: False)
     assert tree._newest_task() == 0
 
 
@@ -180,7 +180,7 @@ def test_processor_time_that_is_charged_late_must_be_rare_and_little(late_s: flo
                 processes.stop()
                 charged = {pid: cpu_s + late_s for pid, cpu_s in clocks().items()}
                 processes._clocks = lambda charged=charged: charged  # type: ignore[method-assign]
-                processes.go_on()
+                processes.check_and_resume()
                 processes._clocks = clocks  # type: ignore[method-assign]
 
 
@@ -190,7 +190,7 @@ def test_a_process_that_ends_while_all_are_stopped_does_no_harm() -> None:
         [child] = set(processes._pids()) - {processes._leader}
         os.kill(child, signal.SIGKILL)
         time.sleep(0.1)
-        processes.go_on()
+        processes.check_and_resume()
 
         assert not tree._has_stopped(processes._leader)
 

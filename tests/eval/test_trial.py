@@ -32,7 +32,7 @@ WRONG: dict[str, dict[str, object]] = {
 class Worker:
     """Answers a call with what it is given."""
 
-    answer_s = late_s = 0.0
+    reply_s = lingering_s = 0.0
 
     def __init__(self, answer: dict[str, object]) -> None:
         self._answer = answer
@@ -42,7 +42,7 @@ class Worker:
 
 
 def called(answer: dict[str, object]) -> float:
-    trial = Trial(Candidate(language="torch", source=""), TORCH, level=0)
+    trial = Trial(Candidate(language="torch", source=""), language=TORCH, level=0)
     return trial.start_call(cast(WorkerProcess, Worker(answer)), [LAYOUT]).seconds
 
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from eval.devices.device import Bench, Judgement
+from eval.devices.device import Setup, Verdict
 from eval.devices.triton_compiler import TritonCompiler
 from eval.fault import Fault
 from eval.languages.registry import TRITON
@@ -38,10 +38,10 @@ QUICK = {"triton/reads_beyond_end.py", "triton/stops_when_wide.py", "triton/two_
 
 def judged(
     kernel: Known, results: list[CaseResult] | None = None, isa: Isa = AMD, facts: Sequence[Fact] = ()
-) -> Judgement:
+) -> Verdict:
     """Judge a kernel on its task, at smaller sizes than its own."""
     own = Reference(kernel.subject, seed=1)
-    bench = Bench(
+    bench = Setup(
         task=kernel.subject,
         reference=own,
         interface=interface_of(kernel.subject, own),
@@ -56,7 +56,7 @@ def judged(
     try:
         return TritonCompiler(bench).judge(kernel.candidate, TRITON, tried, [] if results is None else results)
     except Fault as fault:
-        return Judgement(Outcome(fault.outcome), detail=fault.detail)
+        return Verdict(Outcome(fault.outcome), detail=fault.detail)
 
 
 def parameters(kernels: Iterable[Known]) -> list[object]:

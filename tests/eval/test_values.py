@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.oracle.reference import Reference
-from eval.oracle.values import FACTORS, KINDS, RARE, Structure, change_values, learn_structures
+from eval.oracle.values import DISTRIBUTIONS, FACTORS, RARE, Structure, change_values, learn_structures
 from tests.eval.test_cases import task_of
 
 SHAPES = st.lists(st.integers(0, 9), max_size=3).map(tuple)
 TYPES = st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.float16])
 SEEDS = st.integers(0, 2**62)
-SOME_KINDS = st.lists(st.sampled_from(KINDS), min_size=1, unique=True)
+SOME_KINDS = st.lists(st.sampled_from(DISTRIBUTIONS), min_size=1, unique=True)
 
 DRAWN = {
     "nothing promised": ("torch.rand(N, N)", Structure.FREE),
@@ -120,7 +120,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
 def test_values_look_like_their_kind(kind: str) -> None:
     x = torch.rand(100, 200) + 0.01
 
@@ -133,14 +133,14 @@ def test_values_look_like_their_kind(kind: str) -> None:
 def test_in_mixed_values_every_slice_has_a_kind_of_its_own(shape: tuple[int, ...]) -> None:
     x = torch.rand(shape) + 0.01
 
-    [mixed] = change_values([x], [Structure.FREE], KINDS, 7)
+    [mixed] = change_values([x], [Structure.FREE], DISTRIBUTIONS, 7)
 
     rows, given_rows = (t.reshape(80, -1) for t in (mixed, x))
     same = int((rows == given_rows).all(dim=1).sum())
     negative = int((rows < 0).any(dim=1).sum())
     small = int(((rows.amax(dim=1) < 1e-3) & (rows.amax(dim=1) > 1e-9)).sum())
-    assert negative == small == 80 / len(KINDS)
-    assert same < 2 * 80 / len(KINDS), "those as given, and those in which there is no outlier"
+    assert negative == small == 80 / len(DISTRIBUTIONS)
+    assert same < 2 * 80 / len(DISTRIBUTIONS), "those as given, and those in which there is no outlier"
 
 
 def test_a_vector_of_mixed_values_is_cut_into_pieces() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from eval.fault import Fault
 from eval.selftest.known import CORRECT
-from eval.supervisor.compiled import MOST_FILES, Compiled, keep
 from eval.supervisor.device_memory import DeviceMemory
+from eval.supervisor.folder import MOST_FILES, Artifacts, collect
 from eval.supervisor.launch import Launch
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.trial import Trial
@@ -29,7 +29,7 @@ pytestmark = needs_linux
 
 
 @pytest.fixture
-def spares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmPool]:
+def warm_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmPool]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     found = WarmPool()
     yield found
@@ -37,42 +37,46 @@ def spares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmPool
     assert list(tmp_path.iterdir()) == [], "no worker leaves its folder"
 
 
-def trial_of(spares: WarmPool, source: str = "# nothing") -> Trial:
-    return Trial(Candidate(language="torch", source=source), ON_FAKE, 0, 60.0, spares=spares)
+def trial_of(warm_pool: WarmPool, source: str = "# nothing") -> Trial:
+    return Trial(
+        Candidate(language="torch", source=source), language=ON_FAKE, level=0, call_s=60.0, warm_pool=warm_pool
+    )
 
 
-def test_the_next_candidate_gets_a_worker_that_has_started(spares: WarmPool) -> None:
-    trial_of(spares).start_warm_workers(checks=1, sessions=1)
-    spares.wait()
+def test_the_next_candidate_gets_a_worker_that_has_started(warm_pool: WarmPool) -> None:
+    trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
+    warm_pool.wait()
 
-    with trial_of(spares, HONEST).worker() as worker, trial_of(spares).worker() as another:
+    with trial_of(warm_pool, HONEST).worker() as worker, trial_of(warm_pool).worker() as another:
         assert "torch" in (worker.folder / "candidate.py").read_text(encoding="utf-8")
-        assert len(spares._wanted) == 1, "one is left, which checks a candidate"
-        assert another.pid != worker.pid, "a spare serves one candidate"
+        assert len(warm_pool._wanted) == 1, "one is left, which checks a candidate"
+        assert another.pid != worker.pid, "a worker serves one candidate"
 
 
-def test_a_candidate_passes_in_a_spare(spares: WarmPool) -> None:
-    tried = replace(trial_of(spares, HONEST), memory=DeviceMemory(FakeDriver()))  # type: ignore[arg-type]
+def test_a_candidate_passes_in_a_warm_worker(warm_pool: WarmPool) -> None:
+    tried = replace(trial_of(warm_pool, HONEST), memory=DeviceMemory(FakeDriver()))  # type: ignore[arg-type]
     tried.start_warm_workers(checks=1, sessions=0)
-    spares.wait()
+    warm_pool.wait()
 
     tried.check([given_case("scale")], [])
 
-    assert spares._wanted == []
+    assert warm_pool._wanted == []
 
 
-def test_settings_must_be_the_same(spares: WarmPool) -> None:
-    trial_of(spares).start_warm_workers(checks=1, sessions=1)
+def test_settings_must_be_the_same(warm_pool: WarmPool) -> None:
+    trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
 
-    with replace(trial_of(spares), call_s=50.0).worker():
-        assert len(spares._wanted) == 2
+    with replace(trial_of(warm_pool), call_s=50.0).worker():
+        assert len(warm_pool._wanted) == 2
 
 
-def test_spares_for_another_language_stay_until_the_next_candidate_does_not_want_them_either(spares: WarmPool) -> None:
+def test_workers_for_another_language_stay_until_the_next_candidate_does_not_want_them_either(
+    warm_pool: WarmPool,
+) -> None:
     def started(call_s: float) -> WorkerProcess:
-        replace(trial_of(spares), call_s=call_s).start_warm_workers(checks=1, sessions=0)
-        spares.wait()
-        return spares._wanted[0][1].result()
+        replace(trial_of(warm_pool), call_s=call_s).start_warm_workers(checks=1, sessions=0)
+        warm_pool.wait()
+        return warm_pool._wanted[0][1].result()
 
     first, second, again = started(60.0), started(50.0), started(60.0)
     assert first is again
@@ -81,42 +85,44 @@ def test_spares_for_another_language_stay_until_the_next_candidate_does_not_want
     assert not is_alive(second.pid)
 
 
-def test_spares_that_are_there_are_not_started_again(spares: WarmPool) -> None:
-    trial_of(spares).start_warm_workers(checks=1, sessions=1)
-    before = list(spares._wanted)
+def test_workers_that_are_there_are_not_started_again(warm_pool: WarmPool) -> None:
+    trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
+    before = list(warm_pool._wanted)
 
-    trial_of(spares).start_warm_workers(checks=1, sessions=1)
+    trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
 
-    assert spares._wanted == before
+    assert warm_pool._wanted == before
 
 
-def test_a_spare_that_did_not_start_is_not_used(spares: WarmPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_did_not_start_is_not_used(warm_pool: WarmPool, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(WorkerProcess, "warm", fails)
-        trial_of(spares).start_warm_workers(checks=1, sessions=1)
-        spares.wait()
+        broken.setattr(WorkerProcess, "start_warm", fails)
+        trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
+        warm_pool.wait()
 
-    with trial_of(spares).worker() as worker:
+    with trial_of(warm_pool).worker() as worker:
         assert worker.ask("ping") == {}
 
 
-def test_a_spare_that_died_meanwhile_is_not_used(spares: WarmPool) -> None:
-    trial_of(spares).start_warm_workers(checks=1, sessions=1)
-    spares.wait()
-    for _, spare in spares._wanted:
-        os.kill(spare.result().pid, signal.SIGKILL)
-        os.waitid(os.P_PID, spare.result().pid, os.WEXITED | os.WNOWAIT)
+def test_a_worker_that_died_meanwhile_is_not_used(warm_pool: WarmPool) -> None:
+    trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
+    warm_pool.wait()
+    for _, pending in warm_pool._wanted:
+        os.kill(pending.result().pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pending.result().pid, os.WEXITED | os.WNOWAIT)
 
-    with trial_of(spares).worker() as worker:
+    with trial_of(warm_pool).worker() as worker:
         assert worker.ask("ping") == {}
 
 
-def test_a_disk_that_is_full_costs_a_spare_and_no_verdict(spares: WarmPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_costs_a_warm_worker_and_no_verdict(
+    warm_pool: WarmPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as full:
         full.setattr(WorkerProcess, "__init__", out_of_space)
-        trial_of(spares).start_warm_workers(checks=1, sessions=1)
+        trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
 
-    assert spares._wanted == []
+    assert warm_pool._wanted == []
 
 
 def out_of_space(*_: object, **__: object) -> None:
@@ -128,11 +134,11 @@ def test_what_a_candidate_leaves_in_endless_files_is_not_kept(files: int, kept: 
     for number in range(files):
         (tmp_path / str(number)).write_bytes(b"x")
     (tmp_path / "link").symlink_to(tmp_path / "0")
-    compiled: Compiled = {}
+    artifacts: Artifacts = {}
 
-    keep(compiled, tmp_path)
+    collect(artifacts, tmp_path)
 
-    assert len(compiled) == kept
+    assert len(artifacts) == kept
 
 
 def fails(worker: WorkerProcess) -> None:
@@ -140,11 +146,11 @@ def fails(worker: WorkerProcess) -> None:
     raise Fault("crashed", "no memory")
 
 
-def test_spares_end_while_they_start(spares: WarmPool) -> None:
-    trial_of(spares).start_warm_workers(checks=1, sessions=5)
+def test_warm_workers_end_while_they_start(warm_pool: WarmPool) -> None:
+    trial_of(warm_pool).start_warm_workers(checks=1, sessions=5)
     start = time.monotonic()
 
-    spares.close()
+    warm_pool.close()
 
     assert time.monotonic() - start < 5
 
@@ -163,4 +169,4 @@ def test_a_candidate_is_compiled_once_for_all_its_workers(monkeypatch: pytest.Mo
         tried.check([given_case("scale")], [])
 
     assert len(compiled) == 1
-    assert replace(tried, guards=frozenset()).compiled == {}, "another candidate does not inherit it"
+    assert replace(tried, guards=frozenset()).artifacts == {}, "another candidate does not inherit it"

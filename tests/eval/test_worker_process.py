@@ -21,7 +21,8 @@ from eval.supervisor import process as worker_process
 from eval.supervisor import tree
 from eval.supervisor.folder import FOLDER, new_folder, remove
 from eval.supervisor.language import JudgedLanguage
-from eval.supervisor.process import ALL_GUARDS, Guard, WorkerProcess
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.settings import ALL_GUARDS, Guard, WorkerSettings
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate
@@ -116,7 +117,7 @@ def start(
     level: int | None = None,
 ) -> WorkerProcess:
     level = sandbox_level() if level is None else level
-    worker = WorkerProcess(language, level=level, call_s=call_s, guards=guards, environment={})
+    worker = WorkerProcess(WorkerSettings(language=language, level=level, call_s=call_s, guards=guards))
     return worker.give(Candidate(language="torch", source="# nothing"))
 
 
@@ -126,7 +127,7 @@ def test_a_worker_starts_at_every_sandbox_level(level: int) -> None:
         pytest.skip("this kernel lacks Landlock or seccomp")
     with start(level=level) as worker:
         assert worker.ask("ping") == {}
-        assert worker.answer_s > 0
+        assert worker.reply_s > 0
         worker.finish()
 
 
@@ -228,24 +229,24 @@ def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
 @pytest.mark.alone
 def test_a_system_call_that_goes_on_after_the_answer_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(COPIES_AFTER_ANSWER, tmp_path, monkeypatch)
-    late_s = []
+    lingering_s = []
     with start(EXECUTED, level=0) as worker:
         for _ in range(10):
             worker.ask("ping")
-            late_s.append(worker.late_s)
+            lingering_s.append(worker.lingering_s)
 
-    assert median(late_s[::2]) > median(late_s[1::2]) + 0.005
+    assert median(lingering_s[::2]) > median(lingering_s[1::2]) + 0.005
 
 
 @pytest.mark.alone
 def test_the_system_tells_when_a_worker_has_stopped(worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "PAUSE_S", 0.5)
-    late_s = []
+    lingering_s = []
     for _ in range(9):
         worker.ask("ping")
-        late_s.append(worker.late_s)
+        lingering_s.append(worker.lingering_s)
 
-    assert median(late_s) < 0.1
+    assert median(lingering_s) < 0.1
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
@@ -267,13 +268,13 @@ def test_a_worker_is_stopped_between_questions(worker: WorkerProcess) -> None:
 def test_a_worker_lasts_until_it_dies_or_has_used_half_its_processor_time(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert worker.lasts
+    assert worker.is_reusable
     with monkeypatch.context() as patched:
         patched.setattr(tree.ProcessTree, "cpu_s", lambda _: 0.51 * worker_process.cpu_limit_s(worker._call_s))
-        assert not worker.lasts
+        assert not worker.is_reusable
     os.kill(worker.pid, signal.SIGKILL)
     os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
-    assert not worker.lasts
+    assert not worker.is_reusable
 
 
 def test_killing_a_worker_twice_does_no_harm(worker: WorkerProcess) -> None:
@@ -313,10 +314,11 @@ def test_a_worker_ends_when_its_judge_is_killed() -> None:
     script = """
 import sys
 from eval.languages.registry import CPP
-from eval.supervisor.process import ALL_GUARDS, WorkerProcess
+from eval.supervisor.process import WorkerProcess
+from eval.supervisor.settings import WorkerSettings
 from kb.types.kernels import Candidate
 candidate = Candidate(language="cpp", source="")
-worker = WorkerProcess(CPP, level=1, call_s=9, guards=ALL_GUARDS, environment={}).give(candidate)
+worker = WorkerProcess(WorkerSettings(language=CPP, level=1, call_s=9)).give(candidate)
 worker.__enter__()
 print(worker.pid, flush=True)
 sys.stdin.read()

@@ -11,7 +11,7 @@ from eval.worker.channel import Message
 WORDS = {"double": lambda x: x * 2, "negate": torch.neg, "sum": lambda x: x.sum(dim=-1)}
 
 
-class ToyModel(PythonCandidate):
+class ToyCandidate(PythonCandidate):
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._memory = memory
         self._words = (folder / "candidate.toy").read_text(encoding="utf-8").split()
@@ -24,4 +24,4 @@ class ToyModel(PythonCandidate):
         return x
 
 
-load = ToyModel
+load = ToyCandidate

@@ -12,17 +12,17 @@ from time import perf_counter
 from typing import Any
 
 from eval.fault import Fault, signal_name
-from eval.worker.adapters.cpp import row_major, size_bytes
+from eval.worker.adapters.cpp import row_major
 from eval.worker.channel import Message
-from eval.worker.mapping import shared_pages
+from eval.worker.mapping import end_of, shared_pages, size_bytes
 from eval.worker.sandbox import become
 
-SAID = 3000
-"""Characters of what a run printed that a refusal repeats."""
+PRINTED_CHARACTERS = 3000
+"""Of what a run printed, which a refusal repeats."""
 
 
 class CommandCandidate:
-    """See `eval.worker.worker.Model`. It gets the fields of `ToolchainLanguage.build_options`."""
+    """See `eval.worker.worker.BuiltCandidate`. It gets the fields of `ToolchainLanguage.build_options`."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._memory, self._command = memory, question["run"]
@@ -70,14 +70,14 @@ class CommandCandidate:
 
     def _run(self) -> None:
         """Run the command. Raises Fault if it fails, with the end of what it printed."""
-        with (self._folder / "said").open("w+b") as said:
+        with (self._folder / "printed").open("w+b") as output:
             done = subprocess.run(
-                self._command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False,
+                self._command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False,
                 preexec_fn=self._become,
             )  # fmt: skip
-            printed = said.seek(0, 2)
-            said.seek(max(0, printed - SAID))
-            text = said.read().decode(errors="replace").strip()
+            printed = output.seek(0, 2)
+            output.seek(max(0, printed - PRINTED_CHARACTERS))
+            text = output.read().decode(errors="replace").strip()
         if printed >= self._limits[resource.RLIMIT_FSIZE]:
             raise Fault("raised", f"it printed {printed:,} bytes or more, which is more than is allowed")
         if done.returncode < 0:
@@ -91,10 +91,10 @@ class CommandCandidate:
         become(self._command, self._limits, level=self._level)
 
     def _write(self, kind: str, specs: list[Message]) -> None:
-        if end := max((spec["offset"] + size_bytes(spec) for spec in specs), default=0):
+        if end := end_of(specs):
             with shared_pages(self._memory, end) as pages:
                 for i, spec in enumerate(specs):
-                    data = pages[spec["offset"] : spec["offset"] + size_bytes(spec)]
+                    data = pages[spec["offset"] : end_of([spec])]
                     (self._folder / f"{kind}_{i}.bin").write_bytes(data)
         for i, spec in enumerate(specs):
             if not size_bytes(spec):

@@ -11,10 +11,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from eval.dtypes import ITEM_BYTES
 from eval.fault import Fault
 from eval.worker.channel import ALL, Message
-from eval.worker.mapping import shared_pages
+from eval.worker.mapping import end_of, shared_pages, size_bytes
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 LIBRARY = "candidate.so"
@@ -37,7 +36,7 @@ class Tensor(ctypes.Structure):
 
 
 class CppCandidate:
-    """A candidate, loaded on construction. See `eval.worker.worker.Model`."""
+    """A candidate, loaded on construction. See `eval.worker.worker.BuiltCandidate`."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._memory = memory
@@ -110,7 +109,7 @@ load = CppCandidate
 
 def _mapped(memory: int, specs: list[Message]) -> list[Tensor]:
     """Tensors in the memory of a handle; each spec has its `offset` there."""
-    if not (end := max((spec["offset"] + size_bytes(spec) for spec in specs), default=0)):
+    if not (end := end_of(specs)):
         return [tensor_at(0, spec["shape"]) for spec in specs]
     pages = shared_pages(memory, end)
     _KEPT.append(pages)
@@ -124,10 +123,6 @@ def tensor_at(pointer: int, shape: list[int]) -> Tensor:
 
 def array_of(tensors: list[Tensor]) -> Any:
     return (Tensor * max(1, len(tensors)))(*tensors)
-
-
-def size_bytes(spec: Message) -> int:
-    return math.prod(spec["shape"]) * ITEM_BYTES[spec["dtype"]]
 
 
 def row_major(specs: list[Message]) -> list[Message]:

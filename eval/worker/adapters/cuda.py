@@ -15,7 +15,7 @@ LIBRARY = "candidate.so"
 
 
 class CudaCandidate(GpuCandidate):
-    """A candidate that defines `model_new` of kb_tensor_cuda.h. See `eval.worker.worker.Model`."""
+    """A candidate that defines `model_new` of kb_tensor_cuda.h. See `eval.worker.worker.BuiltCandidate`."""
 
     def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
         import torch
@@ -34,8 +34,8 @@ class CudaCandidate(GpuCandidate):
 
         def call(*inputs: Any) -> tuple[Any, ...]:
             outputs = tuple(torch.empty(shape, dtype=dtype, device=self._device) for shape, dtype in specs)
-            given, results = (array_of([_described(t) for t in tensors]) for tensors in (inputs, outputs))
-            library.model_new(given, parameters, init, results, _stream())
+            arguments, results = (array_of([_described(t) for t in tensors]) for tensors in (inputs, outputs))
+            library.model_new(arguments, parameters, init, results, _stream())
             return outputs
 
         call.state = kept  # type: ignore[attr-defined]  # the pointers in `parameters` do not keep it

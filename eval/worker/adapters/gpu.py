@@ -46,7 +46,7 @@ class EventClock:
 
 
 class GpuCandidate(PythonCandidate):
-    """A candidate whose tensors are on the GPU. See `eval.worker.worker.Model`."""
+    """A candidate whose tensors are on the GPU. See `eval.worker.worker.BuiltCandidate`."""
 
     def __init__(self, folder: Path, memory: int, question: Message, driver: Driver | None = None) -> None:
         import torch
@@ -78,7 +78,7 @@ class GpuCandidate(PythonCandidate):
         """Record the calls on all input sets as graphs, which are replayed from then on, or drop these graphs.
 
         Raises:
-            RuntimeError: they cannot be recorded, because the candidate looks at values; this model is lost.
+            RuntimeError: they cannot be recorded, because the candidate looks at values; it is lost.
         """
         self._recordings, self._replayed = {}, ()
         if on:

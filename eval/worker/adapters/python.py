@@ -14,7 +14,7 @@ from eval.worker.mapping import mapped
 
 
 class PythonCandidate:
-    """A candidate, imported on construction and given the reference's parameters. See `eval.worker.worker.Model`."""
+    """A module, imported on construction, with the reference's parameters. See `eval.worker.worker.BuiltCandidate`."""
 
     _device = "cpu"
 
@@ -105,10 +105,10 @@ def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> An
         model.load_reference(state)
         return model
     own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    wanted = {name: tuple(tensor.shape) for name, tensor in state.items()}
-    if own != wanted:
-        missing = sorted(f"{n}{list(s)}" for n, s in wanted.items() if own.get(n) != s)
-        extra = sorted(f"{n}{list(s)}" for n, s in own.items() if wanted.get(n) != s)
+    expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    if own != expected:
+        missing = sorted(f"{n}{list(s)}" for n, s in expected.items() if own.get(n) != s)
+        extra = sorted(f"{n}{list(s)}" for n, s in own.items() if expected.get(n) != s)
         raise Fault(
             "incompatible_parameters",
             f"ModelNew's parameters: missing {', '.join(missing) or 'none'}, unexpected {', '.join(extra) or 'none'}; "

@@ -1,0 +1,98 @@
+"""What the baselines of a task are, and what their workers are started with. This module does not load torch.
+
+On a GPU they are what torch offers to make the reference fast, and what the task itself names.
+"""
+
+import ast
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from eval.supervisor.settings import ALL_GUARDS, Guard
+from kb.types.kernels import Interface, Task
+
+EAGER, COMPILED = "eager", "torch.compile"
+SOURCES: Mapping[str, str] = {
+    EAGER: "ModelNew = Model",
+    COMPILED: """
+class ModelNew(Model):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.forward = torch.compile(super().forward, dynamic=False)
+""",
+}
+"""What makes a candidate of a reference, by the name of the baseline."""
+AUTOTUNED = """
+class ModelNew(Model):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.forward = torch.compile(super().forward, dynamic=False, mode="max-autotune-no-cudagraphs")
+"""
+TF32 = "torch.set_float32_matmul_precision('high')\ntorch.backends.cudnn.allow_tf32 = True\n"
+CHANNELS_LAST = """
+class ModelNew(Model):
+    def load_reference(self, state):
+        self.load_state_dict(state)
+        self.to(memory_format=torch.channels_last)
+
+    def forward(self, *inputs):
+        return super().forward(*(
+            x.contiguous(memory_format=torch.channels_last) if isinstance(x, torch.Tensor) and x.dim() == 4 else x
+            for x in inputs
+        ))
+"""
+IMAGE_DIMENSIONS = 4
+LIBRARY = "Baseline"
+"""A class that a task's file may define beside Model, with the same parameters: the same operation by a library."""
+
+GUARDS = ALL_GUARDS - {Guard.ALIASING}
+"""A reference is not suspected; it may return a part of its input."""
+INDUCTOR_PREFIXES, CACHE, TRITON_CACHE = (
+    ("TORCHINDUCTOR_", "TORCHDYNAMO_"),
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TRITON_CACHE_DIR",
+)
+"""How the environment names settings of torch.compile, the folder of what it has compiled, and that of its kernels."""
+ONE_PROCESS = {
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+    "TORCHINDUCTOR_VEC_ISA_OK": "1",
+}
+"""Makes it compile without other processes. It compiles neither all headers first, which it would not keep for the next
+worker, nor a program that uses the CPU's vector units, because it knows these by their names."""
+COMPILER = ("torch._inductor.compile_fx",)
+"""To import this module loads most of what torch.compile needs."""
+
+
+def gpu_sources(task: Task, interface: Interface) -> dict[str, str]:
+    """As SOURCES, for a GPU.
+
+    Variants in TF32 are among them: they count if their outputs are within the tolerance of the task.
+    """
+    sources = {**SOURCES, "torch.compile max-autotune": AUTOTUNED}
+    if any(len(tensor.shape) == IMAGE_DIMENSIONS for tensor in interface.inputs):
+        sources["channels-last"] = CHANNELS_LAST
+    if interface.matrix_operations and any(tensor.dtype == "float32" for tensor in interface.inputs):
+        sources |= {f"{name}, TF32": TF32 + source for name, source in sources.items()}
+    if any(isinstance(node, ast.ClassDef) and node.name == LIBRARY for node in ast.parse(task.source).body):
+        sources["library"] = f"ModelNew = {LIBRARY}"
+    return sources
+
+
+def compiles() -> bool:
+    """Whether torch.compile is on. Where the user has switched it off, no baseline is called compiled."""
+    return os.environ.get("TORCHDYNAMO_DISABLE") != "1"
+
+
+def worker_settings() -> dict[str, Any]:
+    """The fields of WorkerSettings that all baselines share: a compiler keeps what it has compiled."""
+    if not compiles():
+        return {"guards": GUARDS, "environment": {}, "writable": (), "preload": ()}
+    inherited = {name: value for name, value in os.environ.items() if name.startswith(INDUCTOR_PREFIXES)}
+    environment = ONE_PROCESS | inherited
+    cache = environment.get(CACHE)
+    if cache:
+        environment[TRITON_CACHE] = f"{cache}/triton"
+    return {
+        "guards": GUARDS, "environment": environment, "writable": (cache,) if cache else (), "preload": COMPILER
+    }  # fmt: skip
