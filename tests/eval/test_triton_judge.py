@@ -11,7 +11,7 @@ from eval.devices.triton_compiler import TritonCompiler
 from eval.fault import Fault
 from eval.languages.registry import TRITON
 from eval.machine import sandbox_level
-from eval.oracle.cases import cases
+from eval.oracle.cases import draw_cases
 from eval.oracle.reference import Reference, interface_of
 from eval.oracle.values import learn_structures
 from eval.selftest.known import Known, known
@@ -52,7 +52,7 @@ def judged(
         call_s=PATIENCE_S,
     )
     smaller = Reference(task(kernel.task), seed=3, sizes=HIDDEN.get(kernel.task, {}))
-    tried = list(cases(smaller, learn_structures(smaller), ["given", "signs"]))
+    tried = list(draw_cases(smaller, learn_structures(smaller), ["given", "signs"]))
     try:
         return TritonCompiler(bench).judge(kernel.candidate, TRITON, tried, [] if results is None else results)
     except Fault as fault:
