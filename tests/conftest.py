@@ -12,11 +12,15 @@ import hypothesis
 import numpy as np
 import pytest
 
+from eval.judge.driver import LocalJudge
 from ingest import reading
 from ingest.reading import ReaderLimits, ReadFile
 from ingest.scan import SHEETS
 from kb.errors import DocumentError
 from kb.settings import Settings
+from kb.types.fact import Fact
+from kb.types.kernels import Task
+from kb.types.target import Isa
 from kb.usecases.knowledge_base import KnowledgeBase
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads sleep, not spin, while they wait for a core
@@ -155,3 +159,19 @@ def manuals(tmp_path: Path) -> Path:
             encoding="utf-8",
         )
     return root
+
+
+@pytest.fixture
+def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge judges in this process, which has torch, for tests of what is asked of it and told of its verdicts."""
+    from eval.judge.task_judge import TaskJudge
+
+    def start(
+        self: LocalJudge, task: Task, *, target: str, isa: Isa, facts: Sequence[Fact], cache: Path, **_: object
+    ) -> None:
+        self.here = TaskJudge(task, target, isa, [*facts], call_s=60.0)
+        self.interface = self.here.interface
+
+    monkeypatch.setattr(LocalJudge, "__init__", start)
+    monkeypatch.setattr(LocalJudge, "verify", lambda self, candidate: self.here.verify(candidate))
+    monkeypatch.setattr(LocalJudge, "close", lambda self: None)

@@ -5,7 +5,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,12 +14,8 @@ from typing import Any
 import pytest
 import typer
 
-from eval.judge.driver import LocalJudge
 from kb.catalog import Catalog
 from kb.cli import main
-from kb.types.fact import Fact
-from kb.types.kernels import Task
-from kb.types.target import Isa
 
 CONFINED = Path(__file__).with_name("confined.py")
 
@@ -115,22 +111,6 @@ def answering(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcom
         return run(*arguments)
 
     return ask
-
-
-@pytest.fixture
-def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge judges in this process, which has torch, for tests of what is asked of it and told of its verdicts."""
-    from eval.judge.task_judge import TaskJudge
-
-    def start(
-        self: LocalJudge, task: Task, *, target: str, isa: Isa, facts: Sequence[Fact], cache: Path, **_: object
-    ) -> None:
-        self.here = TaskJudge(task, target, isa, [*facts], call_s=60.0)
-        self.interface = self.here.interface
-
-    monkeypatch.setattr(LocalJudge, "__init__", start)
-    monkeypatch.setattr(LocalJudge, "verify", lambda self, candidate: self.here.verify(candidate))
-    monkeypatch.setattr(LocalJudge, "close", lambda self: None)
 
 
 @pytest.fixture

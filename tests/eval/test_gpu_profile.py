@@ -131,6 +131,12 @@ def play(report: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_profile, "profiler", lambda: str(program))
 
 
+def reported(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profiler that writes this report, and runs nothing."""
+    monkeypatch.setattr(gpu_profile, "profiler", lambda: "ncu")
+    monkeypatch.setattr(gpu_profile, "_run", lambda trial, *_: Path(trial.profiler[-1]).write_text(text))
+
+
 def test_a_candidate_is_called_under_the_profiler(
     trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,10 +145,8 @@ def test_a_candidate_is_called_under_the_profiler(
     assert profile(trial, reference("scale"), given_case("scale")) == parsed(REPORT.splitlines())
 
 
-def test_without_numbers_the_profiler_s_own_words_are_told(
-    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    play("==ERROR== ERR_NVGPUCTRPERM - no permission\n", tmp_path, monkeypatch)
+def test_without_numbers_the_profiler_s_own_words_are_told(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    reported("==ERROR== ERR_NVGPUCTRPERM - no permission\n", monkeypatch)
 
     with pytest.raises(JudgeError, match="nothing was profiled") as error:
         profile(trial, reference("scale"), given_case("scale"))
@@ -171,9 +175,9 @@ def test_a_candidate_that_fails_then_has_no_profile(
 
 @pytest.mark.parametrize("report", [REPORT.replace("first", "x" * (1 << 18)), REPORT.replace('"first"', "\0")])
 def test_a_report_that_is_no_csv_loses_the_profile_alone(
-    report: str, trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    report: str, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play(report, tmp_path, monkeypatch)
+    reported(report, monkeypatch)
 
     with suppress(JudgeError):
         assert profile(trial, reference("scale"), given_case("scale")).launches == 3

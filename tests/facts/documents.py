@@ -16,7 +16,7 @@ from kb.types.fact import Fact
 from kb.types.passages import Citation
 from kb.types.records import Form, Trust
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=30)
 FACT_HEADER = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
 TARGETS = Targets.load(Path("/nowhere"))
 

@@ -14,7 +14,7 @@ from ingest.facts import HEADER
 from ingest.readers import FORMATS, read
 from tests.conftest import CORPUS
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=40)
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=20)
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLE_FILES = 60
 

@@ -15,6 +15,7 @@ from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.prompt_context import fitting_facts
 from synth.briefing.needs import needs, operation
 
+pytestmark = pytest.mark.usefixtures("judge_here")
 SOFTMAX = Path(__file__).parents[2] / "examples" / "softmax.py"
 GELU = SOFTMAX.with_name("gelu.py")
 MATMUL = SOFTMAX.with_name("matmul.py")
