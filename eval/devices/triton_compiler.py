@@ -84,16 +84,17 @@ class TritonCompiler(Device):
         """What a call launches at the task's own sizes, or if it stops for lack of values, in the largest case."""
         from eval.devices.triton_trial import compile_case, compile_own
 
-        setup, notes = self.setup, []
+        setup, notes = self.setup, list[str]()
         with trial.worker() as worker:
             try:
                 found = compile_own(trial, worker, setup.task, setup.reference)
             except Fault as fault:
                 raise Fault(fault.outcome, f"{fault.detail} (at the task's own sizes)") from fault
             if found.stopped:
-                case = max(cases, key=lambda case: case.input_bytes)
-                notes = [f"compiled for the sizes of the cases, not the task's own: {found.stopped}"]
-                found = compile_case(trial, worker, case)
+                own = [case for case in cases if case.reference is setup.reference]
+                if not own:
+                    notes.append(f"compiled for the sizes of the cases, not the task's own: {found.stopped}")
+                found = compile_case(trial, worker, max(own or cases, key=lambda case: case.input_bytes))
             if found.stopped:
                 notes.append(f"compiled up to where forward needs what a kernel computes: {found.stopped}")
             screens = [screen_kernel(record, worker.folder, setup.isa, setup.facts) for record in found.kernels]
