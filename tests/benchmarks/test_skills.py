@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.layout import ROOT
 
 from benchmarks import skills
 from benchmarks.near_best import Trial, compared, interval
@@ -19,7 +18,7 @@ from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.usecases.knowledge_base import KnowledgeBase
 
 TASKS = ("exclusive_cumsum.py", "exclusive_cumsum.py@ROWS=64,COLS=65536")
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 BEST = {"BLOCK": 1024, "LANES": 16, "PREFETCH": 4096}
 """The fastest parameters of kb/skills/exclusive-cumsum-cpp, at all sizes; each step away from them is slower."""
 X = TensorSpec(name="x", shape=(64, 1024), dtype="float32")
