@@ -23,7 +23,7 @@ from benchmarks.origin import write_result
 from benchmarks.sized_task import sized_task
 from eval.judge.driver import LocalJudge
 from kb.runs.journal import Plan, Runs, SynthesizerKind
-from kb.runs.loop import Loop, say_nothing
+from kb.runs.loop import Loop, ignore
 from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
 from kb.skillbook.win import named
@@ -105,7 +105,7 @@ class Arms:
             run = Runs(Path(folder)).start(plan)
             Loop(
                 run=run, language=language, skillbook=book, scope=targets.scope(self._target), siblings=frozenset(),
-                brief=lambda interface, diagnosis: ([], []), tell=say_nothing,
+                brief=lambda interface, diagnosis: ([], []), on_attempt=ignore,
                 prompt_tokens=self._kb.settings.prompt_tokens,
             ).optimize(TuneSynthesizer(), grid)  # fmt: skip
             speedups = tuple(grid.speedup(attempt.candidate) for attempt in run.attempts)

@@ -6,10 +6,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from retrieval.embedder import OnnxEmbedder
 
 from kb.settings import DEFAULT_MODEL, cache_dir
 from retrieval.embedding.compiler import load_embedder
+from retrieval.embedding.embedder import OnnxEmbedder
 from tests.cli.conftest import Outcome, Run, documents
 from tests.retrieval.embedding.default_model import compile_once, needs_model
 
