@@ -29,8 +29,8 @@ from kb.skillbook.library import Skillbook
 from kb.skillbook.win import named
 from kb.types.kernels import Task
 from kb.types.skill import Skill
+from kb.usecases.judging import interface_of, written_in
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.running import interface_of, written_in
 from synth.search.tune import TuneSynthesizer
 
 COLD, WARM, RANDOM, REPLAY = "cold", "warm", "random", "replay"

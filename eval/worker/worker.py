@@ -97,12 +97,13 @@ class Worker:
                 refuse_sockets()
             case "profile":
                 self._built.profile(question["set"])
-                return {}
             case "launched":
                 return {"launched": self._built.launched()}
             case "compile":
                 return self._built.compile(question["inputs"])
-        raise ValueError(question["verb"])
+            case verb:
+                raise ValueError(verb)
+        return {}
 
     @property
     def _built(self) -> BuiltCandidate:
