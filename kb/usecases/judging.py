@@ -1,4 +1,4 @@
-"""Judges single kernels, and tells in which languages kernels of a target are written."""
+"""Judges single kernels, and tells in which language kernels of a target are written."""
 
 import platform
 
@@ -46,11 +46,6 @@ def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
         toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
         profile=home.settings.profile,
     )
-
-
-def languages(home: Home, target: str) -> tuple[str, ...]:
-    """Names of the languages for kernels of a target, the usual one first. Raises JudgeError if it has no judge."""
-    return tuple(home.toolchains.judges(target))
 
 
 def written_in(home: Home, target: str, name: str | None) -> Language:

@@ -9,7 +9,7 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Task
 from kb.types.protocols import Request, Synthesizer
 from kb.usecases.home import Home
-from kb.usecases.judging import interface_of, judge_for, languages, written_in
+from kb.usecases.judging import interface_of, judge_for, written_in
 from kb.usecases.language_model import chat_model
 from kb.usecases.prompt_context import prompt_context
 from kb.usecases.sheets import with_sheets
@@ -44,11 +44,14 @@ def plan_of(
 ) -> Plan:
     """A plan of a run. Arguments and errors as in `KnowledgeBase.plan`."""
     kind = SynthesizerKind.named(synthesizer)
-    by_hand = kind is SynthesizerKind.EXTERNAL
+    if language or kind is SynthesizerKind.EXTERNAL:
+        language = written_in(home, target, language).name
+    else:
+        language = next(iter(home.toolchains.judges(target)))
     return Plan(
         task=task,
         target=target,
-        language=written_in(home, target, language).name if language or by_hand else languages(home, target)[0],
+        language=language,
         synthesizer=kind,
         model=home.settings.anthropic_model if kind is SynthesizerKind.ANTHROPIC else "",
         evaluations=evaluations,
@@ -153,7 +156,7 @@ def _checked(home: Home, plan: Plan) -> Plan:
     plan = plan.model_copy(update={"target": home.targets.get(plan.target).name})
     written_in(home, plan.target, plan.language)
     if plan.synthesizer is not SynthesizerKind.EXTERNAL:
-        languages(home, plan.target)
+        home.toolchains.judges(plan.target)
     if plan.synthesizer is SynthesizerKind.ANTHROPIC:
         chat_model(plan.model)
     if plan.synthesizer is not SynthesizerKind.TUNE:
