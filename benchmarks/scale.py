@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from retrieval.fusion import CANDIDATES
 
 from benchmarks.origin import write_result
 from kb.catalog import Catalog
@@ -32,6 +31,7 @@ from kb.targets import Targets
 from kb.types.records import text_digest
 from retrieval.chroma_index import GRAPH, ChromaIndex, publish
 from retrieval.embedding.compiler import load_embedder
+from retrieval.fusion import CANDIDATES
 from retrieval.vectors import ExactIndex
 
 SIZES = (25_000, 50_000, 100_000, 250_000, 1_000_000)

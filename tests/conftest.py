@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from eval.judge.driver import LocalJudge
+from eval.languages.toolchain import ToolchainLanguage
 from ingest import reading
 from ingest.reading import ReaderLimits, ReadFile
 from ingest.scan import SHEETS
@@ -20,7 +21,7 @@ from kb.errors import DocumentError
 from kb.settings import Settings
 from kb.types.fact import Fact
 from kb.types.kernels import Task
-from kb.types.target import Isa
+from kb.types.target import ABSENT, Isa
 from kb.usecases.knowledge_base import KnowledgeBase
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads sleep, not spin, while they wait for a core
@@ -167,9 +168,16 @@ def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
     from eval.judge.task_judge import TaskJudge
 
     def start(
-        self: LocalJudge, task: Task, *, target: str, isa: Isa, facts: Sequence[Fact], cache: Path, **_: object
+        self: LocalJudge,
+        task: Task,
+        *,
+        target: str,
+        isa: Isa | None,
+        facts: Sequence[Fact],
+        toolchain: ToolchainLanguage | None = None,
+        **_: object,
     ) -> None:
-        self.here = TaskJudge(task, target, isa, [*facts], call_s=60.0)
+        self.here = TaskJudge(task, target, isa or ABSENT, [*facts], call_s=60.0, toolchain=toolchain)
         self.interface = self.here.interface
 
     monkeypatch.setattr(LocalJudge, "__init__", start)

@@ -2,10 +2,11 @@
 
 import io
 import json
+import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -122,6 +123,35 @@ def on_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
         return run(*arguments)
 
     return show
+
+
+ONE_AFTER_THE_OTHER = """
+import contextlib, io, json, sys
+from kb.cli import main
+done = []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv, out, err, status = ["kb", *arguments], io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as ended:
+            status = ended.code or 0
+    done.append([status, out.getvalue(), err.getvalue()])
+print(json.dumps([done, sorted(sys.modules)]))
+"""
+
+
+def one_after_the_other(
+    commands: Sequence[Sequence[str | Path]], *python: str | Path, **environment: str
+) -> tuple[list[Outcome], set[str]]:
+    """What each `kb` leaves behind in one process that `python` starts, and the modules loaded at its end."""
+    asked = json.dumps([[str(part) for part in command] for command in commands])
+    done = subprocess.run(
+        [*(python or [sys.executable]), "-c", ONE_AFTER_THE_OTHER, asked], env=os.environ | environment,
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    outcomes, modules = json.loads(done.stdout)
+    return [Outcome(*each) for each in outcomes], set(modules)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.cli.conftest import Outcome, Run
+from tests.cli.conftest import Outcome, Run, one_after_the_other
 
 ROOT = Path(__file__).parents[2]
 JUDGING = ("eval.judge", "eval.worker")
@@ -35,20 +35,6 @@ READING = [
     ("mcp", "install", "codex", "--print"),
     ("doctor",),
 ]
-
-
-ONE_AFTER_THE_OTHER = """
-import json, sys
-from kb.cli import main
-outcomes = []
-for arguments in json.loads(sys.argv[1]):
-    sys.argv = ["kb", *arguments]
-    try:
-        main()
-    except SystemExit as ended:
-        outcomes.append([arguments, ended.code or 0, sorted(sys.modules)])
-print(json.dumps(outcomes))
-"""
 
 
 @pytest.fixture
@@ -78,7 +64,7 @@ def test_the_mac_of_these_tests_lacks_what_only_linux_has(on_macos: Callable[...
 
 
 def test_ingest_reads_each_format_and_reading_commands_answer_without_what_judges(
-    run: Run, on_macos: Callable[..., Outcome], docs: Path
+    run: Run, environment: dict[str, str], on_macos: Callable[..., Outcome], docs: Path
 ) -> None:
     cells = {"cells": [{"cell_type": "markdown", "source": ["# Tiles"]}]}
     texts = {"a.rst": "Title\n=====\n", "b.html": "<h1>Title</h1>", "c.adoc": "= Title\n", "d.csv": "a,b\n1,2\n",
@@ -91,12 +77,11 @@ def test_ingest_reads_each_format_and_reading_commands_answer_without_what_judge
     citation = run("facts", "mi210", "lds_size", "--json").json["facts"][0]["id"]
 
     commands = [[part.format(id=citation, docs=docs) for part in command] for command in READING]
-    outcomes = json.loads(on_macos("-c", ONE_AFTER_THE_OTHER, json.dumps(commands)).out.splitlines()[-1])
+    outcomes, modules = one_after_the_other(commands, **environment)
 
     assert stored >= texts.keys()
-    assert len(outcomes) == len(READING)
-    for command, status, modules in outcomes:
-        assert (command, status, [m for m in modules if m.startswith(JUDGING)]) == (command, 0, [])
+    assert [outcome.status for outcome in outcomes] == [0] * len(READING), outcomes
+    assert [module for module in modules if module.startswith(JUDGING)] == []
 
 
 def test_mcp_answers(run: Run, environment: dict[str, str], stored: Path) -> None:
@@ -109,11 +94,11 @@ def test_mcp_answers(run: Run, environment: dict[str, str], stored: Path) -> Non
     assert anyio.run(ask)["passages"]
 
 
-@pytest.mark.parametrize("target", ["cpu-x86", "mi300x"])
-def test_judging_is_refused_with_where_it_works(on_macos: Callable[..., Outcome], target: str) -> None:
+def test_judging_is_refused_with_where_it_works(environment: dict[str, str]) -> None:
     task, kernel = ROOT / "examples" / "softmax.py", ROOT / "kb/skills/softmax-triton/scripts/kernel.py"
+    commands = [("verify", task, kernel, "--target", target) for target in ("cpu-x86", "mi300x")]
 
-    message, hint = on_macos("-m", "kb.cli", "verify", task, kernel, "--target", target).refusal
-
-    assert message == "candidates are judged on Linux only"
-    assert "Linux" in hint
+    for outcome in one_after_the_other(commands, **environment)[0]:
+        message, hint = outcome.refusal
+        assert message == "candidates are judged on Linux only"
+        assert "Linux" in hint

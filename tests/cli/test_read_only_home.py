@@ -3,12 +3,12 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import CONFINED, Run, documents, forget_sheets
+from tests.cli.conftest import CONFINED, Outcome, Run, documents, forget_sheets, one_after_the_other
 
 READING = [
     ("search", "local data share", "--target", "mi210"),
@@ -50,37 +50,33 @@ def protected(home: Path) -> Iterator[Path]:
     home.chmod(0o755)
 
 
-@pytest.mark.parametrize("command", [("search", "lds"), ("facts", "mi210"), ("ingest", "{docs}")], ids=lambda c: c[0])
-def test_a_home_that_cannot_be_created_is_refused(
-    run_confined: Run, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
+def confined(*commands: Sequence[str | Path]) -> list[Outcome]:
+    """What each command leaves behind, in one process like those of `run_confined`."""
+    return one_after_the_other(commands, sys.executable, CONFINED)[0]
+
+
+def test_a_home_that_cannot_be_created_is_refused(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "locked").mkdir()
     monkeypatch.setenv("KB_HOME", str(tmp_path / "locked" / "home"))
 
     for folder in protected(tmp_path / "locked"):
-        message, hint = run_confined(*(part.format(docs=docs) for part in command)).refusal
-
-        assert str(folder / "home") in message
-        assert "KB_HOME" in hint
+        for outcome in confined(("search", "lds"), ("facts", "mi210"), ("ingest", docs)):
+            message, hint = outcome.refusal
+            assert str(folder / "home") in message
+            assert "KB_HOME" in hint
         assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("command", "mode"),
-    [*((c, 0o444) for c in READING), (READING[0], 0o644)],
-    ids=lambda value: oct(value) if isinstance(value, int) else " ".join(value[:2]),
-)
+@pytest.mark.parametrize(("commands", "mode"), [(READING, 0o444), (READING[:1], 0o644)], ids=["0o444", "0o644"])
 def test_a_home_that_cannot_be_written_can_be_read(
-    run: Run, run_confined: Run, read_only: Path, command: tuple[str, ...], mode: int
+    run: Run, read_only: Path, commands: list[tuple[str, ...]], mode: int
 ) -> None:
     citation = run("facts", "mi210", "lds_size", "--json").json["facts"][0]["id"]
-    arguments = [part.format(id=citation) for part in command]
-    expected = run(*arguments).out
+    asked = [[part.format(id=citation) for part in command] for command in commands]
+    expected = [run(*command).out for command in asked]
     (read_only / "catalog.sqlite").chmod(mode)
 
-    outcome = run_confined(*arguments)
-
-    assert (outcome.status, outcome.err, outcome.out) == (0, "", expected)
+    assert confined(*asked) == [Outcome(0, out, "") for out in expected]
 
 
 def test_sheets_missing_from_a_read_only_home_are_reported_in_a_note(run_confined: Run, read_only: Path) -> None:
@@ -92,38 +88,29 @@ def test_sheets_missing_from_a_read_only_home_are_reported_in_a_note(run_confine
     assert len(outcome.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_what_only_missing_sheets_could_answer_is_an_error_with_the_reason(stored: Path) -> None:
+    forget_sheets(stored)
+    commands = [
         ("facts", "mi300x"),
         ("facts", "mi300x", "--all"),
         ("facts", "diff", "mi210", "h200"),
         ("search", "registers", "--target", "h200"),
-    ],
-    ids=" ".join,
-)
-def test_what_only_missing_sheets_could_answer_is_an_error_with_the_reason(
-    run_confined: Run, stored: Path, command: tuple[str, ...]
-) -> None:
-    forget_sheets(stored)
+    ]
 
     for _ in protected(stored):
-        message, hint = run_confined(*command).refusal
+        for outcome in confined(*commands):
+            message, hint = outcome.refusal
+            assert f"could not be added: {stored} cannot be written" in message
+            assert "KB_HOME" in hint
 
-        assert f"could not be added: {stored} cannot be written" in message
-        assert "KB_HOME" in hint
 
-
-@pytest.mark.parametrize("command", [("ingest", "{docs}"), ("targets", "add", "mi400x")], ids=lambda c: c[0])
-def test_writing_a_home_that_cannot_be_written_is_refused(
-    run_confined: Run, read_only: Path, docs: Path, command: tuple[str, ...]
-) -> None:
+def test_writing_a_home_that_cannot_be_written_is_refused(read_only: Path, docs: Path) -> None:
     before = (read_only / "catalog.sqlite").read_bytes()
 
-    message, hint = run_confined(*(part.format(docs=docs) for part in command)).refusal
-
-    assert f"{read_only} cannot be written" in message
-    assert "KB_HOME" in hint
+    for outcome in confined(("ingest", docs), ("targets", "add", "mi400x")):
+        message, hint = outcome.refusal
+        assert f"{read_only} cannot be written" in message
+        assert "KB_HOME" in hint
     assert (read_only / "catalog.sqlite").read_bytes() == before
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.facts import facts
 from kb.errors import FactError
-from kb.facts.quantities import SHAPE, Quantity, quantities
+from kb.facts.quantities import SHAPE, quantities
 from kb.types.records import Trust
 from kb.types.units import PIECES, unit_of
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -21,32 +21,34 @@ def row(quantity: str, unit: str) -> str:
     return f"| {quantity} | 65 | {unit} | made up | guide |\n"
 
 
-@pytest.mark.parametrize("quantity", quantities().by_name.values(), ids=lambda q: q.name)
-def test_a_unit_of_another_kind_is_refused_with_both_names_and_the_other_rows_are_kept(quantity: Quantity) -> None:
-    for unit in UNITS:
-        counted = unit_of(unit)
-        assert counted is not None
-        if counted.kind == quantity.unit or any({counted.kind, quantity.unit} <= kin for kin in KIN):
-            continue
-        found, refused = facts(parse(f"# A\n\n{FACT_HEADER}{row(quantity.name, unit)}{row('own', 'W')}"), target="m1")
+def test_a_unit_of_another_kind_is_refused_with_both_names_and_the_other_rows_are_kept() -> None:
+    for quantity in quantities().by_name.values():
+        for unit in UNITS:
+            counted = unit_of(unit)
+            assert counted is not None
+            if counted.kind == quantity.unit or any({counted.kind, quantity.unit} <= kin for kin in KIN):
+                continue
+            found, refused = facts(
+                parse(f"# A\n\n{FACT_HEADER}{row(quantity.name, unit)}{row('own', 'W')}"), target="m1"
+            )
 
-        assert [f.quantity for f in found] == ["own"]
-        [reason] = refused
-        assert f"{quantity.name} is counted in {quantity.unit}, not in {unit}" in reason
+            assert [f.quantity for f in found] == ["own"]
+            [reason] = refused
+            assert f"{quantity.name} is counted in {quantity.unit}, not in {unit}" in reason
 
 
-@pytest.mark.parametrize("quantity", quantities().by_name.values(), ids=lambda q: q.name)
-def test_a_value_in_the_unit_of_its_quantity_or_in_an_unknown_unit_is_kept(quantity: Quantity) -> None:
-    for unit in (quantity.unit, "MxNxK"):
-        plain = row(quantity.name, unit)
-        if quantity.unit == SHAPE:
-            plain = plain.replace("65", "65x66")
-        elif quantity.prefix:
-            plain = plain.replace(" byte ", " KiB ")
+def test_a_value_in_the_unit_of_its_quantity_or_in_an_unknown_unit_is_kept() -> None:
+    for quantity in quantities().by_name.values():
+        for unit in (quantity.unit, "MxNxK"):
+            plain = row(quantity.name, unit)
+            if quantity.unit == SHAPE:
+                plain = plain.replace("65", "65x66")
+            elif quantity.prefix:
+                plain = plain.replace(" byte ", " KiB ")
 
-        found, refused = facts(parse(f"# A\n\n{FACT_HEADER}{plain}"), target="m1")
+            found, refused = facts(parse(f"# A\n\n{FACT_HEADER}{plain}"), target="m1")
 
-        assert ([f.quantity for f in found], refused) == ([quantity.name], [])
+            assert ([f.quantity for f in found], refused) == ([quantity.name], [])
 
 
 @pytest.mark.parametrize(("value", "kept"), [("1 to 64", True), ("1 to", False), ("many", False)])

@@ -28,7 +28,6 @@ DIGITS_OF_A_NAME = re.compile(
 
 OF_ONE_SHARE = {"vgprs_max", "lds_granule"}
 """Quantities whose share no document has to say: there is but one."""
-every_quantity = pytest.mark.parametrize("quantity", ALL, ids=lambda q: q.name)
 
 
 def kind(quantity: Quantity) -> str:
@@ -36,28 +35,28 @@ def kind(quantity: Quantity) -> str:
     return "1" if quantity.unit in PIECES else quantity.unit
 
 
-@every_quantity
-def test_the_unit_of_a_quantity_is_a_base_unit_or_a_shape(quantity: Quantity) -> None:
-    unit = unit_of(quantity.unit)
+def test_the_unit_of_a_quantity_is_a_base_unit_or_a_shape() -> None:
+    for quantity in ALL:
+        unit = unit_of(quantity.unit)
 
-    assert quantity.unit == SHAPE or unit == (quantity.unit, 1.0) or (quantity.unit == "bit" and unit)
-
-
-@every_quantity
-def test_needed_and_optional_conditions_are_different_known_kinds(quantity: Quantity) -> None:
-    assert {*quantity.needs, *quantity.may} <= set(TABLE["condition"])
-    assert not set(quantity.needs) & set(quantity.may)
+        assert quantity.unit == SHAPE or unit == (quantity.unit, 1.0) or (quantity.unit == "bit" and unit)
 
 
-@every_quantity
-def test_the_part_that_a_quantity_is_per_is_a_known_word(quantity: Quantity) -> None:
-    assert not quantity.per or quantity.per in quantities().spelt["per"]
-    assert not quantity.per or "per" in quantity.needs or quantity.name in OF_ONE_SHARE
+def test_needed_and_optional_conditions_are_different_known_kinds() -> None:
+    for quantity in ALL:
+        assert {*quantity.needs, *quantity.may} <= set(TABLE["condition"])
+        assert not set(quantity.needs) & set(quantity.may)
 
 
-@every_quantity
-def test_no_name_contains_a_value(quantity: Quantity) -> None:
-    assert [name for name in quantity.names if re.search(r"\d", DIGITS_OF_A_NAME.sub("", name))] == []
+def test_the_part_that_a_quantity_is_per_is_a_known_word() -> None:
+    for quantity in ALL:
+        assert not quantity.per or quantity.per in quantities().spelt["per"]
+        assert not quantity.per or "per" in quantity.needs or quantity.name in OF_ONE_SHARE
+
+
+def test_no_name_contains_a_value() -> None:
+    for quantity in ALL:
+        assert [name for name in quantity.names if re.search(r"\d", DIGITS_OF_A_NAME.sub("", name))] == []
 
 
 def test_a_name_means_one_quantity_per_unit() -> None:
@@ -85,10 +84,10 @@ def test_a_word_of_a_condition_has_one_meaning(of: str) -> None:
     assert {word: found for word, found in meanings.items() if len(found) > 1} == {}
 
 
-@every_quantity
-def test_a_quantity_is_found_by_its_own_name_and_by_each_vendor_name(quantity: Quantity) -> None:
-    for spelling in (quantity.name, quantity.name.upper(), quantity.name.replace("_", " "), *quantity.names):
-        assert quantity in quantities().find(spelling), spelling
+def test_a_quantity_is_found_by_its_own_name_and_by_each_vendor_name() -> None:
+    for quantity in ALL:
+        for spelling in (quantity.name, quantity.name.upper(), quantity.name.replace("_", " "), *quantity.names):
+            assert quantity in quantities().find(spelling), spelling
 
 
 @pytest.mark.parametrize("spelling", ["", "voltage", "lds_sice", "64", "siz", "size", "l"])
@@ -136,13 +135,13 @@ def test_the_longest_name_is_found_in_singular_or_plural_and_any_hyphenation_and
 SPELLINGS = st.sampled_from([(q, name) for q in ALL for name in q.names])
 
 
-@every_quantity
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("the ", " is"), ("(", ")"), ("- ", ": 4"), ("1. ", ".")])
-def test_each_name_is_found_at_its_position(quantity: Quantity, before: str, after: str) -> None:
-    for name in quantity.names:
-        found = [m for m in quantities().names.mentions(before + name + after) if m.means == quantity.name]
+def test_each_name_is_found_at_its_position(before: str, after: str) -> None:
+    for quantity in ALL:
+        for name in quantity.names:
+            found = [m for m in quantities().names.mentions(before + name + after) if m.means == quantity.name]
 
-        assert [(m.start, m.end) for m in found] == [(len(before), len(before) + len(name))], name
+            assert [(m.start, m.end) for m in found] == [(len(before), len(before) + len(name))], name
 
 
 @PROPERTY

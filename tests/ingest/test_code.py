@@ -81,9 +81,9 @@ def test_each_part_of_a_long_function_is_code_and_ends_at_a_blank_line() -> None
 
 
 @pytest.mark.parametrize("text", ["", "\n", "}", "{" * 5000, "'", '"""', "/*", "#if\n" * 500, "(" * 9000, "def f(:\n"])
-@pytest.mark.parametrize("suffix", sorted({language.name: suffix for suffix, language in LANGUAGES.items()}.values()))
-def test_broken_code_is_read_whole(suffix: str, text: str) -> None:
-    assert words(text) <= words(parse(f"a{suffix}", text).text)
+def test_broken_code_is_read_whole(text: str) -> None:
+    for suffix in sorted({language.name: suffix for suffix, language in LANGUAGES.items()}.values()):
+        assert words(text) <= words(parse(f"a{suffix}", text).text)
 
 
 @pytest.mark.parametrize(

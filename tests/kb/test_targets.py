@@ -39,12 +39,12 @@ def test_every_name_and_alias_belongs_to_one_target_however_it_is_spelled() -> N
     assert [s for s, t in spellings if SHIPPED.find(s.upper()) is not t] == []
 
 
-@pytest.mark.parametrize("name", PARENTS)
-def test_every_lineage_ends_at_any(name: str) -> None:
-    lineage = SHIPPED.lineage(name)
+def test_every_lineage_ends_at_any() -> None:
+    for name in PARENTS:
+        lineage = SHIPPED.lineage(name)
 
-    assert lineage == (name, *ancestors(name))
-    assert lineage[-1] == ROOT
+        assert lineage == (name, *ancestors(name))
+        assert lineage[-1] == ROOT
 
 
 def test_a_scope_is_the_target_with_its_ancestors_and_descendants_and_no_sibling() -> None:

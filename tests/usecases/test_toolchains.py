@@ -1,6 +1,7 @@
 """A chip that only its vendor's tools know, added as a user would: one TOML file in the home."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-RIGHT = "alloc 64\ntwice-a\nadd-b\n"
+RIGHT = "alloc 64\ntwice-a\nadd-b\ncost 17\ncost 1700\n"
 
 pytestmark = [needs_linux]
 
@@ -75,7 +76,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kb(home: Path) -> "knowledge.KnowledgeBase":
+def kb(home: Path, judge_here: None) -> "knowledge.KnowledgeBase":
     with knowledge.open(home) as opened:
         opened.target_tree.add("toy", parent="any", title="", aliases=[])
         yield opened
@@ -86,38 +87,35 @@ def verdict(kb: "knowledge.KnowledgeBase", source: str):
 
 
 @pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalJudge]:
-    """One judge for many candidates, because it starts slowly."""
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def judge(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalJudge]:
+    """One judge in a process of its own for many candidates, because it starts slowly."""
     home = tmp_path_factory.mktemp("home")
     write_toy(home)
-    language = language_of_toolchain(load(home / "toolchains" / "toy.toml"), None, home / "cache")
-    with LocalJudge(TASK, target="toy", isa=None, facts=(), cache=home / "cache", toolchain=language) as judge:
+    language = language_of_toolchain(load(home / "toolchains" / "toy.toml"), None, cache)
+    with LocalJudge(TASK, target="toy", isa=None, facts=(), cache=cache, toolchain=language) as judge:
         yield judge
 
 
-def test_the_example_of_a_toolchain_passes_with_its_grade(kb) -> None:
+def test_the_example_of_a_toolchain_passes_with_its_grade_and_the_cycles_of_the_longest_call_are_no_time(kb) -> None:
     evidence = kb.toolchains.check("toy")
 
     assert evidence.passed, evidence
     assert evidence.grade is Grade.SIMULATED
+    assert "counted 1,700 cycles for the longest call" in evidence.detail
     assert evidence.timing is None
     assert evidence.environment["toolchain"] == "toy"
     assert len(evidence.cases) > 4
-
-
-def test_the_cycles_of_the_longest_call_are_told_and_are_no_time(judge: LocalJudge) -> None:
-    evidence = judge.verify(Candidate(language="toyasm", source=f"{RIGHT}cost 17\ncost 1700\n"))
-
-    assert evidence.passed
-    assert "counted 1,700 cycles for the longest call" in evidence.detail
-    assert evidence.timing is None
 
 
 @pytest.mark.parametrize(
     ("source", "outcome", "said"),
     [
         ("twice-a\n", Outcome.INCORRECT, "elements are wrong"),
-        ("twice-a\nadd-b\nlanes 24\n", Outcome.INCORRECT, "(lanes=48)"),
         ("alloc 5000\n", Outcome.OVER_LIMIT, "scratchpad of 5000 bytes exceeds"),
         ("vexotic\n", Outcome.UNSUPPORTED, "illegal opcode vexotic"),
         ("nothing\n", Outcome.BAD_OUTPUT, "wrote no output_0.bin"),
@@ -139,13 +137,14 @@ def test_each_mistake_has_its_own_outcome(judge: LocalJudge, source: str, outcom
     assert evidence.grade is None
 
 
-def test_a_draw_that_refused_a_candidate_on_a_later_variant_is_kept(kb, tmp_path: Path) -> None:
-    language = language_of_toolchain(load(tmp_path / "home" / "toolchains" / "toy.toml"), None, tmp_path)
-    with LocalJudge(TASK, target="toy", isa=None, facts=(), cache=tmp_path, toolchain=language) as judge:
-        wrong = judge.verify(Candidate(language="toyasm", source="twice-a\nadd-b\nlanes 24\n"))
+def test_a_draw_that_refused_a_candidate_on_a_later_variant_is_kept(judge: LocalJudge, cache: Path) -> None:
+    shutil.rmtree(cache / "refused", ignore_errors=True)  # those of other tests
 
-    [draws] = (tmp_path / "refused").iterdir()
+    wrong = judge.verify(Candidate(language="toyasm", source="twice-a\nadd-b\nlanes 24\n"))
+
+    [draws] = (cache / "refused").iterdir()
     assert len(draws.read_text().splitlines()) == 1
+    assert wrong.outcome is Outcome.INCORRECT
     assert wrong.detail.endswith("(lanes=48)")
 
 
@@ -170,7 +169,7 @@ def test_a_run_that_hangs_is_ended(kb, home: Path) -> None:
 
 def test_nothing_is_left_behind(kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
     assert verdict(kb, "crash\n").outcome is Outcome.CRASHED
     assert not list((tmp_path / "temporary").glob(f"{FOLDER}*"))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from importlib.util import find_spec
 
 import pytest
@@ -24,6 +25,7 @@ needs_model = pytest.mark.skipif(
 )
 
 
+@cache
 def compile_once() -> None:
     """Compile the model on this machine in each precision, in another process so that this one does not load torch."""
     subprocess.run([sys.executable, "-c", COMPILE, DEFAULT_MODEL], check=True)
