@@ -104,7 +104,7 @@ class {name}(Plain):
 """
 TAIL = "def get_init_inputs():\n    return []\n"
 FASTER = "10 % faster"
-DISTRIBUTIONS = {"the same": (0.0, 0.0), "2 % slower": (0.0, 0.02), FASTER: (1 / 9, 0.0)}
+KINDS = {"the same": (0.0, 0.0), "2 % slower": (0.0, 0.02), FASTER: (1 / 9, 0.0)}
 """How long reference and candidate wait, as a share of a call."""
 GPU_KINDS = {"the same": (50, 50), "2 % slower": (50, 51), FASTER: (55, 50)}
 """How many kernels reference and candidate launch."""
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--minutes", type=float, help="begin nothing after that time; the same command goes on")
     options = parser.parse_args()
-    kinds, tasks = (GPU_KINDS, GPU_TASKS) if options.gpu else (DISTRIBUTIONS, TASKS)
+    kinds, tasks = (GPU_KINDS, GPU_TASKS) if options.gpu else (KINDS, TASKS)
     faster = options.sessions if options.faster is None else options.faster
     counts = dict.fromkeys(kinds, options.sessions) | {FASTER: faster}
     parts = {

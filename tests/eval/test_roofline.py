@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.clock import sessions
+from eval.clock import rounds, sessions
 from eval.judge.task_judge import TaskJudge
 from eval.oracle.reference import Reference, interface_of
 from eval.oracle.task import load_task
@@ -171,7 +171,7 @@ def test_a_roofline_of_softmax_cites_every_input() -> None:
 @needs_linux
 @needs_compiler
 def test_the_judge_refuses_what_beats_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MOST_ROUNDS", sessions.LEAST_ROUNDS)
+    monkeypatch.setattr(rounds, "MOST_ROUNDS", rounds.LEAST_ROUNDS)
     monkeypatch.setattr(sessions, "MOST_OTHERS", 2.0)
     facts, isa = [SLOW, rate("l3_size", 1, "byte")], Isa("cpu", os.uname().machine)
 
