@@ -155,18 +155,17 @@ def facts(
 
     None is no error for a target whose documents have been read, but of which no fact holds yet: there is a worksheet.
     """
-    from kb.usecases.sheets import with_sheets
-
     own = kb.targets.get(target).name
-    with with_sheets(kb, target):
-        waiting = len(kb.factbook.unconfirmed(target, quantity))
+    found: list[Fact] = []
+    notes: tuple[str, ...] = ()
     try:
         found = kb.facts(target, quantity, *conditions, unit=unit)
     except FactError as error:
         if any(entry.holds for entry in kb.worksheet(target)) or own not in kb.catalog.count_by_target():
             raise
-        return Facts(target=own, facts=(), waiting=waiting, notes=(error.message,))
-    return Facts(target=own, facts=_ordered(map(_holding, found)), waiting=waiting)
+        notes = (error.message,)
+    waiting = len(kb.factbook.unconfirmed(target, quantity))
+    return Facts(target=own, facts=_ordered(map(_holding, found)), waiting=waiting, notes=notes)
 
 
 def statements(kb: "KnowledgeBase", target: str, quantity: str | None = None, *, waiting: bool = False) -> Facts:

@@ -25,8 +25,8 @@ def model() -> OnnxEmbedder:
 def embedded(run: Run, docs: Path, home: Path, model: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home whose documents have vectors, and an index that is needed."""
     monkeypatch.setenv("KB_EMBEDDING_MODEL", DEFAULT_MODEL)
-    for module in ("doctor", "models"):
-        monkeypatch.setattr(f"kb.usecases.{module}.load_embedder", lambda *_, **__: model)
+    for module in ("kb.usecases.doctor", "retrieval.models"):
+        monkeypatch.setattr(f"{module}.load_embedder", lambda *_, **__: model)
     monkeypatch.setenv("KB_EXACT_VECTORS", "0")
     assert run("ingest", docs).status == 0
     return home

@@ -173,10 +173,11 @@ def test_a_correct_candidate_is_timed_and_exits_with_status_0(
         monkeypatch.delenv("TORCHDYNAMO_DISABLE")
     done = run("verify", task, written(task.parent, "kernel.cpp", SLOW), "--target", "cpu-x86", "--json")
     assert done.status == 0
-    assert done.json["grade"] == "measured"
-    assert done.json["timing"]["sessions"]
-    assert done.json["timing"]["baselines_us"].keys() == ({"eager", "torch.compile"} if compiled else {"eager"})
-    assert done.json["environment"]["compiler"]
+    evidence = done.json["evidence"]
+    assert evidence["grade"] == "measured"
+    assert evidence["timing"]["sessions"]
+    assert evidence["timing"]["baselines_us"].keys() == ({"eager", "torch.compile"} if compiled else {"eager"})
+    assert evidence["environment"]["compiler"]
 
 
 @needs_linux
@@ -208,12 +209,12 @@ def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home:
     answer = f"note: adds one\n\n```python\n{SCREENED}```\n"
     right = run("submit", folder.name[-4:], written(task.parent, "answer.md", answer), "--json")
     assert right.status == 0
-    assert right.json["evidence"]["grade"] == "compiled"
+    assert right.json["verdict"]["evidence"]["grade"] == "compiled"
     assert right.json["ended"] == "all evaluations are spent"
     assert "is over" in run("submit", folder.name[-4:], task.parent / "answer.md").refusal[0]
 
     (listed,) = run("runs", "list", "--json").json
-    assert [a["evidence"]["outcome"] for a in listed["attempts"]] == ["incorrect", "passed"]
+    assert [a["verdict"]["evidence"]["outcome"] for a in listed["attempts"]] == ["incorrect", "passed"]
 
 
 @needs_linux

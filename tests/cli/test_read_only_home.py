@@ -143,7 +143,7 @@ def test_what_a_killed_writer_left_in_the_log_can_be_read_where_nothing_can_be_w
     for _ in protected(home):
         outcome = run_confined("facts", "mi210", "lds_size", "--json")
 
-        assert outcome.json[0]["value"] == "64"
+        assert outcome.json["facts"][0]["value"] == "64"
 
 
 def test_an_unreadable_log_is_not_ignored(run_confined: Run, stored: Path, docs: Path) -> None:
@@ -159,7 +159,7 @@ def test_an_unreadable_log_is_not_ignored(run_confined: Run, stored: Path, docs:
         if outcome.status:
             assert "cannot be written" in outcome.refusal[0]
         else:
-            assert outcome.json[0]["value"] == "128"
+            assert outcome.json["facts"][0]["value"] == "128"
 
 
 def test_a_file_or_folder_that_may_not_be_read_is_named(run_confined: Run, docs: Path, home: Path) -> None:
