@@ -85,6 +85,11 @@ class Outcome(StrEnum):
     RACE = "race"
     """Two parts of it access the same memory without synchronisation, according to a simulator."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Outcome | None":
+        """Read `untried`, which earlier versions wrote of a screen that could not check the task's own sizes."""
+        return cls.UNSUPPORTED if value == "untried" else None
+
 
 class Grade(StrEnum):
     """How a candidate passed. Only a `measured` pass can be a win."""

@@ -11,7 +11,7 @@ from kb.settings import Settings
 from kb.skillbook.library import Skillbook
 from kb.skillbook.lint import lint
 from kb.skillbook.select import Need
-from kb.types.evidence import Evidence
+from kb.types.evidence import Evidence, Outcome
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.skillbook.conftest import TODAY, decided
 from tests.skillbook.evidence import KERNEL
@@ -100,3 +100,7 @@ def test_evidence_with_fields_of_another_version_keeps_them_and_its_digest(libra
 
     assert read.stated == stated
     assert read.candidate_digest == KERNEL.digest
+
+
+def test_an_outcome_that_only_earlier_versions_had_is_read() -> None:
+    assert Outcome("untried") is Outcome.UNSUPPORTED
