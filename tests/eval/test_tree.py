@@ -31,10 +31,14 @@ BREEDS = """
 import os, time
 print(flush=True)
 for _ in range(200):
-    if os.fork() == 0 and os.fork() == 0:
-        time.sleep(60)
+    if os.fork() == 0:
+        if os.fork() == 0:
+            time.sleep(60)
+        os._exit(0)
     time.sleep(.005)
+time.sleep(60)
 """
+"""Starts a process every few milliseconds, 200 in all, each by one that ends: no child goes on to start others."""
 MANY = {
     "processes": "import os, time; [os.fork() for _ in range(5)]; time.sleep(.1); print(flush=True); time.sleep(60)",
     "threads": """
