@@ -26,7 +26,7 @@ class Scope:
     chip: str | None = None
     """The one chip that the question is about; None if it may be about several."""
     chunks: frozenset[int] | None = None
-    """The chunks that may be found; None: all of these documents."""
+    """Only these chunks may be found. None: all chunks of these documents."""
 
     @property
     def notes(self) -> Iterator[str]:

@@ -31,7 +31,7 @@ class SessionPolicy(NamedTuple):
     """How long candidates are timed on a device. Two processes of the same program differ in speed, by luck."""
 
     session_s: float
-    """Time after which a session ends, if it has enough rounds."""
+    """A session ends after this time if it has enough rounds."""
     process_spread: float
     """By how much, as the logarithm of a speed-up, a session may be wrong because of its processes."""
     slow_process: float

@@ -247,7 +247,7 @@ class HostMemory:
     withholds = False
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
-        """Put arguments into memory that the worker maps, replacing earlier ones from `start` on."""
+        """Put arguments into the memory that the worker maps; from `start` on they replace earlier ones."""
         return SharedTensors(sets, map_in(worker.memory), start)
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:

@@ -216,7 +216,7 @@ def show_contradictions(found: "Sequence[ConflictView]") -> None:
 
 
 def _show_sides(groups: "Mapping[str, Rows]") -> None:
-    """Show rows of `_sides`; `+2` after a place means that two more documents state the same."""
+    """Print the rows of `_sides`. `+2` after a place means that two more documents state the same."""
     from kb.cli.table import show_table
 
     show_table(("value", "condition", "standing", "id", "stated in"), groups, wrap={1, 2}, cut_front={4})

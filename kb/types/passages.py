@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Self
 
 from kb.errors import CitationError
@@ -210,12 +210,6 @@ class SearchResult(Frozen):
 
     def with_hits(self, hits: Iterable[Hit]) -> Self:
         return self.model_copy(update={"hits": tuple(hits)})
-
-    def within(self, budget_tokens: int) -> Self:
-        """The leading hits whose excerpts fit into a token budget; the first is always kept."""
-        totals = accumulate(tokens_of("\n".join((hit.passage.trail, *hit.excerpt))) for hit in self.hits)
-        fitting = sum(total <= budget_tokens for total in totals)
-        return self.with_hits(self.hits[: max(1, fitting)])
 
 
 class Context(Frozen):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.types.base import TOKEN_CHARACTERS, tokens_of
+from kb.types.base import TOKEN_CHARACTERS
 from kb.types.passages import Citation, Hit, Passage, ScoreParts, SearchResult, Status
 from retrieval.packing import LEADING, RELEVANT, merge_repetitions, pack
 
@@ -211,17 +211,3 @@ def test_rows_of_different_names_with_the_same_numbers_are_not_repetitions() -> 
     kept = merge_repetitions(found(*rows).hits)
 
     assert [hit.passage.citation.id for hit in kept] == ["v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16"]
-
-
-def test_leading_hits_are_kept_while_they_fit_and_the_first_is_always_kept() -> None:
-    result = found(*(passage("word " * 40, key=str(i)) for i in range(4)))
-    result = result.model_copy(
-        update={"hits": tuple(h.model_copy(update={"excerpt": ("word",) * 9}) for h in result.hits)}
-    )
-    each = tokens_of("\n".join((result.hits[0].passage.trail, *["word"] * 9)))
-
-    lengths = {budget: len(result.within(budget).hits) for budget in (1, each, 2 * each - 1, 2 * each, 9 * each)}
-
-    assert lengths == {1: 1, each: 1, 2 * each - 1: 1, 2 * each: 2, 9 * each: 4}
-    assert result.within(1).hits[0] == result.hits[0]
-    assert found().within(10).hits == ()

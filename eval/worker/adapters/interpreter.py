@@ -113,7 +113,7 @@ def _tensors(arguments: Iterable[Any]) -> Iterator[Any]:
 
 
 def _addressed(tensors: Iterable[Any]) -> list[Any]:
-    """The tensors whose addresses are values of others, as in a table of pointers."""
+    """The tensors that a table of pointers (a tensor of integers) points to."""
     import torch
 
     tables = [t for t in tensors if t.dtype in (torch.int64, torch.uint64) and t.numel() <= MOST_ADDRESSES]
