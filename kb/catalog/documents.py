@@ -37,11 +37,6 @@ class DocumentTables(Database):
     def text(self, source: str) -> str:
         return str(self._all("SELECT text FROM document WHERE source = ?", (source,))[0][0])
 
-    def file_bytes(self, source: str) -> int:
-        """Total size of the document's file and of the files it includes, when it was read."""
-        stamp = self._all("SELECT stamp FROM document WHERE source = ?", (source,))[0][0]
-        return sum(entry[1] for entry in json.loads(stamp) if len(entry) > 1)
-
     def holdings(self, source: str) -> Holdings:
         row = self._all(
             """SELECT text, warnings,

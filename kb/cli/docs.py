@@ -1,4 +1,4 @@
-"""The commands `kb docs list | show | remove | coverage`."""
+"""The commands `kb docs list | show | remove`."""
 
 import sys
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ from kb.cli.output import (
     named,
     notify,
     open_kb,
-    progress_bar,
     show,
     show_notes,
     show_result,
@@ -23,7 +22,7 @@ from kb.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from kb.types.documents import Coverage, Document
+    from kb.types.documents import Document
     from kb.views.documents import DocumentView, Heading
 
 app = typer.Typer(help="The ingested documents and their contents.", no_args_is_help=True, rich_markup_mode=None)
@@ -108,32 +107,6 @@ def remove_documents(
     show_result(removed, lambda _: show(done), as_json=as_json)
 
 
-@app.command("coverage")
-def coverage(
-    paths: Annotated[
-        list[str] | None, typer.Argument(metavar="[PATH...]", help="Documents or folders (default: all documents).")
-    ] = None,
-    target: Target = None,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Most documents to show; --json has all.")] = 20,
-    as_json: Json = False,
-) -> None:
-    """Show how much of each file is stored, worst first.
-
-    `words` is the share of the file's distinct words ([A-Za-z0-9_.]{3,}) that the stored text contains. For a PDF these
-    are the words of its text layer, for HTML those outside tags and scripts. Other formats also count words of the
-    markup (directives, link targets), so a share below 1 is not always a loss; with PATH, the missing words are
-    listed. `words` is - if the file is gone, has changed or has no words.
-
-    `file` is the size of the file and its includes in bytes, `text` the size of the stored text in characters. The
-    other columns count sections, passages, tables, table rows, code blocks, facts and warnings.
-
-    Example: kb docs coverage --target mi300x --limit 5
-    """
-    with open_kb() as kb, progress_bar("comparing", quiet=as_json) as progress:
-        found = kb.documents.coverage(paths or (), target=target, progress=progress)
-    show_result(found, lambda it: _show_coverage(it, limit=limit, lacking=bool(paths)), as_json=as_json)
-
-
 def _show_documents(documents: "Sequence[Document]") -> None:
     from kb.cli.table import show_table
 
@@ -190,37 +163,3 @@ def _fitting(headings: "Sequence[Heading]") -> int:
     counts = {depth: sum(h.depth < depth for h in headings) for depth in range(1, deepest + 2)}
     several = [depth for depth, count in counts.items() if count > 1]
     return max((d for d in several if counts[d] <= HEADINGS_SHOWN), default=min(several, default=1))
-
-
-def _show_coverage(found: "Sequence[Coverage]", *, limit: int, lacking: bool) -> None:
-    from kb.cli.table import show_table
-
-    if not found:
-        show(NONE)
-        return
-    header = ("words", "file", "text", "sect", "pass", "tables", "rows", "code", "facts", "warn", "path")
-    rows = [
-        (
-            "-" if c.words_kept is None else f"{c.words_kept:.3f}",
-            *(_size(c.file_bytes), _size(c.characters)),
-            *map(str, (c.sections, c.passages, c.tables, c.rows, c.code_blocks, c.facts, len(c.warnings))),
-            c.path,
-        )
-        for c in found[:limit]
-    ]
-    show_table(header, rows, cut_front={10})
-    show()
-    if lacks := [(c.path, " ".join(c.words_lacking)) for c in found[:limit] if lacking and c.words_lacking]:
-        show_table(("path", "missing words"), lacks, cut={1}, cut_front={0})
-        show()
-    if len(found) > limit:
-        show(f"{len(found) - limit:,} more documents (--limit N, --json)")
-    known = [c.words_kept for c in found if c.words_kept is not None]
-    mean = f"; on average {sum(known) / len(known):.3f} of the words of a file are stored" if known else ""
-    show(counted(len(found), "documents") + mean)
-    if unknown := len(found) - len(known):
-        show(f"{unknown:,} could not be compared: the file is gone, has changed or has no words")
-
-
-def _size(number: int) -> str:
-    return f"{number:,}" if number < 10_000 else f"{number / 1000:,.0f}k"

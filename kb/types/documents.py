@@ -1,4 +1,4 @@
-"""Stored documents: their properties, their headings, and how much of a file was kept."""
+"""Stored documents: their properties and their headings; the outcome of an ingest."""
 
 from typing import Literal
 
@@ -79,33 +79,6 @@ class Outline(Frozen):
     """Sections in document order; if a heading was requested, only those with that heading and their subsections."""
     passages: tuple[Passage, ...] = ()
     """Passages of these sections; empty if no heading was requested."""
-
-
-class PlacedPassage(Frozen):
-    """A passage between its neighbours."""
-
-    passage: Passage
-    number: int
-    """Position among the document's passages, counted from 1."""
-    of: int
-    before: tuple[Passage, ...]
-    """Passages before this one, in document order."""
-    after: tuple[Passage, ...]
-
-
-class Coverage(Holdings):
-    """How much of a file was kept."""
-
-    path: str
-    target: str
-    format: str
-    file_bytes: int
-    """Total size of the file and of the files it includes, when it was read."""
-    words_kept: float | None = Field(ge=0, le=1)
-    """Share of the file's distinct words, markup included, that are in the stored text. None if the file is gone, has
-    changed or has no words."""
-    words_lacking: tuple[str, ...]
-    """The words that are not in the stored text, in alphabetical order."""
 
 
 class FileReport(Frozen):

@@ -5,13 +5,12 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ingest.coverage import file_words, words
 from ingest.scan import file_digest, file_of, place_of
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, DocumentError, did_you_mean, nearest
 from kb.targets import Targets
-from kb.types.documents import Coverage, Document, Outline, PlacedPassage, Section
-from kb.types.passages import CitedPlace
+from kb.types.documents import Document, Outline, Section
+from kb.types.passages import CitedPlace, Passage
 
 CITED_LINES_AROUND = 3
 NAMES_SHOWN = 6
@@ -104,11 +103,8 @@ class Documents:
             passages=tuple(self._catalog.passages(shown)),
         )
 
-    def passage(self, citation_id: str, *, around: int = 1) -> PlacedPassage:
+    def passage(self, citation_id: str) -> Passage:
         """The passage that a citation's id names or that contains the cited row or fact.
-
-        Args:
-            around: Most neighbours on each side.
 
         Raises:
             CitationError: the id is unknown, or the stored text differs from the cited text.
@@ -117,18 +113,7 @@ class Documents:
         if place is None:
             message = f"no passage has the id {citation_id!r}"
             raise CitationError(message, hint="`kb search` and `kb facts` show ids")
-        source, chunk = place
-        ids = self._catalog.chunk_ids(source)
-        at = ids.index(chunk)
-        first = max(0, at - around)
-        passages = self._catalog.passages(ids[first : at + around + 1])
-        return PlacedPassage(
-            passage=passages[at - first],
-            number=at + 1,
-            of=len(ids),
-            before=tuple(passages[: at - first]),
-            after=tuple(passages[at - first + 1 :]),
-        )
+        return self._catalog.passages([place[1]])[0]
 
     def cite(self, citation_id: str, *, around: int = CITED_LINES_AROUND) -> CitedPlace:
         """The place that a citation refers to, as it was when the document was ingested.
@@ -193,49 +178,6 @@ class Documents:
             self._catalog.drop_unused_vectors()
             self._publish()
         return chosen
-
-    def coverage(
-        self,
-        names: Sequence[str] = (),
-        *,
-        target: str | None = None,
-        progress: Callable[[int, int], None] = lambda done, total: None,
-    ) -> list[Coverage]:
-        """How much of each file is stored: the least share of words first, files without a share last.
-
-        Args:
-            names: Names as in `below` (default: all documents).
-            target: Limit to documents in the scope of this target.
-            progress: Called with the number of files done and their total.
-        """
-        documents = self.stored(target)
-        if names:
-            chosen = {d.source for d in self.below(names)}
-            documents = [d for d in documents if d.source in chosen]
-        found = []
-        for done, document in enumerate(documents, 1):
-            found.append(self._coverage(document))
-            progress(done, len(documents))
-        return sorted(found, key=lambda c: (1 if c.words_kept is None else c.words_kept, c.words_kept is None, c.path))
-
-    def _coverage(self, document: Document) -> Coverage:
-        held = self._file_words(document)
-        lacking = held - words(self._catalog.text(document.source))
-        return Coverage(
-            **dict(self._catalog.holdings(document.source)),
-            path=document.path,
-            target=document.target,
-            format=document.format,
-            file_bytes=self._catalog.file_bytes(document.source),
-            words_kept=1 - len(lacking) / len(held) if held else None,
-            words_lacking=tuple(sorted(lacking)),
-        )
-
-    def _file_words(self, document: Document) -> set[str]:
-        """The words of the file; none if it changed since it was ingested."""
-        file = file_of(document.source)
-        same = _digest(file) == document.sha256
-        return file_words(file, file.read_bytes(), kind=document.format) if same else set()
 
 
 def _digest(file: Path) -> str | None:

@@ -169,7 +169,7 @@ def _store(home: Home, own: str, given: FactAnswer) -> Fact:
 
 def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str]:
     """Source, start and end of the quote, and the headings and table header around it."""
-    named = [home.documents.passage(given.passage, around=0).passage] if given.passage else []
+    named = [home.documents.passage(given.passage)] if given.passage else []
     words = query_words(given.quote)[:WORDS_SEARCHED]
     scope = home.targets.scope(own)
     ids = home.catalog.lexical(

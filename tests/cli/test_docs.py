@@ -13,7 +13,7 @@ from tests.cli.conftest import Outcome, Run, documents
 from tests.cli.test_read_only_home import protected
 from tests.ingest.pdf_writer import lines, pdf
 
-READING = [("list",), ("show", "mi210/memory.md"), ("show", "mi210/memory.md", "--section", "Memory"), ("coverage",)]
+READING = [("list",), ("show", "mi210/memory.md"), ("show", "mi210/memory.md", "--section", "Memory")]
 LONG = "a-folder-with-a-rather-long-name/" * 3
 
 
@@ -67,8 +67,7 @@ def test_the_list_of_a_target_is_its_scope(run: Run, stored: Path) -> None:
 
 def test_a_home_without_documents_says_how_to_get_some(run: Run, home: Path) -> None:
     assert "kb ingest" in run("docs", "list").out
-    assert "kb ingest" in run("docs", "coverage").out
-    assert (run("docs", "list", "--json").json, run("docs", "coverage", "--json").json) == ([], [])
+    assert run("docs", "list", "--json").json == []
 
 
 @pytest.mark.parametrize("command", READING, ids=lambda c: " ".join(c[:3:2]))
@@ -202,10 +201,8 @@ def test_a_pdf_has_pages(run: Run, docs: Path, home: Path) -> None:
     run("ingest", docs)
 
     shown = run("docs", "show", "guide.pdf").out
-    coverage = run("docs", "coverage", "guide.pdf", "--json").json
 
     assert re.search(r"^page +passages +heading\n +1 +1  One\n +2 +1  Two$", shown, re.MULTILINE)
-    assert coverage[0]["words_kept"] == 1
 
 
 @pytest.mark.parametrize(
@@ -214,7 +211,6 @@ def test_a_pdf_has_pages(run: Run, docs: Path, home: Path) -> None:
         (("show", "memory.md"), "3 documents are called 'memory.md'", "mi210/memory.md, mi250/memory.md"),
         (("show", "mi210/memry.md"), "no document is called 'mi210/memry.md'", "did you mean mi210/memory.md"),
         (("show", "mi210/memory.md", "--section", "Local dta share"), "has no section", "'Local data share'"),
-        (("coverage", "nothing.md"), "no document is called", "kb docs list"),
         (("remove", "memory.md", "--yes"), "3 documents are called", "cdna2/memory.md"),
         (("remove", "nothing", "--yes"), "no document is called 'nothing'", "kb docs list"),
         (("remove", "docs", "--target", "mi21o"), "unknown target 'mi21o'", "mi210"),
@@ -285,30 +281,3 @@ def test_a_home_that_cannot_be_written_can_be_read_and_keeps_its_documents(run_c
 
         assert (shown.status, shown.err) == (0, "")
         assert f"{home} cannot be written" in message
-
-
-def test_coverage_counts_stored_words_and_lists_missing_words_for_named_documents(
-    run: Run, docs: Path, home: Path
-) -> None:
-    (docs / "mi210" / "label.rst").write_text(".. _alpha-beta:\n\nHead\n====\n\nText.\n", encoding="utf-8")
-    run("ingest", docs)
-
-    every, one = run("docs", "coverage").out, run("docs", "coverage", "label.rst").out
-
-    assert every.splitlines()[1].split()[0] == "0.500"
-    assert "lacks" not in every
-    assert re.search(r"^path +missing words\nmi210/label.rst +alpha beta$", one, re.MULTILINE)
-    assert re.search(r"^1\.000 +\d+ +\d+ +2 +3 +1 +2 +0 +2 +0 mi210/memory\.md$", every, re.MULTILINE)
-    assert re.search(r"^8 documents; on average 0\.\d+ of the words of a file are stored$", every, re.MULTILINE)
-
-
-def test_coverage_shows_the_worst_and_says_how_many_more_there_are(run: Run, stored: Path, docs: Path) -> None:
-    for file in docs.glob("mi210/*.md"):
-        file.unlink()
-
-    shown = run("docs", "coverage", "--limit", "1").out
-
-    assert len(re.findall(r"\.md$", shown, re.MULTILINE)) == 1
-    assert "6 more documents" in shown
-    assert "5 could not be compared: the file is gone" in shown
-    assert len(run("docs", "coverage", "--limit", "1", "--json").json) == 7

@@ -26,7 +26,7 @@ READING = [
     ("facts", "diff", "mi210", "mi250"),
     ("cite", "{id}"),
     ("docs", "list"),
-    ("docs", "coverage"),
+    ("docs", "show", "mi210/memory.md"),
     ("targets", "list"),
     ("targets", "add", "mi400x", "--parent", "cdna"),
     ("skills", "list"),

@@ -33,7 +33,6 @@ SCREENS = {
     "docs list": "docs list",
     "docs show": "docs show mi210/sheet.md",
     "docs show --section": "docs show mi210/sheet.md --section Chip",
-    "docs coverage": "docs coverage",
     "ingest": "ingest {docs} --dry-run",
     "doctor": "doctor",
 }

@@ -221,25 +221,13 @@ def test_a_document_says_whether_its_file_is_as_it_was_read(
     assert (outline.file_exists, outline.file_same) == state
 
 
-def test_a_passage_stands_between_its_neighbours(read: KnowledgeBase) -> None:
-    every = read.documents.outline("tree.md", section="Chip").passages
-    assert len(every) >= 4
-
-    for number, passage in enumerate(every):
-        placed = read.documents.passage(passage.citation.id, around=2)
-
-        assert (placed.passage, placed.number, placed.of) == (passage, number + 1, len(every))
-        assert placed.before == every[max(0, number - 2) : number]
-        assert placed.after == every[number + 1 : number + 3]
-
-
 def test_a_row_and_a_fact_are_found_in_their_passage(read: KnowledgeBase) -> None:
     fact = read.facts("h200", "hbm_size")[0]
     bank = "SELECT key FROM table_row WHERE cells LIKE '%\"bank\"%'"
     row = read.catalog._all(bank)[0][0]
 
-    assert fact.value in read.documents.passage(fact.citation.id).passage.text
-    assert "| 0 | 4 |" in read.documents.passage(f"{row}.1").passage.text
+    assert fact.value in read.documents.passage(fact.citation.id).text
+    assert "| 0 | 4 |" in read.documents.passage(f"{row}.1").text
 
 
 def test_an_unknown_id_is_refused(read: KnowledgeBase) -> None:
@@ -310,34 +298,6 @@ def test_what_ships_with_kb_is_not_removed_unless_it_no_longer_ships(base: Knowl
     base.catalog._db.execute("UPDATE document SET source = 'sheet:/h200/gone.md' WHERE source LIKE 'sheet:/h200/%'")
 
     assert [d.path for d in base.documents.remove(["h200.md"])] == ["hardware_docs/h200/h200.md"]
-
-
-def test_coverage_is_worst_first_and_last_what_cannot_be_compared(base: KnowledgeBase, manuals: Path) -> None:
-    (manuals / "mi210" / "label.rst").write_text(".. _alpha-beta-gamma:\n\nHead\n====\n\nText.\n", encoding="utf-8")
-    base.ingest([manuals])
-    (manuals / "mi210" / "tree.md").unlink()
-    (manuals / "mi250" / "memory.md").write_text("# Changed\n", encoding="utf-8")
-    told: list[tuple[int, int]] = []
-
-    found = base.documents.coverage([str(manuals)], progress=lambda done, total: told.append((done, total)))
-
-    assert [c.path for c in found if c.words_kept is None] == ["mi210/tree.md", "mi250/memory.md"]
-    assert (found[0].path, found[0].words_lacking) == ("mi210/label.rst", ("alpha", "beta", "gamma"))
-    assert found[0].words_kept == pytest.approx(2 / 5)
-    known = [c.words_kept for c in found[:-2]]
-    assert known == sorted(known)
-    assert [c.words_kept for c in found if c.path == "mi210/memory.md"] == [1.0]
-    assert told[-1] == (4, 4)
-
-
-def test_coverage_is_of_a_scope_and_counts_what_the_outline_counts(read: KnowledgeBase) -> None:
-    scope = read.documents.coverage(target="mi210")
-    tree = next(c for c in scope if c.path.endswith("tree.md"))
-
-    assert {c.target for c in scope} == {"mi210"}
-    assert tree.file_bytes == len(TREE)
-    holds = read.documents.outline("tree.md").holds
-    assert tree.model_dump().items() >= holds.model_dump().items()
 
 
 def test_a_citation_stands_as_long_as_its_document_says_so(base: KnowledgeBase) -> None:
