@@ -32,7 +32,6 @@ READING = [
     ("skills", "list"),
     ("skills", "show", "softmax-triton"),
     ("runs", "list"),
-    ("mcp", "install", "codex", "--print"),
     ("doctor",),
 ]
 
