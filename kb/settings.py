@@ -13,7 +13,7 @@ from kb.errors import SettingsError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 NO_MODEL = "none"
-FORMER = ("signing_key",)
+FORMER = ("signing_key", "reranker_model", "reranker_seconds")
 """Settings of earlier versions, which a kb.toml may still have."""
 
 
@@ -28,10 +28,6 @@ class Settings(BaseSettings):
     """A sentence-transformers model: a name, a folder, or `none` for lexical search alone."""
     lexical_weight: float = Field(default=0.7, ge=0, le=1)
     """Weight of the lexical score in the fusion; the dense score has the rest."""
-    reranker_model: str = NO_MODEL
-    """A cross-encoder that reorders the first hits: a name, a folder, or `none`."""
-    reranker_seconds: float = Field(default=1.0, gt=0)
-    """Time limit of the cross-encoder for one question, in seconds; beyond it the hits keep their order."""
     exact_vectors: int = Field(default=100_000, ge=0)
     """Most vectors that a search compares one by one; a larger home uses a Chroma index for searches of all targets."""
     budget_tokens: int = Field(default=4000, gt=0)

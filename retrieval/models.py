@@ -10,13 +10,12 @@ from kb.types.embedding import Embedder
 from retrieval.chroma_index import ChromaIndex, current_folder, publish
 from retrieval.embedding.compiler import load_embedder
 from retrieval.fusion import fuse
-from retrieval.reranker import Reranker
 from retrieval.retriever import Retriever
 from retrieval.vectors import ExactIndex, VectorIndex
 
 
 class Models:
-    """The embedding model, the cross-encoder and the vectors of a home, each loaded when it is first needed."""
+    """The embedding model and the vectors of a home, each loaded when it is first needed."""
 
     def __init__(
         self, catalog: Catalog, settings: Settings, *, notify: Callable[[str], None], embedder: Embedder | None
@@ -43,13 +42,6 @@ class Models:
         except MissingModelError as error:
             self._notify(f"search is lexical only: {error.message}; {error.hint}")
             return None
-
-    @cached_property
-    def reranker(self) -> Reranker | None:
-        """The cross-encoder of the settings, or None."""
-        if self._settings.reranker_model == NO_MODEL:
-            return None
-        return Reranker(self._settings.reranker_model, seconds=self._settings.reranker_seconds)
 
     def retriever(self, chunks: Collection[int] | None = None) -> Retriever:
         """A retriever with the models and weights of the settings, which finds only these chunks (None: all)."""

@@ -1,8 +1,8 @@
 """The whole way from a question to its hits and to a packed context, from top to bottom.
 
-Candidates by words and by vectors are fused, put in order of precedence and reranked (`rank`). A question whose words
-or number the documents lack is refused, and facts that answer are pinned to the top (`find`). Hits get marks of what is
-stale, neighbours and excerpts (`search`), or are packed (`context`).
+Candidates by words and by vectors are fused, and put in order of precedence (`rank`). A question whose words or number
+the documents lack is refused, and facts that answer are pinned to the top (`find`). Hits get marks of what is stale,
+neighbours and excerpts (`search`), or are packed (`context`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,6 @@ from retrieval.names import nearest_names
 from retrieval.packing import pack
 from retrieval.pin_facts import answering_facts, pin_facts
 from retrieval.precedence import by_precedence
-from retrieval.reranker import RERANKED_HITS
 from retrieval.scope import Scope
 from retrieval.staleness import Staleness
 from retrieval.widening import widen
@@ -79,19 +78,12 @@ class SearchEngine:
 
     def rank(self, phrasings: Sequence[str], scope: Scope, *, limit: int) -> SearchResult:
         """The best passages, whether or not the documents may have an answer."""
-        reranker = self.models.reranker
-        wanted = max(limit, RERANKED_HITS) if reranker else limit
-        found = self.models.retriever(scope.chunks).search(phrasings, targets=scope.targets, limit=2 * wanted)
-        hits, notes = by_precedence(found.hits, limit=wanted), found.notes
-        if reranker:
-            reordered = reranker.order(phrasings[0], hits)
-            if reordered is None:
-                notes = (*notes, "the cross-encoder exceeded its time limit: these hits are in fused order")
-            hits = (hits if reordered is None else reordered)[:limit]
+        found = self.models.retriever(scope.chunks).search(phrasings, targets=scope.targets, limit=2 * limit)
+        hits = by_precedence(found.hits, limit=limit)
         if scope.target is not None:
             siblings = self.targets.sibling_finder(scope.target)
             hits = [_marked(hit, siblings) for hit in hits]
-        return found.model_copy(update={"hits": tuple(hits), "notes": notes})
+        return found.with_hits(hits)
 
     def _refused_words(self, unknown: Mapping[str, Sequence[str]], scope: Scope) -> list[str]:
         """Notes on the unknown words of the first phrasing, if every phrasing has some.

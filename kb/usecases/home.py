@@ -55,7 +55,7 @@ class Home:
 
     @cached_property
     def models(self) -> Models:
-        """The embedding model, the cross-encoder and the vectors."""
+        """The embedding model and the vectors."""
         from retrieval.models import Models
 
         return Models(self.catalog, self.settings, notify=self.notify, embedder=self._given_embedder)
