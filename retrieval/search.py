@@ -1,8 +1,8 @@
 """The whole way from a question to its hits and to a packed context, from top to bottom.
 
 Candidates by words and by vectors are fused, and put in order of precedence (`rank`). A question whose words or number
-the documents lack is refused, and facts that answer are pinned to the top (`find`). Hits get marks of what is stale,
-neighbours and excerpts (`search`), or are packed (`context`).
+the documents lack is refused, and facts that answer are pinned to the top (`find`). Hits get neighbours and excerpts
+(`search`), or are packed (`context`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,6 @@ from retrieval.packing import pack
 from retrieval.pin_facts import answering_facts, pin_facts
 from retrieval.precedence import by_precedence
 from retrieval.scope import Scope
-from retrieval.staleness import Staleness
 from retrieval.widening import widen
 
 CONTEXT_CANDIDATES = 100
@@ -45,18 +44,14 @@ class SearchEngine:
         """The best passages with excerpts, the first ones with their surroundings."""
         found = self.find(phrasings, scope, limit=limit)
         with self.catalog.snapshot():
-            marked = Staleness(self.catalog).marked
-            hits = [hit.model_copy(update={"passage": marked(hit.passage)}) for hit in found.hits]
-            widened = found.with_hits(widen(hits, self.catalog))
+            widened = found.with_hits(widen(found.hits, self.catalog))
         return with_excerpts(widened, phrasings)
 
     def context(self, phrasings: Sequence[str], scope: Scope, *, budget_tokens: int) -> Context:
         """The best passages that fit into a token budget."""
         found = self.find(phrasings, scope, limit=CONTEXT_CANDIDATES)
         with self.catalog.snapshot():
-            packed = pack(found.with_hits(with_whole_listings(found.hits, self.catalog)), budget_tokens=budget_tokens)
-            passages = tuple(map(Staleness(self.catalog).marked, packed.passages))
-        return packed.model_copy(update={"passages": passages})
+            return pack(found.with_hits(with_whole_listings(found.hits, self.catalog)), budget_tokens=budget_tokens)
 
     def find(self, phrasings: Sequence[str], scope: Scope, *, limit: int) -> SearchResult:
         """The best passages alone, or why the documents in scope have no answer."""

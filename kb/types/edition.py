@@ -85,13 +85,6 @@ def product_folder(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split("/")[:-1] if not names_edition(part))
 
 
-def edition_folder(path: str) -> str:
-    """The innermost folder above a document that names an edition; empty if none does."""
-    parts = path.split("/")
-    at = next((i for i in range(len(parts) - 2, -1, -1) if names_edition(parts[i])), None)
-    return "" if at is None else "/".join(parts[: at + 1])
-
-
 def names_edition(part: str) -> bool:
     """Whether a folder or the stem of a file is named for an edition: `v1.1.6`, `guide-2026-02`, `stable`."""
     return _PART.fullmatch(part) is not None

@@ -72,9 +72,6 @@ class Passage(Frozen):
     about: tuple[str, ...] = ()
     """Siblings of the requested target that the headings name instead: the numbers are theirs, not the target's."""
 
-    stale: tuple[str, ...] = ()
-    """What the passage uses although newer or other documents do not have it: `uses f(k=), which ... no longer has`."""
-
     @property
     def trail(self) -> str:
         """Title and headings."""
@@ -107,10 +104,10 @@ class Passage(Frozen):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Who states it, unless it is the vendor; the siblings it is about; what in it is stale."""
+        """Who states it, unless it is the vendor; the siblings it is about."""
         by = () if self.trust is Trust.VENDOR else (str(self.trust),)
         about = (f"speaks of {', '.join(self.about)}",) if self.about else ()
-        return (*by, *about, *self.stale)
+        return (*by, *about)
 
 
 class TableRow(Frozen):

@@ -26,8 +26,6 @@ class FoundPassage(Frozen):
     """Other places with the same words."""
     about: tuple[str, ...]
     """Siblings of the target that the headings name: numbers in this passage are theirs, not the target's."""
-    stale: tuple[str, ...]
-    """Signatures and keywords in it that newer or other documents do not have."""
     text: str
     """What answers, whole; `[+3 rows]` stands for what is left out. Empty if a better passage is clearly ahead."""
     rows: tuple[str, ...]
@@ -37,10 +35,10 @@ class FoundPassage(Frozen):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Its target; who states it, unless it is the vendor; the siblings it is about; what in it is stale."""
+        """Its target; who states it, unless it is the vendor; the siblings it is about."""
         by = () if self.trust is Trust.VENDOR else (self.trust.value,)
         about = (f"speaks of {', '.join(self.about)}",) if self.about else ()
-        return (self.target, *by, *about, *self.stale)
+        return (self.target, *by, *about)
 
 
 class FoundPassages(Listing):

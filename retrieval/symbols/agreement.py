@@ -84,12 +84,6 @@ class Agreement:
             return None
         return unknown, label(newest), is_newer(newest, use.document)
 
-    def newer_signature(self, use: Use) -> tuple[Use, Signature] | None:
-        """The newest signature that is newer than that of `use` and differs from it; None if none is and does."""
-        own = use.occurrence.signature
-        newer = [(u, s) for u, s in self.statements if is_newer(u.document, use.document)]
-        return newer[0] if own and newer and not any(s.agrees_with(own) for _, s in newer) else None
-
     def _sides(self) -> list[tuple[Use, Signature]]:
         """The first statement of each document that agrees with none of the documents before it."""
         stated: dict[int, list[tuple[Use, Signature]]] = {}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.types.edition import Edition, document_precedence, edition_folder, is_same_product, product_folder
+from kb.types.edition import Edition, document_precedence, is_same_product, product_folder
 from kb.types.records import Trust
 
 TEXTS = [
@@ -88,8 +88,6 @@ def test_parts_that_name_chips_are_no_editions() -> None:
     path = "amd/gfx9.4.3/sm_90/tpu-v4/cdna3/a.md"
 
     assert product_folder(path) == tuple(path.split("/")[:-1])
-    assert edition_folder(path) == ""
-    assert edition_folder("chip/v1.2/guide/a.md") == "chip/v1.2"
 
 
 @pytest.mark.parametrize(

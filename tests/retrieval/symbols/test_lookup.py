@@ -1,4 +1,4 @@
-"""`kb symbol`: what stands first, what is said of documents that disagree, and marks on what is stale."""
+"""`kb symbol`: what stands first, what is said of documents that disagree."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -117,23 +117,6 @@ def test_the_newer_of_two_editions_comes_first(library: Library) -> None:
     assert report.notes == (
         "documents disagree on load: v1.10/a.md of v1.10: load(p, mask); v1.9/a.md of v1.9: load(p) (the newest first)",
     )
-
-
-def test_a_hit_says_what_newer_documents_no_longer_have(library: Library) -> None:
-    old = "# A\n\n## tile_load(p)\n\nLoads a tile.\n\n```\ntile_load(q)\ntile_wait(q)\n```\n"
-    kb = library({"v1.9/a.md": old, "v1.10/a.md": "# A\n\n## tile_load(p, mask)\n\nLoads a tile.\n"})
-
-    marks = {h.passage.citation.path: h.passage.stale for h in kb.search("loads a tile").hits}
-
-    assert marks == {
-        "chip/v1.9/a.md": (
-            "v1.10/a.md of v1.10 has tile_load(p, mask)",
-            "uses tile_wait, which chip/v1.10 no longer has",
-        ),
-        "chip/v1.10/a.md": (),
-    }
-    packed = kb.context("loads a tile")
-    assert "(uses tile_wait, which chip/v1.10 no longer has)" in packed.text
 
 
 def test_examples_that_define_their_own_function_do_not_disagree(library: Library) -> None:
