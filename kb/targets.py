@@ -199,7 +199,16 @@ class Targets:
         Raises:
             TargetError: the name or an alias is taken or malformed, or the parent is unknown.
         """
-        return self._with({}, self._new(name, parent=self.get(parent).name, title=title, aliases=tuple(aliases)))
+        slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
+        if slug in self._by_name:
+            raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
+        above = self.get(parent).name
+        try:
+            added = Target(name=slug, parent=above, title=title, aliases=tuple(aliases))
+        except ValidationError as error:
+            hint = "use letters, digits, '.', '_' and '-', or pass --target"
+            raise TargetError(f"{name!r} cannot be a target name", hint=hint) from error
+        return self._with({}, added)
 
     def with_aliases(self, name: str, aliases: Iterable[str]) -> Self:
         """A target of the home with more aliases. Raises TargetError as `with_new` and `must_be_own`."""
@@ -214,14 +223,6 @@ class Targets:
             raise TargetError(f"{target.name} cannot be moved to {above}, which is the same or below it", hint=hint)
         return self._with({target.name: target.model_copy(update={"parent": above})})
 
-    def with_name(self, name: str, new: str) -> Self:
-        """A target of the home with another name; the old one becomes an alias. Raises TargetError as `with_new`."""
-        target = self.must_be_own(name)
-        aliases = tuple(a for a in (*target.aliases, target.name) if _plain(a) != _plain(new))
-        renamed = self._new(new, **(dict(target) | {"aliases": aliases}))
-        children = {t.name: t.model_copy(update={"parent": renamed.name}) for t in self if t.parent == target.name}
-        return self._with({target.name: renamed, **children})
-
     def without(self, name: str) -> Self:
         """All targets but this one of the home. Raises TargetError also if it has children."""
         target = self.must_be_own(name)
@@ -229,17 +230,6 @@ class Targets:
             hint = "remove them first, or move them: `kb targets move NAME PARENT`"
             raise TargetError(f"{target.name} is the parent of {', '.join(children)}", hint=hint)
         return self._with({target.name: None})
-
-    def _new(self, written: str, **fields: object) -> Target:
-        """A target with the name that the user wrote. Raises TargetError if it cannot be a name, or is taken."""
-        slug = re.sub(r"[^a-z0-9._-]+", "-", written.lower()).strip("-._")
-        if slug in self._by_name:
-            raise TargetError(f"target {slug!r} exists already", hint=f"`kb targets show {slug}`")
-        try:
-            return Target.model_validate(fields | {"name": slug})
-        except ValidationError as error:
-            hint = "use letters, digits, '.', '_' and '-', or pass --target"
-            raise TargetError(f"{written!r} cannot be a target name", hint=hint) from error
 
     def _with(self, changes: Mapping[str, Target | None], *new: Target) -> Self:
         changed = [changes.get(t.name, t) for t in self]

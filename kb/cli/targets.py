@@ -1,4 +1,4 @@
-"""The commands `kb targets list | show | add | alias | move | rename | remove`."""
+"""The commands `kb targets list | show | add | alias | move | remove`."""
 
 import sys
 from collections.abc import Iterator
@@ -109,22 +109,6 @@ def move_target(
     with open_kb() as kb:
         kb.target_tree.move(name, parent)
         show(f"moved {' → '.join(kb.targets.lineage(name))}")
-
-
-@app.command("rename")
-def rename_target(
-    name: Own, new: Annotated[str, typer.Argument(metavar="NAME", help="The new name, in lower case.")]
-) -> None:
-    """Give a target another name.
-
-    Its documents, facts and verdicts follow. The old name becomes an alias, so that folders, skills and runs with it
-    still belong to the target.
-
-    Example: kb targets rename mi400x mi450x
-    """
-    with open_kb() as kb:
-        kb.target_tree.rename(name, new)
-        show(f"renamed {' → '.join(kb.targets.lineage(new))}")
 
 
 @app.command("remove")

@@ -48,21 +48,8 @@ class TargetTree:
         with self._changing() as targets:
             self._save(targets.with_parent(name, parent))
 
-    def rename(self, name: str, new: str) -> None:
-        """Give a target another name. The old one becomes an alias, by which skills, runs and folders still find it.
-
-        Raises:
-            TargetError: it cannot be changed, or `new` is taken or malformed.
-        """
-        with self._changing() as targets:
-            old = targets.must_be_own(name).name
-            renamed = targets.with_name(old, new)
-            self._save(renamed)
-            self._home.catalog.rename_target(old, renamed.get(new).name)
-            self._home.models.publish_index()
-
     def dependents(self, name: str) -> Dependents:
-        """What depends on a target that can be removed or renamed. Raises TargetError if it cannot be changed."""
+        """What depends on a target that can be removed. Raises TargetError if it cannot be changed."""
         home, own = self._home, self._home.targets.must_be_own(name).name
         return Dependents(
             target=own,

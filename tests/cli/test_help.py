@@ -31,7 +31,7 @@ THAT_MAY_SAY_NO = [
 ]
 WRITING = [
     ("ingest",),
-    *(("targets", w) for w in ("add", "alias", "move", "rename")),
+    *(("targets", w) for w in ("add", "alias", "move")),
     *(("facts", w) for w in ("accept", "reject", "reopen", "draft", "review")),
 ]
 READING = [c for c in COMMANDS if c not in WRITING]

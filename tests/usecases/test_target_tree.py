@@ -1,18 +1,17 @@
-"""Documents, facts, verdicts, skills and runs follow a target that is renamed, moved or removed."""
+"""Documents, facts, verdicts, skills and runs follow a target that is moved or removed."""
 
 from pathlib import Path
 
 import pytest
 
 from kb.errors import CitationError
-from kb.facts.resolution import FactDecision, FactStanding
+from kb.facts.resolution import FactDecision
 from kb.runs.journal import Plan, SynthesizerKind
 from kb.skillbook.files import skill_files
 from kb.targets import Targets
 from kb.types.kernels import Candidate, Task
 from kb.types.skill import Skill
 from kb.usecases.knowledge_base import KnowledgeBase
-from tests.conftest import HashEmbedder
 from tests.skillbook.conftest import write_files
 
 TEXT = """# Memory
@@ -60,42 +59,6 @@ def test_what_depends_on_a_target_is_counted(base: KnowledgeBase) -> None:
     assert base.target_tree.dependents("maker").children == ("chip9",)
 
 
-def test_everything_follows_a_renamed_target(base: KnowledgeBase, tmp_path: Path, embedder: HashEmbedder) -> None:
-    before = [(s.fact.value, s.standing) for s in base.standings("chip9", "quibbles")]
-    embedder.embedded.clear()
-
-    base.target_tree.rename("chip9", "New Chip")
-
-    assert [(s.fact.value, s.standing) for s in base.standings("new-chip", "quibbles")] == before
-    assert FactStanding.REJECTED in {standing for _, standing in before}
-    assert {h.passage.target for h in base.search("quibble", target="new-chip").hits} == {"new-chip"}
-    assert base.targets.get("chip9").name == "new-chip"
-    assert Targets.load(base.settings.home).lineage("chip9") == ("new-chip", "maker", "any")
-    found = base.target_tree.dependents("new-chip")
-    assert (found.documents, found.facts, found.verdicts, found.skills) == (1, 3, 1, ("a-skill",))
-    assert len(found.runs) == 1
-    assert {f.outcome for f in base.ingest([tmp_path / "maker"]).files} == {"unchanged"}
-
-
-def test_a_verdict_outlives_a_new_name_and_a_new_reading(base: KnowledgeBase, tmp_path: Path) -> None:
-    base.target_tree.rename("chip9", "new")
-    renamed = {row["key"] for row in base.catalog._all("SELECT key FROM fact")}
-    with (tmp_path / "maker" / "chip9" / "memory.md").open("a", encoding="utf-8") as file:
-        file.write("\nMore.\n")
-
-    report = base.ingest([tmp_path / "maker"])
-
-    assert [f.outcome for f in report.files] == ["changed"]
-    assert {row["key"] for row in base.catalog._all("SELECT key FROM fact")} == renamed
-    assert base.target_tree.dependents("new").verdicts == 1
-
-
-def test_the_children_of_a_renamed_target_follow(base: KnowledgeBase) -> None:
-    base.target_tree.rename("maker", "acme")
-
-    assert Targets.load(base.settings.home).lineage("chip9") == ("chip9", "acme", "any")
-
-
 def test_a_moved_target_is_asked_with_its_new_family(base: KnowledgeBase) -> None:
     base.target_tree.move("chip9", "cdna3")
 
@@ -125,6 +88,3 @@ def test_a_change_of_the_tree_keeps_what_the_user_wrote(base: KnowledgeBase) -> 
     base.target_tree.move("chip9", "any")
     base.target_tree.remove("chip9")
     assert file.read_text(encoding="utf-8").startswith('# ours\nmine = { parent = "amd", isa = "hip gfx942 64" }  # of')
-
-    base.target_tree.rename("mine", "ours")
-    assert str(Targets.load(base.settings.home).isa("mine")) == "hip gfx942 64"
