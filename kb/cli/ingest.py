@@ -128,7 +128,7 @@ def _show_report(report: "IngestReport") -> None:
 
 
 def _show_targets(report: "IngestReport") -> None:
-    """Show which targets are new and which names they may have, with the commands that change it."""
+    """Show which targets are new and what may be one, with the commands that change it."""
     for new in report.new_targets:
         folder = f", named by {new.folder}" if new.folder else ""
         similar = f"; similar names: {', '.join(new.similar)}" if new.similar else ""
@@ -141,9 +141,6 @@ def _show_targets(report: "IngestReport") -> None:
         show_wrapped(f"{one.folder} belongs to {one.target}; if it is about another chip: {command}")
     if len(report.shared) > NAMES_SHOWN:
         show(f"and {len(report.shared) - NAMES_SHOWN} more such folders (--json lists all)")
-    for offer in report.aliases:
-        command = f"kb targets alias {offer.target} {shlex.quote(offer.alias)}"
-        show_wrapped(f"{offer.titles} titles of {offer.target} name {offer.alias!r}; if it is the same: {command}")
 
 
 def _show_reasons(outcome: str, report: "IngestReport") -> None:

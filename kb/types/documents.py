@@ -116,22 +116,12 @@ class SharedFolder(Frozen):
     """Parent that the chip would have."""
 
 
-class OfferedAlias(Frozen):
-    """Another name that documents give a target; the user decides whether it is one."""
-
-    target: str
-    alias: str
-    titles: int
-    """Number of documents whose titles have it."""
-
-
 class IngestReport(Frozen):
     """The outcome of one ingest."""
 
     files: tuple[FileReport, ...]
     new_targets: tuple[NewTarget, ...]
     shared: tuple[SharedFolder, ...]
-    aliases: tuple[OfferedAlias, ...] = ()
     reading_seconds: float
     embedding_seconds: float
     embedded: int

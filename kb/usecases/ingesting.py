@@ -6,9 +6,8 @@ from pathlib import Path
 from ingest.pipeline import Ingest
 from kb.catalog import write_lock
 from kb.targets import Targets
-from kb.types.documents import IngestInterrupted, IngestReport, OfferedAlias, Progress
+from kb.types.documents import IngestInterrupted, IngestReport, Progress
 from kb.types.records import Trust
-from kb.usecases.aliases import offered_aliases
 from kb.usecases.home import Home
 from kb.usecases.sheets import sheet_folders
 
@@ -39,8 +38,7 @@ def ingest(
             _ingest(home, work, files, target)
     except KeyboardInterrupt as interrupt:
         raise IngestInterrupted(work.report(interrupted=True)) from interrupt
-    report = work.report()
-    return report.model_copy(update={"aliases": _aliases(home, report)})
+    return work.report()
 
 
 def _ingest(home: Home, work: Ingest, paths: Sequence[Path], target: str | None) -> None:
@@ -54,13 +52,3 @@ def _ingest(home: Home, work: Ingest, paths: Sequence[Path], target: str | None)
         Ingest(home.catalog, home.targets, home.models.embedder).read(sheets)
     work.embed()
     home.models.publish_index()
-
-
-def _aliases(home: Home, report: IngestReport) -> tuple[OfferedAlias, ...]:
-    """Other names of the home's targets that have new documents."""
-    own = sorted({f.target for f in report.files if f.outcome == "new" and home.targets.is_own(f.target)})
-    titles: dict[str, list[str]] = {name: [] for name in own}
-    for document in home.catalog.documents() if own else ():
-        if document.target in titles:
-            titles[document.target].append(document.title)
-    return tuple(alias for name in own for alias in offered_aliases(home.targets, name, titles[name]))
