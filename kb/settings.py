@@ -35,7 +35,7 @@ class Settings(BaseSettings):
     prompt_tokens: int = Field(default=16000, gt=0)
     """Most tokens of a prompt for a kernel."""
     anthropic_model: str = ""
-    """The model for phrasings, proposed facts and `kb optimize --synthesizer anthropic`."""
+    """The model for proposed facts and `kb optimize --synthesizer anthropic`."""
     profile: bool = False
     """Whether NVIDIA Nsight Compute profiles each kernel that passes on this machine's GPU, in about 15 seconds."""
     skill_licence: str = ""

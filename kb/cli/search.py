@@ -9,7 +9,6 @@ import typer
 from kb.cli.output import (
     Json,
     Target,
-    notify,
     open_kb,
     screen_width,
     show,
@@ -21,7 +20,6 @@ from kb.cli.output import (
 
 if TYPE_CHECKING:
     from kb.types.passages import SearchFilter
-    from kb.usecases.knowledge_base import KnowledgeBase
     from kb.views.documents import CitedText
     from kb.views.hits import FoundPassage, FoundPassages, PackedContext
     from kb.views.symbols import NamedPlaces
@@ -30,9 +28,6 @@ Query = Annotated[str, typer.Argument(metavar="QUERY", help="A question, keyword
 Also = Annotated[
     list[str] | None,
     typer.Option("--also", metavar="PHRASING", help="The same question in other words, searched with it (repeatable)."),
-]
-Expand = Annotated[
-    bool, typer.Option("--expand", help="Let the model of the settings rephrase the question, and search for all.")
 ]
 Compare = Annotated[
     bool, typer.Option("--compare", help="Also search the target's siblings; each hit names its target.")
@@ -62,7 +57,6 @@ def add_to(app: typer.Typer) -> None:
 def search(
     query: Query,
     also: Also = None,
-    expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
     within: Within = None,
@@ -82,7 +76,7 @@ def search(
     from kb.views.response import fitted
 
     with open_kb() as kb:
-        asked, only = _asked(kb, query, also, target, expand=expand), _only(within, numbers, seen)
+        asked, only = [query, *(also or ())], _only(within, numbers, seen)
         found = hits.search(kb, asked, target=target, compare=compare, only=only, limit=HITS, why=why)
     if budget is not None:
         found = fitted(found, budget, "a larger --budget shows what was left out")
@@ -94,7 +88,6 @@ def search(
 def context(
     query: Query,
     also: Also = None,
-    expand: Expand = False,
     target: Target = None,
     compare: Compare = False,
     within: Within = None,
@@ -112,7 +105,7 @@ def context(
     from kb.views import hits
 
     with open_kb() as kb:
-        asked, only = _asked(kb, query, also, target, expand=expand), _only(within, numbers, seen)
+        asked, only = [query, *(also or ())], _only(within, numbers, seen)
         packed = hits.context(kb, asked, target=target, compare=compare, only=only, budget_tokens=budget)
     show_result(packed, _show_context, as_json=as_json)
     if not packed.text:
@@ -148,14 +141,6 @@ def _only(within: list[str] | None, numbers: bool, seen: list[str] | None) -> "S
         return None
     ids = re.findall(r"\w+", " ".join(seen or ()))
     return SearchFilter(within=tuple(within or ()), numbers=numbers, seen=frozenset(ids))
-
-
-def _asked(kb: "KnowledgeBase", query: str, also: list[str] | None, target: str | None, *, expand: bool) -> list[str]:
-    """All phrasings to search for; the user is told which ones come from the model."""
-    others = kb.phrasings(query, target=target) if expand else []
-    for phrasing in others:
-        notify(f"also searched for: {phrasing}")
-    return [query, *(also or []), *others]
 
 
 def cite(

@@ -132,12 +132,6 @@ class KnowledgeBase(Home):
 
         return context(self, question, target=target, compare=compare, only=only, budget_tokens=budget_tokens)
 
-    def phrasings(self, question: str, *, target: str | None = None) -> list[str]:
-        """Other phrasings of the question, from the model of the settings. Errors as in `propose_facts`."""
-        from kb.usecases.language_model import phrasings
-
-        return phrasings(self, question, target=target)
-
     def symbol(self, name: str, *, target: str | None = None, limit: int = DEFAULT_PLACES) -> SymbolReport:
         """Where documents define, list, call and mention an identifier; see `retrieval.symbols.lookup.look_up`."""
         from kb.usecases.searching import symbol

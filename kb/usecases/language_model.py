@@ -1,10 +1,8 @@
-"""The language model that the user's settings name, and what it does for a question."""
+"""The language model that the user's settings name."""
 
 from kb.errors import SettingsError
-from kb.usecases.home import Home
 from synth.authors.anthropic import AnthropicModel
 from synth.authors.chat import ChatModel
-from synth.phrasings import ask_for_phrasings
 
 
 def chat_model(name: str) -> ChatModel:
@@ -13,8 +11,3 @@ def chat_model(name: str) -> ChatModel:
         hint = "set KB_ANTHROPIC_MODEL, or anthropic_model in kb.toml of the home"
         raise SettingsError("the settings name no model", hint=hint)
     return AnthropicModel(name)
-
-
-def phrasings(home: Home, question: str, *, target: str | None) -> list[str]:
-    """Other phrasings of a question. Errors as in `KnowledgeBase.phrasings`."""
-    return ask_for_phrasings(chat_model(home.settings.anthropic_model), question, target=target)

@@ -16,7 +16,6 @@ from kb.errors import SynthesisError
 from kb.types.evidence import Outcome
 from kb.types.protocols import RecalledSkill, Request
 from synth.fact_answers import ask_for_facts
-from synth.phrasings import ask_for_phrasings
 from synth.prompts.prompt import build_prompt
 from tests.synth import samples
 from tests.synth.samples import attempt, cold, fact, passage, request, skill, tight, warm
@@ -42,7 +41,6 @@ PROMPTS = {
             model, "How large?", "[aa] owns 48 KiB", target="zchip", quantity_names=["lds_size", "wavefront_size"]
         )
     ),
-    "phrasings": lambda: asked(lambda model: ask_for_phrasings(model, "LDS size", target=None)),
 }
 
 

@@ -13,7 +13,6 @@ from kb.types.evidence import Outcome
 from kb.types.kernels import Language
 from synth.authors.model import ModelSynthesizer
 from synth.fact_answers import ask_for_facts
-from synth.phrasings import ask_for_phrasings
 from synth.prompts.prompt import build_prompt
 from synth.prompts.render import ENVIRONMENT, render
 from tests.synth.samples import CPP_SOURCE, TASK, Candidate, attempt, fact, passage, request, skill
@@ -70,10 +69,9 @@ def test_a_document_that_looks_like_a_template_is_shown_as_it_is() -> None:
 def test_questions_and_passages_that_look_like_templates_reach_a_model_as_they_are() -> None:
     model = ScriptedModel("")
 
-    ask_for_phrasings(model, JINJA, target="mi300x")
     ask_for_facts(model, JINJA, JINJA, target="mi300x", quantity_names=[])
 
-    assert [asked.said[0].count(JINJA) for asked in model.asked] == [1, 2]
+    assert [asked.said[0].count(JINJA) for asked in model.asked] == [2]
 
 
 def test_an_answer_that_looks_like_a_template_is_told_back_as_it_is() -> None:
