@@ -156,9 +156,7 @@ def export(
 
 
 def import_(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A folder of skills, or an archive: .zip, .tar.gz or .tgz.")
-    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder of skills.")],
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -167,7 +165,7 @@ def import_(
     Nothing is used before you accept it, and no kernel before it won here: their evidence only claims. Decisions of
     others are left out.
 
-    Example: kb skills import team-skills.zip --dry-run
+    Example: kb skills import team-skills/ --dry-run
 
     Exit status: 0 when all were taken over or are here already, 1 otherwise.
     """

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ingest.scan import file_digest, file_of, place_of
+from ingest.scan import file_digest, file_of
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, DocumentError, did_you_mean, nearest
 from kb.targets import Targets
@@ -87,7 +87,8 @@ class Documents:
         chosen = range(len(sections)) if section is None else _subtrees(section, sections)
         if section is not None and not chosen:
             raise _unknown_section(section, sections, document)
-        digest = _digest(file_of(document.source))
+        file = file_of(document.source)
+        digest = _digest(file)
         holds = self._catalog.holdings(document.source)
         listed = document.format == "code" or not sections
         whole = whole or (listed and holds.characters <= SHORT_CHARACTERS)
@@ -95,7 +96,7 @@ class Documents:
         shown = self._catalog.chunk_ids(document.source, wanted)
         return Outline(
             document=document,
-            file=str(place_of(document.source)),
+            file=str(file),
             file_exists=digest is not None,
             file_same=digest == document.sha256,
             holds=holds,
@@ -130,10 +131,11 @@ class Documents:
             raise CitationError(f"{key} is not a table row, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
         stated = row or self._catalog.fact(key) or self._catalog.passage(key)
         source, lines = self._catalog.source_lines(key, around=around)
-        digest = _digest(file_of(source))
+        file = file_of(source)
+        digest = _digest(file)
         return CitedPlace(
             citation=stated.citation,
-            file=str(place_of(source)),
+            file=str(file),
             lines=tuple(lines),
             cell=row.cell(nth) if row and nth else "",
             file_exists=digest is not None,

@@ -25,7 +25,7 @@ def ingest(
     dry_run: bool = False,
     progress: Callable[[Progress], None] = lambda progress: None,
 ) -> IngestReport:
-    """Update the catalog to match files, folders and archives. Arguments and errors as in `KnowledgeBase.ingest`."""
+    """Update the catalog to match files and folders. Arguments and errors as in `KnowledgeBase.ingest`."""
     work = Ingest(
         home.catalog, home.targets, home.models.embedder, trust, hidden, unknown, dry_run, progress, exclude, parent
     )
