@@ -42,7 +42,7 @@ Seen = Annotated[
 ]
 Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most tokens to show (4 characters each).")]
 
-HITS, PLACES, LINES_AROUND = 5, 15, 3
+PLACES, LINES_AROUND = 15, 3
 INDENT = "   "
 IDS_SHOWN = 5
 LEAST_TITLE = 20
@@ -72,12 +72,12 @@ def search(
 
     Exit status: 0 when a passage was found, 1 when the documents in scope do not answer.
     """
-    from kb.views import hits
+    from kb.views.hits import found_passages
     from kb.views.response import fitted
 
     with open_kb() as kb:
         asked, only = [query, *(also or ())], _only(within, numbers, seen)
-        found = hits.search(kb, asked, target=target, compare=compare, only=only, limit=HITS, why=why)
+        found = found_passages(kb.search(asked, target=target, compare=compare, only=only), why=why)
     if budget is not None:
         found = fitted(found, budget, "a larger --budget shows what was left out")
     show_result(found, _show_hits, as_json=as_json)
@@ -102,11 +102,11 @@ def context(
 
     Exit status: 0 when a passage was found, 1 when the documents in scope do not answer.
     """
-    from kb.views import hits
+    from kb.views.hits import packed_context
 
     with open_kb() as kb:
         asked, only = [query, *(also or ())], _only(within, numbers, seen)
-        packed = hits.context(kb, asked, target=target, compare=compare, only=only, budget_tokens=budget)
+        packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
     show_result(packed, _show_context, as_json=as_json)
     if not packed.text:
         raise typer.Exit(1)
@@ -127,10 +127,10 @@ def symbol(
 
     Exit status: 0 when a document has the name, 1 when none has it (the hint gives similar names).
     """
-    from kb.views import symbols
+    from kb.views.symbols import named_places
 
     with open_kb() as kb:
-        places = symbols.symbol(kb, name, target=target, limit=limit)
+        places = named_places(kb.symbol(name, target=target, limit=limit))
     show_result(places, _show_places, as_json=as_json)
 
 

@@ -52,7 +52,7 @@ def kb_search(
     "insufficient" means that the documents do not answer. For a single number call kb_facts first.
     """
     only = SearchFilter(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
-    return hits.search(kb, phrasings, target=target_meant(kb, target or None), only=only, limit=limit)
+    return hits.found_passages(kb.search(phrasings, target=target_meant(kb, target or None), only=only, limit=limit))
 
 
 @tool("Look up an identifier")
@@ -68,7 +68,7 @@ def kb_symbol(
     documents before older ones. The notes say where documents disagree on the signature, and which keywords of a
     call the newest signature lacks: follow the newer document. An unknown name is an error with similar names.
     """
-    return symbols.symbol(kb, name, target=target or None, limit=limit)
+    return symbols.named_places(kb.symbol(name, target=target or None, limit=limit))
 
 
 @tool("Read around a citation", cut=GO_ON)

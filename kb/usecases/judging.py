@@ -1,29 +1,16 @@
-"""Judges single kernels, and tells in which language kernels of a target are written."""
+"""The judge for a target on this machine, and the languages in which its kernels are written."""
 
 import platform
 
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import described_language
 from eval.languages.toolchain import ToolchainLanguage
-from eval.roofline import Roofline, task_roofline
 from kb.errors import CandidateError, JudgeError
 from kb.settings import cache_dir
-from kb.types.evidence import Evidence
-from kb.types.kernels import Candidate, Interface, Language, Task
+from kb.types.kernels import Interface, Language, Task
 from kb.types.target import CPU, Isa
-from kb.usecases.fact_lookup import facts, known_facts
+from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-
-
-def verify(home: Home, task: Task, candidate: Candidate, target: str) -> Evidence:
-    """Judge one kernel. Errors as in `KnowledgeBase.verify`."""
-    with judge_for(home, task, target, candidate.language) as judge:
-        return judge.verify(candidate)
-
-
-def roofline(home: Home, task: Task, target: str) -> Roofline:
-    """The shortest time that a task can take on a target. Errors as in `KnowledgeBase.roofline`."""
-    return task_roofline(interface_of(home, task, target), facts(home, target))
 
 
 def interface_of(home: Home, task: Task, target: str) -> Interface:

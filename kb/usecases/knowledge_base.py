@@ -114,9 +114,10 @@ class KnowledgeBase(Home):
             TargetError, DocumentError: `target` or a name in `only` is unknown.
             StoreError: the home has no document of the target, and cannot get the sheets that ship with kb.
         """
-        from kb.usecases.searching import search
+        from kb.usecases.searching import asked
 
-        return search(self, question, target=target, compare=compare, only=only, limit=limit)
+        phrasings, scope = asked(self, question, target=target, compare=compare, only=only)
+        return self.search_engine.search(phrasings, scope, limit=limit)
 
     def context(
         self,
@@ -134,9 +135,12 @@ class KnowledgeBase(Home):
 
     def symbol(self, name: str, *, target: str | None = None, limit: int = DEFAULT_PLACES) -> SymbolReport:
         """Where documents define, list, call and mention an identifier; see `retrieval.symbols.lookup.look_up`."""
-        from kb.usecases.searching import symbol
+        from kb.usecases.sheets import ensure_sheets
+        from retrieval.symbols.lookup import look_up
 
-        return symbol(self, name, target=target, limit=limit)
+        if target:
+            ensure_sheets(self, target)
+        return look_up(self.catalog, self.targets, name, target=target, limit=limit)
 
     def cite(self, citation_id: str) -> CitedPlace:
         """See `Documents.cite`."""
@@ -270,18 +274,20 @@ class KnowledgeBase(Home):
             TargetError, TaskError: `target` is unknown; the reference fails.
             JudgeError: this machine cannot judge kernels for this target or in this language.
         """
-        from kb.usecases.judging import verify
+        from kb.usecases.judging import judge_for
 
-        return verify(self, task, candidate, target)
+        with judge_for(self, task, target, candidate.language) as judge:
+            return judge.verify(candidate)
 
     def roofline(self, task: Task, target: str) -> Roofline:
         """The shortest time that a task can take on a target, from a run of the reference by a judge.
 
         Raises: As `verify`, and FactError if no document states a required rate.
         """
-        from kb.usecases.judging import roofline
+        from eval.roofline import task_roofline
+        from kb.usecases.judging import interface_of
 
-        return roofline(self, task, target)
+        return task_roofline(interface_of(self, task, target), self.facts(target))
 
     def plan(
         self,

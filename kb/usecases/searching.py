@@ -1,28 +1,12 @@
-"""Searches a home: settles the scope of a question, with the sheets of its target, and asks the search engine."""
+"""Settles the scope of a question, with the sheets of its target, and asks the search engine."""
 
 from collections.abc import Sequence
 
-from kb.types.passages import Context, SearchFilter, SearchResult
-from kb.types.symbols import SymbolReport
+from kb.types.passages import Context, SearchFilter
 from kb.usecases.home import Home
 from kb.usecases.sheets import ensure_sheets
 from retrieval.scope import Scope, filtered_chunks, scope_of
 from retrieval.search import phrasings_of
-from retrieval.symbols.lookup import look_up
-
-
-def search(
-    home: Home,
-    question: str | Sequence[str],
-    *,
-    target: str | None = None,
-    compare: bool = False,
-    only: SearchFilter | None = None,
-    limit: int,
-) -> SearchResult:
-    """The best passages, the first ones with their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
-    phrasings, scope = _asked(home, question, target=target, compare=compare, only=only)
-    return home.search_engine.search(phrasings, scope, limit=limit)
 
 
 def context(
@@ -35,24 +19,11 @@ def context(
     budget_tokens: int | None = None,
 ) -> Context:
     """The passages packed into a token budget. Arguments and errors as in `KnowledgeBase.search`."""
-    phrasings, scope = _asked(home, question, target=target, compare=compare, only=only)
+    phrasings, scope = asked(home, question, target=target, compare=compare, only=only)
     return home.search_engine.context(phrasings, scope, budget_tokens=budget_tokens or home.settings.budget_tokens)
 
 
-def find(home: Home, question: str | Sequence[str], *, target: str | None, limit: int) -> SearchResult:
-    """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
-    phrasings, scope = _asked(home, question, target=target)
-    return home.search_engine.find(phrasings, scope, limit=limit)
-
-
-def symbol(home: Home, name: str, *, target: str | None, limit: int) -> SymbolReport:
-    """The places of an identifier. Arguments and errors as in `look_up`."""
-    if target:
-        ensure_sheets(home, target)
-    return look_up(home.catalog, home.targets, name, target=target, limit=limit)
-
-
-def _asked(
+def asked(
     home: Home,
     question: str | Sequence[str],
     *,

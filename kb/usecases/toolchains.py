@@ -22,7 +22,6 @@ from kb.targets import Targets
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Language
-from kb.types.target import Isa
 from kb.types.toolchain import Toolchain
 
 FOLDER = "toolchains"
@@ -81,10 +80,23 @@ class Toolchains:
         return sorted(served, key=lambda found: (found.folder != self._home / FOLDER, distance(found), found.name))
 
     def check(self, name: str) -> Evidence:
-        """As `check` below, for the first of the toolchain's targets."""
+        """The judge's evidence on a toolchain's own example, for the first of its targets.
+
+        Raises:
+            JudgeError: this machine lacks what it needs.
+            ToolchainError: there is none of this name, or the files of the example are missing.
+        """
         toolchain = self.get(name)
+        check_needs(toolchain)
         target = self._targets.find(toolchain.targets[0])
-        return check(toolchain, self._targets.isa(target.name) if target else None)
+        isa = self._targets.isa(target.name) if target else None
+        language = language_of_toolchain(toolchain, isa, cache_dir())
+        task, source = _file(toolchain, toolchain.task), _file(toolchain, toolchain.example)
+        candidate = Candidate(language=language.name, source=source.read_text(encoding="utf-8"))
+        with LocalJudge(
+            load_task(task), target=toolchain.targets[0], isa=isa, facts=(), cache=cache_dir(), toolchain=language
+        ) as judge:
+            return judge.verify(candidate)
 
     def judges(self, target: str) -> dict[str, JudgedLanguage]:
         """The languages of kernels for a target, the usual one first.
@@ -106,11 +118,23 @@ class Toolchains:
         return found
 
     def states(self) -> list[ToolchainState]:
-        return [state_of(toolchain) for toolchain in self.by_name.values()]
+        return [self.state(name) for name in self.by_name]
 
     def state(self, name: str) -> ToolchainState:
         """Raises ToolchainError if there is none of this name."""
-        return state_of(self.get(name))
+        toolchain = self.get(name)
+        needs = {need.name: version_of(need) for need in toolchain.needs}
+        return ToolchainState(
+            name=toolchain.name,
+            title=toolchain.title,
+            targets=toolchain.targets,
+            language=toolchain.language.name,
+            grade=toolchain.grade,
+            file=str(toolchain.folder / f"{toolchain.name}.toml"),
+            ready=not missing_needs(toolchain),
+            needs=needs,
+            install=tuple(dict.fromkeys(need.install for need in toolchain.needs if needs[need.name] is None)),
+        )
 
 
 def load(file: Path) -> Toolchain:
@@ -141,38 +165,6 @@ def _completed(language: Mapping[str, Any]) -> dict[str, Any]:
     inherited = {name: getattr(known, name) for name in Language.model_fields}
     rules = str(language.get("rules", CONTRACT)).replace(CONTRACT, known.contract)
     return {**inherited, **language, "rules": rules}
-
-
-def state_of(toolchain: Toolchain) -> ToolchainState:
-    needs = {need.name: version_of(need) for need in toolchain.needs}
-    return ToolchainState(
-        name=toolchain.name,
-        title=toolchain.title,
-        targets=toolchain.targets,
-        language=toolchain.language.name,
-        grade=toolchain.grade,
-        file=str(toolchain.folder / f"{toolchain.name}.toml"),
-        ready=not missing_needs(toolchain),
-        needs=needs,
-        install=tuple(dict.fromkeys(need.install for need in toolchain.needs if needs[need.name] is None)),
-    )
-
-
-def check(toolchain: Toolchain, isa: Isa | None) -> Evidence:
-    """The judge's evidence on the toolchain's own example.
-
-    Raises:
-        JudgeError: this machine lacks what it needs.
-        ToolchainError: the files of the example are missing.
-    """
-    check_needs(toolchain)
-    language = language_of_toolchain(toolchain, isa, cache_dir())
-    task, source = _file(toolchain, toolchain.task), _file(toolchain, toolchain.example)
-    candidate = Candidate(language=language.name, source=source.read_text(encoding="utf-8"))
-    with LocalJudge(
-        load_task(task), target=toolchain.targets[0], isa=isa, facts=(), cache=cache_dir(), toolchain=language
-    ) as judge:
-        return judge.verify(candidate)
 
 
 def _file(toolchain: Toolchain, name: str) -> Path:

@@ -1,15 +1,11 @@
 """What a search finds, and the context for a prompt."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kb.types.base import Frozen, short
-from kb.types.passages import Hit, SearchFilter, Status
+from kb.types.passages import Context, Hit, SearchResult, Status
 from kb.types.records import Trust
 from kb.views.response import LABEL_CHARACTERS, Listing, Response, view_of
-
-if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 ROWS_SHOWN = 3
 
@@ -73,33 +69,13 @@ class PackedContext(Response):
     """Number of passages found that are too far behind the best one."""
 
 
-def search(
-    kb: "KnowledgeBase",
-    phrasings: Sequence[str],
-    *,
-    target: str | None = None,
-    compare: bool = False,
-    only: SearchFilter | None = None,
-    limit: int,
-    why: bool = False,
-) -> FoundPassages:
-    """The best passages. Arguments and errors as in `KnowledgeBase.search`."""
-    result = kb.search(phrasings, target=target, compare=compare, only=only, limit=limit)
+def found_passages(result: SearchResult, *, why: bool = False) -> FoundPassages:
+    """What a search found; with `why`, also how each passage was scored."""
     passages = tuple(_passage(hit, why=why) for hit in result.hits)
     return FoundPassages(status=result.status, passages=passages, notes=result.notes)
 
 
-def context(
-    kb: "KnowledgeBase",
-    phrasings: Sequence[str],
-    *,
-    target: str | None = None,
-    compare: bool = False,
-    only: SearchFilter | None = None,
-    budget_tokens: int | None = None,
-) -> PackedContext:
-    """Passages packed into a token budget. Arguments and errors as in `KnowledgeBase.context`."""
-    packed = kb.context(phrasings, target=target, compare=compare, only=only, budget_tokens=budget_tokens)
+def packed_context(packed: Context) -> PackedContext:
     return view_of(PackedContext, packed, left_out=tuple(citation.id for citation in packed.left_out))
 
 

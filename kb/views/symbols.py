@@ -1,14 +1,11 @@
 """Where documents define, list, call and mention an identifier."""
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kb.types.base import Frozen
 from kb.types.records import Trust
-from kb.types.symbols import SymbolKind
+from kb.types.symbols import SymbolKind, SymbolReport
 from kb.views.response import Response, view_of
-
-if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 
 class NamedPlace(Frozen):
@@ -40,8 +37,6 @@ class NamedPlaces(Response):
         return self.with_(places=self.places[:n], truncated=True)
 
 
-def symbol(kb: "KnowledgeBase", name: str, *, target: str | None, limit: int) -> NamedPlaces:
-    """The best places of an identifier. Errors as in `kb.usecases.symbols.look_up`."""
-    report = kb.symbol(name, target=target, limit=limit)
+def named_places(report: SymbolReport) -> NamedPlaces:
     places = tuple(view_of(NamedPlace, place) for place in report.places)
     return view_of(NamedPlaces, report, places=places, truncated=len(places) < sum(report.found.values()))

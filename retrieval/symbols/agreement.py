@@ -55,34 +55,30 @@ class Agreement:
             is_dated = is_newer(sides[0][0].document, sides[1][0].document)
             order = "the newest first" if is_dated else "which of them is newer is not known"
             yield f"documents disagree on {self.name}: {said} ({order})"
-        told: set[tuple[int, tuple[str, ...]]] = set()
-        for use in self.uses:
-            if (unknown := self.unknown_keywords(use)) and (use.document.id, unknown[0]) not in told:
-                told.add((use.document.id, unknown[0]))
-                yield f"{label(use.document)} {outdated_call(self.name, *unknown)}"
+        yield from dict.fromkeys(filter(None, map(self._outdated, self.uses)))
 
-    def unknown_keywords(self, use: Use) -> tuple[tuple[str, ...], str, bool] | None:
-        """Keywords of a call that no newest signature has, the document of that signature, and whether it is newer.
+    def _outdated(self, use: Use) -> str:
+        """Says of a call which of its keywords no newest signature has: `uses f(k=), which ... no longer has`.
 
-        None if the call uses none, or if the signature may be of something else with the same name.
+        Empty if the call uses none such, or if the signature may be of something else with the same name.
         """
         if not use.occurrence.keywords:
-            return None
+            return ""
         stated = [(u, s) for u, s in self.statements if self._is_of_same(use.occurrence, u)]
         if (
             not stated
             or any(s.is_open or s.is_typed for _, s in stated)
             or use.document.id in {u.document.id for u, _ in stated}
         ):
-            return None
+            return ""
         newest = stated[0][0].document
         judges = [(u, s) for u, s in stated if not is_newer(newest, u.document)]
         known = {name for _, s in judges for name in s.parameters or ()}
-        if is_newer(use.document, newest) or not (
-            unknown := tuple(k for k in use.occurrence.keywords if k not in known)
-        ):
-            return None
-        return unknown, label(newest), is_newer(newest, use.document)
+        unknown = ", ".join(f"{keyword}=" for keyword in use.occurrence.keywords if keyword not in known)
+        if is_newer(use.document, newest) or not unknown:
+            return ""
+        has_not = "no longer has" if is_newer(newest, use.document) else "does not have"
+        return f"{label(use.document)} uses {self.name}({unknown}), which {label(newest)} {has_not}"
 
     def _sides(self) -> list[tuple[Use, Signature]]:
         """The first statement of each document that agrees with none of the documents before it."""
@@ -127,12 +123,6 @@ def is_newer(one: NamingDocument, other: NamingDocument) -> bool:
         return False
     ours, theirs = Edition.read(one.version), Edition.read(other.version)
     return ours.is_newer_than(theirs, same_product=is_same_product(one.path, other.path))
-
-
-def outdated_call(name: str, keywords: Sequence[str], newest: str, is_newer: bool) -> str:  # noqa: FBT001 - parts of one answer
-    """`uses broadcast(shape=), which the specification no longer has`."""
-    given = ", ".join(f"{keyword}=" for keyword in keywords)
-    return f"uses {name}({given}), which {newest} {'no longer has' if is_newer else 'does not have'}"
 
 
 def label(document: NamingDocument) -> str:
