@@ -70,7 +70,6 @@ class DocumentTables(Database):
         return [
             Section(
                 trail=tuple(records[j].title for j in trails[i]),
-                level=record.level,
                 line=numbers[bisect_right(starts, record.start) - 1],
                 passages=counts[i],
             )

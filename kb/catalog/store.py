@@ -26,7 +26,7 @@ ROW_COLUMNS = ("heading", "body", "identifiers")
 
 _STORED_OTHERWISE = ("lines", "warnings", "sections", "chunks", "facts")
 _STORED_AS_THEY_ARE = [field.name for field in fields(DocumentRecord) if field.name not in _STORED_OTHERWISE]
-_CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, d.trust, d.licence,
+_CHUNK = """SELECT c.*, d.path, d.sha256, d.target, d.title, d.trust,
                    substr(d.text, c.start + 1, c.end - c.start) AS quote
             FROM chunk c JOIN document d ON d.id = c.document_id"""
 _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text, r.start + 1, r.end - r.start) AS quote
@@ -247,7 +247,6 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
             text=row["quote"],
             ordinal=row["ordinal"],
             trust=row["trust"],
-            licence=row["licence"],
         )
 
     def _row(self, row: sqlite3.Row, trails: Trails) -> TableRow:

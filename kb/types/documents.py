@@ -41,8 +41,6 @@ class Section(Frozen):
 
     trail: tuple[str, ...]
     """Headings from the document's top to this one; empty for text before the first heading."""
-    level: int
-    """Heading level in the file. Files may skip levels, so the depth in the tree is the length of the trail."""
     line: int
     """Line of the heading in the file, or page in a PDF, counted from 1."""
     passages: int

@@ -67,8 +67,6 @@ class Passage(Frozen):
     ordinal: int = 0
     """Place among the passages of its document, counted from 0."""
     trust: Trust = Trust.VENDOR
-    licence: str = ""
-    """Licence of the document, stated in it or in a licence file beside it."""
     about: tuple[str, ...] = ()
     """Siblings of the requested target that the headings name instead: the numbers are theirs, not the target's."""
 

@@ -1,37 +1,21 @@
 """Ingests the user's files, and with them the sheets that ship with kb for their targets."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ingest.pipeline import Ingest
 from kb.catalog import write_lock
 from kb.targets import Targets
-from kb.types.documents import IngestInterrupted, IngestReport, Progress
-from kb.types.records import Trust
+from kb.types.documents import IngestInterrupted, IngestReport
 from kb.usecases.home import Home
 from kb.usecases.sheets import sheet_folders
 
 
-def ingest(
-    home: Home,
-    paths: Sequence[Path | str],
-    *,
-    target: str | None = None,
-    parent: str | None = None,
-    trust: Trust | None = None,
-    hidden: bool = False,
-    unknown: bool = False,
-    exclude: Sequence[str] = (),
-    dry_run: bool = False,
-    progress: Callable[[Progress], None] = lambda progress: None,
-) -> IngestReport:
+def ingest(home: Home, work: Ingest, paths: Sequence[Path | str], *, target: str | None) -> IngestReport:
     """Update the catalog to match files and folders. Arguments and errors as in `KnowledgeBase.ingest`."""
-    work = Ingest(
-        home.catalog, home.targets, home.models.embedder, trust, hidden, unknown, dry_run, progress, exclude, parent
-    )
     files = [Path(path) for path in paths]
     try:
-        if dry_run:
+        if work.dry_run:
             work.read(files, target=target)
             return work.report()
         with write_lock(home.settings.home):

@@ -73,12 +73,13 @@ class KnowledgeBase(Home):
             StoreError: the home cannot be written, is full, or another process is writing it.
             IngestInterrupted: a KeyboardInterrupt, with the report so far.
         """
+        from ingest.pipeline import Ingest
         from kb.usecases.ingesting import ingest
 
-        return ingest(
-            self, paths, target=target, parent=parent, trust=trust, hidden=hidden, unknown=unknown, exclude=exclude,
-            dry_run=dry_run, progress=progress,
-        )  # fmt: skip
+        work = Ingest(
+            self.catalog, self.targets, self.models.embedder, trust, hidden, unknown, dry_run, progress, exclude, parent
+        )
+        return ingest(self, work, paths, target=target)
 
     @property
     def target_tree(self) -> TargetTree:

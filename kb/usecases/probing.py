@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from ingest.pipeline import Ingest
 from kb.catalog import storage_errors
 from kb.errors import StoreError, TargetError
 from kb.facts.probe_results import Comparison, compare, sheet, target_of
@@ -83,7 +84,8 @@ def store(home: Home, findings: Findings, target: str) -> Path:
     file = home.settings.home / "measured" / target / f"{slug(findings.device.name)}.md"
     with storage_errors(home.settings.home):
         write_whole(file, sheet(findings, target))
-    report = ingest(home, [file], target=target, trust=Trust.MEASURED)
+    work = Ingest(home.catalog, home.targets, home.models.embedder, trust=Trust.MEASURED)
+    report = ingest(home, work, [file], target=target)
     if failed := [f.reason for f in report.files if f.outcome == "failed"]:
         raise StoreError(f"cannot ingest {file}: {failed[0]}", hint="probe again")
     return file

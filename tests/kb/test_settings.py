@@ -150,3 +150,9 @@ def test_a_tilde_in_the_home_stands_for_the_users_folder(tmp_path: Path, monkeyp
     monkeypatch.setenv("HOME", str(tmp_path))
 
     assert Settings.load(Path("~/knowledge")).home == tmp_path / "knowledge"
+
+
+def test_settings_of_earlier_versions_may_stay_in_the_file(home: Path) -> None:
+    write(home, 'reranker_model = "none"\nreranker_seconds = 1.0\nbudget_tokens = 900\n')
+
+    assert Settings.load(home).budget_tokens == 900
