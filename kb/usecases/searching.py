@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kb.types.passages import Context, SearchFilter
+from kb.types.passages import Context, SearchFilter, SearchResult
 from kb.usecases.home import Home
 from kb.usecases.sheets import ensure_sheets
 from retrieval.scope import Scope, filtered_chunks, scope_of
@@ -21,6 +21,12 @@ def context(
     """The passages packed into a token budget. Arguments and errors as in `KnowledgeBase.search`."""
     phrasings, scope = asked(home, question, target=target, compare=compare, only=only)
     return home.search_engine.context(phrasings, scope, budget_tokens=budget_tokens or home.settings.budget_tokens)
+
+
+def find(home: Home, question: str | Sequence[str], *, target: str | None, limit: int) -> SearchResult:
+    """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
+    phrasings, scope = asked(home, question, target=target)
+    return home.search_engine.find(phrasings, scope, limit=limit)
 
 
 def asked(
