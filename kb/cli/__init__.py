@@ -38,10 +38,10 @@ app.add_typer(runs.app, name="runs")
 app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")
 app.add_typer(toolchains.app, name="toolchains")
+app.add_typer(mcp.app, name="mcp")
 app.add_typer(bench.app, name="bench")
 doctor.add_to(app)
 probe.add_to(app)
-mcp.add_to(app)
 
 
 @app.callback(invoke_without_command=True)

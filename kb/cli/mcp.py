@@ -1,25 +1,53 @@
-"""The command `kb mcp`."""
+"""The commands `kb mcp` and `kb mcp install`."""
 
 import sys
+from typing import Annotated, Literal
 
 import typer
 
-from kb.cli.output import notify, open_kb
+from kb.cli.output import notify, open_kb, show
+
+app = typer.Typer(rich_markup_mode=None)
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command()(mcp)
-
-
-def mcp() -> None:
+@app.callback(invoke_without_command=True)
+def mcp(context: typer.Context) -> None:
     """Serve agents over the Model Context Protocol.
 
-    Serves on standard input and output, for a host that starts it. See docs/mcp.md.
-
-    Example: claude mcp add kb -- kb mcp
+    `kb mcp` alone serves on standard input and output, for a host that starts it. See docs/mcp.md.
     """
+    if context.invoked_subcommand is not None:
+        return
     from kb.mcp.server import serve
 
     if sys.stdin.isatty():
-        notify("this command serves a program, not a person; docs/mcp.md says how a host starts it")
+        notify("this command serves a program, not a person; `kb mcp install HOST` lets a host start it")
     serve(open_kb)
+
+
+@app.command()
+def install(
+    host: Annotated[
+        Literal["claude-code", "codex", "cursor"], typer.Argument(metavar="HOST", help="claude-code, codex or cursor.")
+    ],
+    only_print: Annotated[bool, typer.Option("--print", help="Print the entry; write nothing.")] = False,
+) -> None:
+    """Let a host start kb with the current home.
+
+    Adds an entry to .mcp.json (claude-code) or .cursor/mcp.json (cursor) in this folder, or to ~/.codex/config.toml
+    (codex).
+
+    Example: kb mcp install claude-code --print
+    """
+    from kb.mcp.hosts import ServerEntry, config_file
+    from kb.settings import Settings
+
+    file, entry = config_file(host), ServerEntry.of(Settings.load().home)
+    if only_print:
+        notify(f"for {file.path}")
+        show(file.with_entry("", entry))
+        return
+    changed = file.add(entry)
+    show(f"kb is {'now' if changed else 'already'} in {file.path}")
+    if changed:
+        show(f"restart {host} to use it")

@@ -24,7 +24,7 @@ name: {ROUTER}
 description: >-
   Asks kb, a cited knowledge base of hardware manuals with verified kernels. Use it before you write, tune or debug a
   compute kernel for a named chip, before you state a hardware number, and when a kernel is refused, wrong or slow.
-compatibility: Needs the command `kb`, or its MCP server (`kb mcp`).
+compatibility: Needs the command `kb`, or its MCP server (`kb mcp install`).
 ---
 
 # Ask kb before you write a kernel

@@ -24,13 +24,13 @@ def commands(group: TyperGroup, *above: str) -> Iterator[tuple[tuple[str, ...], 
 ROOT = get_command(app)
 assert isinstance(ROOT, TyperGroup)
 PARSERS = dict(commands(ROOT))
-COMMANDS = [command for command in PARSERS if command != ("mcp",)]  # which takes nothing and answers agents
+COMMANDS = list(PARSERS)
 THAT_MAY_SAY_NO = [
     *(("ingest",), ("search",), ("context",), ("symbol",), ("cite",), ("doctor",)),
     *(("facts", w) for w in ("show", "answer")),
 ]
 WRITING = [
-    ("ingest",),
+    *(("ingest",), ("mcp", "install")),
     *(("targets", w) for w in ("add", "alias", "move")),
     *(("facts", w) for w in ("accept", "reject", "reopen", "draft", "review")),
 ]

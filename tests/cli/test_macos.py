@@ -32,6 +32,7 @@ READING = [
     ("skills", "list"),
     ("skills", "show", "softmax-triton"),
     ("runs", "list"),
+    ("mcp", "install", "codex", "--print"),
     ("doctor",),
 ]
 

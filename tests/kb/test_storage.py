@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kb.errors import KbError
+from kb.mcp.hosts import CodexFile, JsonFile, ServerEntry
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.storage import slug, write_whole
 from kb.targets import Targets
@@ -35,9 +36,15 @@ def store_probe(kb: KnowledgeBase) -> None:
     store(kb, Findings(device=DEVICE, date="2026-01-02", readings=(), missing=()), "h200")
 
 
+def install(kb: KnowledgeBase, host: type[CodexFile] | type[JsonFile]) -> None:
+    host(kb.settings.home / "host" / "config").add(ServerEntry("kb", ["mcp"], {"KB_HOME": str(kb.settings.home)}))
+
+
 WRITERS: dict[str, Callable[[KnowledgeBase], object]] = {
     "targets add": add_target,
     "probe": store_probe,
+    "mcp install codex": lambda kb: install(kb, CodexFile),
+    "mcp install cursor": lambda kb: install(kb, JsonFile),
     "runs start": lambda kb: a_run(kb.settings.home),
     "prompt": lambda kb: a_run(kb.settings.home).write("prompts/001.md", "text"),
 }
