@@ -62,7 +62,7 @@ def assign(
 def _free_path(path: str, file: ScannedFile, sources: Mapping[str, str]) -> str:
     """Return `path`, with more folders in front if another document has it."""
     while sources.get(path, file.source) != file.source:
-        path = "/".join(file.path.parts[-2 - path.count("/") :])
+        path = "/".join(file.place.parts[-2 - path.count("/") :])
     return path
 
 

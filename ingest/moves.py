@@ -16,7 +16,7 @@ def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState]) -> 
     A new file is such a document if it has the same content, or else if the document's path fits its place. Of several
     documents with this content, the one with the most similar place is taken.
     """
-    new = [f for f in files if not f.skip and f.source not in stored]
+    new = [f for f in files if not f.skip and not f.fault and f.source not in stored]
     if not new:
         return {}
     gone = {s.source: s for s in stored.values() if not s.source.startswith(SHEET) and is_gone(file_of(s.source))}

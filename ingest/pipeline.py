@@ -18,17 +18,7 @@ from ingest.licences import licence_near
 from ingest.moves import moved
 from ingest.readers import CODE, UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, file_bytes, read_all
-from ingest.scan import (
-    ARCHIVE,
-    ScannedFile,
-    file_digest,
-    is_gone,
-    nothing_to_read,
-    scan,
-    source_of,
-    stamp,
-    stamped_includes,
-)
+from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan, source_of, stamp, stamped_includes
 from ingest.target_of_path import Layout
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
@@ -70,7 +60,7 @@ class Ingest:
     _seconds: dict[str, float] = field(default_factory=lambda: {"reading": 0.0, "embedding": 0.0})
 
     def read(self, paths: Iterable[Path], *, target: str | None = None) -> None:
-        """Update the catalog to match all files in `paths`, which are files and folders.
+        """Update the catalog to match all files in `paths`, which are files, folders and archives.
 
         A path that is gone is forgotten with the documents from it. An unknown `target` is added.
 
@@ -118,12 +108,12 @@ class Ingest:
         stored = self.catalog.states()
         present = [path for path in paths if not (is_gone(path) and _below([path], stored))]
         found = [scan(path, hidden=self.hidden, unknown=self.unknown, exclude=self.exclude) for path in present]
-        candidates = list({c.path: c for files in found for c in files}.values())
+        candidates = list({c.place: c for files in found for c in files}.values())
         stored = self._follow(candidates, stored)
         gone = self._gone(paths, candidates, stored)
         if all(c.skip for c in candidates) and not gone:
             raise nothing_to_read(paths, candidates)
-        readable = [c for c in candidates if not c.skip]
+        readable = [c for c in candidates if not c.skip and not c.fault]
         layout = Layout(self.targets, readable, parent=self.parent)
         assigned = assign(readable, stored, layout, target=target, trust=self.trust)
         self.targets = layout.targets
@@ -173,7 +163,7 @@ class Ingest:
         lengths = [file_bytes(a.file.path) for a in wanted]
         self._unread, whole, read = len(wanted), sum(lengths) or 1, 0
         self.progress(Progress(phase="reading", done=0, total=len(wanted), share=0))
-        with closing(read_all(((a.file.path, a.file.top) for a in wanted), documents=documents)) as files:
+        with closing(read_all(((a.file.path, a.file.root) for a in wanted), documents=documents)) as files:
             for assignment, length, file in zip(wanted, lengths, files, strict=True):
                 report = self._stored(assignment, file)
                 self._reports.append(report)
@@ -207,6 +197,8 @@ class Ingest:
         for file in candidates:
             if file.skip:
                 self._reports.append(FileReport(path=file.shown, target="", outcome="skipped", reason=file.skip))
+            elif file.fault:
+                self._reports.append(FileReport(path=file.shown, target="", outcome="failed", reason=file.fault))
             elif self._is_current(assignment := assigned[file.source], came_or_went):
                 outcome = "moved" if file.source in self._moved else "unchanged"
                 self._reports.append(FileReport(path=assignment.path, target=assignment.target, outcome=outcome))
@@ -249,8 +241,8 @@ class Ingest:
             target=target,
             title=title,
             format=kind,
-            version=edition_of(parsed, title, candidate.path, candidate.top),
-            licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.top),
+            version=edition_of(parsed, title, candidate.path, candidate.root),
+            licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
             trust=trust,
             sha256=file.sha256,
             stamp=file.stamp,
@@ -268,7 +260,8 @@ class Ingest:
     ) -> list[DocumentState]:
         """Return stored documents below the ingested paths whose file no longer exists or is no longer read."""
         present = {c.source for c in candidates if not c.skip}
-        kept = {state.source for state in _below([c.path for c in candidates if c.skip == ARCHIVE], stored)}
+        faulty = [c.place for c in candidates if c.fault]
+        kept = {state.source for state in _below(faulty, stored)}
         return [s for s in _below(paths, stored) if s.source not in present | kept]
 
     def _remove(self, gone: Sequence[DocumentState]) -> None:
@@ -281,6 +274,6 @@ class Ingest:
 
 
 def _below(paths: Sequence[Path], stored: dict[str, DocumentState]) -> list[DocumentState]:
-    """Return the stored documents that are these files, or lie in these folders."""
+    """Return the stored documents that are these files, or lie in these folders and archives."""
     prefixes = tuple(f"{source_of(path)}/" for path in paths)
     return [state for state in stored.values() if f"{state.source}/".startswith(prefixes)]

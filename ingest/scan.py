@@ -8,36 +8,41 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from ingest.archives import ENDINGS, is_archive, unpacked
 from ingest.exclusions import IGNORE_FILE, Exclusions
 from ingest.licences import LICENCE_NAMES
 from ingest.readers import FORMATS, format_of
-from kb.errors import SourceError
+from kb.errors import DocumentError, SourceError
 
 SHEETS = Path(str(files("kb"))).resolve() / "hardware_docs"
 """Folder of the sheets that ship with kb. A sheet is known by its path below it, wherever kb is installed."""
 SHEET = "sheet:/"
 """Prefix of the sources of these sheets."""
-ARCHIVES = (".zip", ".tar.gz", ".tgz")
-ARCHIVE = "an archive: unpack it, and ingest the folder"
-"""Why an archive is skipped. Earlier versions read them: documents from one stay until it is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
     path: Path
+    """The file to read: for a member of an archive, its copy in kb's cache."""
+    root: Path
+    """Nothing outside this folder is read."""
+    place: Path
+    """Where the user has the file: `path`, or for a member of an archive its path below that of the archive."""
     top: Path
-    """The folder that the user named, or that of the named file. Nothing outside it is read."""
+    """The folder or archive that the user named, or the folder of the named file."""
     skip: str = ""
     """Why the file is not read; empty if it is read."""
+    fault: str = ""
+    """Why it cannot be read, although it should be."""
 
     @property
     def source(self) -> str:
-        return source_of(self.path)
+        return source_of(self.place)
 
     @property
     def shown(self) -> str:
         """Path that begins with the name of the ingested folder."""
-        return self.path.relative_to(self.top.parent).as_posix().encode(errors="replace").decode()
+        return self.place.relative_to(self.top.parent).as_posix().encode(errors="replace").decode()
 
 
 def source_of(path: Path) -> str:
@@ -47,13 +52,25 @@ def source_of(path: Path) -> str:
     return path.as_posix()
 
 
-def file_of(source: str) -> Path:
-    """Return the file that the catalog knows as `source`; it may be gone."""
+def place_of(source: str) -> Path:
+    """Return where the user has the file that the catalog knows as `source`; see `ScannedFile.place`."""
     return SHEETS / source.removeprefix(SHEET) if source.startswith(SHEET) else Path(source)
 
 
+def file_of(source: str) -> Path:
+    """Return the file to read for a source; a file that is gone does not exist."""
+    place = place_of(source)
+    archive = next((above for above in place.parents if is_archive(above) and not is_gone(above)), None)
+    if archive is None:
+        return place
+    try:
+        return unpacked(archive).folder / place.relative_to(archive)
+    except DocumentError:
+        return place
+
+
 def scan(path: Path, *, hidden: bool, unknown: bool = False, exclude: Sequence[str] = ()) -> list[ScannedFile]:
-    """Return the file `path`, or every file below the folder `path`, sorted by name.
+    """Return the file `path`, or every file below the folder or archive `path`, sorted by name.
 
     Args:
         hidden: Also read files and folders whose name begins with a dot.
@@ -72,13 +89,18 @@ def scan(path: Path, *, hidden: bool, unknown: bool = False, exclude: Sequence[s
         raise SourceError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
     path = path.resolve()
     exclusions = Exclusions(path if path.is_dir() else path.parent, exclude)
+    if path.is_file() and is_archive(path):
+        return _members(path, path, exclusions, hidden=hidden, unknown=unknown)
     if path.is_file():
         skip = exclusions.given(path) or _skip(path, path.parent, hidden=True, unknown=unknown)
-        return [ScannedFile(path, path.parent, skip)]
+        return [ScannedFile(path, path.parent, path, path.parent, skip)]
     found: list[ScannedFile] = []
     for file in sorted(_walk(path)):
         skip = exclusions.reason(file) or _skip(file, path, hidden=hidden, unknown=unknown)
-        found.append(ScannedFile(file, path, skip))
+        if is_archive(file) and not skip:
+            found += _members(file, path, exclusions, hidden=hidden, unknown=unknown)
+        else:
+            found.append(ScannedFile(file, path, file, path, skip))
     return found
 
 
@@ -98,7 +120,7 @@ def nothing_to_read(paths: Sequence[Path], found: Sequence[ScannedFile]) -> Sour
     kinds = ", ".join(sorted({c.path.suffix or c.path.name for c in found}))
     return SourceError(
         f"{', '.join(map(str, paths))} " + (f"holds no document that kb reads (only {kinds})" if found else "is empty"),
-        hint=f"kb reads {', '.join(sorted(FORMATS))}; unpack archives first",
+        hint=f"kb reads {', '.join(sorted((*FORMATS, *ENDINGS)))}",
     )
 
 
@@ -128,6 +150,25 @@ def stamped_includes(stored: str) -> tuple[str, ...]:
     return tuple(entry[0] for entry in json.loads(stored)[1:])
 
 
+def _members(archive: Path, top: Path, exclusions: Exclusions, *, hidden: bool, unknown: bool) -> list[ScannedFile]:
+    """Return the files in an archive, or the archive with its fault."""
+    try:
+        inside = unpacked(archive)
+    except DocumentError as error:
+        return [ScannedFile(archive, archive.parent, archive, top, fault=str(error))]
+    found = []
+    for file in sorted(_walk(inside.folder)):
+        place = archive / file.relative_to(inside.folder)
+        nested = "an archive in an archive" if is_archive(file) else ""
+        skip = exclusions.reason(place) or nested or _skip(file, inside.folder, hidden=hidden, unknown=unknown)
+        found.append(ScannedFile(file, inside.folder, place, top, skip))
+    refused = (
+        ScannedFile(archive, archive.parent, Path(f"{archive}/{name}"), top, why)
+        for name, why in inside.refused.items()
+    )
+    return [*found, *refused]
+
+
 def _walk(root: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         reason = f"{error.filename} cannot be listed: {error.strerror}"
@@ -151,9 +192,7 @@ def _skip(path: Path, root: Path, *, hidden: bool, unknown: bool) -> str:
         return "the list of files to leave out"
     if path.name.upper().startswith((*LICENCE_NAMES, "NOTICE")):
         return "a licence, not a manual"
-    if path.name.lower().endswith(ARCHIVES):
-        return ARCHIVE
-    if format_of(path) is None and not unknown:
+    if format_of(path) is None and not unknown and not is_archive(path):
         kind = f"{path.suffix.lower()} files" if path.suffix else "files without suffix"
         return f"{kind} are not read (--unknown reads them as plain text)"
     return ""

@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from ingest.archives import folder_name
 from ingest.scan import SHEETS, ScannedFile
 from kb.errors import TargetError
 from kb.targets import ROOT, Targets
@@ -34,7 +35,7 @@ class Layout:
         self.new: list[NewTarget] = []
         self.shared: dict[Path, SharedFolder] = {}
         self._parent = targets.get(parent).name if parent else None
-        self._manuals = {f.path.parent for f in files if not _introduces(f.path)}
+        self._manuals = {f.place.parent for f in files if not _introduces(f.place)}
 
     def named(self, name: str) -> str:
         """The target with this name or alias, which becomes a new target if there is none.
@@ -77,9 +78,9 @@ class Layout:
     def _new(self, found: str, names: Sequence[Path]) -> str:
         """The innermost target of these folders below the target `found`; unknown ones are added."""
         for folder in names:
-            inner = self.targets.find(folder.name)
+            inner = self.targets.find(folder_name(folder))
             if inner is None:
-                found = self._add(folder.name, found, folder)
+                found = self._add(folder_name(folder), found, folder)
             elif inner.name not in self.targets.lineage(found):
                 found = inner.name
         return found
@@ -94,13 +95,13 @@ class Layout:
             top = SHEETS
         else:
             lineage = set(self.targets.lineage(target)) - {ROOT}
-            above = reversed(file.path.parents)
-            top = next((f for f in above if (t := self.targets.find(f.name)) and t.name in lineage), file.top)
-        return file.path.relative_to(top.parent).as_posix().encode(errors="replace").decode()
+            above = reversed(file.place.parents)
+            top = next((f for f in above if (t := self.targets.find(folder_name(f))) and t.name in lineage), file.top)
+        return file.place.relative_to(top.parent).as_posix().encode(errors="replace").decode()
 
     def _known(self, folders: Sequence[Path], top: Path) -> str | None:
         """The known target of the folders from the ingested one down, or else the nearest known chip above."""
-        known = self._earlier.of_path(folder.name for folder in folders)
+        known = self._earlier.of_path(map(folder_name, folders))
         earlier = (t.name for f in top.parents if (t := self._earlier.find(f.name)))
         above = next(filter(self._is_chip, earlier), None)
         return above if above and (known is None or known in self.targets.lineage(above)) else known
@@ -114,10 +115,10 @@ class Layout:
 
     def _names(self, folders: Sequence[Path], known: str | None) -> tuple[list[Path], list[Path]]:
         """The folders that name something below the one that names `known`: down to the first manual, and inside it."""
-        naming = (i for i, f in enumerate(folders) if (t := self.targets.find(f.name)) and t.name == known)
+        naming = (i for i, f in enumerate(folders) if (t := self.targets.find(folder_name(f))) and t.name == known)
         start = max(naming, default=-1)
         manual = next((i for i, f in enumerate(folders) if i >= start and f in self._manuals), len(folders))
-        below = [i for i, f in enumerate(folders) if i > start and not is_ordinary(f.name)]
+        below = [i for i, f in enumerate(folders) if i > start and not is_ordinary(folder_name(f))]
         return [folders[i] for i in below if i <= manual], [folders[i] for i in below if i > manual]
 
     def _share(self, folder: Path, target: str, *, parent: str) -> None:
@@ -142,14 +143,14 @@ def _ordinary_words() -> frozenset[str]:
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
-def _introduces(path: Path) -> bool:
+def _introduces(place: Path) -> bool:
     """Whether it is the read-me of a folder with an ordinary name, which introduces the manuals below it."""
-    return path.stem.lower() == "readme" and is_ordinary(path.parent.name)
+    return place.stem.lower() == "readme" and is_ordinary(folder_name(place.parent))
 
 
 def _folders(file: ScannedFile) -> list[Path]:
     """The folders from the ingested one down to the file's own."""
-    inner = file.path.relative_to(file.top).parts[:-1]
+    inner = file.place.relative_to(file.top).parts[:-1]
     return [file.top.joinpath(*inner[:n]) for n in range(len(inner) + 1)]
 
 

@@ -73,7 +73,7 @@ def find_home() -> Path:
 
 
 def cache_dir() -> Path:
-    """The folder for data that kb can rebuild, shared by all homes, such as compiled embedding models."""
+    """The folder for data that kb can rebuild, shared by all homes: compiled embedding models, unpacked archives."""
     return Path(platformdirs.user_cache_dir("kb", appauthor=False))
 
 

@@ -14,7 +14,7 @@ DATA = {
 MAX_FILE_LINES = 400
 LIMITS = {
     "kb": 16800,  # three faces (command line, MCP, Python) over one set of use cases, and the stores below
-    "ingest": 8180,  # readers of ten formats, with code in 27 languages and includes; folders, moves; facts
+    "ingest": 8180,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
     "eval": 10750,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, probe
     "retrieval": 3400,  # all of ranking: fusion, editions, refusals, packing, excerpts, the places of a name
     "synth": 1040,  # prompts, answers, the model's SDK, the search without a model

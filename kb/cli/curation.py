@@ -156,7 +156,9 @@ def export(
 
 
 def import_(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder of skills.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A folder of skills, or an archive: .zip, .tar.gz or .tgz.")
+    ],
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -165,7 +167,7 @@ def import_(
     Nothing is used before you accept it, and no kernel before it won here: their evidence only claims. Decisions of
     others are left out.
 
-    Example: kb skills import team-skills/ --dry-run
+    Example: kb skills import team-skills.zip --dry-run
 
     Exit status: 0 when all were taken over or are here already, 1 otherwise.
     """

@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 def ingest(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH...", help="Files and folders. Folder names tell the target."),
+        typer.Argument(metavar="PATH...", help="Files, folders and archives. Folder names tell the target."),
     ],
     target: Annotated[
         str | None,
@@ -53,7 +53,7 @@ def ingest(
     home. After an interrupt the next ingest goes on.
 
     The innermost folder whose name is not an ordinary word (docs, manual, isa, v1.2) names the target, unless a
-    folder above it holds documents itself.
+    folder above it holds documents itself. The archives are .zip, .tar.gz and .tgz.
 
     Example: kb ingest docs/mi300x/
 

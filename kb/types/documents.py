@@ -15,7 +15,8 @@ class Document(Frozen):
     path: str
     """Path as citations show it, from the folder that names the target on; no other document has it."""
     source: str
-    """The file, or `sheet:/<path>` for a document that ships with kb."""
+    """The file (for a member of an archive, its path below that of the archive), or `sheet:/<path>` for a document that
+    ships with kb."""
     target: str
     title: str
     format: str

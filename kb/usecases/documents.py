@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ingest.scan import file_digest, file_of
+from ingest.scan import file_digest, file_of, place_of
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, DocumentError, did_you_mean, nearest
 from kb.targets import Targets
@@ -87,8 +87,7 @@ class Documents:
         chosen = range(len(sections)) if section is None else _subtrees(section, sections)
         if section is not None and not chosen:
             raise _unknown_section(section, sections, document)
-        file = file_of(document.source)
-        digest = _digest(file)
+        digest = _digest(file_of(document.source))
         holds = self._catalog.holdings(document.source)
         listed = document.format == "code" or not sections
         whole = whole or (listed and holds.characters <= SHORT_CHARACTERS)
@@ -96,7 +95,7 @@ class Documents:
         shown = self._catalog.chunk_ids(document.source, wanted)
         return Outline(
             document=document,
-            file=str(file),
+            file=str(place_of(document.source)),
             file_exists=digest is not None,
             file_same=digest == document.sha256,
             holds=holds,
@@ -131,11 +130,10 @@ class Documents:
             raise CitationError(f"{key} is not a table row, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
         stated = row or self._catalog.fact(key) or self._catalog.passage(key)
         source, lines = self._catalog.source_lines(key, around=around)
-        file = file_of(source)
-        digest = _digest(file)
+        digest = _digest(file_of(source))
         return CitedPlace(
             citation=stated.citation,
-            file=str(file),
+            file=str(place_of(source)),
             lines=tuple(lines),
             cell=row.cell(nth) if row and nth else "",
             file_exists=digest is not None,

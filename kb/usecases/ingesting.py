@@ -12,7 +12,7 @@ from kb.usecases.sheets import sheet_folders
 
 
 def ingest(home: Home, work: Ingest, paths: Sequence[Path | str], *, target: str | None) -> IngestReport:
-    """Update the catalog to match files and folders. Arguments and errors as in `KnowledgeBase.ingest`."""
+    """Update the catalog to match files, folders and archives. Arguments and errors as in `KnowledgeBase.ingest`."""
     files = [Path(path) for path in paths]
     try:
         if work.dry_run:

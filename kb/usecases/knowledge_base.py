@@ -54,7 +54,7 @@ class KnowledgeBase(Home):
         dry_run: bool = False,
         progress: Callable[[Progress], None] = lambda progress: None,
     ) -> IngestReport:
-        """Update the catalog to match files and folders, embed all passages, and publish the vector index.
+        """Update the catalog to match files, folders and archives, embed all passages, and publish the vector index.
 
         Lexical search finds each document once it is read; vector search comes last.
 

@@ -51,21 +51,6 @@ def test_a_moved_folder_keeps_ids_and_verdicts_and_is_not_read_again(
     assert {f.outcome for f in kb.ingest([tmp_path / new]).files} == {"unchanged"}
 
 
-def test_what_an_earlier_version_read_from_an_archive_stays_and_is_known_again_once_it_is_unpacked(
-    kb: KnowledgeBase, chip: Path
-) -> None:
-    kb.ingest([chip])
-    before = ids(kb)
-    shutil.move(chip / "parts", chip.parent / "parts")
-    (chip / "parts.zip").write_bytes(b"PK")
-    kb.catalog.moved({str(chip / "parts" / "twin.md"): str(chip / "parts.zip" / "twin.md")})
-
-    assert {f.outcome for f in kb.ingest([chip]).files} == {"unchanged", "skipped"}
-    shutil.move(chip.parent / "parts", chip / "parts")
-    assert {f.outcome for f in kb.ingest([chip]).files} == {"unchanged", "skipped", "moved"}
-    assert ids(kb) == before
-
-
 def test_a_renamed_file_keeps_its_ids_and_is_cited_by_its_new_name(kb: KnowledgeBase, chip: Path) -> None:
     kb.ingest([chip])
     before = ids(kb)

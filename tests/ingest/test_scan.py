@@ -42,8 +42,6 @@ def reasons(found: list[ScannedFile]) -> dict[str, str]:
         ("deep/COPYING.md", "licence"),
         ("NOTICE.md", "licence"),
         ("sheet.xlsx", ".xlsx files are not read"),
-        ("manual.zip", "unpack it"),
-        ("manual.tar.gz", "unpack it"),
         ("Makefile", "without suffix"),
         ("guide.md.bak", ".bak files are not read"),
     ],

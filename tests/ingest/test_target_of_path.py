@@ -26,7 +26,7 @@ def laid_out(root: Path, *files: str, ingested: str) -> dict[str, tuple[str, ...
         (root / name).write_text("# Text\n", encoding="utf-8")
     found = [f for f in scan(root / ingested, hidden=False) if not f.skip]
     layout = Layout(SHIPPED, found)
-    targets = {f.path.relative_to(root).as_posix(): layout.target_of(f, before=None) for f in found}
+    targets = {f.place.relative_to(root).as_posix(): layout.target_of(f, before=None) for f in found}
     return {path: layout.targets.lineage(target)[:-1] for path, target in targets.items()}
 
 
@@ -93,15 +93,15 @@ def test_the_order_of_files_and_an_earlier_ingest_change_no_target(
     tmp_path_factory: pytest.TempPathFactory, folders: list[list[str]], order: random.Random
 ) -> None:
     root = tmp_path_factory.mktemp("layout") / "top"
-    files = [ScannedFile(p, root) for p in {root.joinpath(*names, "a.md") for names in folders}]
+    files = [ScannedFile(p, root, p, root) for p in {root.joinpath(*names, "a.md") for names in folders}]
     shuffled = order.sample(files, len(files))
     one, other = Layout(SHIPPED, files), Layout(SHIPPED, shuffled)
 
-    first = {f.path: one.target_of(f, before=None) for f in files}
+    first = {f.place: one.target_of(f, before=None) for f in files}
 
-    assert {f.path: other.target_of(f, before=None) for f in shuffled} == first
+    assert {f.place: other.target_of(f, before=None) for f in shuffled} == first
     again = Layout(one.targets, files)
-    assert {f.path: again.target_of(f, before=None) for f in files} == first
+    assert {f.place: again.target_of(f, before=None) for f in files} == first
     assert again.new == []
 
 
