@@ -1,4 +1,4 @@
-"""The commands `kb facts [show] | conflicts | accept | reject | reopen | diff`, and those of kb.cli.worksheet."""
+"""The commands `kb facts [show] | conflicts | accept | reject | reopen`, and those of kb.cli.worksheet."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -13,11 +13,11 @@ from kb.errors import FactError
 
 if TYPE_CHECKING:
     from kb.cli.table import Rows
-    from kb.views.facts import ConflictView, DifferenceView, Facts, StatedFact
+    from kb.views.facts import ConflictView, Facts, StatedFact
 
 SHOWN_UNSURE = 3
 """Most unconfirmed statements to show for each conflict."""
-FactId = Annotated[str, typer.Argument(metavar="ID", help="The id that `kb facts` shows.")]
+FactIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `kb facts` shows.")]
 Reason = Annotated[str, typer.Option(help="The reason; it is stored with the decision.")]
 
 
@@ -49,7 +49,6 @@ def show_target(
     per: Annotated[
         str | None, typer.Option(metavar="PART", help="Limit to values per device, die, 'compute unit' ...")
     ] = None,
-    unit: Annotated[str | None, typer.Option(metavar="UNIT", help="Convert the values to this unit: GB/s.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also show facts that do not hold, and why.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -66,15 +65,15 @@ def show_target(
 
     wanted = [dtype, None if dense is None else "dense" if dense else "sparse", per and f"per {per}"]
     phrases = [phrase for phrase in wanted if phrase]
-    if quantity is None and (phrases or unit):
-        raise FactError("a condition or a unit needs a quantity", hint="name the quantity: kb facts h200 peak_flops")
-    if everything and (phrases or unit):
-        raise FactError("--all shows all conditions, in the documents' units", hint="leave the other options out")
+    if quantity is None and phrases:
+        raise FactError("a condition needs a quantity", hint="name the quantity: kb facts h200 peak_flops")
+    if everything and phrases:
+        raise FactError("--all shows all conditions", hint="leave the other options out")
     with open_kb() as kb:
         if everything:
             found, show_it = facts.statements(kb, target, quantity), _show_statements
         else:
-            found, show_it = facts.facts(kb, target, quantity, *phrases, unit=unit), _show_facts
+            found, show_it = facts.facts(kb, target, quantity, *phrases), _show_facts
     show_result(found, show_it, as_json=as_json)
     if not found.facts:
         raise typer.Exit(1)
@@ -103,8 +102,8 @@ def conflicts(
 
 @app.command()
 def accept(
-    key: Annotated[
-        str, typer.Argument(metavar="ID|TARGET", help="The id that `kb facts` shows; with --all, a target.")
+    keys: Annotated[
+        list[str], typer.Argument(metavar="ID|TARGET...", help="The ids that `kb facts` shows; with --all, targets.")
     ],
     reason: Reason = "",
     condition: Annotated[
@@ -114,56 +113,45 @@ def accept(
         bool, typer.Option("--all", help="Accept all that readers answered about the target, and nothing contradicts.")
     ] = False,
 ) -> None:
-    """Let a fact hold, whatever other documents say.
+    """Let facts hold, whatever other documents say.
 
     Example: kb facts accept aa1ca5474da1 --reason "measured it"
     """
     if not everything:
-        _decide(key, "accepted", reason, condition)
+        _decide(keys, "accepted", reason, condition)
         return
     with open_kb() as kb:
-        accepted = kb.factbook.accept_answers(key, reason=reason)
-    show(f"accepted: {len(accepted)} facts of {key}")
+        for target in keys:
+            show(f"accepted: {len(kb.factbook.accept_answers(target, reason=reason))} facts of {target}")
 
 
 @app.command()
-def reject(key: FactId, reason: Reason = "") -> None:
-    """Keep a fact out of the target's profile.
+def reject(keys: FactIds, reason: Reason = "") -> None:
+    """Keep facts out of the target's profile.
 
     Example: kb facts reject aa1ca5474da1 --reason "this is the sparse rate"
     """
-    _decide(key, "rejected", reason)
+    _decide(keys, "rejected", reason)
 
 
 @app.command()
-def reopen(key: FactId) -> None:
-    """Withdraw the decision about a fact.
+def reopen(keys: FactIds) -> None:
+    """Withdraw the decisions about facts.
 
     Example: kb facts reopen aa1ca5474da1
     """
-    _decide(key, None, "")
+    _decide(keys, None, "")
 
 
-def _decide(key: str, verdict: str | None, reason: str, condition: str = "") -> None:
+def _decide(keys: Iterable[str], verdict: str | None, reason: str, condition: str = "") -> None:
     from kb.facts.resolution import FactDecision
     from kb.views.facts import in_words
 
     with open_kb() as kb:
-        fact = kb.factbook.decide(key, FactDecision(verdict) if verdict else None, reason=reason, condition=condition)
-    show(f"{verdict or 'open again'}: {fact.target} {in_words(fact, fact.target)} {fact.citation.place}")
-
-
-@app.command()
-def diff(first: TargetName, second: TargetName, as_json: Json = False) -> None:
-    """Show the facts that differ between two targets.
-
-    Example: kb facts diff mi300x mi355x
-    """
-    from kb.views import facts
-
-    with open_kb() as kb:
-        found = facts.differences(kb, first, second)
-    show_result(found, lambda it: _show_differences(it, first, second), as_json=as_json)
+        decision = FactDecision(verdict) if verdict else None
+        for key in keys:
+            fact = kb.factbook.decide(key, decision, reason=reason, condition=condition)
+            show(f"{verdict or 'open again'}: {fact.target} {in_words(fact, fact.target)} {fact.citation.place}")
 
 
 def _show_facts(found: "Facts") -> None:
@@ -230,17 +218,6 @@ def _sides(sides: "Iterable[StatedFact]", *, own: str) -> Iterator[tuple[str, ..
         said.setdefault((side.amount, side.condition, _marked(standing, side, own)), []).append(side)
     for words, facts in said.items():
         yield (*words, facts[0].id, facts[0].place + f" +{len(facts) - 1}" * (len(facts) > 1))
-
-
-def _show_differences(found: "Sequence[DifferenceView]", first: str, second: str) -> None:
-    from kb.cli.table import show_table
-
-    rows = [(d.topic, (d.quantity, d.condition, _values(d.first), _values(d.second))) for d in found]
-    show_table(("quantity", "condition", first, second), _by_topic(rows), wrap={1, 2, 3})
-
-
-def _values(facts: "Iterable[StatedFact]") -> str:
-    return ", ".join(dict.fromkeys(fact.amount for fact in facts)) or "-"
 
 
 def _by_topic(rows: Sequence[tuple[str, tuple[str, ...]]]) -> "Rows | Mapping[str, Rows]":

@@ -17,26 +17,15 @@ from kb.facts.resolution import (
     holding,
     precedence_of,
     resolve_facts,
-    same_value,
 )  # fmt: skip
 from kb.facts.select import answers, conditions
 from kb.targets import Targets
 from kb.types.base import Frozen
 from kb.types.fact import Fact
 from kb.types.records import Form
-from kb.types.units import unit_of
 
 SUGGESTIONS = 5
 NAMES_SHOWN = 20
-
-
-class Difference(Frozen):
-    """The differing facts of two targets for one quantity and condition; a target without facts has none."""
-
-    quantity: str
-    condition: str
-    first: tuple[Fact, ...]
-    second: tuple[Fact, ...]
 
 
 class Conflict(Frozen):
@@ -200,11 +189,8 @@ class FactBook:
             self._put([key], decision, reason=reason, condition=condition)
         return fact
 
-    def accept_answers(self, target: str, *, documents: Collection[str] = (), reason: str = "") -> list[Fact]:
+    def accept_answers(self, target: str, *, reason: str = "") -> list[Fact]:
         """Accept what readers answered about the target, except values that other answers or held facts contradict.
-
-        Args:
-            documents: Limit to facts of the documents with these paths (default: all).
 
         Returns:
             The accepted facts.
@@ -225,7 +211,6 @@ class FactBook:
                 for s in standings
                 if s.fact.target == own and s.fact.form is Form.PROPOSED and s.standing is FactStanding.UNCONFIRMED
                 if not any(o.form is Form.PROPOSED or o.citation.id in held for o in equals(s))
-                if not documents or s.fact.citation.path in documents
             ]
             self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
@@ -247,23 +232,6 @@ class FactBook:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         value = None if decision is None else decision.value
         self._catalog.put_decisions(keys, value, reason=reason, at=now, condition=condition)
-
-    def differences(self, first: str, second: str) -> list[Difference]:
-        """The differences between the facts that hold for two targets, by quantity and condition."""
-        ours, theirs = self._by_condition(first), self._by_condition(second)
-        keys = sorted(ours.keys() | theirs.keys(), key=lambda key: (key[0], sorted(key[1])))
-        pairs = [(key, tuple(ours.get(key, ())), tuple(theirs.get(key, ()))) for key in keys]
-        return [
-            Difference(quantity=quantity, condition=", ".join(sorted(phrases)), first=a, second=b)
-            for (quantity, phrases), a, b in pairs
-            if not (_all_in(a, b) and _all_in(b, a))
-        ]
-
-    def _by_condition(self, target: str) -> dict[tuple[str, frozenset[str]], list[Fact]]:
-        found = defaultdict(list)
-        for standing in self.holding(target):
-            found[standing.fact.quantity, conditions(standing.fact)].append(standing.fact)
-        return found
 
 
 def _counted(standings: Sequence[StandingFact]) -> str:
@@ -292,19 +260,3 @@ def _names(spelling: str, standings: Sequence[StandingFact]) -> set[str]:
     if any(s.fact.quantity == own for s in standings):
         return {own}
     return {own, *(quantity.name for quantity in quantities().find(spelling))}
-
-
-def _all_in(some: Sequence[Fact], others: Sequence[Fact]) -> bool:
-    return all(any(same_value(fact, other) for other in others) for fact in some)
-
-
-def in_unit(fact: Fact, unit: str) -> Fact:
-    """The fact with its value in another unit, to 6 digits. Raises FactError if the unit is of another kind."""
-    wanted, own = unit_of(unit), unit_of(fact.unit)
-    if wanted is None or own is None or fact.amount is None or wanted.kind != own.kind:
-        raise FactError(
-            f"{fact.quantity} is stated in {fact.unit}, which cannot be converted to {unit}",
-            hint=f"omit --unit, or use a unit of the same kind as {fact.unit}",
-        )
-    number = fact.amount / wanted.scale
-    return fact.model_copy(update={"number": number, "value": f"{number:.6g}", "unit": unit})
