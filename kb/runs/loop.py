@@ -187,7 +187,7 @@ class Loop:
         self._publish(interface)
         task, attempts, known = self.run.plan.task, self.run.attempts, self.skillbook.known()
         for pitfall in pitfalls_of(task, attempts, known, licence_of=self._licence):
-            self.skillbook.propose(pitfall)
+            self.skillbook.propose(pitfall, by="a run")
 
     def _publish(self, interface: Interface) -> None:
         """Publish the best candidate if it won and is not published yet."""

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -158,7 +157,6 @@ def front_matter(text: str) -> object:
     return yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
 
 
-@lru_cache(maxsize=1024)  # a run reads the library at every step, and YAML takes most of that time
 def _split(text: str) -> tuple[FrontMatter, str]:
     """Split SKILL.md into front matter and body."""
     parts = _SKILL_MD.fullmatch(text)

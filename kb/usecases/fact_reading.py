@@ -21,7 +21,7 @@ from synth.authors.chat import ChatModel, ModelError
 from synth.fact_answers import ask_for_facts
 
 QUESTION_TOKENS = 1500
-"""Default size of the passages for one question."""
+"""Size of the passages for one question."""
 SEARCHED = 30
 """Most passages in which a quote is sought by its words."""
 WORDS_SEARCHED = 12
@@ -50,9 +50,7 @@ def worksheet_of(home: Home, target: str) -> list[Entry]:
     return worksheet(holding(standings, lineage=home.targets.lineage(target)), standings)
 
 
-def questions(
-    home: Home, target: str, *, topic: str | None = None, everything: bool = False, tokens: int = QUESTION_TOKENS
-) -> Iterator[Entry]:
+def questions(home: Home, target: str, *, topic: str | None = None, everything: bool = False) -> Iterator[Entry]:
     """The questions of the worksheet. Arguments and errors as in `KnowledgeBase.fact_questions`."""
     if topic is not None and topic not in topics():
         raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics())}")
@@ -62,7 +60,7 @@ def questions(
         if entry.holds and not everything:
             yield entry
         else:
-            found = context(home, entry.line.phrasings, target=target, budget_tokens=tokens)
+            found = context(home, entry.line.phrasings, target=target, budget_tokens=QUESTION_TOKENS)
             yield entry.model_copy(update={"passages": found.passages})
 
 

@@ -195,19 +195,16 @@ class KnowledgeBase(Home):
 
         return worksheet_of(self, target)
 
-    def fact_questions(
-        self, target: str, *, topic: str | None = None, everything: bool = False, tokens: int | None = None
-    ) -> Iterator[Entry]:
+    def fact_questions(self, target: str, *, topic: str | None = None, everything: bool = False) -> Iterator[Entry]:
         """The questions of the worksheet, open ones with passages that may answer. Errors as in `worksheet`.
 
         Args:
             topic: Limit to the questions of this topic; an unknown one is a FactError.
             everything: Passages also for the questions about which facts hold already.
-            tokens: Size of the passages for one question, in tokens.
         """
-        from kb.usecases.fact_reading import QUESTION_TOKENS, questions
+        from kb.usecases.fact_reading import questions
 
-        return questions(self, target, topic=topic, everything=everything, tokens=tokens or QUESTION_TOKENS)
+        return questions(self, target, topic=topic, everything=everything)
 
     def answer_facts(self, target: str, answers: Sequence[FactAnswer]) -> FactsAnswered:
         """Store a reader's answers whose quotes stand in the documents of `target` and hold their values.

@@ -99,7 +99,7 @@ def _imported(kb: "KnowledgeBase", folder: Path, earlier: list[Skill], *, dry_ru
     if not reason:
         earlier.append(skill)
     if (twin or not reason) and not dry_run:
-        kb.skills.propose(skill)  # a twin gets its evidence
+        kb.skills.propose(skill, by="an import")  # a twin gets its evidence
     return Imported(name=skill.name, proposed=not reason, reason=reason, held=twin is not None, findings=findings)
 
 
@@ -114,7 +114,7 @@ def _name_taken(kb: "KnowledgeBase", skill: Skill, earlier: list[Skill]) -> str:
     return "another skill here has this name: give one of them another"
 
 
-def export_skills(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> dict[Path, str]:
+def export_skills(kb: "KnowledgeBase", folder: Path) -> dict[Path, str]:
     """Write a skill for agent hosts below `folder`, and return its files; an earlier export is replaced.
 
     Raises:
@@ -125,15 +125,14 @@ def export_skills(kb: "KnowledgeBase", folder: Path, *, dry_run: bool) -> dict[P
     if place.exists() and not (place / INDEX).is_file():
         raise SkillError(f"{place} is not an export of kb", hint="name another folder, or move it away")
     files = {"SKILL.md": _ROUTER, INDEX: _index(kb)}
-    if not dry_run:
-        with storage_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=f".{ROUTER}-", dir=folder) as staged:
-                for name, text in files.items():
-                    write_whole(Path(staged) / "new" / name, text)
-                if place.exists():
-                    place.rename(Path(staged) / "old")
-                (Path(staged) / "new").rename(place)
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{ROUTER}-", dir=folder) as staged:
+            for name, text in files.items():
+                write_whole(Path(staged) / "new" / name, text)
+            if place.exists():
+                place.rename(Path(staged) / "old")
+            (Path(staged) / "new").rename(place)
     return {place / name: text for name, text in files.items()}
 
 

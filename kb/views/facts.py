@@ -168,16 +168,9 @@ def worksheet(kb: "KnowledgeBase", target: str) -> Worksheet:
     return _worksheet(kb, target, kb.worksheet(target))
 
 
-def questions(
-    kb: "KnowledgeBase",
-    target: str,
-    *,
-    topic: str | None = None,
-    everything: bool = False,
-    tokens: int | None = None,
-) -> Worksheet:
+def questions(kb: "KnowledgeBase", target: str, *, topic: str | None = None, everything: bool = False) -> Worksheet:
     """The worksheet's questions, open ones with passages. Arguments and errors as in `KnowledgeBase.fact_questions`."""
-    return _worksheet(kb, target, kb.fact_questions(target, topic=topic, everything=everything, tokens=tokens))
+    return _worksheet(kb, target, kb.fact_questions(target, topic=topic, everything=everything))
 
 
 def _worksheet(kb: "KnowledgeBase", target: str, entries: "Iterable[Entry]") -> Worksheet:

@@ -37,7 +37,7 @@ WRONG, RIGHT = kernel(f"{LONG}BLOCK = 8192\n"), kernel(f"{LONG}BLOCK = 1024\n")
 def test_a_change_that_mended_a_refused_kernel_becomes_a_pitfall(book: Skillbook) -> None:
     (found,) = lessons(failing(WRONG), attempt(RIGHT, note="A smaller\nblock fits."))
 
-    proposed = book.propose(found)
+    proposed = book.propose(found, by="a run")
     assert (proposed.kind, proposed.target, proposed.language) == ("pitfall", "mi300x", "triton")
     assert proposed.preconditions.ops == ("row-softmax",)
     assert [e.passed for e in found.evidence] == [False, True]
@@ -71,7 +71,7 @@ def test_the_same_mistake_with_other_numbers_is_told_once_even_if_it_was_rejecte
 
     (pitfall, other) = lessons(*first, *again, *third)
     assert (pitfall.body, "registers" in other.body) == (lessons(*first)[0].body, True)
-    book.propose(pitfall)
+    book.propose(pitfall, by="a run")
     decided(book, pitfall.name, "reject")
 
     assert lessons(*again, known=book.known()) == []

@@ -9,8 +9,7 @@ from kb.types.evidence import Outcome
 from kb.types.skill import SkillKind, SkillStanding
 from kb.usecases import curating
 from kb.usecases.knowledge_base import KnowledgeBase
-from tests.skillbook.conftest import write
-from tests.skillbook.evidence import KERNEL, refused, skill
+from tests.skillbook.evidence import KERNEL, refused
 from tests.usecases.skills import OTHER, accepted, proposed, today
 
 
@@ -80,7 +79,7 @@ def test_accepting_a_proposal_publishes_it_and_it_stays_verified(kb: KnowledgeBa
     done = decide(kb, "accept", "softmax")
 
     assert (done.before, done.after, done.note) == (SkillStanding.VERIFIED, SkillStanding.VERIFIED, "")
-    assert kb.skills.standing(kb.skills.get("softmax")) is SkillStanding.VERIFIED
+    assert kb.skills.standing(kb.skills.find("softmax")) is SkillStanding.VERIFIED
     assert kb.skills.proposals() == []
 
 
@@ -111,16 +110,6 @@ def test_a_proposal_with_an_error_is_accepted_only_if_the_curator_insists(kb: Kn
     assert decide(kb, "accept", "softmax", anyway=True).after is SkillStanding.VERIFIED
 
 
-@pytest.mark.parametrize("verb", ["accept", "reject"])
-def test_a_dry_run_tells_what_would_change_and_writes_nothing(kb: KnowledgeBase, verb: str) -> None:
-    held = proposed(kb, here=True)
-
-    done = decide(kb, verb, "softmax", dry_run=True)
-
-    assert done.after is {"accept": SkillStanding.VERIFIED, "reject": SkillStanding.RETIRED}[verb]
-    assert kb.skills.proposals() == [held]
-
-
 def test_who_accepts_what_was_rejected_or_retired_takes_that_back(kb: KnowledgeBase) -> None:
     proposed(kb, here=True)
 
@@ -130,7 +119,9 @@ def test_who_accepts_what_was_rejected_or_retired_takes_that_back(kb: KnowledgeB
     assert decide(kb, "accept", "softmax").after is SkillStanding.VERIFIED
     assert decide(kb, "retire", "softmax", reason="slow").after is SkillStanding.RETIRED
     assert decide(kb, "accept", "softmax").after is SkillStanding.VERIFIED
-    assert [record.verb for record in kb.skills.get("softmax").records] == ["reject", "accept", "retire", "accept"]
+    assert [record.verb for record in kb.skills.find("softmax").records] == [
+        *("propose", "reject", "accept", "retire", "accept"),
+    ]
 
 
 SENSELESS = [
@@ -148,20 +139,7 @@ def test_a_decision_that_makes_no_sense_is_refused(
 
     with pytest.raises(SkillError):
         decide(kb, verb, name, **{"reason": "tried", **options})
-    assert kb.skills.standing(kb.skills.get("used")) is SkillStanding.VERIFIED
-
-
-def test_a_decision_is_on_the_proposal_that_the_queue_shows(kb: KnowledgeBase) -> None:
-    accepted(kb, "softmax")
-    write(kb.skills.folder / ".proposals", skill(candidate=OTHER))
-    [waits] = kb.skills.proposals()
-
-    assert "another skill is called softmax" in curating.review(kb, waits).flags[0]
-    with pytest.raises(SkillError, match="another skill is called softmax"):
-        decide(kb, "accept", "softmax")
-    assert decide(kb, "reject", "softmax", reason="a name\nof ours").recorded
-    assert kb.skills.proposals() == []
-    assert kb.skills.standing(kb.skills.get("softmax")) is SkillStanding.VERIFIED
+    assert kb.skills.standing(kb.skills.find("used")) is SkillStanding.VERIFIED
 
 
 def test_who_decided_is_the_user_of_the_account_unless_named(
