@@ -225,21 +225,6 @@ def test_conflicts_show_both_sides_with_their_citations(run: Run, facts: Path) -
     assert "l3_size" not in run("facts", "conflicts", "mi250").out
 
 
-def test_a_conflict_shows_at_most_three_unconfirmed_facts(run: Run, facts: Path) -> None:
-    said = [f"The LDS has {value} KiB per CU." for value in range(71, 76)]
-    (facts / "mi210" / "notes-of-the-lds.md").write_text(" ".join(said), encoding="utf-8")
-    run("ingest", str(facts))
-    for value, quote in zip(range(71, 76), said, strict=True):
-        condition = "per compute unit"
-        answer(run, facts, quantity="lds_size", value=str(value), unit="KiB", condition=condition, quote=quote)
-
-    shown = run("facts", "conflicts", "mi210").out
-
-    assert shown.index("65 KiB") < shown.index("71 KiB")
-    assert [value for value in range(71, 76) if f"{value} KiB" in shown] == [71, 72, 73]
-    assert "2 more unconfirmed: `kb facts mi210 lds_size --all`" in shown
-
-
 def test_conflicts_as_json_hold_both_facts(run: Run, facts: Path) -> None:
     [conflict] = run("facts", "conflicts", "mi210", "--json").json
 

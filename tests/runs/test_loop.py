@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from kb.errors import RunError
-from kb.runs.credit import Part, credit_of
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from kb.types.protocols import Attempt
@@ -110,7 +109,7 @@ def test_what_a_run_writes_has_the_licence_of_the_kernel_that_it_changed_else_th
     loop.submit(candidate().model_copy(update={"source": f"// wrong\n{candidate().source}"}), judge)
     loop.submit(candidate(**BEST), judge)
 
-    written = [loop.skillbook.get(name) for name in run.published] + loop.skillbook.proposals()
+    written = [loop.skillbook.find(name) for name in run.published] + loop.skillbook.proposals()
     assert [skill.license for skill in written] == [licence] * 2
 
 
@@ -256,7 +255,6 @@ def test_the_best_candidate_is_the_fastest_winner_whatever_its_speed_up(
     monkeypatch.setattr(Run, "attempts", property(lambda _: attempts))
 
     assert run.best is attempts[1]
-    assert credit_of(run).found == Part(attempt=2, speedup=1.2, time_us=100 / 1.2)
 
 
 def test_an_incomplete_last_line_of_the_journal_is_ignored(home: Path, library: Path, judge: FakeJudge) -> None:
