@@ -22,15 +22,11 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a skill or a proposal.")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="The reason; it is stored with the decision.")]
 By = Annotated[str, typer.Option(metavar="PERSON", help="Who decides (default: the name of this account).")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change; write nothing.")]
 
 
 @app.command("list")
 def list_skills(
     target: Target = None,
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Limit to a kind: kernel, technique, pitfall or playbook.")
-    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also list those that are retired.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -40,14 +36,8 @@ def list_skills(
 
     Example: kb skills list --target mi300x
     """
-    from kb.errors import SkillError
-    from kb.types.skill import SkillKind
-
-    if kind and kind not in list(SkillKind):
-        raise SkillError(f"unknown kind {kind!r}", hint=f"the kinds are {', '.join(SkillKind)}")
     with open_kb() as kb:
-        skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
-        summaries = _summaries(kb, [skill for skill in skills if kind in (None, skill.kind)])
+        summaries = _summaries(kb, kb.skills.skills(scope=kb.targets.scope(target) if target else None))
         problems, proposals = kb.skills.problems(), len(kb.skills.proposals())
     _tell(problems)
     if proposals and not as_json:
@@ -306,7 +296,6 @@ def import_(
     path: Annotated[
         Path, typer.Argument(metavar="PATH", help="A folder of skills, or an archive: .zip, .tar.gz or .tgz.")
     ],
-    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Take over others' skills as proposals.
@@ -314,7 +303,7 @@ def import_(
     Nothing is used before you accept it, and no kernel before it won here: their evidence only claims. Decisions of
     others are left out.
 
-    Example: kb skills import team-skills.zip --dry-run
+    Example: kb skills import team-skills.zip
 
     Exit status: 0 when all were taken over or are here already, 1 otherwise.
     """
@@ -322,8 +311,8 @@ def import_(
     from kb.usecases.skill_exchange import import_skills
 
     with open_kb() as kb:
-        done = import_skills(kb, path, dry_run=dry_run)
-    show_result(done, lambda all_: show_imported(all_, dry_run=dry_run), as_json=as_json)
+        done = import_skills(kb, path)
+    show_result(done, show_imported, as_json=as_json)
     if any(one.reason and not one.held for one in done):
         raise typer.Exit(1)
 

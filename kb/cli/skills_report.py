@@ -86,10 +86,9 @@ def show_reverified(done: Reverified) -> None:
     show_wrapped(f"{done.name} ({done.before} -> {done.after}): {verdict(done.evidence).summary}")
 
 
-def show_imported(done: Sequence[Imported], *, dry_run: bool) -> None:
+def show_imported(done: Sequence[Imported]) -> None:
     for one in done:
-        taken = "would be proposed" if dry_run else "proposed"
-        show_wrapped(f"{one.name}: {taken if one.proposed else one.reason}")
+        show_wrapped(f"{one.name}: {'proposed' if one.proposed else one.reason}")
         for finding in one.findings:
             show_wrapped(str(finding), "  ")
     show(f"{sum(one.proposed for one in done)} proposals; `kb skills queue` shows what waits")

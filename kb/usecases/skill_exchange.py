@@ -11,7 +11,7 @@ from kb.skillbook.files import load_skill
 from kb.skillbook.lint import Finding, lint
 from kb.storage import write_whole
 from kb.types.base import Frozen
-from kb.types.skill import Skill, SkillStanding
+from kb.types.skill import SkillStanding
 
 if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
@@ -54,7 +54,7 @@ class Imported(Frozen):
     findings: tuple[Finding, ...] = ()
 
 
-def import_skills(kb: "KnowledgeBase", path: Path, *, dry_run: bool) -> list[Imported]:
+def import_skills(kb: "KnowledgeBase", path: Path) -> list[Imported]:
     """Propose all skills in a folder or an archive. Their evidence is claimed; others' decisions are left out.
 
     Raises:
@@ -73,45 +73,29 @@ def import_skills(kb: "KnowledgeBase", path: Path, *, dry_run: bool) -> list[Imp
     folders = [file.parent for file in sorted(path.rglob("SKILL.md")) if not _is_hidden(file.relative_to(path))]
     if not folders:
         raise SkillError(f"{path} holds no SKILL.md", hint="name the folder of a skill, or one that holds such folders")
-    earlier: list[Skill] = []
-    return [*done, *(_imported(kb, folder, earlier, dry_run=dry_run) for folder in folders)]
+    return [*done, *(_imported(kb, folder) for folder in folders)]
 
 
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _imported(kb: "KnowledgeBase", folder: Path, earlier: list[Skill], *, dry_run: bool) -> Imported:
-    """What becomes of one folder.
-
-    Args:
-        earlier: The skills that this import has proposed; the one in the folder is added if it is proposed too.
-    """
+def _imported(kb: "KnowledgeBase", folder: Path) -> Imported:
+    """What becomes of one folder."""
     findings = tuple(lint(folder))
     broken = [finding.message for finding in findings if (finding.rule, finding.severity) == ("form", "error")]
     if broken:
         return Imported(name=folder.name, proposed=False, reason="; ".join(broken))
-    skill = load_skill(folder).model_copy(update={"records": ()})  # what others decided does not count here
-    twin = kb.skills.twin(skill) or next((one for one in earlier if one.gist == skill.gist), None)
+    skill = load_skill(folder)
+    twin = kb.skills.twin(skill)
     if twin and kb.skills.standing(twin) is SkillStanding.RETIRED:
         return Imported(name=skill.name, proposed=False, reason=f"{twin.name}, which says the same, was rejected here")
-    reason = f"{twin.name} says the same" if twin else _name_taken(kb, skill, earlier)
-    if not reason:
-        earlier.append(skill)
-    if (twin or not reason) and not dry_run:
+    reason = f"{twin.name} says the same" if twin else ""
+    if not twin and any(known.name == skill.name for known in kb.skills.known()):
+        reason = "another skill here has this name: give one of them another"
+    if twin or not reason:
         kb.skills.propose(skill, by="an import")  # a twin gets its evidence
     return Imported(name=skill.name, proposed=not reason, reason=reason, held=twin is not None, findings=findings)
-
-
-def _name_taken(kb: "KnowledgeBase", skill: Skill, earlier: list[Skill]) -> str:
-    """Why a skill that nothing here says already cannot have its name; empty if it can."""
-    if any(other.name == skill.name for other in earlier):
-        return "another skill in this import has its name"
-    try:
-        kb.skills.find(skill.name)
-    except SkillError:
-        return ""
-    return "another skill here has this name: give one of them another"
 
 
 def export_skills(kb: "KnowledgeBase", folder: Path) -> dict[Path, str]:

@@ -21,9 +21,9 @@ from tests.skillbook.evidence import TASK, kernel, skill
 from tests.usecases.skills import OTHER, accepted, proposed, today
 
 
-def taken(kb: KnowledgeBase, path: Path, *, dry_run: bool = False) -> dict[str, str]:
+def taken(kb: KnowledgeBase, path: Path) -> dict[str, str]:
     """The reason against each skill; empty if it was proposed."""
-    return {one.name: one.reason for one in import_skills(kb, path, dry_run=dry_run)}
+    return {one.name: one.reason for one in import_skills(kb, path)}
 
 
 @pytest.fixture
@@ -78,11 +78,6 @@ def test_an_imported_kernel_is_used_only_once_it_was_accepted_and_won_here(
     assert used()
 
 
-def test_a_dry_run_imports_nothing(kb: KnowledgeBase, team: Path) -> None:
-    assert taken(kb, team, dry_run=True) == {"plain": "", "won": ""}
-    assert kb.skills.proposals() == []
-
-
 def test_nothing_is_overwritten(kb: KnowledgeBase, team: Path) -> None:
     held = proposed(kb, "won", candidate=kernel("another"))
 
@@ -108,22 +103,18 @@ def test_what_was_rejected_does_not_come_back_by_an_import(kb: KnowledgeBase, te
     assert taken(kb, team)["won"] == "won, which says the same, was rejected here"
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_two_skills_of_one_name_in_an_import_are_told_before_and_after(
-    kb: KnowledgeBase, team: Path, dry_run: bool
-) -> None:
+def test_two_skills_of_one_name_in_an_import_are_told(kb: KnowledgeBase, team: Path) -> None:
     write(team / "others", skill("won", license="MIT", candidate=kernel("others")))
 
-    found = import_skills(kb, team, dry_run=dry_run)
+    found = import_skills(kb, team)
 
     assert [(one.name, one.proposed) for one in found if one.name == "won"] == [("won", True), ("won", False)]
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_two_skills_of_an_import_that_say_the_same_are_one(kb: KnowledgeBase, team: Path, dry_run: bool) -> None:
+def test_two_skills_of_an_import_that_say_the_same_are_one(kb: KnowledgeBase, team: Path) -> None:
     write(team, skill("plain-too", license="MIT", candidate=OTHER))
 
-    found = {one.name: one.reason for one in import_skills(kb, team, dry_run=dry_run)}
+    found = {one.name: one.reason for one in import_skills(kb, team)}
 
     assert found == {"plain": "", "plain-too": "plain says the same", "won": ""}
 
@@ -170,7 +161,7 @@ def test_an_archive_that_is_too_large_is_refused_whole(
     monkeypatch.setattr(skill_exchange, "MOST_ARCHIVE_BYTES", 100)
 
     with pytest.raises(DocumentError, match="more than 100 bytes"):
-        import_skills(kb, archived(team, ".zip"), dry_run=False)
+        import_skills(kb, archived(team, ".zip"))
     assert kb.skills.proposals() == []
 
 
@@ -180,7 +171,7 @@ def test_a_path_without_skills_is_an_error(kb: KnowledgeBase, tmp_path: Path, na
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(SkillError, match=r"neither a folder nor an archive|holds no SKILL"):
-        import_skills(kb, tmp_path / name if name else tmp_path / "empty", dry_run=False)
+        import_skills(kb, tmp_path / name if name else tmp_path / "empty")
 
 
 def test_an_export_is_a_valid_skill_that_lists_the_verified_ones(kb: KnowledgeBase, tmp_path: Path) -> None:
