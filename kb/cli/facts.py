@@ -105,9 +105,6 @@ def accept(
         list[str], typer.Argument(metavar="ID|TARGET...", help="The ids that `kb facts` shows; with --all, targets.")
     ],
     reason: Reason = "",
-    condition: Annotated[
-        str, typer.Option(help="What tells this value from another accepted one, such as 'per cluster'.")
-    ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Accept all that readers answered about the target, and nothing contradicts.")
     ] = False,
@@ -117,7 +114,7 @@ def accept(
     Example: kb facts accept aa1ca5474da1 --reason "measured it"
     """
     if not everything:
-        _decide(keys, "accepted", reason, condition)
+        _decide(keys, "accepted", reason)
         return
     with open_kb() as kb:
         for target in keys:
@@ -142,15 +139,18 @@ def reopen(keys: FactIds) -> None:
     _decide(keys, None, "")
 
 
-def _decide(keys: Iterable[str], verdict: str | None, reason: str, condition: str = "") -> None:
+def _decide(keys: Iterable[str], verdict: str | None, reason: str) -> None:
     from kb.facts.resolution import FactDecision
     from kb.views.facts import in_words
 
     with open_kb() as kb:
         decision = FactDecision(verdict) if verdict else None
         for key in keys:
-            fact = kb.factbook.decide(key, decision, reason=reason, condition=condition)
+            standing = kb.factbook.decide(key, decision, reason=reason)
+            fact = standing.fact
             show(f"{verdict or 'open again'}: {fact.target} {in_words(fact, fact.target)} {fact.citation.place}")
+            if verdict == "accepted" and standing.waits:
+                show_wrapped(f"it does not hold yet: `kb facts conflicts {fact.target}` shows what contradicts it")
 
 
 @app.command()

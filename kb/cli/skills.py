@@ -91,8 +91,7 @@ def show_skill(
         else:
             print(skill.candidate.source, end="")
     elif as_json:
-        told = {"gains": gains, "doubts": found.doubts, "cited": found.cited}
-        print_json(skill.model_dump(mode="json") | about | told)
+        print_json(skill.model_dump(mode="json") | about | {"gains": gains, "doubts": found.doubts})
     else:
         show_whole(found, about, gains)
         for one in skill.evidence if evidence else ():
@@ -278,17 +277,14 @@ def export(
     ],
     as_json: Json = False,
 ) -> None:
-    """Write a skill that tells agents how to ask kb.
-
-    It lists the verified skills. An earlier export is replaced.
+    """Write a skill that tells agents how to ask kb; an earlier export is replaced.
 
     Example: kb skills export .claude/skills
     """
-    from kb.usecases.skill_exchange import export_skills
+    from kb.usecases.skill_exchange import export_skill
 
-    with open_kb() as kb:
-        paths = [str(path) for path in export_skills(kb, folder)]
-    show_result(paths, lambda _: show("\n".join(f"written: {path}" for path in paths)), as_json=as_json)
+    file = str(export_skill(folder))
+    show_result([file], lambda _: show(f"written: {file}"), as_json=as_json)
 
 
 @app.command("import")

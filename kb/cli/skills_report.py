@@ -42,7 +42,7 @@ def show_whole(found: Review, about: Mapping[str, Any], gains: Sequence[Gain]) -
     _show_part("applies to", filter(None, [_applies(skill.preconditions)]))
     _show_part("gain", map(str, gains))
     _show_part("doubt", found.doubts)
-    _show_part("cites", found.cited)
+    _show_part("cites", (f"`kb cite {id_}`" for id_ in skill.citations))
     for record in skill.records:
         _show_part("record", [f"{record.verb} by {record.by}, {record.created[:10]}: {record.reason}".rstrip(": ")])
     if found.evidence:

@@ -13,12 +13,11 @@ from kb.facts.resolution import (
     FactDecision,
     FactStanding,
     StandingFact,
-    contradict,
     holding,
     precedence_of,
     resolve_facts,
 )  # fmt: skip
-from kb.facts.select import answers, conditions
+from kb.facts.select import answers
 from kb.targets import Targets
 from kb.types.base import Frozen
 from kb.types.fact import Fact
@@ -168,26 +167,20 @@ class FactBook:
             if len(own) > 1:
                 yield Conflict(target=name, quantity=quantity, sides=tuple(own.values()))
 
-    def decide(self, key: str, decision: FactDecision | None, *, reason: str = "", condition: str = "") -> Fact:
-        """Record the user's decision about a fact; None withdraws it.
-
-        Args:
-            condition: What tells an accepted value from another one of the same quantity, such as `per cluster`.
+    def decide(self, key: str, decision: FactDecision | None, *, reason: str = "") -> StandingFact:
+        """Record the user's decision about a fact; None withdraws it. Return what becomes of the fact.
 
         Raises:
             CitationError: no fact has this id.
-            FactError: another value of the quantity is accepted under the same condition: both would not hold.
             StoreError: the home cannot be written.
         """
         fact = self._catalog.fact(key)
         if fact is None:
             raise CitationError(f"no fact has the id {key!r}", hint="`kb facts` shows ids")
-        fact = _under(fact, condition)
         with write_lock(self._catalog.home):
-            if decision is FactDecision.ACCEPTED and (rivals := self._accepted_rivals(fact)):
-                raise _two_values(fact, rivals[0])
-            self._put([key], decision, reason=reason, condition=condition)
-        return fact
+            self._put([key], decision, reason=reason)
+        standings = self.standings(fact.target, quantities=[fact.quantity])
+        return next(s for s in standings if s.fact.citation.id == fact.citation.id)
 
     def accept_answers(self, target: str, *, reason: str = "") -> list[Fact]:
         """Accept what readers answered about the target, except values that other answers or held facts contradict.
@@ -215,23 +208,10 @@ class FactBook:
             self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
 
-    def _accepted_rivals(self, fact: Fact) -> list[Fact]:
-        """Accepted facts of the same target that cannot hold beside `fact`."""
-        stored = self._catalog.decisions()
-        accepted = {
-            key: condition for key, (decision, condition) in stored.items() if decision == FactDecision.ACCEPTED
-        }
-        others = [
-            _under(o, accepted[o.citation.id])
-            for o in self._catalog.facts([fact.target])
-            if o.citation.id in accepted and o.citation.id != fact.citation.id
-        ]
-        return [o for o in others if contradict(fact, o) and conditions(fact) == conditions(o)]
-
-    def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str, condition: str = "") -> None:
+    def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         value = None if decision is None else decision.value
-        self._catalog.put_decisions(keys, value, reason=reason, at=now, condition=condition)
+        self._catalog.put_decisions(keys, value, reason=reason, at=now)
 
 
 def _counted(standings: Sequence[StandingFact]) -> str:
@@ -241,17 +221,8 @@ def _counted(standings: Sequence[StandingFact]) -> str:
 
 
 def _under(fact: Fact, condition: str) -> Fact:
-    """The fact with a person's condition added to its own."""
+    """The fact with a condition added to its own, as a person could do in earlier versions."""
     return fact.model_copy(update={"condition": ", ".join(filter(None, (fact.condition, condition)))})
-
-
-def _two_values(fact: Fact, other: Fact) -> FactError:
-    said = f"{other.value} {other.unit}".rstrip()
-    return FactError(
-        f"{fact.quantity} of {fact.target} is accepted as {said} already ({other.citation})",
-        hint="say what tells the two apart with --condition, such as 'per cluster', or reject the other: "
-        f"kb facts reject {other.citation.id}",
-    )
 
 
 def _names(spelling: str, standings: Sequence[StandingFact]) -> set[str]:

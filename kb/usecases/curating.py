@@ -5,10 +5,10 @@ import getpass
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
-from kb.errors import CitationError, SkillError
+from kb.errors import SkillError
 from kb.skillbook.library import record_of
 from kb.skillbook.lint import Finding, lint
-from kb.types.base import Frozen, short
+from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.skill import Skill, SkillStanding
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
 
 Decided = Literal["accept", "reject", "retire"]
-
-CITED_CHARACTERS = 150
 
 
 class Measured(Frozen):
@@ -50,8 +48,6 @@ class Review(Frozen):
     """The latest first."""
     flags: tuple[str, ...]
     findings: tuple[Finding, ...]
-    cited: tuple[str, ...]
-    """Place, text and id of each cited passage that still stands."""
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -83,17 +79,19 @@ class Decision(Frozen):
 def review(kb: "KnowledgeBase", skill: Skill) -> Review:
     """What speaks for a skill and against it."""
     evidence = measured(kb, skill)
-    cited = {id_: _cited(kb, id_) for id_ in skill.citations}
     return Review(
         skill=skill.model_copy(update={"evidence": ()}),
         standing=kb.skills.standing(skill),
         evidence=evidence,
         flags=(
             *_flags(skill, evidence),
-            *(f"what it cites as {id_} does not stand any more" for id_, text in cited.items() if not text),
+            *(
+                f"what it cites as {id_} does not stand any more"
+                for id_ in skill.citations
+                if not kb.documents.stands(id_)
+            ),
         ),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
-        cited=tuple(filter(None, cited.values())),
     )
 
 
@@ -170,16 +168,6 @@ def _text(skill: Skill) -> list[str]:
 
 def _code(skill: Skill) -> list[str]:
     return skill.candidate.source.splitlines() if skill.candidate else []
-
-
-def _cited(kb: "KnowledgeBase", id_: str) -> str:
-    """A passage with its place; empty if it does not stand any more."""
-    try:
-        place = kb.cite(id_)
-    except CitationError:
-        return ""
-    text = " ".join(text.strip() for _, text, cited in place.lines if cited)
-    return f"{place.citation.place}: {short(text, CITED_CHARACTERS)} [kb cite {id_}]"
 
 
 def _flags(skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:

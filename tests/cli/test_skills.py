@@ -118,7 +118,7 @@ def test_what_is_imported_waits_and_what_is_exported_is_listed(
     (tmp_path / "SKILL.md").rename(tmp_path / "team" / "theirs" / "SKILL.md")
     assert run("skills", "import", tmp_path / "team", "--json").json[0]["reason"] == "softmax-mine says the same"
     written = run("skills", "export", tmp_path / "host", "--json").json
-    assert [Path(path).name for path in written] == ["SKILL.md", "index.md"]
+    assert [Path(path).name for path in written] == ["SKILL.md"]
 
 
 def test_reverify_without_anything_to_judge_says_so(run: Run, library: KnowledgeBase) -> None:

@@ -125,17 +125,14 @@ def test_a_broken_line_of_answers_stores_nothing(run: Run, manual: Path, tmp_pat
     assert run("facts", "zchip").status == 1
 
 
-def test_several_answers_are_accepted_at_once_and_a_condition_tells_two_values_apart(
+def test_several_answers_are_accepted_at_once_and_of_two_values_neither_holds_before_one_is_rejected(
     run: Run, manual: Path, tmp_path: Path
 ) -> None:
     stored = run("facts", "answer", "zchip", answers(tmp_path, SIZE, HOST, BANKS), "--json").json["stored"]
     size, host, banks = (fact["id"] for fact in stored)
 
-    assert run("facts", "accept", size, banks).status == 0
-    message, hint = run("facts", "accept", host).refusal
-    assert "128 KiB already" in message
-    assert "--condition" in hint
-    assert run("facts", "accept", host, "--condition", "host side").status == 0
-
-    held = run("facts", "zchip", "--json").json["facts"]
-    assert sorted((f["value"], f["condition"]) for f in held) == [("128", ""), ("32", ""), ("64", "host side")]
+    assert "does not hold" not in run("facts", "accept", size, banks).out
+    assert "it does not hold yet: `kb facts conflicts zchip`" in run("facts", "accept", host).out
+    assert [f["value"] for f in run("facts", "zchip", "--json").json["facts"]] == ["32"]
+    run("facts", "reject", host)
+    assert [f["value"] for f in run("facts", "zchip", "--json").json["facts"]] == ["32", "128"]

@@ -62,17 +62,6 @@ def test_a_sound_pitfall_without_a_kernel_has_no_flag(kb: KnowledgeBase) -> None
     assert flags(kb, "softmax") == ""
 
 
-def test_a_cited_passage_is_shown_with_its_place(kb: KnowledgeBase) -> None:
-    fact = kb.facts("mi300x", "lds_size")[0].citation
-    proposed(kb, citations=(fact.id,))
-
-    (cited,) = curating.review(kb, kb.skills.find("softmax")).cited
-
-    assert cited.startswith(f"{fact.place}: ")
-    assert "lds_size" in cited
-    assert cited.endswith(f"[kb cite {fact.id}]")
-
-
 def test_accepting_a_proposal_publishes_it_and_it_stays_verified(kb: KnowledgeBase) -> None:
     proposed(kb, here=True)
 

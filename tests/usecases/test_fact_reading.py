@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kb.errors import FactError
 from kb.facts.resolution import FactDecision, FactStanding
 from kb.settings import Settings
 from kb.types.fact import FactAnswer
@@ -99,13 +98,15 @@ def test_all_answers_are_accepted_at_once_but_for_values_that_contradict_each_ot
     assert [f.quantity for f in kb.facts("zchip", "tcm_banks")] == ["tcm_banks"]
 
 
-def test_a_second_accepted_value_needs_a_condition_that_tells_the_two_apart(kb: KnowledgeBase) -> None:
+def test_a_second_accepted_value_needs_a_condition_in_its_answer_that_tells_the_two_apart(kb: KnowledgeBase) -> None:
     first, second = kb.answer_facts("zchip", [SIZE, OTHER_SIZE]).stored
-    kb.factbook.decide(first.citation.id, FactDecision.ACCEPTED)
+    for fact in (first, second):
+        done = kb.factbook.decide(fact.citation.id, FactDecision.ACCEPTED)
+    assert done.standing is FactStanding.CONFLICT
 
-    with pytest.raises(FactError, match="accepted as 128 KiB already"):
-        kb.factbook.decide(second.citation.id, FactDecision.ACCEPTED)
-    kb.factbook.decide(second.citation.id, FactDecision.ACCEPTED, condition="host side")
+    kb.factbook.decide(second.citation.id, FactDecision.REJECTED)
+    [again] = kb.answer_facts("zchip", [OTHER_SIZE.model_copy(update={"condition": "host side"})]).stored
+    kb.factbook.decide(again.citation.id, FactDecision.ACCEPTED)
 
     assert {(f.value, f.condition) for f in kb.facts("zchip", "tcm_size")} == {("128", ""), ("64", "host side")}
 

@@ -9,13 +9,13 @@ from skills_ref.validator import validate
 
 from kb.errors import DocumentError, SkillError
 from kb.skillbook.files import skill_files
-from kb.types.skill import SkillKind, SkillStanding
+from kb.types.skill import SkillStanding
 from kb.types.skill_record import SkillRecord
 from kb.usecases import skill_exchange
 from kb.usecases.curating import decide, measured
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.reverifying import reverify
-from kb.usecases.skill_exchange import INDEX, ROUTER, export_skills, import_skills
+from kb.usecases.skill_exchange import ROUTER, export_skill, import_skills
 from tests.skillbook.conftest import write
 from tests.skillbook.evidence import TASK, kernel, skill
 from tests.usecases.skills import OTHER, accepted, proposed, today
@@ -174,45 +174,33 @@ def test_a_path_without_skills_is_an_error(kb: KnowledgeBase, tmp_path: Path, na
         import_skills(kb, tmp_path / name if name else tmp_path / "empty")
 
 
-def test_an_export_is_a_valid_skill_that_lists_the_verified_ones(kb: KnowledgeBase, tmp_path: Path) -> None:
-    accepted(kb, "won")
-    accepted(kb, "text", kind=SkillKind.PLAYBOOK, candidate=None)
-    proposed(kb, "waits", candidate=OTHER)
+def test_an_export_is_a_valid_skill_that_names_every_skill_tool_and_no_decision(tmp_path: Path) -> None:
+    file = export_skill(tmp_path / "host")
 
-    files = export_skills(kb, tmp_path / "host")
-
-    place = tmp_path / "host" / ROUTER
-    assert validate(place) == []
-    assert set(files) == {place / "SKILL.md", place / INDEX}
-    assert {path.read_text(encoding="utf-8") for path in files} == set(files.values())
-    assert [line.split()[1] for line in files[place / INDEX].splitlines() if " | " in line] == ["skill", "text", "won"]
+    text = file.read_text(encoding="utf-8")
+    tools = ("kb_skills", "kb_skill", "kb_propose_skill", "kb_search", "kb_facts")
+    assert file == tmp_path / "host" / ROUTER / "SKILL.md"
+    assert validate(file.parent) == []
+    assert [tool for tool in tools if f"`{tool}`" not in text] == []
+    assert "do not accept, reject or retire" in text
 
 
-def test_a_later_export_replaces_an_earlier_one_and_leaves_nothing_else(kb: KnowledgeBase, tmp_path: Path) -> None:
-    accepted(kb, "won")
-    export_skills(kb, tmp_path)
-    decide(kb, "retire", "won", reason="slow")
-    (tmp_path / ROUTER / "references" / "won.md").write_text("a card of an earlier kb")
+def test_a_later_export_replaces_an_earlier_one_and_its_list_of_skills(tmp_path: Path) -> None:
+    file = export_skill(tmp_path)
+    file.write_text(file.read_text() + "more")
+    (file.parent / "references").mkdir()
+    (file.parent / "references" / "index.md").write_text("# Skills")
 
-    export_skills(kb, tmp_path)
+    export_skill(tmp_path)
 
-    assert "won" not in (tmp_path / ROUTER / INDEX).read_text(encoding="utf-8")
-    assert [path.name for path in (tmp_path / ROUTER / "references").iterdir()] == ["index.md"]
-    assert [path.name for path in tmp_path.glob("*kb-kernels*")] == [ROUTER]
+    assert "more" not in file.read_text()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
 
 
-def test_what_is_not_an_export_is_never_replaced(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_what_is_not_an_export_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / ROUTER).mkdir()
     (tmp_path / ROUTER / "SKILL.md").write_text("somebody's own")
 
     with pytest.raises(SkillError, match="not an export"):
-        export_skills(kb, tmp_path)
+        export_skill(tmp_path)
     assert (tmp_path / ROUTER / "SKILL.md").read_text() == "somebody's own"
-
-
-def test_the_router_names_every_skill_tool_and_no_decision(kb: KnowledgeBase, tmp_path: Path) -> None:
-    text = next(iter(export_skills(kb, tmp_path).values()))
-
-    tools = ("kb_skills", "kb_skill", "kb_propose_skill", "kb_search", "kb_facts")
-    assert [tool for tool in tools if f"`{tool}`" not in text] == []
-    assert "do not accept, reject or retire" in text
