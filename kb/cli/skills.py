@@ -147,7 +147,7 @@ def diff(
     second: Annotated[str, typer.Argument(metavar="B", help="The name of another.")],
     as_json: Json = False,
 ) -> None:
-    """Show how two skills differ in text, code and evidence.
+    """Show how two skills differ in text and code.
 
     Example: kb skills diff softmax-triton softmax-cpp
     """
@@ -289,9 +289,7 @@ def export(
 
 @app.command("import")
 def import_(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A folder of skills, or an archive: .zip, .tar.gz or .tgz.")
-    ],
+    path: Annotated[Path, typer.Argument(metavar="FOLDER", help="A skill, or a folder that holds skills.")],
     as_json: Json = False,
 ) -> None:
     """Take over others' skills as proposals.
@@ -299,7 +297,7 @@ def import_(
     Nothing is used before you accept it, and no kernel before it won here: their evidence only claims. Decisions of
     others are left out.
 
-    Example: kb skills import team-skills.zip
+    Example: kb skills import team-skills
 
     Exit status: 0 when all were taken over or are here already, 1 otherwise.
     """

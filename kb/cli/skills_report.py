@@ -60,9 +60,6 @@ def show_difference(found: Difference) -> None:
         for line in lines:
             show(f"  {line}")
         show()
-    for task, evidence in found.evidence.items():
-        show_wrapped(task)
-        _show_evidence(evidence)
 
 
 def show_findings(found: Mapping[str, Sequence[Finding]]) -> None:

@@ -58,12 +58,10 @@ class Review(Frozen):
 
 
 class Difference(Frozen):
-    """Two skills side by side."""
+    """What differs between two skills, as lines of a unified diff."""
 
     text: tuple[str, ...]
     code: tuple[str, ...]
-    evidence: dict[str, tuple[Measured, ...]]
-    """The evidence of both by `task on target`."""
 
 
 class Decision(Frozen):
@@ -96,16 +94,10 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
 
 
 def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
-    """The differences of text, code and evidence between two skills or proposals. Errors as in `Skillbook.find`."""
+    """The differences of text and code between two skills or proposals. Errors as in `Skillbook.find`."""
     a, b = kb.skills.find(first), kb.skills.find(second)
-    tasks: dict[str, list[Measured]] = {}
-    for skill in (a, b):
-        for one in measured(kb, skill):
-            tasks.setdefault(f"{one.evidence.task} on {one.evidence.target}", []).append(one)
     return Difference(
-        text=_unified(a.name, _text(a), b.name, _text(b)),
-        code=_unified(a.name, _code(a), b.name, _code(b)),
-        evidence={task: tuple(both) for task, both in sorted(tasks.items())},
+        text=_unified(a.name, _text(a), b.name, _text(b)), code=_unified(a.name, _code(a), b.name, _code(b))
     )
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.archives import ENDINGS, is_archive, unpacked
 from kb.catalog import storage_errors
 from kb.errors import SkillError
 from kb.skillbook.files import load_skill
@@ -15,7 +14,6 @@ from kb.types.skill import SkillStanding
 if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
 
-MOST_ARCHIVE_BYTES = 1 << 28
 ROUTER = "kb-kernels"
 """Name of the exported skill."""
 TITLE = "# Ask kb before you write a kernel"
@@ -41,7 +39,7 @@ compatibility: Needs the command `kb`, or its MCP server (`kb mcp install`).
 
 
 class Imported(Frozen):
-    """What became of one folder or member."""
+    """What became of one folder."""
 
     name: str
     proposed: bool
@@ -53,25 +51,16 @@ class Imported(Frozen):
 
 
 def import_skills(kb: "KnowledgeBase", path: Path) -> list[Imported]:
-    """Propose all skills in a folder or an archive. Their evidence is claimed; others' decisions are left out.
+    """Propose all skills in a folder. Their evidence is claimed; others' decisions are left out.
 
     Raises:
         SkillError: there is no skill in it.
-        DocumentError: the archive is damaged or too large.
         StoreError: the home cannot be written.
     """
-    done = []
-    if is_archive(path):
-        taken = unpacked(path, most_bytes=MOST_ARCHIVE_BYTES)
-        path = taken.folder
-        done = [Imported(name=name, proposed=False, reason=why) for name, why in taken.refused.items()]
-    elif not path.is_dir():
-        hint = f"name a folder, or an archive that ends in {', '.join(ENDINGS)}"
-        raise SkillError(f"{path} is neither a folder nor an archive", hint=hint)
     folders = [file.parent for file in sorted(path.rglob("SKILL.md")) if not _is_hidden(file.relative_to(path))]
     if not folders:
         raise SkillError(f"{path} holds no SKILL.md", hint="name the folder of a skill, or one that holds such folders")
-    return [*done, *(_imported(kb, folder) for folder in folders)]
+    return [_imported(kb, folder) for folder in folders]
 
 
 def _is_hidden(path: Path) -> bool:

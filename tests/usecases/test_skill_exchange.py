@@ -1,17 +1,13 @@
 """Skills of others come in as proposals whose evidence is only claimed; agents get a skill that leads to kb."""
 
-import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
 from skills_ref.validator import validate
 
-from kb.errors import DocumentError, SkillError
-from kb.skillbook.files import skill_files
+from kb.errors import SkillError
 from kb.types.skill import SkillStanding
 from kb.types.skill_record import SkillRecord
-from kb.usecases import skill_exchange
 from kb.usecases.curating import decide, measured
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.reverifying import reverify
@@ -37,23 +33,10 @@ def team(tmp_path: Path) -> Path:
     return tmp_path / "team"
 
 
-def archived(folder: Path, ending: str) -> Path:
-    archive = folder.with_name(f"team{ending}")
-    if ending == ".zip":
-        with zipfile.ZipFile(archive, "w") as opened:
-            for path in folder.rglob("*"):
-                opened.write(path, path.relative_to(folder))
-    else:
-        with tarfile.open(archive, "w:gz") as opened:
-            opened.add(folder, "team")
-    return archive
-
-
-@pytest.mark.parametrize("ending", ["", ".zip", ".tar.gz"])
 def test_what_is_imported_waits_with_claimed_evidence_and_without_foreign_decisions(
-    kb: KnowledgeBase, team: Path, ending: str
+    kb: KnowledgeBase, team: Path
 ) -> None:
-    assert taken(kb, archived(team, ending) if ending else team) == {"plain": "", "won": ""}
+    assert taken(kb, team) == {"plain": "", "won": ""}
 
     won = kb.skills.find("won")
     assert [held.name for held in kb.skills.proposals()] == ["plain", "won"]
@@ -141,36 +124,12 @@ def test_what_is_hidden_in_a_folder_is_not_imported(kb: KnowledgeBase, team: Pat
     assert taken(kb, team) == {"plain": ""}
 
 
-def test_members_that_lead_out_of_an_archive_are_refused(kb: KnowledgeBase, tmp_path: Path) -> None:
-    archive = tmp_path / "team.zip"
-    with zipfile.ZipFile(archive, "w") as opened:
-        for path, content in skill_files(skill("plain", license="MIT")).items():
-            opened.writestr(f"plain/{path}", content)
-            opened.writestr(f"../evil/{path}", content)
-
-    reasons = taken(kb, archive)
-
-    assert reasons.pop("plain") == ""
-    assert {name.partition("/")[0] for name in reasons} == {".."}
-    assert all("outside the archive" in reason for reason in reasons.values())
-
-
-def test_an_archive_that_is_too_large_is_refused_whole(
-    kb: KnowledgeBase, team: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(skill_exchange, "MOST_ARCHIVE_BYTES", 100)
-
-    with pytest.raises(DocumentError, match="more than 100 bytes"):
-        import_skills(kb, archived(team, ".zip"))
-    assert kb.skills.proposals() == []
-
-
 @pytest.mark.parametrize("name", ["", "none", "file.txt"])
 def test_a_path_without_skills_is_an_error(kb: KnowledgeBase, tmp_path: Path, name: str) -> None:
     (tmp_path / "file.txt").write_text("x")
     (tmp_path / "empty").mkdir()
 
-    with pytest.raises(SkillError, match=r"neither a folder nor an archive|holds no SKILL"):
+    with pytest.raises(SkillError, match="holds no SKILL"):
         import_skills(kb, tmp_path / name if name else tmp_path / "empty")
 
 
