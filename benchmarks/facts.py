@@ -8,9 +8,9 @@ of the other half only counts by kind were seen, no document. Only facts that kb
 count, except in the last recall, which is that of `kb facts TARGET` with the sheets that ship with kb and with
 inherited facts. `--sample N` prints facts of the held-out half for a person to judge one by one.
 
-If readers answered worksheets in this home (`kb facts answer TARGET FILE --trust-quotes`), the targets of their answers
-are scored once more, by the rules alone and with the readers. Gold facts carry kb's names of quantities, and a reader
-may use the vendor's; `any name` counts the values that are found under whatever name.
+If readers answered worksheets in this home (`kb facts answer TARGET FILE`, then `kb facts accept --all TARGET`), the
+targets of their answers are scored once more, by the rules alone and with the readers. Gold facts carry kb's names of
+quantities, and a reader may use the vendor's; `any name` counts the values that are found under whatever name.
 """
 
 import argparse

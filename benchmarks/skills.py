@@ -109,7 +109,7 @@ class Arms:
                 prompt_tokens=self._kb.settings.prompt_tokens,
             ).optimize(TuneSynthesizer(), grid)  # fmt: skip
             speedups = tuple(grid.speedup(attempt.candidate) for attempt in run.attempts)
-            return [book.get(name) for name in run.published], speedups
+            return [book.find(name) for name in run.published], speedups
 
     def _grid(self, task: Task) -> MeasuredGrid:
         def start() -> LocalJudge:

@@ -59,11 +59,8 @@ def folder_name(path: Path) -> str:
     return path.name[: len(path.name) - len(ending)]
 
 
-def unpacked(archive: Path, *, most_bytes: int | None = None) -> Unpacked:
+def unpacked(archive: Path) -> Unpacked:
     """The files of an archive. Links, encrypted files and names that lead out of the archive are refused.
-
-    Args:
-        most_bytes: Most bytes of all files together (default: `MOST_BYTES`).
 
     Raises:
         DocumentError: the archive is damaged or too large, or the cache cannot be written.
@@ -77,28 +74,28 @@ def unpacked(archive: Path, *, most_bytes: int | None = None) -> Unpacked:
             cache.mkdir(parents=True, exist_ok=True)
             for earlier in cache.glob(f"{place}-*"):
                 shutil.rmtree(earlier, ignore_errors=True)
-            _unpack(archive, folder, most_bytes or MOST_BYTES)
+            _unpack(archive, folder)
         return Unpacked((folder / "files").resolve(), json.loads((folder / "refused.json").read_text(encoding="utf-8")))
     except _FAULTS as error:
         hint = "check the file, or unpack it and name the folder"
         raise DocumentError(f"{archive} cannot be unpacked: {error}", hint=hint) from error
 
 
-def _unpack(archive: Path, folder: Path, most_bytes: int) -> None:
+def _unpack(archive: Path, folder: Path) -> None:
     """Unpack into `folder`, which appears only when it is complete."""
     with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as staged:
         whole = Path(staged) / "whole"
         (whole / "files").mkdir(parents=True)
-        refused = _copy_members(archive, whole / "files", most_bytes)
+        refused = _copy_members(archive, whole / "files")
         (whole / "refused.json").write_text(json.dumps(refused), encoding="utf-8")
         if not folder.is_dir():  # another process may have been faster
             whole.rename(folder)
 
 
-def _copy_members(archive: Path, folder: Path, most_bytes: int) -> dict[str, str]:
+def _copy_members(archive: Path, folder: Path) -> dict[str, str]:
     """Write the files below `folder`; return why other members were refused."""
     refused: dict[str, str] = {}
-    left = most_bytes
+    left = MOST_BYTES
     members = _zip_members(archive) if archive.name.lower().endswith(".zip") else _tar_members(archive)
     for number, member in enumerate(members, 1):
         if number > MOST_MEMBERS:
@@ -115,7 +112,7 @@ def _copy_members(archive: Path, folder: Path, most_bytes: int) -> dict[str, str
                 raise
             refused[member.name] = f"not unpacked: it cannot have this name: {error.strerror}"
         if left < 0:
-            raise _too_large(archive, f"{most_bytes:,} bytes")
+            raise _too_large(archive, f"{MOST_BYTES:,} bytes")
     return refused
 
 

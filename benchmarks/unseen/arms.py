@@ -269,4 +269,4 @@ def _teach(kb: KnowledgeBase, seed: int, name: str) -> None:
         suffix=".s",
         evidence=(kb.verify(task, candidate, target),),
     )
-    decide(kb, "accept", kb.skills.propose(named(skill)).name)
+    decide(kb, "accept", kb.skills.propose(named(skill), by="a benchmark").name)

@@ -136,7 +136,10 @@ def facts(seed: int) -> Scored:
             copy = made.home.with_name(reader)
             shutil.copytree(made.home, copy)
             with opened(copy, embedding_model=NO_MODEL) as kb:
-                refused = kb.answer_facts(target, answers, trust_quotes=True).refused
+                answered = kb.answer_facts(target, answers)
+                for name in dict.fromkeys(fact.target for fact in answered.stored):
+                    kb.factbook.accept_answers(name)
+                refused = answered.refused
                 outcomes = _outcomes(kb, seeded, gold)
             for name, own in (("right", right), ("misleading", misleading)):
                 if own:

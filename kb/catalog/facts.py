@@ -42,21 +42,17 @@ class FactTables(DocumentTables):
         return [(row["key"], row["chunk"], row["row"]) for row in rows]
 
     def decisions(self) -> dict[str, tuple[str, str]]:
-        """Each decision about a fact and the condition that the person added, by fact key."""
+        """Each decision about a fact and the condition that a person added in an earlier version, by fact key."""
         rows = self._all("SELECT key, verdict, condition FROM fact_verdict")
         return {row["key"]: (row["verdict"], row["condition"]) for row in rows}
 
-    def put_decisions(
-        self, keys: Collection[str], verdict: str | None, *, reason: str, at: str, condition: str = ""
-    ) -> None:
-        """Replace the decisions about these facts, all or none; None removes them. A fact gets `condition` added."""
+    def put_decisions(self, keys: Collection[str], verdict: str | None, *, reason: str, at: str) -> None:
+        """Replace the decisions about these facts, all or none; None removes them."""
         with self._transaction() as db:
             db.executemany("DELETE FROM fact_verdict WHERE key = ?", ((key,) for key in keys))
             if verdict is not None:
-                db.executemany(
-                    "INSERT INTO fact_verdict VALUES (?, ?, ?, ?, ?)",
-                    ((key, verdict, reason, at, condition) for key in keys),
-                )
+                rows = ((key, verdict, reason, at) for key in keys)
+                db.executemany("INSERT INTO fact_verdict VALUES (?, ?, ?, ?, '')", rows)
 
     def _put_facts(self, document_id: int, document: DocumentRecord, answers: Sequence[FactRecord]) -> None:
         """Store the document's facts, and those of readers' answers whose quote it has."""

@@ -1,23 +1,23 @@
-"""The commands `kb facts [show] | conflicts | accept | reject | reopen | diff`, and those of kb.cli.worksheet."""
+"""The commands `kb facts`."""
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
 
-from kb.cli import worksheet
 from kb.cli.output import Json, TargetName, open_kb, show, show_notes, show_result, show_wrapped
 from kb.errors import FactError
 
 if TYPE_CHECKING:
     from kb.cli.table import Rows
-    from kb.views.facts import ConflictView, DifferenceView, Facts, StatedFact
+    from kb.types.fact import FactAnswer
+    from kb.views.facts import AnsweredFacts, ConflictView, Facts, StatedFact, Worksheet, WorksheetLine
 
-SHOWN_UNSURE = 3
-"""Most unconfirmed statements to show for each conflict."""
-FactId = Annotated[str, typer.Argument(metavar="ID", help="The id that `kb facts` shows.")]
+FactIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `kb facts` shows.")]
 Reason = Annotated[str, typer.Option(help="The reason; it is stored with the decision.")]
 
 
@@ -35,7 +35,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-worksheet.add_to(app)
 
 
 @app.command("show")
@@ -49,7 +48,6 @@ def show_target(
     per: Annotated[
         str | None, typer.Option(metavar="PART", help="Limit to values per device, die, 'compute unit' ...")
     ] = None,
-    unit: Annotated[str | None, typer.Option(metavar="UNIT", help="Convert the values to this unit: GB/s.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also show facts that do not hold, and why.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -66,15 +64,15 @@ def show_target(
 
     wanted = [dtype, None if dense is None else "dense" if dense else "sparse", per and f"per {per}"]
     phrases = [phrase for phrase in wanted if phrase]
-    if quantity is None and (phrases or unit):
-        raise FactError("a condition or a unit needs a quantity", hint="name the quantity: kb facts h200 peak_flops")
-    if everything and (phrases or unit):
-        raise FactError("--all shows all conditions, in the documents' units", hint="leave the other options out")
+    if quantity is None and phrases:
+        raise FactError("a condition needs a quantity", hint="name the quantity: kb facts h200 peak_flops")
+    if everything and phrases:
+        raise FactError("--all shows all conditions", hint="leave the other options out")
     with open_kb() as kb:
         if everything:
             found, show_it = facts.statements(kb, target, quantity), _show_statements
         else:
-            found, show_it = facts.facts(kb, target, quantity, *phrases, unit=unit), _show_facts
+            found, show_it = facts.facts(kb, target, quantity, *phrases), _show_facts
     show_result(found, show_it, as_json=as_json)
     if not found.facts:
         raise typer.Exit(1)
@@ -103,67 +101,228 @@ def conflicts(
 
 @app.command()
 def accept(
-    key: Annotated[
-        str, typer.Argument(metavar="ID|TARGET", help="The id that `kb facts` shows; with --all, a target.")
+    keys: Annotated[
+        list[str], typer.Argument(metavar="ID|TARGET...", help="The ids that `kb facts` shows; with --all, targets.")
     ],
     reason: Reason = "",
-    condition: Annotated[
-        str, typer.Option(help="What tells this value from another accepted one, such as 'per cluster'.")
-    ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Accept all that readers answered about the target, and nothing contradicts.")
     ] = False,
 ) -> None:
-    """Let a fact hold, whatever other documents say.
+    """Let facts hold, whatever other documents say.
 
     Example: kb facts accept aa1ca5474da1 --reason "measured it"
     """
     if not everything:
-        _decide(key, "accepted", reason, condition)
+        _decide(keys, "accepted", reason)
         return
     with open_kb() as kb:
-        accepted = kb.factbook.accept_answers(key, reason=reason)
-    show(f"accepted: {len(accepted)} facts of {key}")
+        for target in keys:
+            show(f"accepted: {len(kb.factbook.accept_answers(target, reason=reason))} facts of {target}")
 
 
 @app.command()
-def reject(key: FactId, reason: Reason = "") -> None:
-    """Keep a fact out of the target's profile.
+def reject(keys: FactIds, reason: Reason = "") -> None:
+    """Keep facts out of the target's profile.
 
     Example: kb facts reject aa1ca5474da1 --reason "this is the sparse rate"
     """
-    _decide(key, "rejected", reason)
+    _decide(keys, "rejected", reason)
 
 
 @app.command()
-def reopen(key: FactId) -> None:
-    """Withdraw the decision about a fact.
+def reopen(keys: FactIds) -> None:
+    """Withdraw the decisions about facts.
 
     Example: kb facts reopen aa1ca5474da1
     """
-    _decide(key, None, "")
+    _decide(keys, None, "")
 
 
-def _decide(key: str, verdict: str | None, reason: str, condition: str = "") -> None:
+def _decide(keys: Iterable[str], verdict: str | None, reason: str) -> None:
     from kb.facts.resolution import FactDecision
     from kb.views.facts import in_words
 
     with open_kb() as kb:
-        fact = kb.factbook.decide(key, FactDecision(verdict) if verdict else None, reason=reason, condition=condition)
-    show(f"{verdict or 'open again'}: {fact.target} {in_words(fact, fact.target)} {fact.citation.place}")
+        decision = FactDecision(verdict) if verdict else None
+        for key in keys:
+            standing = kb.factbook.decide(key, decision, reason=reason)
+            fact = standing.fact
+            show(f"{verdict or 'open again'}: {fact.target} {in_words(fact, fact.target)} {fact.citation.place}")
+            if verdict == "accepted" and standing.waits:
+                show_wrapped(f"it does not hold yet: `kb facts conflicts {fact.target}` shows what contradicts it")
 
 
 @app.command()
-def diff(first: TargetName, second: TargetName, as_json: Json = False) -> None:
-    """Show the facts that differ between two targets.
+def worksheet(target: TargetName, as_json: Json = False) -> None:
+    """Show what a kernel's author needs to know of a target, and what is known of it.
 
-    Example: kb facts diff mi300x mi355x
+    Each question has the facts that hold, those that were read and have to be confirmed, or neither.
+
+    Example: kb facts worksheet mi300x
     """
     from kb.views import facts
 
     with open_kb() as kb:
-        found = facts.differences(kb, first, second)
-    show_result(found, lambda it: _show_differences(it, first, second), as_json=as_json)
+        show_result(facts.worksheet(kb, target), _show_worksheet, as_json=as_json)
+
+
+def _show_worksheet(found: "Worksheet") -> None:
+    """Show each question with the facts that hold and those to be confirmed."""
+    for line in found.lines:
+        _show_line(line, "")
+    held, read = (sum(len(getattr(line, kind)) for line in found.lines) for kind in ("holds", "read"))
+    still = sum(not (line.holds or line.read) for line in found.lines)
+    show(f"\n{held} facts hold, {read} were read and have to be confirmed, {still} questions are open")
+    name = found.target
+    show_wrapped(
+        f"`kb facts ask {name}` prints the open questions with passages for a reader; `kb facts accept ID` confirms"
+    )
+
+
+def _show_line(line: "WorksheetLine", mark: str) -> None:
+    show_wrapped(f"{mark}{line.topic}: {line.question}")
+    for fact in line.holds:
+        show_wrapped(fact, "  holds  ")
+    for fact in line.read:
+        show_wrapped(fact, "  read   ")
+    if not (line.holds or line.read):
+        show("  open")
+
+
+@app.command()
+def ask(
+    target: TargetName,
+    everything: Annotated[bool, typer.Option("--all", help="Also ask for more about what is known in part.")] = False,
+    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="Limit to one topic: memory, rates ...")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the open questions of the worksheet with passages, for a model or agent to answer.
+
+    A question is open until a fact holds that answers it. The answers go to `kb facts answer`.
+
+    Example: kb facts ask k230 --topic memory
+    """
+    from kb.views import facts
+
+    with open_kb() as kb:
+        asked = facts.questions(kb, target, everything=everything, topic=topic)
+    show_result(asked, _show_questions, as_json=as_json)
+
+
+def _show_questions(asked: "Worksheet") -> None:
+    from synth.fact_answers import fact_form
+
+    for line in asked.lines:
+        _show_line(line, "# ")
+        if line.holds and not line.passages:
+            show("(not asked; --all asks for more)\n")
+            continue
+        show(f"(kb's names of quantities: {', '.join(line.quantities) or 'none'})\n")
+        for passage in line.passages:
+            show(f"[{passage.id}] {passage.place} {passage.text}\n")
+        if not line.passages:
+            show("no passage found\n")
+    show(f"# How to answer\n{fact_form()}")
+    show(f"Put the lines into a file: kb facts answer {asked.target} FILE")
+
+
+@app.command()
+def answer(
+    target: TargetName,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Answers, one JSON object a line; - is standard input.")],
+    as_json: Json = False,
+) -> None:
+    """Store facts that somebody read in the documents.
+
+    A fact is stored if the words of its quote stand in a document of the target and hold the value. The unit may
+    also stand in the table's header or the headings. kb finds the place itself.
+
+    Example: kb facts answer k230 answers.jsonl
+
+    Exit status: 0 when all answers are stored, 1 when some are refused.
+    """
+    from kb.views import facts
+
+    given = _answers_in(file)
+    with open_kb() as kb:
+        found = facts.answer(kb, target, given)
+    show_result(found, _show_answered, as_json=as_json)
+    if found.refused:
+        raise typer.Exit(1)
+
+
+def _answers_in(file: Path) -> "list[FactAnswer]":
+    from pydantic import ValidationError
+
+    from kb.types.fact import FactAnswer
+
+    name = "standard input" if str(file) == "-" else str(file)
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FactError(
+            f"{name} cannot be read: {error}", hint="name a text file of JSON objects, one a line"
+        ) from error
+    answers = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("```"):
+            continue
+        try:
+            answers.append(FactAnswer.model_validate_json(line))
+        except ValidationError as error:
+            problem = error.errors()[0]
+            field = ".".join(map(str, problem["loc"])) or "the line"
+            raise FactError(
+                f"line {number} of {name} is no answer: {field}: {problem['msg']}",
+                hint="nothing was stored; `kb facts ask` shows the form of an answer",
+            ) from error
+    if not answers:
+        raise FactError(f"{name} has no answers", hint="`kb facts ask` shows the questions and the form of an answer")
+    return answers
+
+
+def _show_answered(found: "AnsweredFacts") -> None:
+    for fact in found.stored:
+        show(f"{fact.target} {fact.quantity} = {fact.amount} {fact.condition}  {fact.id}  {fact.place}")
+    for refused in found.refused:
+        show_wrapped(f"refused: {refused.quantity} = {refused.value}: {refused.reason}")
+    if found.refused:
+        show_wrapped("quote the words that state the value, as `kb docs show PATH --text` prints them")
+    if found.contradictions:
+        show("\nThese values contradict each other:")
+        _show_contradictions(found.contradictions)
+    show_notes(found)
+    waiting = [fact.target for fact in found.stored if fact.standing != "holds"]
+    hold = len(found.stored) - len(waiting)
+    show(f"{len(found.stored)} facts stored, {hold} of them hold, {len(found.refused)} answers refused")
+    for name in dict.fromkeys(waiting):
+        show_wrapped(f"`kb facts accept ID` lets one of the others hold, `kb facts accept --all {name}` all of them")
+
+
+@app.command()
+def propose(
+    target: TargetName,
+    budget: Annotated[
+        int, typer.Option("--budget", min=1000, metavar="N", help="Most tokens to pay for, in and out.")
+    ] = 100_000,
+    as_json: Json = False,
+) -> None:
+    """Let a model answer the open questions of the worksheet.
+
+    The settings name the model. Its answers are checked as those of `kb facts answer`.
+
+    Example: kb facts propose k230
+
+    Exit status: 0 when the model read all that the budget allows, 1 when it stopped before.
+    """
+    from kb.views import facts
+
+    with open_kb() as kb:
+        found = facts.propose(kb, target, budget_tokens=budget)
+    show_result(found, _show_answered, as_json=as_json)
+    if not found.complete:
+        raise typer.Exit(1)
 
 
 def _show_facts(found: "Facts") -> None:
@@ -193,7 +352,7 @@ def _show_statements(found: "Facts") -> None:
 
 
 def _show_conflicts(found: "Sequence[ConflictView]") -> None:
-    show_contradictions(found)
+    _show_contradictions(found)
     show()
     count = sum(conflict.state == "open" for conflict in found)
     show(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
@@ -201,18 +360,10 @@ def _show_conflicts(found: "Sequence[ConflictView]") -> None:
         show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
 
 
-def show_contradictions(found: "Sequence[ConflictView]") -> None:
+def _show_contradictions(found: "Sequence[ConflictView]") -> None:
     """Show the statements of each conflict with their standings."""
-    groups: dict[str, Rows] = {}
-    for conflict in found:
-        unsure = [side for side in conflict.sides if side.standing == "unconfirmed"]
-        doubtful = [*_sides(unsure, own=conflict.target)]
-        heading = f"{conflict.target} {conflict.quantity}: {conflict.state}"
-        if (more := len(doubtful) - SHOWN_UNSURE) > 0:
-            heading += f" ({more} more unconfirmed: `kb facts {conflict.target} {conflict.quantity} --all`)"
-        sure = _sides([side for side in conflict.sides if side not in unsure], own=conflict.target)
-        groups[heading] = [*sure, *doubtful[:SHOWN_UNSURE]]
-    _show_sides(groups)
+    headings = {f"{one.target} {one.quantity}: {one.state}": one for one in found}
+    _show_sides({heading: [*_sides(one.sides, own=one.target)] for heading, one in headings.items()})
 
 
 def _show_sides(groups: "Mapping[str, Rows]") -> None:
@@ -230,17 +381,6 @@ def _sides(sides: "Iterable[StatedFact]", *, own: str) -> Iterator[tuple[str, ..
         said.setdefault((side.amount, side.condition, _marked(standing, side, own)), []).append(side)
     for words, facts in said.items():
         yield (*words, facts[0].id, facts[0].place + f" +{len(facts) - 1}" * (len(facts) > 1))
-
-
-def _show_differences(found: "Sequence[DifferenceView]", first: str, second: str) -> None:
-    from kb.cli.table import show_table
-
-    rows = [(d.topic, (d.quantity, d.condition, _values(d.first), _values(d.second))) for d in found]
-    show_table(("quantity", "condition", first, second), _by_topic(rows), wrap={1, 2, 3})
-
-
-def _values(facts: "Iterable[StatedFact]") -> str:
-    return ", ".join(dict.fromkeys(fact.amount for fact in facts)) or "-"
 
 
 def _by_topic(rows: Sequence[tuple[str, tuple[str, ...]]]) -> "Rows | Mapping[str, Rows]":

@@ -153,14 +153,6 @@ def _show_attempt(attempt: "AttemptView") -> None:
 def _show_outcome(run: "RunView") -> None:
     if run.best_verdict:
         show_wrapped(f"best: {run.best}, {run.best_verdict.summary}")
-    recalled, found = run.credit.recalled, run.credit.found
-    if recalled:
-        show_wrapped(
-            f"from skills: {recalled.time_us:,.1f} us, candidate {recalled.attempt}, {recalled.skill} as it is"
-        )
-    if found:
-        more = f", {run.credit.gain:.2f} times as fast as the best from skills" if run.credit.gain else ""
-        show_wrapped(f"found by the run: {found.time_us:,.1f} us, candidate {found.attempt}{more}")
     for name in run.published:
         show(f"skill written: {name}  (`kb skills show {name}`)")
     if run.usage:

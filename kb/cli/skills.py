@@ -1,4 +1,4 @@
-"""The commands `kb skills list | show | search | diff | lint`, and those of kb.cli.curation."""
+"""The commands `kb skills`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.cli import curation
-from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_result
+from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
     from kb.errors import SkillError
     from kb.types.skill import Skill
+    from kb.usecases.curating import Decided, Decision
     from kb.usecases.knowledge_base import KnowledgeBase
 
 app = typer.Typer(
@@ -19,15 +19,14 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-curation.add_to(app)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a skill or a proposal.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="The reason; it is stored with the decision.")]
+By = Annotated[str, typer.Option(metavar="PERSON", help="Who decides (default: the name of this account).")]
 
 
 @app.command("list")
 def list_skills(
     target: Target = None,
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Limit to a kind: kernel, technique, pitfall or playbook.")
-    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also list those that are retired.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -37,14 +36,8 @@ def list_skills(
 
     Example: kb skills list --target mi300x
     """
-    from kb.errors import SkillError
-    from kb.types.skill import SkillKind
-
-    if kind and kind not in list(SkillKind):
-        raise SkillError(f"unknown kind {kind!r}", hint=f"the kinds are {', '.join(SkillKind)}")
     with open_kb() as kb:
-        skills = kb.skills.skills(scope=kb.targets.scope(target) if target else None)
-        summaries = _summaries(kb, [skill for skill in skills if kind in (None, skill.kind)])
+        summaries = _summaries(kb, kb.skills.skills(scope=kb.targets.scope(target) if target else None))
         problems, proposals = kb.skills.problems(), len(kb.skills.proposals())
     _tell(problems)
     if proposals and not as_json:
@@ -54,14 +47,27 @@ def list_skills(
     _show_skills(summaries, as_json=as_json)
 
 
+@app.command("queue")
+def queue(as_json: Json = False) -> None:
+    """List the proposals that wait for a decision.
+
+    `kb skills show NAME` shows one, with what speaks for it and against it.
+
+    Example: kb skills queue
+    """
+    with open_kb() as kb:
+        summaries = _summaries(kb, kb.skills.proposals())
+    _show_skills(summaries, as_json=as_json, none="no proposal waits")
+
+
 @app.command("show")
 def show_skill(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a skill or a proposal.")],
+    name: Name,
     code: Annotated[bool, typer.Option("--code", help="Print only the kernel.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Show each measurement whole.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show one skill: what its kernel gained, what was measured, what was decided, and its text.
+    """Show one skill: what its kernel gained, what was measured and decided, what to doubt, and its text.
 
     Example: kb skills show softmax-triton --code
 
@@ -70,13 +76,13 @@ def show_skill(
     from kb.cli.skills_report import show_whole
     from kb.cli.verdicts import show_verdict
     from kb.errors import SkillError
-    from kb.usecases.curating import measured
+    from kb.usecases.curating import review
     from kb.usecases.skill_gains import gains_of
     from kb.views.verdicts import verdict
 
     with open_kb() as kb:
         skill = kb.skills.find(name)
-        about, all_measured, gains = _summaries(kb, [skill])[0], measured(kb, skill), gains_of(kb, skill)
+        about, found, gains = _summaries(kb, [skill])[0], review(kb, skill), gains_of(kb, skill)
     if code:
         if skill.candidate is None:
             raise SkillError(f"{name} has no kernel", hint=f"`kb skills show {name}` shows its text")
@@ -85,9 +91,9 @@ def show_skill(
         else:
             print(skill.candidate.source, end="")
     elif as_json:
-        print_json(skill.model_dump(mode="json") | about | {"gains": gains})
+        print_json(skill.model_dump(mode="json") | about | {"gains": gains, "doubts": found.doubts})
     else:
-        show_whole(skill, about, gains, all_measured)
+        show_whole(found, about, gains)
         for one in skill.evidence if evidence else ():
             show()
             show_verdict(verdict(one))
@@ -125,7 +131,7 @@ def search_skills(
             )
         )
         summaries = _summaries(kb, [recalled.skill for recalled in found.offered])
-        problems = kb.skills.problems(proposals=False)
+        problems = kb.skills.problems()
     _tell(problems)
     if why:
         show_result(found, show_selection, as_json=as_json)
@@ -141,7 +147,7 @@ def diff(
     second: Annotated[str, typer.Argument(metavar="B", help="The name of another.")],
     as_json: Json = False,
 ) -> None:
-    """Show how two skills differ in text, code and evidence.
+    """Show how two skills differ in text and code.
 
     Example: kb skills diff softmax-triton softmax-cpp
     """
@@ -175,12 +181,149 @@ def lint_skills(
         if names:
             folders = [Path(n) if Path(n).is_dir() else kb.skills.find(n).folder for n in names]
         else:
-            held = (*kb.skills.skills(), *kb.skills.proposals())
-            folders = [*(skill.folder for skill in held), *(folder for folder, _ in kb.skills.problems())]
+            folders = [skill.folder for skill in kb.skills.known()]
+            folders += [folder for folder, _ in kb.skills.problems()]
     found = {str(folder): lint(folder) for folder in folders if folder}
     show_result(found, show_findings, as_json=as_json)
     if any(finding.severity == "error" for findings in found.values() for finding in findings):
         raise typer.Exit(1)
+
+
+@app.command()
+def accept(
+    name: Name,
+    reason: Reason = "",
+    by: By = "",
+    anyway: Annotated[bool, typer.Option("--anyway", help="Accept it although `kb skills lint` finds errors.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Accept a proposal, or take back that a skill was retired or rejected.
+
+    Runs use an accepted text at once, and an accepted kernel once it won when it was measured here.
+
+    Example: kb skills accept softmax-wide-rows --reason "the guard is right"
+    """
+    _decide("accept", name, as_json=as_json, by=by, reason=reason, anyway=anyway)
+
+
+@app.command()
+def reject(name: Name, reason: Reason, by: By = "", as_json: Json = False) -> None:
+    """Keep a proposal out of use; it is kept, with the reason.
+
+    Example: kb skills reject softmax-wide-rows --reason "the guard is wrong"
+    """
+    _decide("reject", name, as_json=as_json, by=by, reason=reason)
+
+
+@app.command()
+def retire(name: Name, reason: Reason, by: By = "", as_json: Json = False) -> None:
+    """Take a skill out of use.
+
+    Nothing is deleted, `accept` takes it back, and skills that were made from it stay.
+
+    Example: kb skills retire softmax-triton --reason slow
+    """
+    _decide("retire", name, as_json=as_json, by=by, reason=reason)
+
+
+@app.command()
+def reverify(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Skills or proposals (default: all).")
+    ] = None,
+    stale: Annotated[bool, typer.Option("--stale", help="Limit to skills whose evidence is out of date.")] = False,
+    target: Target = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, metavar="M", help="Start no further judgement after M minutes.")
+    ] = None,
+    tasks: Annotated[
+        list[Path] | None,
+        typer.Option("--task", metavar="FILE", help="A task of their evidence, or any for named skills."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Judge the kernels of skills again.
+
+    What is measured is added to their evidence. The tasks are those of their evidence, if a run of this home had them
+    or --task names their files; named skills are also judged on other tasks of --task.
+
+    Example: kb skills reverify --stale --target cpu-x86 --minutes 30
+
+    Exit status: 0 when every kernel that was judged passed, 1 otherwise.
+    """
+    from eval.oracle.task import load_task
+    from kb.cli.skills_report import show_reverified
+    from kb.usecases.reverifying import reverify
+
+    loaded = [load_task(file) for file in tasks or ()]
+    done = []
+    with open_kb() as kb:
+        for one in reverify(kb, names or (), stale=stale, target=target, minutes=minutes, tasks=loaded):
+            done.append(one)
+            if not as_json:
+                show_reverified(one)
+    if as_json:
+        print_json(done)
+    elif not done:
+        show("nothing to judge")
+    if any(one.evidence and not one.evidence.passed for one in done):
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where an agent's host looks for skills: .claude/skills.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Write a skill that tells agents how to ask kb; an earlier export is replaced.
+
+    Example: kb skills export .claude/skills
+    """
+    from kb.usecases.skill_exchange import export_skill
+
+    file = str(export_skill(folder))
+    show_result([file], lambda _: show(f"written: {file}"), as_json=as_json)
+
+
+@app.command("import")
+def import_(
+    path: Annotated[Path, typer.Argument(metavar="FOLDER", help="A skill, or a folder that holds skills.")],
+    as_json: Json = False,
+) -> None:
+    """Take over others' skills as proposals.
+
+    Nothing is used before you accept it, and no kernel before it won here: their evidence only claims. Decisions of
+    others are left out.
+
+    Example: kb skills import team-skills
+
+    Exit status: 0 when all were taken over or are here already, 1 otherwise.
+    """
+    from kb.cli.skills_report import show_imported
+    from kb.usecases.skill_exchange import import_skills
+
+    with open_kb() as kb:
+        done = import_skills(kb, path)
+    show_result(done, show_imported, as_json=as_json)
+    if any(one.reason and not one.held for one in done):
+        raise typer.Exit(1)
+
+
+def _decide(verb: "Decided", name: str, *, as_json: bool, by: str, reason: str, anyway: bool = False) -> None:
+    from kb.usecases.curating import decide
+
+    with open_kb() as kb:
+        done = decide(kb, verb, name, by=by, reason=reason, anyway=anyway)
+    show_result(done, _show_decision, as_json=as_json)
+
+
+def _show_decision(done: "Decision") -> None:
+    decided = {"accept": "accepted", "reject": "rejected", "retire": "retired"}[done.verb]
+    show(f"{decided}: {done.name} ({done.before} -> {done.after})")
+    if done.note:
+        show_wrapped(done.note, "  ")
 
 
 def _tell(problems: "Sequence[tuple[Path, SkillError]]") -> None:
@@ -208,10 +351,10 @@ def _summaries(kb: "KnowledgeBase", skills: Sequence["Skill"]) -> list[dict[str,
     ]
 
 
-def _show_skills(summaries: list[dict[str, Any]], *, as_json: bool) -> None:
+def _show_skills(summaries: list[dict[str, Any]], *, as_json: bool, none: str = "no skills") -> None:
     from kb.cli.skills_report import show_list
 
     if summaries or as_json:
         show_result(summaries, show_list, as_json=as_json)
     else:
-        show("no skills")
+        show(none)

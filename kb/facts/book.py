@@ -13,30 +13,18 @@ from kb.facts.resolution import (
     FactDecision,
     FactStanding,
     StandingFact,
-    contradict,
     holding,
     precedence_of,
     resolve_facts,
-    same_value,
 )  # fmt: skip
-from kb.facts.select import answers, conditions
+from kb.facts.select import answers
 from kb.targets import Targets
 from kb.types.base import Frozen
 from kb.types.fact import Fact
 from kb.types.records import Form
-from kb.types.units import unit_of
 
 SUGGESTIONS = 5
 NAMES_SHOWN = 20
-
-
-class Difference(Frozen):
-    """The differing facts of two targets for one quantity and condition; a target without facts has none."""
-
-    quantity: str
-    condition: str
-    first: tuple[Fact, ...]
-    second: tuple[Fact, ...]
 
 
 class Conflict(Frozen):
@@ -179,32 +167,23 @@ class FactBook:
             if len(own) > 1:
                 yield Conflict(target=name, quantity=quantity, sides=tuple(own.values()))
 
-    def decide(self, key: str, decision: FactDecision | None, *, reason: str = "", condition: str = "") -> Fact:
-        """Record the user's decision about a fact; None withdraws it.
-
-        Args:
-            condition: What tells an accepted value from another one of the same quantity, such as `per cluster`.
+    def decide(self, key: str, decision: FactDecision | None, *, reason: str = "") -> StandingFact:
+        """Record the user's decision about a fact; None withdraws it. Return what becomes of the fact.
 
         Raises:
             CitationError: no fact has this id.
-            FactError: another value of the quantity is accepted under the same condition: both would not hold.
             StoreError: the home cannot be written.
         """
         fact = self._catalog.fact(key)
         if fact is None:
             raise CitationError(f"no fact has the id {key!r}", hint="`kb facts` shows ids")
-        fact = _under(fact, condition)
         with write_lock(self._catalog.home):
-            if decision is FactDecision.ACCEPTED and (rivals := self._accepted_rivals(fact)):
-                raise _two_values(fact, rivals[0])
-            self._put([key], decision, reason=reason, condition=condition)
-        return fact
+            self._put([key], decision, reason=reason)
+        standings = self.standings(fact.target, quantities=[fact.quantity])
+        return next(s for s in standings if s.fact.citation.id == fact.citation.id)
 
-    def accept_answers(self, target: str, *, documents: Collection[str] = (), reason: str = "") -> list[Fact]:
+    def accept_answers(self, target: str, *, reason: str = "") -> list[Fact]:
         """Accept what readers answered about the target, except values that other answers or held facts contradict.
-
-        Args:
-            documents: Limit to facts of the documents with these paths (default: all).
 
         Returns:
             The accepted facts.
@@ -225,45 +204,14 @@ class FactBook:
                 for s in standings
                 if s.fact.target == own and s.fact.form is Form.PROPOSED and s.standing is FactStanding.UNCONFIRMED
                 if not any(o.form is Form.PROPOSED or o.citation.id in held for o in equals(s))
-                if not documents or s.fact.citation.path in documents
             ]
             self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
 
-    def _accepted_rivals(self, fact: Fact) -> list[Fact]:
-        """Accepted facts of the same target that cannot hold beside `fact`."""
-        stored = self._catalog.decisions()
-        accepted = {
-            key: condition for key, (decision, condition) in stored.items() if decision == FactDecision.ACCEPTED
-        }
-        others = [
-            _under(o, accepted[o.citation.id])
-            for o in self._catalog.facts([fact.target])
-            if o.citation.id in accepted and o.citation.id != fact.citation.id
-        ]
-        return [o for o in others if contradict(fact, o) and conditions(fact) == conditions(o)]
-
-    def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str, condition: str = "") -> None:
+    def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         value = None if decision is None else decision.value
-        self._catalog.put_decisions(keys, value, reason=reason, at=now, condition=condition)
-
-    def differences(self, first: str, second: str) -> list[Difference]:
-        """The differences between the facts that hold for two targets, by quantity and condition."""
-        ours, theirs = self._by_condition(first), self._by_condition(second)
-        keys = sorted(ours.keys() | theirs.keys(), key=lambda key: (key[0], sorted(key[1])))
-        pairs = [(key, tuple(ours.get(key, ())), tuple(theirs.get(key, ()))) for key in keys]
-        return [
-            Difference(quantity=quantity, condition=", ".join(sorted(phrases)), first=a, second=b)
-            for (quantity, phrases), a, b in pairs
-            if not (_all_in(a, b) and _all_in(b, a))
-        ]
-
-    def _by_condition(self, target: str) -> dict[tuple[str, frozenset[str]], list[Fact]]:
-        found = defaultdict(list)
-        for standing in self.holding(target):
-            found[standing.fact.quantity, conditions(standing.fact)].append(standing.fact)
-        return found
+        self._catalog.put_decisions(keys, value, reason=reason, at=now)
 
 
 def _counted(standings: Sequence[StandingFact]) -> str:
@@ -273,17 +221,8 @@ def _counted(standings: Sequence[StandingFact]) -> str:
 
 
 def _under(fact: Fact, condition: str) -> Fact:
-    """The fact with a person's condition added to its own."""
+    """The fact with a condition added to its own, as a person could do in earlier versions."""
     return fact.model_copy(update={"condition": ", ".join(filter(None, (fact.condition, condition)))})
-
-
-def _two_values(fact: Fact, other: Fact) -> FactError:
-    said = f"{other.value} {other.unit}".rstrip()
-    return FactError(
-        f"{fact.quantity} of {fact.target} is accepted as {said} already ({other.citation})",
-        hint="say what tells the two apart with --condition, such as 'per cluster', or reject the other: "
-        f"kb facts reject {other.citation.id}",
-    )
 
 
 def _names(spelling: str, standings: Sequence[StandingFact]) -> set[str]:
@@ -292,19 +231,3 @@ def _names(spelling: str, standings: Sequence[StandingFact]) -> set[str]:
     if any(s.fact.quantity == own for s in standings):
         return {own}
     return {own, *(quantity.name for quantity in quantities().find(spelling))}
-
-
-def _all_in(some: Sequence[Fact], others: Sequence[Fact]) -> bool:
-    return all(any(same_value(fact, other) for other in others) for fact in some)
-
-
-def in_unit(fact: Fact, unit: str) -> Fact:
-    """The fact with its value in another unit, to 6 digits. Raises FactError if the unit is of another kind."""
-    wanted, own = unit_of(unit), unit_of(fact.unit)
-    if wanted is None or own is None or fact.amount is None or wanted.kind != own.kind:
-        raise FactError(
-            f"{fact.quantity} is stated in {fact.unit}, which cannot be converted to {unit}",
-            hint=f"omit --unit, or use a unit of the same kind as {fact.unit}",
-        )
-    number = fact.amount / wanted.scale
-    return fact.model_copy(update={"number": number, "value": f"{number:.6g}", "unit": unit})

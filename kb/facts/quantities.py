@@ -24,7 +24,6 @@ class Quantity(Frozen):
     """A row of kb/facts/quantities.toml, which explains the fields."""
 
     name: str
-    group: str
     unit: str
     names: tuple[str, ...]
     loose: tuple[str, ...] = ()
@@ -33,6 +32,7 @@ class Quantity(Frozen):
     per: str = ""
     prefix: bool = False
     many: bool = False
+    matrix: bool = False
     confirm: bool = False
     system: bool = False
 
@@ -111,8 +111,6 @@ class Quantities:
     """The content of kb/facts/quantities.toml."""
 
     by_name: Mapping[str, Quantity]
-    groups: tuple[str, ...]
-    """The last holds all quantities that are not listed."""
     names: Vocabulary
     conditions: Mapping[str, Vocabulary]
     """`dtype`, `density`, `engine`, `direction`, `per`."""
@@ -120,9 +118,6 @@ class Quantities:
     """kb's own spellings of the conditions of each kind."""
     filler: frozenset[str]
     """Words in labels that carry no meaning."""
-
-    def group_of(self, name: str) -> str:
-        return self.by_name[name].group if name in self.by_name else self.groups[-1]
 
     def find(self, spelling: str) -> tuple[Quantity, ...]:
         """The quantities with this spelling as kb's name, or else as a vendor's."""
@@ -139,7 +134,6 @@ def quantities() -> Quantities:
     by_name = {name: Quantity(name=name, **fields) for name, fields in table["quantity"].items()}
     return Quantities(
         by_name,
-        tuple(table["groups"]),
         Vocabulary({q.name: q.names for q in by_name.values()}, {q.name: q.loose for q in by_name.values()}),
         {kind: Vocabulary(words) for kind, words in table["condition"].items()},
         {kind: frozenset(words) for kind, words in table["condition"].items()},

@@ -10,6 +10,7 @@ from typing import Any
 from kb.facts.resolution import StandingFact
 from kb.types.base import Frozen
 from kb.types.fact import Fact
+from kb.types.passages import Passage
 
 
 class Line(Frozen):
@@ -37,6 +38,8 @@ class Entry(Frozen):
     holds: tuple[Fact, ...]
     read: tuple[Fact, ...]
     """Facts that somebody has to confirm before they hold."""
+    passages: tuple[Passage, ...] = ()
+    """Those that may answer the line, if it is asked."""
 
 
 @cache

@@ -159,7 +159,7 @@ def kb_propose_facts(
     """
     done = facts.answer(kb, target, answers)
     own = done.target
-    stored = f"stored, but not held: the user confirms with `kb facts review {own}` or `kb facts accept --all {own}`"
+    stored = f"stored, but not held: the user confirms with `kb facts accept ID` or `kb facts accept --all {own}`"
     refused = "for what was refused, quote the words that state the value, as kb_read shows them"
     return done.noted(*[stored] * bool(done.stored), *[refused] * bool(done.refused))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from kb.errors import RunError
 from kb.runs.journal import JournalEntry, Plan, Run
-from kb.skillbook.lessons import pitfalls_of
 from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
 from kb.skillbook.select import Need
@@ -180,18 +179,11 @@ class Loop:
         self.run.append(JournalEntry(kind="ended", step=self.run.step, text=reason))
 
     def _write_back(self, interface: Interface) -> None:
-        """Publish the run's best candidate if it won, and propose what else was learnt."""
-        if self.run.plan.control or not self.run.attempts:
-            return
-        self.skillbook.attest(*(attempt.evidence for attempt in self.run.attempts))
-        self._publish(interface)
-        task, attempts, known = self.run.plan.task, self.run.attempts, self.skillbook.known()
-        for pitfall in pitfalls_of(task, attempts, known, licence_of=self._licence):
-            self.skillbook.propose(pitfall)
-
-    def _publish(self, interface: Interface) -> None:
-        """Publish the best candidate if it won and is not published yet."""
+        """Publish the run's best candidate if it won and is not published yet."""
         attempts, best = self.run.attempts, self.run.best
+        if self.run.plan.control or not attempts:
+            return
+        self.skillbook.attest(*(attempt.evidence for attempt in attempts))
         if best is None or not best.evidence.won:
             return
         skill = skill_of_win(
@@ -210,10 +202,6 @@ class Loop:
         if skill.name not in self.run.published:
             self.skillbook.publish(skill)
             self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
-
-    def _licence(self, candidate: Candidate) -> str:
-        parent = self._parent(candidate)
-        return parent.license if parent else self.skillbook.licence
 
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -151,19 +150,19 @@ def _addressed(kind: type[_Added], folder: str, files: Mapping[str, bytes], prob
 
 def front_matter(text: str) -> object:
     """The fields at the top of SKILL.md, as a reader of YAML has them. Raises ValueError or YAMLError."""
-    parts = _SKILL_MD.fullmatch(text)
-    if parts is None:
-        raise ValueError("it has no front matter between two `---` lines, or too much")
     # BaseLoader reads only text, lists and mappings. With SafeLoader a few lines of merge keys could fill the memory.
-    return yaml.load(parts["front"], Loader=yaml.BaseLoader)  # noqa: S506
+    return yaml.load(_parts(text)["front"], Loader=yaml.BaseLoader)  # noqa: S506
 
 
-@lru_cache(maxsize=1024)  # a run reads the library at every step, and YAML takes most of that time
+def _parts(text: str) -> re.Match[str]:
+    if parts := _SKILL_MD.fullmatch(text):
+        return parts
+    raise ValueError("it has no front matter between two `---` lines, or too much")
+
+
 def _split(text: str) -> tuple[FrontMatter, str]:
     """Split SKILL.md into front matter and body."""
-    parts = _SKILL_MD.fullmatch(text)
-    if parts is None:
-        raise ValueError("it has no front matter between two `---` lines, or too much")
+    parts = _parts(text)
     if "---" in parts["front"]:
         raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
     front = FrontMatter.model_validate(front_matter(text))

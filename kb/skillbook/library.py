@@ -12,7 +12,7 @@ from kb.skillbook.store import SkillStore
 from kb.storage import write_whole
 from kb.types.evidence import Evidence
 from kb.types.skill import Skill, SkillStanding
-from kb.types.skill_record import SkillRecord
+from kb.types.skill_record import SkillRecord, Verb
 
 SHIPPED = Path(__file__).parents[1] / "skills"
 JUDGED = "judged"
@@ -22,8 +22,6 @@ no exchange of skills brings it."""
 
 class Skillbook:
     """The shipped skills, which are never written, and a home's skills, which replace shipped ones of the same name.
-
-    Proposals are in `.proposals` and are found only by `proposals`, `find` and `twin`.
 
     Args:
         name_of: Gives the present name of a target, which may have been renamed since a skill was written.
@@ -50,14 +48,15 @@ class Skillbook:
         self.licence = licence
 
     def skills(self, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
-        """The well-formed skills, sorted by name.
+        """The well-formed skills that do not wait for a decision, sorted by name.
 
         With `scope` only those for a target in it or for `any`, with what was measured on targets in it.
         """
         return [
             self._within(scope, skill)
-            for skill in _sound(self._store.published())
-            if (scope is None or self._name_of(skill.target) in scope | {ANY})
+            for skill in self.known()
+            if not skill.waits
+            and (scope is None or self._name_of(skill.target) in scope | {ANY})
             and (language is None or skill.language in (None, language))
         ]
 
@@ -72,34 +71,31 @@ class Skillbook:
         """Whether kb brings a skill of this name along, so that it is none that a run here has won."""
         return (self._store.shipped / name).is_dir()
 
-    def problems(self, *, proposals: bool = True) -> list[tuple[Path, SkillError]]:
-        """The malformed directories of skills, and of `proposals`, and why they are."""
-        found = (*self._store.published(), *(self._store.proposals() if proposals else ()))
-        return [(folder, error) for folder, error in found if isinstance(error, SkillError)]
+    def problems(self) -> list[tuple[Path, SkillError]]:
+        """The malformed directories of skills, and why they are."""
+        return [(folder, error) for folder, error in self._store.skills() if isinstance(error, SkillError)]
 
-    def get(self, name: str) -> Skill:
-        """The skill called `name`.
+    def find(self, name: str) -> Skill:
+        """The skill or the proposal called `name`, even if it was rejected.
 
         Raises:
             SkillError: it is malformed or does not exist; the hint then suggests similar names.
         """
-        return _named(name, self._store.published())
+        found = {folder.name: skill for folder, skill in self._store.skills()}
+        if isinstance(skill := found.get(name), Skill):
+            return skill
+        if skill:
+            raise skill
+        hint = f"{did_you_mean(nearest(name, list(found)))}`kb skills list` shows all skills"
+        raise SkillError(f"unknown skill {name!r}", hint=hint)
 
-    def find(self, name: str) -> Skill:
-        """The skill or the proposal called `name`, even if it was rejected; errors as in `get`."""
-        return _named(name, (*self._store.proposals(), *self._store.published()))
-
-    def proposals(self, *, rejected: bool = False) -> list[Skill]:
-        """The well-formed proposals that wait for a decision, sorted by name; also the `rejected` ones if asked for."""
-        return [skill for skill in _sound(self._store.proposals()) if rejected or not skill.is_retired]
-
-    def waiting(self, name: str) -> Skill | None:
-        """The proposal called `name` that waits for a decision. A skill of that name may hold other content."""
-        return next((skill for skill in self.proposals() if skill.name == name), None)
+    def proposals(self) -> list[Skill]:
+        """The well-formed skills that wait for a decision, sorted by name."""
+        return [skill for skill in self.known() if skill.waits]
 
     def known(self) -> list[Skill]:
         """All that is here: the skills and the proposals, also the retired and the rejected ones."""
-        return [*self.skills(), *self.proposals(rejected=True)]
+        return [skill for _, skill in self._store.skills() if isinstance(skill, Skill)]
 
     def twin(self, skill: Skill) -> Skill | None:
         """The skill or the proposal that says the same, if possible the one of its name; None if there is none."""
@@ -142,29 +138,21 @@ class Skillbook:
     def publish(self, skill: Skill) -> Skill:
         """Add a skill, or only its new evidence and records if it is known, atomically; return the result.
 
-        A proposal of the same content becomes the skill.
-
         Raises:
             SkillError: it would be malformed, or a skill of this name has other content.
             StoreError: the home cannot be written, the disk is full, or another process holds the lock.
         """
-        self._store.write(skill, self._store.folder)
-        return self.get(skill.name)
+        self._store.write(skill)
+        return self.find(skill.name)
 
-    def propose(self, skill: Skill) -> Skill:
+    def propose(self, skill: Skill, *, by: str) -> Skill:
         """Add a proposal, or only its new evidence to the skill or proposal that says the same; return the result.
 
         Records that come with it are left out: only what is decided here counts. Errors as in `publish`.
         """
         if twin := self.twin(skill):
-            skill = twin.model_copy(update={"evidence": skill.evidence})
-        self._store.write(skill.model_copy(update={"records": ()}), self._store.proposed)
-        return self.find(skill.name)
-
-    def record(self, skill: Skill, record: SkillRecord) -> None:
-        """Add a decision on a skill or a proposal, which an acceptance publishes; errors as in `publish`."""
-        decided = skill.model_copy(update={"records": (*skill.records, record)})
-        self._store.write(decided, self._store.folder if record.verb == "accept" else self._store.proposed)
+            return self.publish(twin.model_copy(update={"evidence": skill.evidence}))
+        return self.publish(skill.model_copy(update={"records": (record_of(skill, "propose", by=by),)}))
 
     def attest(self, *evidence: Evidence) -> None:
         """Note that the judge of this home gave this evidence. Only then does it prove anything.
@@ -189,23 +177,14 @@ class Skillbook:
                 raise SkillError(f"{path} is not text in UTF-8", hint="correct or remove it") from error
 
 
-def _sound(found: Iterable[tuple[Path, Skill | SkillError]]) -> list[Skill]:
-    return [skill for _, skill in found if isinstance(skill, Skill)]
-
-
-def _named(name: str, among: Iterable[tuple[Path, Skill | SkillError]]) -> Skill:
-    """The skill with this name; errors as in `Skillbook.get`."""
-    found = {folder.name: skill for folder, skill in among}
-    if isinstance(skill := found.get(name), Skill):
-        return skill
-    if skill:
-        raise skill
-    hint = f"{did_you_mean(nearest(name, list(found)))}`kb skills list` shows all skills"
-    raise SkillError(f"unknown skill {name!r}", hint=hint)
-
-
 def _measured(skill: Skill, here: frozenset[str]) -> Skill:
     return skill.model_copy(update={"evidence": tuple(e for e in skill.evidence if e.id in here)})
+
+
+def record_of(skill: Skill, verb: Verb, *, by: str, reason: str = "") -> SkillRecord:
+    """A record of now about a skill."""
+    digest = skill.content_digest
+    return SkillRecord(verb=verb, skill=skill.name, content_digest=digest, created=utc_now(), by=by, reason=reason)
 
 
 def utc_now() -> str:

@@ -1,7 +1,6 @@
 """The judge's evidence on a candidate. Only the judge creates these values, never from a candidate's claims."""
 
 import json
-import re
 from enum import StrEnum
 from math import exp, inf, log, sqrt
 from statistics import fmean, median, stdev
@@ -27,11 +26,6 @@ STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201)
 """The 97.5 % quantiles of Student's t distribution for 2, 3, ... degrees of freedom (NIST/SEMATECH e-Handbook of
 Statistical Methods, 1.3.6.7.2)."""
 
-
-SIGNATURE_CHARACTERS = 200
-_PLACES = re.compile(r"(?:/[\w.+-]+){2,}|\([^()]*\)$")
-"""Paths, and the name of the case at the end of a reason."""
-_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 MOST_OTHERS = 0.15
 """Largest share of CPU time that other work may take while a win is timed: it may slow one side more than the other."""
@@ -334,18 +328,12 @@ class Evidence(Recorded):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The record without values that are defaults: a field that is added later changes no digest or signature."""
+        """The record without values that are defaults: a field that is added later changes no digest."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     @property
     def passed(self) -> bool:
         return self.outcome is Outcome.PASSED
-
-    @property
-    def signature(self) -> str:
-        """The outcome and its reason without numbers, addresses and places: the same for the same mistake."""
-        text = _PLACES.sub("_", self.detail.splitlines()[0] if self.detail else "")
-        return " ".join(f"{self.outcome}: {_NUMBERS.sub('N', text)}".split())[:SIGNATURE_CHARACTERS]
 
     @property
     def speedup(self) -> float | None:

@@ -102,7 +102,12 @@ class Skill(Frozen):
     @property
     def last_decision(self) -> SkillRecord | None:
         """The last of a curator's decisions; None if there is none."""
-        return next((record for record in reversed(self.records) if record.verb != "use"), None)
+        return next((record for record in reversed(self.records) if record.verb not in ("propose", "use")), None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody proposed it and nobody has decided on it yet."""
+        return self.last_decision is None and any(record.verb == "propose" for record in self.records)
 
     @property
     def is_retired(self) -> bool:

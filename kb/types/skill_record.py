@@ -1,15 +1,17 @@
-"""A record about a skill: what a curator decided. Records are added and never change."""
+"""A record about a skill: who proposed it, what a curator decided. Records are added and never change."""
 
 from typing import Literal
 
 from kb.types.base import Recorded
 from kb.types.kernels import digest_of
 
+Verb = Literal["propose", "accept", "reject", "retire", "restore", "use"]
+
 
 class SkillRecord(Recorded):
-    """One decision."""
+    """One proposal or decision."""
 
-    verb: Literal["accept", "reject", "retire", "restore", "use"]
+    verb: Verb
     """Earlier versions also wrote `restore`, which took back a rejection or a retirement, and `use`, after runs."""
     skill: str
     content_digest: str
@@ -17,7 +19,7 @@ class SkillRecord(Recorded):
     created: str
     """Time in ISO 8601, UTC."""
     by: str
-    """Who decided."""
+    """Who did it."""
     reason: str = ""
 
     @property

@@ -1,14 +1,14 @@
 """Fills the worksheet of a target: asks a reader, checks what it quotes, and stores what holds the value."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kb.catalog import write_lock
 from kb.catalog.words import match_expression, query_words
 from kb.errors import CitationError, FactError
 from kb.facts.book import Conflict
 from kb.facts.quotes import number_of, quote_spans, refusal
-from kb.facts.resolution import FactStanding, holding
-from kb.facts.worksheet import Entry, Line, topics, worksheet
+from kb.facts.resolution import holding
+from kb.facts.worksheet import Entry, topics, worksheet
 from kb.types.base import Frozen, tokens_of
 from kb.types.fact import Fact, FactAnswer, RefusedAnswer
 from kb.types.passages import Passage
@@ -21,35 +21,11 @@ from synth.authors.chat import ChatModel, ModelError
 from synth.fact_answers import ask_for_facts
 
 QUESTION_TOKENS = 1500
-"""Default size of the passages for one question."""
+"""Size of the passages for one question."""
 SEARCHED = 30
 """Most passages in which a quote is sought by its words."""
 WORDS_SEARCHED = 12
 """Words of a quote that are searched for; more would be slow and find no more."""
-
-
-class Question(Frozen):
-    """A line of the worksheet with the passages that may answer it, if it is asked."""
-
-    line: Line
-    known: tuple[Fact, ...] = ()
-    """Facts that hold already."""
-    passages: tuple[Passage, ...] = ()
-    """None for a question about which facts hold, unless all questions are asked."""
-
-    @property
-    def text(self) -> str:
-        """The passages as a reader gets them: each below its id and its place."""
-        return self.text_without(())
-
-    def text_without(self, shown: Collection[str]) -> str:
-        """As `text`; of passages that the reader has already, by id, the id alone."""
-        return "\n\n".join(
-            f"[{p.citation.id}] (above)"
-            if p.citation.id in shown
-            else f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}"
-            for p in self.passages
-        )
 
 
 class FactsAnswered(Frozen):
@@ -59,8 +35,6 @@ class FactsAnswered(Frozen):
     refused: tuple[RefusedAnswer, ...]
     contradictions: tuple[Conflict, ...]
     """About the quantities that were answered."""
-    accepted: int
-    """Number of stored facts that hold now."""
     unread: tuple[str, ...] = ()
     """Questions that were not asked because the budget was spent, or the model stopped."""
     stopped: str = ""
@@ -76,9 +50,7 @@ def worksheet_of(home: Home, target: str) -> list[Entry]:
     return worksheet(holding(standings, lineage=home.targets.lineage(target)), standings)
 
 
-def questions(
-    home: Home, target: str, *, topic: str | None = None, everything: bool = False, tokens: int = QUESTION_TOKENS
-) -> Iterator[Question]:
+def questions(home: Home, target: str, *, topic: str | None = None, everything: bool = False) -> Iterator[Entry]:
     """The questions of the worksheet. Arguments and errors as in `KnowledgeBase.fact_questions`."""
     if topic is not None and topic not in topics():
         raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics())}")
@@ -86,13 +58,13 @@ def questions(
         if not entry.line.also or topic not in (None, entry.line.topic):
             continue
         if entry.holds and not everything:
-            yield Question(line=entry.line, known=entry.holds)
-            continue
-        found = context(home, entry.line.phrasings, target=target, budget_tokens=tokens)
-        yield Question(line=entry.line, known=entry.holds, passages=found.passages)
+            yield entry
+        else:
+            found = context(home, entry.line.phrasings, target=target, budget_tokens=QUESTION_TOKENS)
+            yield entry.model_copy(update={"passages": found.passages})
 
 
-def store_answers(home: Home, target: str, answers: Sequence[FactAnswer], *, trust_quotes: bool) -> FactsAnswered:
+def store_answers(home: Home, target: str, answers: Sequence[FactAnswer]) -> FactsAnswered:
     """Store a reader's answers. Arguments and errors as in `KnowledgeBase.answer_facts`."""
     own = home.targets.get(target).name
     stored: dict[str, Fact] = {}
@@ -104,22 +76,16 @@ def store_answers(home: Home, target: str, answers: Sequence[FactAnswer], *, tru
                 stored[fact.citation.id] = fact
             except (FactError, CitationError) as error:
                 refused.append(RefusedAnswer(answer=given, reason=error.message))
-    about = dict.fromkeys(fact.target for fact in stored.values())
-    for name in about if trust_quotes else ():
-        home.factbook.accept_answers(name, reason="its quote was checked")
-    standings = [standing for name in about for standing in home.factbook.standings(name)]
-    held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
-    answered = {(fact.target, fact.quantity) for fact in stored.values()}
-    conflicts = (conflict for name in about for conflict in home.factbook.conflicts(name))
+    answered = dict.fromkeys((fact.target, fact.quantity) for fact in stored.values())
+    conflicts = (c for name in dict.fromkeys(name for name, _ in answered) for c in home.factbook.conflicts(name))
     return FactsAnswered(
         stored=tuple(stored.values()),
         refused=tuple(refused),
         contradictions=tuple(c for c in conflicts if (c.target, c.quantity) in answered),
-        accepted=len(held & stored.keys()),
     )
 
 
-def ask_model(home: Home, target: str, model: ChatModel, *, budget_tokens: int, trust_quotes: bool) -> FactsAnswered:
+def ask_model(home: Home, target: str, model: ChatModel, *, budget_tokens: int) -> FactsAnswered:
     """Let a model answer the open questions. Arguments and errors as in `KnowledgeBase.propose_facts`."""
     answers: list[FactAnswer] = []
     unread: list[str] = []
@@ -128,12 +94,13 @@ def ask_model(home: Home, target: str, model: ChatModel, *, budget_tokens: int, 
     for question in questions(home, target):
         if not question.passages:
             continue
-        if stopped or spent + tokens_of(question.text) > budget_tokens:
+        text = _text(question.passages)
+        if stopped or spent + tokens_of(text) > budget_tokens:
             unread.append(question.line.asks)
             continue
         try:
             found = ask_for_facts(
-                model, question.line.asks, question.text, target=target, quantity_names=question.line.quantities
+                model, question.line.asks, text, target=target, quantity_names=question.line.quantities
             )
         except ModelError as error:
             if not answers:
@@ -143,9 +110,14 @@ def ask_model(home: Home, target: str, model: ChatModel, *, budget_tokens: int, 
             continue
         answers += found.answers
         unreadable += found.unreadable
-        spent += sum(found.usage.values()) or tokens_of(question.text)
+        spent += sum(found.usage.values()) or tokens_of(text)
     what_else = {"unread": tuple(unread), "stopped": stopped, "unreadable": unreadable}
-    return store_answers(home, target, answers, trust_quotes=trust_quotes).model_copy(update=what_else)
+    return store_answers(home, target, answers).model_copy(update=what_else)
+
+
+def _text(passages: Iterable[Passage]) -> str:
+    """The passages as a model gets them: each below its id and its place."""
+    return "\n\n".join(f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}" for p in passages)
 
 
 def _store(home: Home, own: str, given: FactAnswer) -> Fact:

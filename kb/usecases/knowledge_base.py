@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from eval.roofline import Roofline
-    from kb.facts.book import Conflict, Difference
+    from kb.facts.book import Conflict
     from kb.facts.resolution import StandingFact
     from kb.facts.worksheet import Entry
     from kb.runs.journal import Plan, Run
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kb.types.passages import CitedPlace, Context, SearchFilter, SearchResult
     from kb.types.records import Trust
     from kb.types.symbols import SymbolReport
-    from kb.usecases.fact_reading import FactsAnswered, Question
+    from kb.usecases.fact_reading import FactsAnswered
     from kb.usecases.probing import ProbeReport
     from kb.usecases.running import Submission
     from kb.usecases.target_tree import TargetTree
@@ -149,21 +149,20 @@ class KnowledgeBase(Home):
 
     # Facts
 
-    def facts(self, target: str, quantity: str | None = None, *conditions: str, unit: str | None = None) -> list[Fact]:
+    def facts(self, target: str, quantity: str | None = None, *conditions: str) -> list[Fact]:
         """The facts that hold for `target`, its own before inherited ones; never those of a sibling or descendant.
 
         Args:
             quantity: kb's or the vendor's name of a quantity (`LDS`; default: all quantities).
             conditions: Phrases that the condition of each fact must contain: `float16`, `dense`, `per die`.
-            unit: Unit of the values (default: as in the documents).
 
         Raises:
             TargetError: the target is unknown.
-            FactError: no such fact holds for it (the hint names known facts), or `unit` does not fit.
+            FactError: no such fact holds for it; the hint names known facts.
         """
         from kb.usecases.fact_lookup import facts
 
-        return facts(self, target, quantity, *conditions, unit=unit)
+        return facts(self, target, quantity, *conditions)
 
     def known_facts(self, target: str) -> list[Fact]:
         """As `facts(target)`, but empty where there are none, or none that could be read."""
@@ -173,21 +172,17 @@ class KnowledgeBase(Home):
 
     def standings(self, target: str, quantity: str | None = None) -> list[StandingFact]:
         """All statements about `target` or one of its quantities, with their standings. Errors as in `facts`."""
-        from kb.usecases.fact_lookup import standings
+        from kb.usecases.sheets import with_sheets
 
-        return standings(self, target, quantity)
+        with with_sheets(self, target):
+            return self.factbook.all_of(target, quantity)
 
     def conflicts(self, target: str | None = None) -> list[Conflict]:
         """List where documents contradict each other about `target` (default: any target), open conflicts first."""
-        from kb.usecases.fact_lookup import conflicts
+        from kb.usecases.sheets import with_sheets
 
-        return conflicts(self, target)
-
-    def differences(self, first: str, second: str) -> list[Difference]:
-        """The quantities and conditions for which two targets' facts differ. Errors as in `facts`."""
-        from kb.usecases.fact_lookup import differences
-
-        return differences(self, first, second)
+        with with_sheets(self, *([target] if target else ())):
+            return self.factbook.conflicts(target)
 
     def worksheet(self, target: str) -> list[Entry]:
         """What a kernel's author needs to know of `target`: the facts that hold, and those to be confirmed.
@@ -199,27 +194,21 @@ class KnowledgeBase(Home):
 
         return worksheet_of(self, target)
 
-    def fact_questions(
-        self, target: str, *, topic: str | None = None, everything: bool = False, tokens: int | None = None
-    ) -> Iterator[Question]:
+    def fact_questions(self, target: str, *, topic: str | None = None, everything: bool = False) -> Iterator[Entry]:
         """The questions of the worksheet, open ones with passages that may answer. Errors as in `worksheet`.
 
         Args:
             topic: Limit to the questions of this topic; an unknown one is a FactError.
             everything: Passages also for the questions about which facts hold already.
-            tokens: Size of the passages for one question, in tokens.
         """
-        from kb.usecases.fact_reading import QUESTION_TOKENS, questions
+        from kb.usecases.fact_reading import questions
 
-        return questions(self, target, topic=topic, everything=everything, tokens=tokens or QUESTION_TOKENS)
+        return questions(self, target, topic=topic, everything=everything)
 
-    def answer_facts(self, target: str, answers: Sequence[FactAnswer], *, trust_quotes: bool = False) -> FactsAnswered:
+    def answer_facts(self, target: str, answers: Sequence[FactAnswer]) -> FactsAnswered:
         """Store a reader's answers whose quotes stand in the documents of `target` and hold their values.
 
         They hold after a person accepts them. A document that is ingested again keeps those that it still states.
-
-        Args:
-            trust_quotes: Accept them at once, except values that contradict each other or what holds.
 
         Raises:
             TargetError: the target is unknown.
@@ -227,9 +216,9 @@ class KnowledgeBase(Home):
         """
         from kb.usecases.fact_reading import store_answers
 
-        return store_answers(self, target, answers, trust_quotes=trust_quotes)
+        return store_answers(self, target, answers)
 
-    def propose_facts(self, target: str, *, budget_tokens: int, trust_quotes: bool = False) -> FactsAnswered:
+    def propose_facts(self, target: str, *, budget_tokens: int) -> FactsAnswered:
         """Let the model of the settings answer the open questions of the worksheet. As `answer_facts`, and:
 
         Args:
@@ -242,7 +231,7 @@ class KnowledgeBase(Home):
         from kb.usecases.language_model import chat_model
 
         model = chat_model(self.settings.anthropic_model)
-        return ask_model(self, target, model, budget_tokens=budget_tokens, trust_quotes=trust_quotes)
+        return ask_model(self, target, model, budget_tokens=budget_tokens)
 
     def probe(
         self,

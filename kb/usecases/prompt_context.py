@@ -145,7 +145,7 @@ def _matters(fact: Fact, dtypes: set[str], *, matrices: bool) -> bool:
     if known and known.system:
         return False
     said = conditions(fact)
-    of_matrices = quantities().group_of(fact.quantity) == "matrix units" or "matrix" in said
+    of_matrices = (known is not None and known.matrix) or "matrix" in said
     stated = said & quantities().spelt["dtype"]
     return (matrices or not of_matrices) and (not stated or bool(stated & dtypes))
 

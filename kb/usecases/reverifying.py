@@ -43,7 +43,6 @@ def reverify(
     target: str | None = None,
     minutes: float | None = None,
     tasks: Sequence[Task] = (),
-    dry_run: bool = False,
 ) -> Iterator[Reverified]:
     """Judge the kernels of skills again one after the other, and add what is measured to their evidence.
 
@@ -53,13 +52,12 @@ def reverify(
         target: Limit to evidence for this target.
         minutes: Start no further judgement after this time.
         tasks: Tasks for the named skills, besides those of the home's runs that their evidence is about.
-        dry_run: Judge nothing.
 
     Raises:
         SkillError, TargetError: a name is unknown.
         StoreError: the home cannot be written.
     """
-    chosen = [kb.skills.find(name) for name in names] or [*kb.skills.skills(), *kb.skills.proposals()]
+    chosen = [kb.skills.find(name) for name in names] or kb.skills.known()
     standings = kb.skills.standings(chosen)
     if stale:
         chosen = [skill for skill in chosen if standings[skill.name] is SkillStanding.STALE]
@@ -76,8 +74,7 @@ def reverify(
     deadline = time.monotonic() + minutes * 60 if minutes is not None else None
     for trial in trials:
         late = deadline is not None and time.monotonic() > deadline
-        reason = "would be judged" if dry_run else "not judged: the time is up" if late else ""
-        yield _untried(kb, trial.skill, reason, trial) if reason else _tried(kb, trial)
+        yield _untried(kb, trial.skill, "not judged: the time is up", trial) if late else _tried(kb, trial)
 
 
 def _trials(
@@ -104,7 +101,7 @@ def _tried(kb: "KnowledgeBase", trial: _Trial) -> Reverified:
     except KbError as error:  # the judge, the task or the target: the next skill may do without them
         return _untried(kb, trial.skill, f"not judged: {error.message}", trial)
     kb.skills.attest(evidence)
-    skill = kb.skills.propose(trial.skill.model_copy(update={"evidence": (*trial.skill.evidence, evidence)}))
+    skill = kb.skills.publish(trial.skill.model_copy(update={"evidence": (*trial.skill.evidence, evidence)}))
     return Reverified(
         name=skill.name,
         task=trial.task.name,

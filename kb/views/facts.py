@@ -112,16 +112,6 @@ class ConflictView(Frozen):
     sides: tuple[StatedFact, ...]
 
 
-class DifferenceView(Frozen):
-    """What two targets state of one quantity under one condition; empty for a target that states nothing."""
-
-    topic: str
-    quantity: str
-    condition: str
-    first: tuple[StatedFact, ...]
-    second: tuple[StatedFact, ...]
-
-
 class RefusedFact(Frozen):
     quantity: str
     value: str
@@ -148,9 +138,7 @@ class AnsweredFacts(Listing):
         return cut.with_(refused=self.refused[:n], contradictions=self.contradictions[:after])
 
 
-def facts(
-    kb: "KnowledgeBase", target: str, quantity: str | None = None, *conditions: str, unit: str | None = None
-) -> Facts:
+def facts(kb: "KnowledgeBase", target: str, quantity: str | None = None, *conditions: str) -> Facts:
     """The facts that hold for a target. Arguments and errors as in `KnowledgeBase.facts`.
 
     None is no error for a target whose documents have been read, but of which no fact holds yet: there is a worksheet.
@@ -159,7 +147,7 @@ def facts(
     found: list[Fact] = []
     notes: tuple[str, ...] = ()
     try:
-        found = kb.facts(target, quantity, *conditions, unit=unit)
+        found = kb.facts(target, quantity, *conditions)
     except FactError as error:
         if any(entry.holds for entry in kb.worksheet(target)) or own not in kb.catalog.count_by_target():
             raise
@@ -177,28 +165,17 @@ def statements(kb: "KnowledgeBase", target: str, quantity: str | None = None, *,
 
 def worksheet(kb: "KnowledgeBase", target: str) -> Worksheet:
     """What a kernel's author needs to know of a target. Errors as in `KnowledgeBase.worksheet`."""
-    own = kb.targets.get(target).name
-    return Worksheet(target=own, lines=tuple(_line(entry, own) for entry in kb.worksheet(target)))
+    return _worksheet(kb, target, kb.worksheet(target))
 
 
-def questions(
-    kb: "KnowledgeBase",
-    target: str,
-    *,
-    topic: str | None = None,
-    everything: bool = False,
-    tokens: int | None = None,
-) -> Worksheet:
+def questions(kb: "KnowledgeBase", target: str, *, topic: str | None = None, everything: bool = False) -> Worksheet:
     """The worksheet's questions, open ones with passages. Arguments and errors as in `KnowledgeBase.fact_questions`."""
-    own = kb.targets.get(target).name
-    asked = {q.line: q for q in kb.fact_questions(target, topic=topic, everything=everything, tokens=tokens)}
-    shown: set[str] = set()
-    lines = []
-    for entry in kb.worksheet(target):
-        if question := asked.get(entry.line):
-            passages = tuple(_quoted(passage, shown) for passage in question.passages)
-            lines.append(_line(entry, own).model_copy(update={"passages": passages}))
-    return Worksheet(target=own, lines=tuple(lines))
+    return _worksheet(kb, target, kb.fact_questions(target, topic=topic, everything=everything))
+
+
+def _worksheet(kb: "KnowledgeBase", target: str, entries: "Iterable[Entry]") -> Worksheet:
+    own, shown = kb.targets.get(target).name, set[str]()
+    return Worksheet(target=own, lines=tuple(_line(entry, own, shown) for entry in entries))
 
 
 def conflicts(kb: "KnowledgeBase", target: str | None) -> list[ConflictView]:
@@ -206,25 +183,14 @@ def conflicts(kb: "KnowledgeBase", target: str | None) -> list[ConflictView]:
     return [_conflict(conflict) for conflict in kb.conflicts(target)]
 
 
-def differences(kb: "KnowledgeBase", first: str, second: str) -> list[DifferenceView]:
-    """The quantities for which two targets differ, by topic. Errors as in `KnowledgeBase.differences`."""
-    found = []
-    for d in kb.differences(first, second):
-        sides = {name: tuple(map(_holding, getattr(d, name))) for name in ("first", "second")}
-        found.append(view_of(DifferenceView, d, topic=line_of(d.quantity).topic, **sides))
-    return sorted(found, key=lambda d: (topics().index(d.topic), d.quantity))
-
-
-def answer(
-    kb: "KnowledgeBase", target: str, given: Sequence[FactAnswer], *, trust_quotes: bool = False
-) -> AnsweredFacts:
+def answer(kb: "KnowledgeBase", target: str, given: Sequence[FactAnswer]) -> AnsweredFacts:
     """Store the answers whose quotes are found. Arguments and errors as in `KnowledgeBase.answer_facts`."""
-    return _answered(kb, target, kb.answer_facts(target, given, trust_quotes=trust_quotes))
+    return _answered(kb, target, kb.answer_facts(target, given))
 
 
-def propose(kb: "KnowledgeBase", target: str, *, budget_tokens: int, trust_quotes: bool) -> AnsweredFacts:
+def propose(kb: "KnowledgeBase", target: str, *, budget_tokens: int) -> AnsweredFacts:
     """Let a model answer. Arguments and errors as in `KnowledgeBase.propose_facts`."""
-    return _answered(kb, target, kb.propose_facts(target, budget_tokens=budget_tokens, trust_quotes=trust_quotes))
+    return _answered(kb, target, kb.propose_facts(target, budget_tokens=budget_tokens))
 
 
 def _answered(kb: "KnowledgeBase", target: str, found: "FactsAnswered") -> AnsweredFacts:
@@ -256,14 +222,14 @@ def _unasked(found: "FactsAnswered") -> Iterator[str]:
         yield f"{found.unreadable} lines of the model were no answers"
 
 
-def _line(entry: "Entry", own: str) -> WorksheetLine:
+def _line(entry: "Entry", own: str, shown: set[str]) -> WorksheetLine:
     return WorksheetLine(
         topic=entry.line.topic,
         question=entry.line.asks,
         holds=tuple(in_words(fact, own) for fact in entry.holds),
         read=tuple(f'{in_words(fact, own)}: "{_quote(fact)}"' for fact in entry.read),
         quantities=entry.line.quantities,
-        passages=(),
+        passages=tuple(_quoted(passage, shown) for passage in entry.passages),
     )
 
 

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from kb.runs.credit import Credit, credit_of
 from kb.runs.journal import Run, SynthesizerKind
 from kb.types.base import Frozen
 from kb.types.protocols import Attempt
@@ -41,7 +40,6 @@ class RunView(Frozen):
     """Tokens, by kind."""
     best: int | None
     """Number of the fastest candidate that won, otherwise of the fastest that passed."""
-    credit: Credit
     attempts: tuple[AttemptView, ...]
 
     @property
@@ -71,7 +69,6 @@ def run_view(run: Run) -> RunView:
         task=run.plan.task.name,
         folder=str(run.folder),
         best=run.attempts.index(run.best) + 1 if run.best else None,
-        credit=credit_of(run),
         attempts=tuple(attempt_view(number, attempt) for number, attempt in enumerate(run.attempts, start=1)),
     )
 

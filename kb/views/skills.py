@@ -78,7 +78,7 @@ def skills(kb: "KnowledgeBase", query: str, target: str | None, language: str | 
         )
         for one in kb.skills.select(need).offered
     )
-    damaged = [folder.name for folder, _ in kb.skills.problems(proposals=False)]
+    damaged = [folder.name for folder, _ in kb.skills.problems()]
     lost = (f"left out as damaged: {', '.join(damaged[:3])}; `kb skills list` tells the user why",) if damaged else ()
     return FoundSkills(skills=used, notes=lost)
 
@@ -141,11 +141,10 @@ def propose(kb: "KnowledgeBase", draft: DraftSkill) -> ProposedSkill:
     )
     if (twin := kb.skills.twin(skill)) and kb.skills.standing(twin) is SkillStanding.RETIRED:
         raise SkillError(f"{twin.name}, which says the same, was rejected here", hint="ask the user to accept it")
-    seen = review(kb, kb.skills.propose(named(skill)))
-    flags = (*seen.flags, *map(str, seen.findings))
-    note = f"it is kept and not used: the user decides with `kb skills queue {seen.skill.name}`"
+    seen = review(kb, kb.skills.propose(named(skill), by="an agent"))
+    note = f"it is kept and not used: the user decides with `kb skills show {seen.skill.name}`"
     return ProposedSkill(
         name=seen.skill.name,
-        doubts=tuple(short(flag, LABEL_CHARACTERS) for flag in flags[:NAMES_SHOWN]),
+        doubts=tuple(short(flag, LABEL_CHARACTERS) for flag in seen.doubts[:NAMES_SHOWN]),
         notes=(note,),
     )

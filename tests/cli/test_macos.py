@@ -23,7 +23,6 @@ READING = [
     ("context", "local data share"),
     ("facts", "mi210"),
     ("facts", "conflicts"),
-    ("facts", "diff", "mi210", "mi250"),
     ("cite", "{id}"),
     ("docs", "list"),
     ("docs", "show", "mi210/memory.md"),

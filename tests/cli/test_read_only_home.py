@@ -93,7 +93,6 @@ def test_what_only_missing_sheets_could_answer_is_an_error_with_the_reason(store
     commands = [
         ("facts", "mi300x"),
         ("facts", "mi300x", "--all"),
-        ("facts", "diff", "mi210", "h200"),
         ("search", "registers", "--target", "h200"),
     ]
 

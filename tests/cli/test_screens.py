@@ -24,7 +24,6 @@ SCREENS = {
     "facts --all": "facts mi210 --all",
     "facts of one quantity": "facts mi210 matrix_shape",
     "facts conflicts": "facts conflicts",
-    "facts diff": "facts diff mi210 mi250",
     "search": "search LDS --target mi210",
     "targets list": "targets list",
     "skills list": "skills list",

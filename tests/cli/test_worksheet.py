@@ -1,10 +1,8 @@
-"""A chip without facts shows its worksheet; a draft, a reader's answers, or one key each bring facts that hold."""
+"""A chip without facts shows its worksheet; a reader's answers bring facts that hold once they are accepted."""
 
 import json
 import os
-import pty
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -65,12 +63,13 @@ def test_questions_come_with_passages_their_ids_and_the_form_of_an_answer(run: R
 
 
 def test_a_file_of_answers_is_stored_and_each_refusal_has_its_reason(run: Run, manual: Path, tmp_path: Path) -> None:
-    outcome = run("facts", "answer", "zchip", answers(tmp_path, SIZE, BANKS | {"value": "33"}), "--trust-quotes")
+    outcome = run("facts", "answer", "zchip", answers(tmp_path, SIZE, BANKS | {"value": "33"}))
 
     assert outcome.status == 1
     assert "refused: tcm_banks = 33: the quote does not hold the number 33" in outcome.out
     assert "quote the words that state the value" in outcome.out
-    assert "1 facts stored, 1 of them hold, 1 answers refused" in outcome.out
+    assert "1 facts stored, 0 of them hold, 1 answers refused" in outcome.out
+    assert run("facts", "accept", "--all", "zchip").out == "accepted: 1 facts of zchip\n"
     assert run("facts", "zchip", "tcm_size").status == 0
 
 
@@ -78,7 +77,8 @@ def test_a_question_about_which_a_fact_holds_says_so_and_is_asked_again_with_all
     run: Run, manual: Path, tmp_path: Path
 ) -> None:
     size = SIZE | {"quantity": "scratchpad_size"}
-    run("facts", "answer", "zchip", answers(tmp_path, size), "--trust-quotes")
+    run("facts", "answer", "zchip", answers(tmp_path, size))
+    run("facts", "accept", "--all", "zchip")
 
     shown = run("facts", "ask", "zchip").out
     assert re.search(r"  holds  scratchpad_size = 128 KiB \[\w+\]\n\(not asked; --all asks for more\)", shown)
@@ -86,7 +86,7 @@ def test_a_question_about_which_a_fact_holds_says_so_and_is_asked_again_with_all
 
 
 def test_contradicting_answers_are_listed_with_both_places(run: Run, manual: Path, tmp_path: Path) -> None:
-    outcome = run("facts", "answer", "zchip", answers(tmp_path, SIZE, HOST), "--trust-quotes")
+    outcome = run("facts", "answer", "zchip", answers(tmp_path, SIZE, HOST))
 
     assert "These values contradict each other:" in outcome.out
     assert outcome.out.count("manual.md:3") >= 2
@@ -96,18 +96,22 @@ def test_contradicting_answers_are_listed_with_both_places(run: Run, manual: Pat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["answer", "zchip"], "expected either a file of answers or --quantity"),
         (["answer", "zchip", "nowhere.jsonl"], "cannot be read"),
         (["answer", "zchip", os.devnull], "has no answers"),
-        (["answer", "nochip", "--quantity", "a"], "unknown target 'nochip'"),
+        (["answer", "nochip", "answers.jsonl"], "unknown target 'nochip'"),
         (["ask", "zchip", "--topic", "colour"], "no topic 'colour'"),
-        (["review", "zchip"], "no terminal to ask"),
         (["propose", "zchip"], "the settings name no model"),
     ],
 )
 def test_a_command_that_cannot_work_gives_one_error_and_one_hint(
-    run: Run, manual: Path, tmp_path: Path, arguments: list[str], said: str
+    run: Run,
+    manual: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     run("facts", "answer", "zchip", answers(tmp_path, SIZE))
 
     assert said in run("facts", *arguments).refusal[0]
@@ -121,35 +125,14 @@ def test_a_broken_line_of_answers_stores_nothing(run: Run, manual: Path, tmp_pat
     assert run("facts", "zchip").status == 1
 
 
-def test_an_edited_draft_makes_its_rows_hold_and_one_without_header_says_so(
+def test_several_answers_are_accepted_at_once_and_of_two_values_neither_holds_before_one_is_rejected(
     run: Run, manual: Path, tmp_path: Path
 ) -> None:
-    run("facts", "answer", "zchip", answers(tmp_path, SIZE))
-    draft = tmp_path / "draft.md"
-    assert run("facts", "draft", "zchip", "--output", draft).status == 0
-    assert run("facts", "draft", "zchip", "--output", draft).refusal[0].endswith("exists already")
+    stored = run("facts", "answer", "zchip", answers(tmp_path, SIZE, HOST, BANKS), "--json").json["stored"]
+    size, host, banks = (fact["id"] for fact in stored)
 
-    assert run("ingest", draft, "--target", "zchip").status == 0
-    assert [f["value"] for f in run("facts", "zchip", "tcm_size", "--json").json["facts"]] == ["128"]
-
-    lost = draft.read_text().replace("| quantity | value | unit | condition | source |", "| a | b | c | d | e |")
-    draft.write_text(lost)
-    assert "no facts were read: no table has the header" in run("ingest", draft, "--target", "zchip").out
-
-
-def test_review_asks_for_each_fact_and_what_tells_two_accepted_values_apart(
-    run: Run, manual: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("facts", "answer", "zchip", answers(tmp_path, SIZE, HOST, BANKS))
-    primary, secondary = pty.openpty()
-    monkeypatch.setattr(sys, "stdin", os.fdopen(secondary, "r", closefd=False))
-    keys = iter("raa")
-    monkeypatch.setattr("click.getchar", lambda: next(keys))
-    os.write(primary, b"host side\n")
-
-    shown = run("facts", "review", "zchip")
-
-    assert "KiB already" in shown.out
-    held = run("facts", "zchip", "--json").json["facts"]
-    assert {(f["quantity"], f["value"]) for f in held} == {("tcm_size", "128"), ("tcm_size", "64")}
-    assert sorted(f["condition"] for f in held) == ["", "host side"]
+    assert "does not hold" not in run("facts", "accept", size, banks).out
+    assert "it does not hold yet: `kb facts conflicts zchip`" in run("facts", "accept", host).out
+    assert [f["value"] for f in run("facts", "zchip", "--json").json["facts"]] == ["32"]
+    run("facts", "reject", host)
+    assert [f["value"] for f in run("facts", "zchip", "--json").json["facts"]] == ["32", "128"]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from kb.errors import CitationError, FactError, TargetError
-from kb.facts.book import in_unit
 from kb.facts.resolution import FactDecision, FactStanding
 from kb.settings import Settings
 from kb.types.fact import Fact
@@ -113,16 +112,6 @@ def test_an_unknown_fact_is_refused_and_the_hint_names_known_ones(
     assert "777" not in refused.value.message + refused.value.hint
 
 
-def test_a_fact_in_another_unit_is_the_same_amount(known: KnowledgeBase) -> None:
-    [fact] = known.facts("mi210", "peak_flops", "sparse")
-
-    found = in_unit(fact, "PFLOP/s")
-
-    assert (found.value, found.unit, found.amount) == ("0.602", "PFLOP/s", fact.amount)
-    with pytest.raises(FactError, match="TFLOPS, which cannot be converted to KiB"):
-        in_unit(fact, "KiB")
-
-
 def test_a_conflict_names_both_citations_and_holds_neither(known: KnowledgeBase) -> None:
     [conflict] = known.factbook.conflicts("mi210")
 
@@ -143,7 +132,7 @@ def l2(kb: KnowledgeBase, value: str) -> Fact:
 def test_a_decision_settles_a_conflict_and_is_taken_back(known: KnowledgeBase, verdict: FactDecision, of: str) -> None:
     key = l2(known, of).citation.id
 
-    assert known.factbook.decide(key, verdict, reason="seen") == l2(known, of)
+    assert known.factbook.decide(key, verdict, reason="seen").fact == l2(known, of)
     assert values(known, "mi210", "l2_size") == [("9", "MB")]
     assert [c for c in known.factbook.conflicts("mi210") if c.is_open] == []
 
@@ -187,38 +176,6 @@ def test_a_decision_is_about_what_was_said_not_about_what_is_said_there_later(kn
     known.ingest([docs])
 
     assert [c.is_open for c in known.factbook.conflicts("mi210")] == [True]
-
-
-def test_differences_are_what_one_target_says_otherwise_or_alone(known: KnowledgeBase) -> None:
-    found = {
-        (d.quantity, d.condition): ([f.value for f in d.first], [f.value for f in d.second])
-        for d in known.factbook.differences("mi210", "mi250")
-    }
-
-    assert found[("lds_size", "per compute unit")] == (["65"], ["97"])
-    assert found[("lds_size", "per 2 compute units")] == (["130"], [])
-    assert found[("l3_size", "per device")] == ([], ["777"])
-    assert not [key for key in found if key[0] in ("wavefront_size", "l2_size")]
-    assert known.factbook.differences("mi210", "mi210") == []
-
-
-def test_differences_are_the_same_from_both_sides(known: KnowledgeBase) -> None:
-    ours, theirs = known.factbook.differences("mi210", "mi250"), known.factbook.differences("mi250", "mi210")
-
-    assert ours == [d.model_copy(update={"first": d.second, "second": d.first}) for d in theirs]
-
-
-def test_differences_name_each_of_several_values(known: KnowledgeBase, docs: Path) -> None:
-    for target, sizes in (("mi210", (65, 66)), ("mi250", (66,))):
-        rows = "".join(f"| cache_line_size | {size} | byte |  | guide |\n" for size in sizes)
-        (docs / target / "lines.md").write_text(f"# Lines\n\n{FACT_HEADER}{rows}", encoding="utf-8")
-    known.ingest([docs])
-    assert len(known.facts("mi210", "cache_line_size")) == 2
-
-    found = known.factbook.differences("mi210", "mi250")
-
-    [lines] = [d for d in found if d.quantity == "cache_line_size"]
-    assert ({f.value for f in lines.first}, {f.value for f in lines.second}) == ({"65", "66"}, {"66"})
 
 
 @pytest.fixture

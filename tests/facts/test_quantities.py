@@ -193,11 +193,3 @@ def test_a_fact_of_a_sheet_is_in_a_unit_of_its_quantity(sheet: Path) -> None:
     for f in known:
         quantity, unit = BY_NAME[f.quantity], unit_of(f.unit)
         assert quantity.counts(unit) if unit else quantity.unit == SHAPE, f
-
-
-def test_every_quantity_stands_in_a_group_and_one_that_is_not_listed_in_the_last() -> None:
-    known = quantities()
-
-    assert {q.group for q in known.by_name.values()} == set(known.groups[:-1])
-    assert known.group_of("lds_size") == "memory"
-    assert known.group_of("named_barriers") == known.groups[-1] == "other"

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.errors import FactError
-from kb.facts.book import in_unit
 from kb.types.units import WRITTEN, Unit, unit_of
-from tests.facts.documents import PROPERTY, fact
+from tests.facts.documents import PROPERTY
 
 KI, MI, GI, TI = 2.0**10, 2.0**20, 2.0**30, 2.0**40
 
@@ -126,47 +124,3 @@ def test_a_unit_found_in_a_text_has_a_meaning(prefix: str, thing: str, rate: str
     assert found is not None
     assert found.group() == written
     assert unit_of(found.group()) is not None
-
-
-OF_A_KIND = [
-    ["B", "KiB", "KB", "MiB", "MB", "GB", "GiB", "TB"],
-    ["B/s", "GB/s", "TB/s", "GiB/s"],
-    ["GFLOPS", "TFLOPS", "PFLOP/s"],
-    ["Hz", "MHz", "GHz"],
-]
-
-
-@PROPERTY
-@given(st.data(), st.sampled_from(OF_A_KIND), st.integers(1, 99_999))
-def test_a_value_survives_conversion_to_another_unit_and_back(
-    data: st.DataObject, units: list[str], number: int
-) -> None:
-    own, other = data.draw(st.sampled_from(units)), data.draw(st.sampled_from(units))
-    before = fact(str(number), own)
-
-    there = in_unit(before, other)
-    back = in_unit(there, own)
-
-    assert there.amount == pytest.approx(before.amount)
-    assert float(back.value) == pytest.approx(number, rel=1e-5)
-    assert (there.unit, back.unit) == (other, own)
-    assert there.citation == before.citation
-
-
-@pytest.mark.parametrize(
-    ("own", "other"),
-    [("KiB", "GHz"), ("KiB", "KiB/s"), ("GB/s", "B/clock"), ("KiB", "furlong"), ("shape", "KiB"),
-     ("TFLOPS", "FLOP/clock"), ("lane", "byte")],
-)  # fmt: skip
-def test_conversion_to_another_kind_of_unit_is_refused_and_names_both(own: str, other: str) -> None:
-    with pytest.raises(FactError) as refused:
-        in_unit(fact("65", own), other)
-
-    assert own in refused.value.message
-    assert other in refused.value.message
-    assert own in refused.value.hint
-
-
-def test_a_shape_cannot_be_converted_to_a_unit() -> None:
-    with pytest.raises(FactError):
-        in_unit(fact("128x129", "shape"), "KiB")

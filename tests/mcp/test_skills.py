@@ -100,7 +100,7 @@ def test_what_agents_propose_has_its_digest_in_its_name_and_overwrites_nothing(k
     drafts = (DRAFT, DRAFT | {"name": "Unroll Rows!"}, DRAFT | {"body": "# Another"}, DRAFT)
     names = [ask("kb_propose_skill", skill=draft).answer["name"] for draft in drafts]
 
-    assert kb.skills.get("unroll-rows") == held
+    assert kb.skills.find("unroll-rows") == held
     assert {skill.name for skill in kb.skills.proposals()} == set(names)
     assert names[0] == names[3] != names[2]
     assert all(re.fullmatch("unroll-rows-[0-9a-f]{8}", name) for name in names)

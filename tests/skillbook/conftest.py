@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kb.skillbook.files import skill_files
-from kb.skillbook.library import Skillbook, utc_now
+from kb.skillbook.library import Skillbook, record_of
 from kb.types.skill import Skill
-from kb.types.skill_record import SkillRecord
+from kb.types.skill_record import Verb
 
 TODAY = date(2025, 12, 1)
 """Shortly after the evidence of these tests was made."""
@@ -30,14 +30,11 @@ def measured(book: Skillbook, skill: Skill) -> Skill:
     return book.publish(skill)
 
 
-def decided(book: Skillbook, name: str, verb: str, *, reason: str = "") -> Skill:
+def decided(book: Skillbook, name: str, verb: Verb, *, reason: str = "") -> Skill:
     """The skill or the proposal after a curator's decision."""
     found = book.find(name)
-    record = SkillRecord(
-        verb=verb, skill=name, content_digest=found.content_digest, created=utc_now(), by="ann", reason=reason
-    )
-    book.record(found, record)
-    return book.find(name)
+    record = record_of(found, verb, by="ann", reason=reason)
+    return book.publish(found.model_copy(update={"records": (*found.records, record)}))
 
 
 def write(root: Path, *skills: Skill) -> None:

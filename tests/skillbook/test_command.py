@@ -64,7 +64,7 @@ def test_the_list_shows_standing_target_language_and_speedup(run: Run) -> None:
 
 def test_a_speedup_that_nobody_measured_here_is_not_listed(run: Run, book: Skillbook) -> None:
     book.publish(skill("told", candidate=kernel("told"), evidence=(evidence(kernel("told"), speedup=2.0),)))
-    book.publish(book.get("won").model_copy(update={"evidence": (evidence(speedup=9.0),)}))
+    book.publish(book.find("won").model_copy(update={"evidence": (evidence(speedup=9.0),)}))
 
     listed = {s["name"]: s["speedup"] for s in json.loads(run("list", "--json")[1])}
 
@@ -96,9 +96,7 @@ def test_show_prints_the_standing_and_the_text(run: Run) -> None:
     assert "kind:        kernel\nstanding:    verified\n" in out
     assert "speedup:     1.50\n" in out
     assert "gain:        row-softmax for mi300x on Test Machine: 100.00 us, torch.compile 150.00 us\n" in out
-    assert re.search(
-        r"1\.50 +1\.43 to 1\.58 +measured here +row-softmax on mi300x; Test Machine, torch 2\.11; passed; 2025", out
-    )
+    assert re.search(r"1\.50 +1\.43 to 1\.58 +measured here +row-softmax on mi300x; Test Machine; passed; 2025", out)
     assert out.endswith("# Softmax\n\nOne program for each row.\n")
 
 

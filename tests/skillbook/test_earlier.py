@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kb.runs.credit import credit_of
 from kb.runs.journal import Runs
 from kb.settings import Settings
 from kb.skillbook.library import Skillbook
@@ -23,6 +22,7 @@ STANDINGS = {
     "accepted-playbook": "verified",
     "accepted-technique": "verified",
     "claimed-kernel": "hypothesis",
+    "rejected-technique": "retired",
     "replaced-kernel": "retired",  # it was `superseded`
     "restored-kernel": "verified",
     "row-sum-cpu-x86-41973354": "verified",
@@ -46,15 +46,22 @@ def test_every_earlier_standing_is_one_of_the_five(library: Skillbook) -> None:
     assert library.problems() == []
     assert library.standings() == STANDINGS
     assert [one.name for one in library.proposals()] == ["waiting-kernel"]
-    assert library.standing(library.find("rejected-technique")) == "retired"
+
+
+def test_what_waits_in_the_folder_of_an_earlier_version_can_be_decided_on(library: Skillbook) -> None:
+    decided(library, "waiting-kernel", "accept")
+
+    assert library.proposals() == []
+    assert "waiting-kernel" in library.standings()
+    assert not (library.folder / "waiting-kernel" / "SKILL.md").exists()
 
 
 def test_what_earlier_fields_held_is_no_error_and_no_content(library: Skillbook) -> None:
-    skill = library.get("accepted-kernel")
+    skill = library.find("accepted-kernel")
 
     assert (skill.preconditions.ops, skill.preconditions.dtypes) == (("softmax",), ("float32", "float16"))
     assert [record.verb for record in skill.records] == ["accept", "use", "use"]
-    assert {f.rule for f in lint(skill.folder) + lint(library.get("accepted-technique").folder)} == {"form"}
+    assert {f.rule for f in lint(skill.folder) + lint(library.find("accepted-technique").folder)} == {"form"}
     assert not [f for f in lint(skill.folder) if f.severity == "error"]
 
 
@@ -63,10 +70,10 @@ def test_earlier_files_stay_as_they_are_when_something_is_added(library: Skillbo
 
     for name in ("accepted-kernel", "accepted-technique"):
         decided(library, name, "retire")
-    library.propose(library.get("accepted-kernel"))
+    library.propose(library.find("accepted-kernel"), by="ann")
 
     assert {path: path.read_bytes() for path in before} == before
-    assert [library.standing(library.get(name)) for name in ("accepted-kernel", "accepted-technique")] == [
+    assert [library.standing(library.find(name)) for name in ("accepted-kernel", "accepted-technique")] == [
         "retired"
     ] * 2
     assert library.standing(decided(library, "replaced-kernel", "accept")) == "verified"
@@ -88,11 +95,11 @@ def test_earlier_runs_and_settings_are_read(earlier: Path) -> None:
     run, control = Runs(earlier)
     assert Runs(earlier).problems() == []
     assert (run.published, control.published, control.plan.control) == (("row-sum-cpu-x86-41973354",), (), True)
-    assert credit_of(run).recalled
+    assert any(attempt.recalled for attempt in run.attempts)
 
 
 def test_evidence_with_fields_of_another_version_keeps_them_and_its_digest(library: Skillbook) -> None:
-    found = library.get("accepted-kernel").evidence[0]
+    found = library.find("accepted-kernel").evidence[0]
     stated = found.stated
     stated["timing"]["sessions"][0]["phase_of_the_moon"] = stated["weather"] = "new"
 

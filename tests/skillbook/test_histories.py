@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from kb.errors import SkillError
 from kb.skillbook import store
 from kb.skillbook.files import skill_files
-from kb.skillbook.library import JUDGED, Skillbook, utc_now
+from kb.skillbook.library import JUDGED, Skillbook, record_of
 from kb.types.evidence import Evidence
 from kb.types.skill import Skill
-from kb.types.skill_record import SkillRecord
 from tests.skillbook.conftest import TODAY, write_files
 from tests.skillbook.evidence import evidence, kernel, skill
 
@@ -73,7 +72,7 @@ def take(step: Step, homes: list[Path], merge: Callable[[Path, Path], None]) -> 
     home = homes[step.home]
     book, found = library(home), evidence_of(step)
     if not any(path.parent.name == f"s{step.skill}" for path in home.rglob("SKILL.md")):
-        book.propose(kernel_skill(step.skill))
+        book.propose(kernel_skill(step.skill), by="a curator")
     match step.verb:
         case "merge":
             merge(homes[step.other % HOMES], home)
@@ -81,20 +80,21 @@ def take(step: Step, homes: list[Path], merge: Callable[[Path, Path], None]) -> 
             files = skill_files(kernel_skill(step.skill, found))
             path = next(path for path in files if path.startswith("evidence/"))
             write_files(Path(book.find(f"s{step.skill}").folder), {path: files[path]})
-        case "propose" | "publish":
-            {"propose": book.propose, "publish": book.publish}[step.verb](kernel_skill(step.skill, found))
+        case "propose":
+            book.propose(kernel_skill(step.skill, found), by="a curator")
+            return {found.id}
+        case "publish":
+            book.publish(kernel_skill(step.skill, found))
             return {found.id}
         case "reverify":
             known = book.find(f"s{step.skill}")
             book.attest(found)
-            book.propose(known.model_copy(update={"evidence": (found,)}))
+            book.publish(known.model_copy(update={"evidence": (found,)}))
             return {found.id}
         case verb:
             known = book.find(f"s{step.skill}")
-            record = SkillRecord(
-                verb=verb, skill=known.name, content_digest=known.content_digest, created=utc_now(), by="a curator"
-            )
-            book.record(known, record)
+            record = record_of(known, verb, by="a curator")
+            book.publish(known.model_copy(update={"records": (record,)}))
             return {record.id}
     return set()
 

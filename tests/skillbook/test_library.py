@@ -29,8 +29,8 @@ def test_skills_are_listed_by_name_and_those_of_the_home_replace_shipped_ones(bo
     write(book.folder, skill("c", body="of the home"), skill("a"))
 
     assert names(book.skills()) == ["a", "b", "c"]
-    assert book.get("c").body == "of the home"
-    assert book.get("b").folder == shipped / "b"
+    assert book.find("c").body == "of the home"
+    assert book.find("b").folder == shipped / "b"
 
 
 def test_a_malformed_skill_is_reported_and_hides_no_other(book: Skillbook, shipped: Path) -> None:
@@ -82,7 +82,7 @@ def test_folders_of_a_skill_that_are_links_to_it_are_read_once(book: Skillbook, 
             folder.symlink_to(".")
     start = time.monotonic()
 
-    list(book._store.published())
+    list(book._store.skills())
 
     assert time.monotonic() - start < 5
 
@@ -91,7 +91,7 @@ def test_an_unknown_skill_is_an_error_that_suggests_similar_names(book: Skillboo
     write(book.folder, skill("row-softmax"), skill("matmul"))
 
     with pytest.raises(SkillError, match="'row-softmx'") as refusal:
-        book.get("row-softmx")
+        book.find("row-softmx")
 
     assert "did you mean row-softmax?" in refusal.value.hint
 
@@ -101,7 +101,7 @@ def test_getting_a_malformed_skill_is_an_error_that_names_the_problem(book: Skil
     (book.folder / "a" / "scripts" / "kernel.py").unlink()
 
     with pytest.raises(SkillError, match=r"kernel\.\*: it is missing"):
-        book.get("a")
+        book.find("a")
 
 
 # Search
@@ -192,7 +192,7 @@ def test_new_evidence_for_a_shipped_skill_is_written_to_the_home(book: Skillbook
 
     measured(book, skill(evidence=(evidence(speedup=1.5),)))
 
-    assert book.standing(book.get("softmax")) == "verified"
+    assert book.standing(book.find("softmax")) == "verified"
     assert not (shipped / "softmax" / "evidence").exists()
     assert not (book.folder / "softmax" / "SKILL.md").exists(), "a later kb may ship better words"
 

@@ -17,12 +17,12 @@ WIN = evidence(speedup=1.5)
 
 def test_a_later_writer_does_not_overwrite_what_another_wrote(book: Skillbook, shipped: Path) -> None:
     measured(book, skill(evidence=(WIN,)))
-    stale = book.get("softmax")
+    stale = book.find("softmax")
     decided(Skillbook(book.home, shipped=shipped), "softmax", "accept")
 
     book.publish(stale.model_copy(update={"evidence": (evidence(),)}))
 
-    kept = book.get("softmax")
+    kept = book.find("softmax")
     assert {found.id for found in kept.evidence} == {WIN.id, evidence().id}
     assert [record.verb for record in kept.records] == ["accept"]
 
@@ -31,7 +31,7 @@ def test_a_damaged_skill_is_not_replaced_as_if_it_were_not_there(book: Skillbook
     folder = book.publish(skill(evidence=(WIN,))).folder
     (folder / "scripts" / "kernel.py").write_text("x = 1\n")
 
-    for add in (book.publish, book.propose):
+    for add in (book.publish, lambda damaged: book.propose(damaged, by="ann")):
         with pytest.raises(SkillError, match="is not a skill"):
             add(skill())
 
@@ -44,7 +44,7 @@ def test_what_a_filter_leaves_out_is_not_taken_for_new(book: Skillbook) -> None:
     decided(book, "softmax", "retire")
     assert book.skills(scope=frozenset({"mi300x"})) == []
 
-    assert book.propose(skill("again", target="hopper")).name == "softmax"
+    assert book.propose(skill("again", target="hopper"), by="ann").name == "softmax"
     assert book.proposals() == []
 
 
@@ -52,11 +52,11 @@ def test_versions_are_compared_whenever_a_standing_is_asked_for(home: Path) -> N
     versions = {"torch": "2.11"}
     book = Skillbook(home, shipped=home / "none", today=lambda: TODAY, versions=lambda: versions)
     measured(book, skill(evidence=(WIN,)))
-    assert book.standing(book.get("softmax")) == "verified"
+    assert book.standing(book.find("softmax")) == "verified"
 
     versions["torch"] = "3.0"
 
-    assert book.standing(book.get("softmax")) == "stale"
+    assert book.standing(book.find("softmax")) == "stale"
 
 
 @pytest.mark.parametrize("where", ["skills/judged", "skills/softmax/judged", "skills/softmax/evidence/judged"])
@@ -65,7 +65,7 @@ def test_skills_do_not_bring_the_claim_that_they_were_measured_here(book: Skillb
     decided(book, "softmax", "accept")
     (book.home / where).write_text(f"{WIN.id}\n")
 
-    assert book.standing(book.get("softmax")) == "hypothesis"
+    assert book.standing(book.find("softmax")) == "hypothesis"
 
 
 def test_a_measurement_is_of_this_evidence_and_no_other(book: Skillbook) -> None:
@@ -74,7 +74,7 @@ def test_a_measurement_is_of_this_evidence_and_no_other(book: Skillbook) -> None
     (book.home / JUDGED).write_text(f"{WIN.id}\n{better.id[:12]}\n")
     book.publish(skill(evidence=(better,)))
 
-    shown = book.measured(book.get("softmax"))
+    shown = book.measured(book.find("softmax"))
 
     assert shown.evidence == (WIN,), "a claim is shown to nobody who writes kernels"
 
@@ -86,7 +86,7 @@ def poisoned(book: Skillbook, found: Evidence) -> Skill:
     accepted = SkillRecord(
         verb="accept", skill=other.name, content_digest=other.content_digest, created=utc_now(), by="mallory"
     )
-    return book.propose(other.model_copy(update={"records": (accepted,)}))
+    return book.propose(other.model_copy(update={"records": (accepted,)}), by="ann")
 
 
 def test_a_poisoned_proposal_is_never_found(book: Skillbook) -> None:

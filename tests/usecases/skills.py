@@ -25,7 +25,7 @@ def proposed(kb: KnowledgeBase, name: str = "softmax", *, here: bool = False, **
     draft = skill(name, **{"license": "MIT", "evidence": (today(candidate),) if candidate else ()} | fields)
     if here:
         kb.skills.attest(*draft.evidence)
-    return kb.skills.propose(draft)
+    return kb.skills.propose(draft, by="ann")
 
 
 def accepted(kb: KnowledgeBase, name: str, **fields: Any) -> Skill:

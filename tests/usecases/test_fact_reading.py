@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kb.errors import FactError
 from kb.facts.resolution import FactDecision, FactStanding
 from kb.settings import Settings
 from kb.types.fact import FactAnswer
@@ -84,27 +83,30 @@ def test_an_answer_that_cannot_be_checked_is_refused_with_the_reason(
 
 def test_the_same_answer_twice_is_one_fact(kb: KnowledgeBase) -> None:
     assert len(kb.answer_facts("zchip", [SIZE, SIZE]).stored) == 1
-    assert [len(kb.answer_facts("zchip", [SIZE], trust_quotes=True).stored) for _ in range(2)] == [1, 1]
-    assert kb.answer_facts("zchip", [SIZE]).accepted == 1
+    kb.factbook.accept_answers("zchip")
+    assert len(kb.answer_facts("zchip", [SIZE]).stored) == 1
+    assert [f.value for f in kb.facts("zchip", "tcm_size")] == ["128"]
     assert sum(s.fact.quantity == "tcm_size" for s in kb.standings("zchip")) == 1
 
 
-def test_trusted_quotes_hold_at_once_but_for_values_that_contradict_each_other(kb: KnowledgeBase) -> None:
+def test_all_answers_are_accepted_at_once_but_for_values_that_contradict_each_other(kb: KnowledgeBase) -> None:
     alone = FactAnswer(quantity="tcm_banks", value="32", unit="1", quote="in 32 banks")
-    found = kb.answer_facts("zchip", [SIZE, OTHER_SIZE, alone], trust_quotes=True)
+    found = kb.answer_facts("zchip", [SIZE, OTHER_SIZE, alone])
 
-    assert found.accepted == 1
+    assert len(kb.factbook.accept_answers("zchip")) == 1
     assert [(c.quantity, len(c.sides)) for c in found.contradictions] == [("tcm_size", 2)]
     assert [f.quantity for f in kb.facts("zchip", "tcm_banks")] == ["tcm_banks"]
 
 
-def test_a_second_accepted_value_needs_a_condition_that_tells_the_two_apart(kb: KnowledgeBase) -> None:
+def test_a_second_accepted_value_needs_a_condition_in_its_answer_that_tells_the_two_apart(kb: KnowledgeBase) -> None:
     first, second = kb.answer_facts("zchip", [SIZE, OTHER_SIZE]).stored
-    kb.factbook.decide(first.citation.id, FactDecision.ACCEPTED)
+    for fact in (first, second):
+        done = kb.factbook.decide(fact.citation.id, FactDecision.ACCEPTED)
+    assert done.standing is FactStanding.CONFLICT
 
-    with pytest.raises(FactError, match="accepted as 128 KiB already"):
-        kb.factbook.decide(second.citation.id, FactDecision.ACCEPTED)
-    kb.factbook.decide(second.citation.id, FactDecision.ACCEPTED, condition="host side")
+    kb.factbook.decide(second.citation.id, FactDecision.REJECTED)
+    [again] = kb.answer_facts("zchip", [OTHER_SIZE.model_copy(update={"condition": "host side"})]).stored
+    kb.factbook.decide(again.citation.id, FactDecision.ACCEPTED)
 
     assert {(f.value, f.condition) for f in kb.facts("zchip", "tcm_size")} == {("128", ""), ("64", "host side")}
 
@@ -126,32 +128,34 @@ def test_a_document_that_is_read_again_keeps_the_answers_that_it_still_states(
 
 def test_questions_are_asked_until_facts_hold_and_carry_passages(kb: KnowledgeBase) -> None:
     [sizes] = [q for q in kb.fact_questions("zchip", topic="memory") if "Which memories" in q.line.asks]
-    assert "128 KiB of tightly coupled memory" in sizes.text
+    assert "128 KiB of tightly coupled memory" in sizes.passages[0].body
 
-    kb.answer_facts("zchip", [SIZE.model_copy(update={"quantity": "scratchpad_size"})], trust_quotes=True)
+    kb.answer_facts("zchip", [SIZE.model_copy(update={"quantity": "scratchpad_size"})])
+    kb.factbook.accept_answers("zchip")
     [known] = [q for q in kb.fact_questions("zchip", topic="memory") if q.line == sizes.line]
-    assert ([f.quantity for f in known.known], known.passages) == (["scratchpad_size"], ())
+    assert ([f.quantity for f in known.holds], known.passages) == (["scratchpad_size"], ())
     [more] = [q for q in kb.fact_questions("zchip", topic="memory", everything=True) if q.line == sizes.line]
-    assert (more.known, more.passages) == (known.known, sizes.passages)
+    assert (more.holds, more.passages) == (known.holds, sizes.passages)
 
 
 def test_answers_that_were_paid_for_are_stored_when_the_model_stops(kb: KnowledgeBase) -> None:
     paid = SIZE.model_dump_json(exclude={"target", "passage"}) + '\n{"quantity": '
     model = ScriptedModel(paid, ModelError("no credit", ModelOutcome.KEY_REFUSED))
-    found = fact_reading.ask_model(kb, "zchip", model, budget_tokens=100_000, trust_quotes=True)
+    found = fact_reading.ask_model(kb, "zchip", model, budget_tokens=100_000)
 
-    assert ([f.quantity for f in found.stored], found.accepted, found.unreadable) == (["tcm_size"], 1, 1)
+    assert ([f.quantity for f in found.stored], found.unreadable) == (["tcm_size"], 1)
     assert "no credit" in found.stopped
     assert (len(model.asked), bool(found.unread)) == (2, True)
     with pytest.raises(ModelError):
-        fact_reading.ask_model(kb, "zchip", model, budget_tokens=100_000, trust_quotes=True)
+        fact_reading.ask_model(kb, "zchip", model, budget_tokens=100_000)
 
 
-def test_trusted_answers_about_relatives_of_the_target_hold_too(kb: KnowledgeBase) -> None:
+def test_accepted_answers_about_relatives_of_the_target_hold_too(kb: KnowledgeBase) -> None:
     kb.target_tree.add("zchip2", parent="zchip")
-    found = kb.answer_facts("zchip", [SIZE.model_copy(update={"target": "zchip2"})], trust_quotes=True)
+    [fact] = kb.answer_facts("zchip", [SIZE.model_copy(update={"target": "zchip2"})]).stored
 
-    assert (found.accepted, [f.target for f in kb.facts("zchip2", "tcm_size")]) == (1, ["zchip2"])
+    assert kb.factbook.accept_answers("zchip2") == [fact]
+    assert [f.target for f in kb.facts("zchip2", "tcm_size")] == ["zchip2"]
 
 
 def test_a_range_and_its_default_hold_beside_each_other(kb: KnowledgeBase) -> None:
@@ -159,9 +163,9 @@ def test_a_range_and_its_default_hold_beside_each_other(kb: KnowledgeBase) -> No
         FactAnswer(quantity="tcm_size", value="32 to 128", unit="KiB", quote="128 KiB of tightly coupled memory in 32"),
         SIZE.model_copy(update={"condition": "default"}),
     ]
-    found = kb.answer_facts("zchip", both, trust_quotes=True)
+    found = kb.answer_facts("zchip", both)
 
-    assert (found.accepted, found.contradictions) == (2, ())
+    assert (len(kb.factbook.accept_answers("zchip")), found.contradictions) == (2, ())
     assert {(f.value, f.number, f.condition) for f in kb.facts("zchip", "tcm_size")} == {
         ("32 to 128", None, ""),
         ("128", 128.0, "default"),
@@ -170,11 +174,11 @@ def test_a_range_and_its_default_hold_beside_each_other(kb: KnowledgeBase) -> No
 
 def test_a_model_answers_question_by_question_within_its_budget(kb: KnowledgeBase) -> None:
     model = ScriptedModel(SIZE.model_dump_json(exclude={"target", "passage"}), "")
-    found = fact_reading.ask_model(kb, "zchip", model, budget_tokens=1500, trust_quotes=True)
+    found = fact_reading.ask_model(kb, "zchip", model, budget_tokens=1500)
 
-    assert (len(found.stored), found.accepted) == (1, 1)
+    assert len(found.stored) == 1
     assert len(model.asked) < len(list(kb.fact_questions("zchip", everything=True)))
-    assert fact_reading.ask_model(kb, "zchip", ScriptedModel(""), budget_tokens=100, trust_quotes=False).unread
+    assert fact_reading.ask_model(kb, "zchip", ScriptedModel(""), budget_tokens=100).unread
 
 
 def test_an_accepted_answer_outlives_a_new_name_of_its_target_and_a_new_place_of_its_file(

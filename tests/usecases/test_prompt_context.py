@@ -50,7 +50,8 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 
 
 def test_a_chip_without_a_judge_gets_a_prompt_with_its_model_and_what_the_task_needs(kb: KnowledgeBase) -> None:
-    kb.answer_facts("zchip", [FactAnswer(quantity="workers", value="16", quote="16 workers")], trust_quotes=True)
+    kb.answer_facts("zchip", [FactAnswer(quantity="workers", value="16", quote="16 workers")])
+    kb.factbook.accept_answers("zchip")
     _, prompt = kb.prompt(kb.plan(load_task(SOFTMAX), "zchip", language="zc", synthesizer="external"))
 
     assert "in the language `zc`" in prompt.text

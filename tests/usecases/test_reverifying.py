@@ -107,14 +107,6 @@ def test_after_the_time_is_up_nothing_is_judged_and_each_rest_is_named(
     assert {one.reason for one in done} == {"not judged: the time is up"}
 
 
-def test_a_dry_run_judges_nothing_and_says_what_would_be(ran: KnowledgeBase, judged: list[object]) -> None:
-    proposed(ran)
-
-    (done,) = reverify(ran, ["softmax"], dry_run=True)
-
-    assert (judged, done.task, done.target, done.reason) == ([], "row-softmax", "mi300x", "would be judged")
-
-
 def test_only_evidence_for_the_named_target_is_repeated(ran: KnowledgeBase, judged: list[object]) -> None:
     proposed(ran, evidence=(today(), today(target="mi355x")))
 
@@ -156,7 +148,7 @@ def test_a_fault_of_the_judge_does_not_keep_others_from_being_judged(ran: Knowle
     first, second = reverify(ran)
 
     assert (first.reason, second.after) == ("not judged: the judge broke", SkillStanding.VERIFIED)
-    assert len(ran.skills.get("a-broken").evidence) == 1
+    assert len(ran.skills.find("a-broken").evidence) == 1
 
 
 def test_an_unknown_name_is_an_error_before_anything_is_judged(ran: KnowledgeBase, judged: list[object]) -> None:

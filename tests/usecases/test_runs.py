@@ -78,7 +78,8 @@ def test_a_roofline_needs_the_rates_of_a_chip_and_no_compiler(
         kb.roofline(TASK, "zchip")
 
     rate = FactAnswer(quantity="hbm_bandwidth", value="5", unit="GB/s", quote="delivers 5 GB/s")
-    kb.answer_facts("zchip", [rate], trust_quotes=True)
+    kb.answer_facts("zchip", [rate])
+    kb.factbook.accept_answers("zchip")
 
     assert [c.fact.target for c in kb.roofline(TASK, "zchip").ceilings] == ["zchip"]
 

@@ -1,29 +1,25 @@
 """Skills of others come in as proposals whose evidence is only claimed; agents get a skill that leads to kb."""
 
-import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
 from skills_ref.validator import validate
 
-from kb.errors import DocumentError, SkillError
-from kb.skillbook.files import skill_files
-from kb.types.skill import SkillKind, SkillStanding
+from kb.errors import SkillError
+from kb.types.skill import SkillStanding
 from kb.types.skill_record import SkillRecord
-from kb.usecases import skill_exchange
 from kb.usecases.curating import decide, measured
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.reverifying import reverify
-from kb.usecases.skill_exchange import INDEX, ROUTER, export_skills, import_skills
+from kb.usecases.skill_exchange import ROUTER, export_skill, import_skills
 from tests.skillbook.conftest import write
 from tests.skillbook.evidence import TASK, kernel, skill
 from tests.usecases.skills import OTHER, accepted, proposed, today
 
 
-def taken(kb: KnowledgeBase, path: Path, *, dry_run: bool = False) -> dict[str, str]:
+def taken(kb: KnowledgeBase, path: Path) -> dict[str, str]:
     """The reason against each skill; empty if it was proposed."""
-    return {one.name: one.reason for one in import_skills(kb, path, dry_run=dry_run)}
+    return {one.name: one.reason for one in import_skills(kb, path)}
 
 
 @pytest.fixture
@@ -37,27 +33,14 @@ def team(tmp_path: Path) -> Path:
     return tmp_path / "team"
 
 
-def archived(folder: Path, ending: str) -> Path:
-    archive = folder.with_name(f"team{ending}")
-    if ending == ".zip":
-        with zipfile.ZipFile(archive, "w") as opened:
-            for path in folder.rglob("*"):
-                opened.write(path, path.relative_to(folder))
-    else:
-        with tarfile.open(archive, "w:gz") as opened:
-            opened.add(folder, "team")
-    return archive
-
-
-@pytest.mark.parametrize("ending", ["", ".zip", ".tar.gz"])
 def test_what_is_imported_waits_with_claimed_evidence_and_without_foreign_decisions(
-    kb: KnowledgeBase, team: Path, ending: str
+    kb: KnowledgeBase, team: Path
 ) -> None:
-    assert taken(kb, archived(team, ending) if ending else team) == {"plain": "", "won": ""}
+    assert taken(kb, team) == {"plain": "", "won": ""}
 
     won = kb.skills.find("won")
     assert [held.name for held in kb.skills.proposals()] == ["plain", "won"]
-    assert (len(won.evidence), won.records) == (1, ())
+    assert (len(won.evidence), [(r.verb, r.by) for r in won.records]) == (1, [("propose", "an import")])
     assert kb.skills.standing(won) is SkillStanding.HYPOTHESIS
     assert not {"plain", "won"} & {held.name for held in kb.skills.skills()}
 
@@ -78,11 +61,6 @@ def test_an_imported_kernel_is_used_only_once_it_was_accepted_and_won_here(
     assert used()
 
 
-def test_a_dry_run_imports_nothing(kb: KnowledgeBase, team: Path) -> None:
-    assert taken(kb, team, dry_run=True) == {"plain": "", "won": ""}
-    assert kb.skills.proposals() == []
-
-
 def test_nothing_is_overwritten(kb: KnowledgeBase, team: Path) -> None:
     held = proposed(kb, "won", candidate=kernel("another"))
 
@@ -96,7 +74,7 @@ def test_what_says_the_same_as_a_skill_of_here_only_adds_its_claims(kb: Knowledg
     assert taken(kb, team) == {"plain": "", "won": "mine says the same"}
     assert taken(kb, team) == {"plain": "plain says the same", "won": "mine says the same"}
 
-    mine = kb.skills.get("mine")
+    mine = kb.skills.find("mine")
     assert sorted(one.trust for one in measured(kb, mine)) == ["claimed", "measured here"]
     assert kb.skills.standing(mine) is SkillStanding.VERIFIED
 
@@ -108,22 +86,18 @@ def test_what_was_rejected_does_not_come_back_by_an_import(kb: KnowledgeBase, te
     assert taken(kb, team)["won"] == "won, which says the same, was rejected here"
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_two_skills_of_one_name_in_an_import_are_told_before_and_after(
-    kb: KnowledgeBase, team: Path, dry_run: bool
-) -> None:
+def test_two_skills_of_one_name_in_an_import_are_told(kb: KnowledgeBase, team: Path) -> None:
     write(team / "others", skill("won", license="MIT", candidate=kernel("others")))
 
-    found = import_skills(kb, team, dry_run=dry_run)
+    found = import_skills(kb, team)
 
     assert [(one.name, one.proposed) for one in found if one.name == "won"] == [("won", True), ("won", False)]
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_two_skills_of_an_import_that_say_the_same_are_one(kb: KnowledgeBase, team: Path, dry_run: bool) -> None:
+def test_two_skills_of_an_import_that_say_the_same_are_one(kb: KnowledgeBase, team: Path) -> None:
     write(team, skill("plain-too", license="MIT", candidate=OTHER))
 
-    found = {one.name: one.reason for one in import_skills(kb, team, dry_run=dry_run)}
+    found = {one.name: one.reason for one in import_skills(kb, team)}
 
     assert found == {"plain": "", "plain-too": "plain says the same", "won": ""}
 
@@ -150,83 +124,42 @@ def test_what_is_hidden_in_a_folder_is_not_imported(kb: KnowledgeBase, team: Pat
     assert taken(kb, team) == {"plain": ""}
 
 
-def test_members_that_lead_out_of_an_archive_are_refused(kb: KnowledgeBase, tmp_path: Path) -> None:
-    archive = tmp_path / "team.zip"
-    with zipfile.ZipFile(archive, "w") as opened:
-        for path, content in skill_files(skill("plain", license="MIT")).items():
-            opened.writestr(f"plain/{path}", content)
-            opened.writestr(f"../evil/{path}", content)
-
-    reasons = taken(kb, archive)
-
-    assert reasons.pop("plain") == ""
-    assert {name.partition("/")[0] for name in reasons} == {".."}
-    assert all("outside the archive" in reason for reason in reasons.values())
-
-
-def test_an_archive_that_is_too_large_is_refused_whole(
-    kb: KnowledgeBase, team: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(skill_exchange, "MOST_ARCHIVE_BYTES", 100)
-
-    with pytest.raises(DocumentError, match="more than 100 bytes"):
-        import_skills(kb, archived(team, ".zip"), dry_run=False)
-    assert kb.skills.proposals() == []
-
-
 @pytest.mark.parametrize("name", ["", "none", "file.txt"])
 def test_a_path_without_skills_is_an_error(kb: KnowledgeBase, tmp_path: Path, name: str) -> None:
     (tmp_path / "file.txt").write_text("x")
     (tmp_path / "empty").mkdir()
 
-    with pytest.raises(SkillError, match=r"neither a folder nor an archive|holds no SKILL"):
-        import_skills(kb, tmp_path / name if name else tmp_path / "empty", dry_run=False)
+    with pytest.raises(SkillError, match="holds no SKILL"):
+        import_skills(kb, tmp_path / name if name else tmp_path / "empty")
 
 
-def test_an_export_is_a_valid_skill_that_lists_the_verified_ones(kb: KnowledgeBase, tmp_path: Path) -> None:
-    accepted(kb, "won")
-    accepted(kb, "text", kind=SkillKind.PLAYBOOK, candidate=None)
-    proposed(kb, "waits", candidate=OTHER)
+def test_an_export_is_a_valid_skill_that_names_every_skill_tool_and_no_decision(tmp_path: Path) -> None:
+    file = export_skill(tmp_path / "host")
 
-    files = export_skills(kb, tmp_path / "host", dry_run=False)
-
-    place = tmp_path / "host" / ROUTER
-    assert validate(place) == []
-    assert set(files) == {place / "SKILL.md", place / INDEX}
-    assert {path.read_text(encoding="utf-8") for path in files} == set(files.values())
-    assert [line.split()[1] for line in files[place / INDEX].splitlines() if " | " in line] == ["skill", "text", "won"]
+    text = file.read_text(encoding="utf-8")
+    tools = ("kb_skills", "kb_skill", "kb_propose_skill", "kb_search", "kb_facts")
+    assert file == tmp_path / "host" / ROUTER / "SKILL.md"
+    assert validate(file.parent) == []
+    assert [tool for tool in tools if f"`{tool}`" not in text] == []
+    assert "do not accept, reject or retire" in text
 
 
-def test_a_later_export_replaces_an_earlier_one_and_leaves_nothing_else(kb: KnowledgeBase, tmp_path: Path) -> None:
-    accepted(kb, "won")
-    export_skills(kb, tmp_path, dry_run=False)
-    decide(kb, "retire", "won", reason="slow")
-    (tmp_path / ROUTER / "references" / "won.md").write_text("a card of an earlier kb")
+def test_a_later_export_replaces_an_earlier_one_and_its_list_of_skills(tmp_path: Path) -> None:
+    file = export_skill(tmp_path)
+    file.write_text(file.read_text() + "more")
+    (file.parent / "references").mkdir()
+    (file.parent / "references" / "index.md").write_text("# Skills")
 
-    export_skills(kb, tmp_path, dry_run=False)
+    export_skill(tmp_path)
 
-    assert "won" not in (tmp_path / ROUTER / INDEX).read_text(encoding="utf-8")
-    assert [path.name for path in (tmp_path / ROUTER / "references").iterdir()] == ["index.md"]
-    assert [path.name for path in tmp_path.glob("*kb-kernels*")] == [ROUTER]
+    assert "more" not in file.read_text()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
 
 
-def test_what_is_not_an_export_is_never_replaced(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_what_is_not_an_export_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / ROUTER).mkdir()
     (tmp_path / ROUTER / "SKILL.md").write_text("somebody's own")
 
     with pytest.raises(SkillError, match="not an export"):
-        export_skills(kb, tmp_path, dry_run=False)
+        export_skill(tmp_path)
     assert (tmp_path / ROUTER / "SKILL.md").read_text() == "somebody's own"
-
-
-def test_a_dry_run_exports_nothing(kb: KnowledgeBase, tmp_path: Path) -> None:
-    assert export_skills(kb, tmp_path / "host", dry_run=True)
-    assert not (tmp_path / "host").exists()
-
-
-def test_the_router_names_every_skill_tool_and_no_decision(kb: KnowledgeBase, tmp_path: Path) -> None:
-    text = next(iter(export_skills(kb, tmp_path, dry_run=True).values()))
-
-    tools = ("kb_skills", "kb_skill", "kb_propose_skill", "kb_search", "kb_facts")
-    assert [tool for tool in tools if f"`{tool}`" not in text] == []
-    assert "do not accept, reject or retire" in text
