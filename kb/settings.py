@@ -13,7 +13,7 @@ from kb.errors import SettingsError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 NO_MODEL = "none"
-FORMER = ("signing_key",)
+FORMER = ("signing_key", "profile")
 """Settings of earlier versions, which a kb.toml may still have."""
 
 
@@ -40,8 +40,6 @@ class Settings(BaseSettings):
     """Most tokens of a prompt for a kernel."""
     anthropic_model: str = ""
     """The model for phrasings, proposed facts and `kb optimize --synthesizer anthropic`."""
-    profile: bool = False
-    """Whether NVIDIA Nsight Compute profiles each kernel that passes on this machine's GPU, in about 15 seconds."""
     skill_licence: str = ""
     """Licence of the skills that runs write, by its name at spdx.org/licenses; a changed one keeps its own."""
 

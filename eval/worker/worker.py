@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from eval.fault import Fault
 from eval.worker.channel import Channel, Message
-from eval.worker.sandbox import refuse_sockets
 
 ROOT = Path(__file__).parents[2]
 LOG_CHARACTERS, LINE_BYTES = 4000, 64
@@ -50,9 +49,6 @@ class BuiltCandidate(Protocol):
         Returns:
             The seconds by the worker's clock.
         """
-
-    def profile(self, number: int) -> None:
-        """Call the candidate on a set while a profiler watches. Only candidates on a GPU can."""
 
     def launched(self) -> list[str]:
         """Names of the kernels that the calls have launched. Only candidates in Triton's interpreter know."""
@@ -93,10 +89,6 @@ class Worker:
                 self._built.forget_outputs()
             case "capture":
                 return {"captured": self._built.capture(on=question["on"])}
-            case "refuse sockets":
-                refuse_sockets()
-            case "profile":
-                self._built.profile(question["set"])
             case "launched":
                 return {"launched": self._built.launched()}
             case "compile":
