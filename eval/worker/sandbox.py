@@ -1,9 +1,8 @@
-"""Confine this process, then replace it by another program: `python -I sandbox.py LIMITS -- COMMAND...`.
+"""Confine a process: a worker before it serves, or, as `python -I sandbox.py LIMITS -- COMMAND...`, a compiler.
 
 It uses only the standard library and imports nothing of kb, because it runs first and under `python -I`. LIMITS is
 JSON, see `SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (all
-other effects outside the process), and drops root's capabilities. Neither needs root. A process that may start no other
-may not execute a program either: it becomes the script of its COMMAND, which is `python -I SCRIPT...`.
+other effects outside the process), and drops root's capabilities. Neither needs root.
 
 The judge stops its worker between questions. Only SIGCONT wakes a stopped process, and each of its sources is closed:
 a call that sends a signal of choice (kill, tgkill; all others, and message queues, timers and handles that do so later,
@@ -20,7 +19,6 @@ import json
 import os
 import platform
 import resource
-import runpy
 import signal
 import struct
 import sys
@@ -319,9 +317,5 @@ def _check(result: int, what: str) -> int:
 
 
 if __name__ == "__main__":
-    limits, command = SandboxLimits(**json.loads(sys.argv[1])), sys.argv[3:]
-    confine(limits)
-    if not limits.alone:
-        os.execv(command[0], command)  # noqa: S606 - no shell is needed
-    sys.argv = command[2:]
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    confine(SandboxLimits(**json.loads(sys.argv[1])))
+    os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell is needed
