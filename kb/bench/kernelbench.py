@@ -17,9 +17,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from eval.audit.driver import Audit, Usability, audit
 from eval.languages.registry import LANGUAGES, load_candidate
 from eval.oracle.task import load_task
-from eval.roofline import roofline
-from kb.errors import CandidateError, FactError, KbError, SourceError
-from kb.types.base import Frozen
+from kb.errors import CandidateError, KbError, SourceError
+from kb.types.base import Frozen, Recorded
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -49,7 +48,7 @@ class Audited(Frozen):
     audit: Audit
 
 
-class Judged(Frozen):
+class Judged(Recorded):
     """A line of the file of results: the verdict on one candidate."""
 
     kind: Literal["judged"] = "judged"
@@ -69,8 +68,6 @@ class Judged(Frozen):
     candidate_us: float | None = None
     baseline_us: float | None = None
     baselines_us: dict[str, float] = Field(default_factory=dict)
-    floor_us: float | None = None
-    """The shortest time by the target's rates; None if they are unknown."""
     seconds: float
 
 
@@ -203,7 +200,7 @@ def run_judge(
         for file, candidate in _candidates(problem, task, candidates):
             if isinstance(candidate, Candidate) and results.has(task, candidate, target):
                 continue
-            line = _judged(kb, problem.name, task, found, target, file, candidate)
+            line = _judged(kb, problem.name, task, target, file, candidate)
             results.add(line)
             tell(line)
 
@@ -227,7 +224,6 @@ def _judged(
     kb: KnowledgeBase,
     problem: str,
     task: Task,
-    found: Audit,
     target: str,
     file: str,
     candidate: Candidate | CandidateError,
@@ -257,19 +253,5 @@ def _judged(
         candidate_us=timing and timing.candidate_us,
         baseline_us=timing and timing.baseline_us,
         baselines_us=timing.baselines_us if timing else {},
-        floor_us=_floor_us(kb, found, target),
         seconds=round(time.monotonic() - start, 2),
     )
-
-
-def _floor_us(kb: KnowledgeBase, found: Audit, target: str) -> float | None:
-    try:
-        bound = roofline(
-            size_bytes=found.size_bytes or 0,
-            operations=found.operations or 0,
-            dtype=found.dtype,
-            facts=kb.known_facts(target),
-        )
-    except FactError:
-        return None
-    return bound.seconds * 1e6

@@ -65,7 +65,6 @@ def kernelbench(
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="TARGET", help="The chip to judge for, by name or alias.")
     ] = None,
-    shard: Annotated[str, typer.Option(metavar="I/N", help="Only every N-th problem, starting with the I-th.")] = "1/1",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="Add results to this file; what it has is not repeated.")
     ] = None,
@@ -86,8 +85,7 @@ def kernelbench(
 
     if (candidates or baselines) and not target:
         raise typer.BadParameter("candidates and baselines need a --target")
-    first, every = _shard(shard)
-    chosen = find_problems(path, level, _numbers(problems))[first - 1 :: every]
+    chosen = find_problems(path, level, _numbers(problems))
     results = Results(out)
     tell = (lambda line: None) if as_json else show_line
     run_audits(chosen, results, tell)
@@ -144,10 +142,3 @@ def _numbers(text: str) -> frozenset[int] | None:
             raise typer.BadParameter(f"{part!r} is not a number or a range such as 5-9")
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return frozenset(found) if text else None
-
-
-def _shard(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)/(\d+)", text)
-    if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(f"{text!r} is not a shard such as 1/4")
-    return int(match[1]), int(match[2])

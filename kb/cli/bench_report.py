@@ -77,8 +77,6 @@ def show_fast(report: "fast.Report") -> None:
     )
     rows = [(f"fast_{f.speedup:g}", f"{f.share:.3f}", f"{f.low:.3f} to {f.high:.3f}") for f in report.fast]
     show_table(("measure", "value", "95 % interval"), rows, indent=2)
-    score = "unknown, as no document states the rates" if report.light is None else f"{report.light:.3f}"
-    show_wrapped(f"speed-of-light score: {score}; {report.below_floor} below the floor have none")
 
 
 def show_verdict(found: "Verdict | Same") -> None:
