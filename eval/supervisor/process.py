@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any, Self
 
 from eval.fault import Fault, signal_name
-from eval.supervisor.folder import Artifacts, collect, names_in, new_folder, remove, restore
+from eval.supervisor.folder import Artifacts, collect, new_folder, remove, restore
 from eval.supervisor.forked import START_S, ForkedWorker
 from eval.supervisor.launch import TRITON, Launch, cpu_limit_s, end, kill
 from eval.supervisor.rate_limit import RateLimit
@@ -87,9 +87,8 @@ class WorkerProcess:
             if self._process is None:
                 self._start()
             if self._launch.compiler and not self._artifacts:
-                before = names_in(self.folder)
                 self._launch.compile()
-                collect(self._artifacts, self.folder, known=before)
+                collect(self._artifacts, self.folder)
         except BaseException:
             self.kill()
             raise
