@@ -20,10 +20,6 @@ def bench() -> None:
 def retrieval(
     questions: Annotated[Path, typer.Option(metavar="FILE", help="Questions as JSON lines.")],
     phrasings: Annotated[bool, typer.Option("--phrasings", help="Search with all phrasings of a question.")] = False,
-    export: Annotated[
-        typer.FileTextWrite | None,
-        typer.Option(metavar="RUN.jsonl", lazy=False, encoding="utf-8", help="Write the hits for another scorer."),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score how well search answers a file of questions from the documents of this home.
@@ -34,14 +30,12 @@ def retrieval(
     Example: kb bench retrieval --questions questions.jsonl --phrasings
     """
     from kb.bench.questions import load_questions
-    from kb.bench.retrieval import export_run, measure
+    from kb.bench.retrieval import measure
     from kb.cli.bench_report import show_retrieval
 
     asked = load_questions(questions)
     with open_kb() as kb, progress_bar("asking", quiet=as_json) as progress:
-        report, run = measure(kb, asked, phrasings=phrasings, progress=progress)
-    if export:
-        export_run(export, run)
+        report, _ = measure(kb, asked, phrasings=phrasings, progress=progress)
     show_result(report, show_retrieval, as_json=as_json)
 
 

@@ -54,7 +54,6 @@ def test_wrong_usage_is_refused(run: Run, suite: Path, options: tuple[str, ...])
     ("command", "status"),
     [
         (("judge", "--quick", "--out"), 2),
-        (("retrieval", "--questions", "questions.jsonl", "--export"), 2),
         (("kernelbench", "KernelBench", "--out"), 1),
     ],
     ids=str,
