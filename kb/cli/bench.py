@@ -73,8 +73,7 @@ def kernelbench(
 
     Example: kb bench kernelbench KernelBench --level 1 --problems 1-20 --candidates mine --target cpu-x86
     """
-    from kb.bench.fast import report
-    from kb.bench.kernelbench import Results, find_problems, run_audits, run_judge
+    from kb.bench.kernelbench import Results, find_problems, report, run_audits, run_judge
     from kb.cli.bench_report import show_fast, show_line
 
     if (candidates or baselines) and not target:

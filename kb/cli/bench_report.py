@@ -7,7 +7,7 @@ from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
 
 if TYPE_CHECKING:  # the parts of the judge load slowly, and `kb bench retrieval` needs none of them
-    from kb.bench import fast, retrieval
+    from kb.bench import kernelbench, retrieval
     from kb.bench.kernelbench import Audited, Judged
     from kb.bench.selftest import Same, SelfTest, Verdict
 
@@ -65,7 +65,7 @@ def show_line(line: "Audited | Judged") -> None:
     show_wrapped(f"{line.problem}: {line.file}: {outcome}{fast}: {times or line.detail}")
 
 
-def show_fast(report: "fast.Report") -> None:
+def show_fast(report: "kernelbench.Report") -> None:
     show()
     show_wrapped("problems: " + ", ".join(f"{count} {verdict}" for verdict, count in report.audits.items()))
     if not report.fast:

@@ -9,7 +9,6 @@ import pytest
 
 from eval.audit.driver import Audit, Usability
 from eval.oracle.task import load_task
-from kb.bench.fast import report
 from kb.bench.kernelbench import (
     REFERENCE,
     Audited,
@@ -18,6 +17,7 @@ from kb.bench.kernelbench import (
     find_candidates,
     find_problems,
     reference_as_candidate,
+    report,
     run_audits,
     run_judge,
 )
