@@ -13,7 +13,7 @@ from kb.errors import SettingsError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 NO_MODEL = "none"
-FORMER = ("signing_key", "reranker_model", "reranker_seconds")
+FORMER = ("signing_key", "reranker_model", "reranker_seconds", "profile")
 """Settings of earlier versions, which a kb.toml may still have."""
 
 
@@ -36,8 +36,6 @@ class Settings(BaseSettings):
     """Most tokens of a prompt for a kernel."""
     anthropic_model: str = ""
     """The model for proposed facts and `kb optimize --synthesizer anthropic`."""
-    profile: bool = False
-    """Whether NVIDIA Nsight Compute profiles each kernel that passes on this machine's GPU, in about 15 seconds."""
     skill_licence: str = ""
     """Licence of the skills that runs write, by its name at spdx.org/licenses; a changed one keeps its own."""
 

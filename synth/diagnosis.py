@@ -36,7 +36,6 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
         *_compared(evidence.cases),
         *_worth(evidence),
         *((f"It is {evidence.bottleneck}.",) if evidence.bottleneck else ()),
-        *(f"Profiled, {kernel}." for kernel in (evidence.profile.kernels if evidence.profile else ())),
         *((f"{evidence.detail}.",) if evidence.passed and evidence.detail else ()),
         *(sentence for screen in evidence.screen for sentence in _screened(screen)),
     )

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from enum import StrEnum
 
-from kb.types.base import Frozen
+from kb.types.base import Recorded
 from kb.types.kernels import Task
 
 AUDIT_S = 120.0
@@ -31,10 +31,10 @@ class Usability(StrEnum):
     FAILS = "fails"
     """It does not load, or its reference does not run."""
     NOT_HERE = "not here"
-    """It needs more memory or time than this machine has."""
+    """It needs more memory than this machine has, or its audit more time than it gets."""
 
 
-class Audit(Frozen):
+class Audit(Recorded):
     """What was found out about a task."""
 
     task: str
@@ -47,18 +47,6 @@ class Audit(Frozen):
     """Whether the reference draws random numbers."""
     degenerate: tuple[str, ...] = ()
     """Answers that pass and compute nothing."""
-    elements: int | None = None
-    """Elements of all inputs, outputs and parameters, at the task's own sizes."""
-    size_bytes: int | None = None
-    """Bytes of the same tensors."""
-    operations: int | None = None
-    """Operations in the matrix products, convolutions and attention of one call."""
-    dtype: str = ""
-    """Type of most bytes of inputs and parameters."""
-    memory_bytes: int | None = None
-    """Estimate of the memory that the judge needs at the task's own sizes; see eval.audit.task_audit."""
-    call_s: float | None = None
-    """Estimate of the time of one call of the reference in float64, at the task's own sizes, on one thread."""
     seconds: float = 0.0
     """Duration of the audit."""
 

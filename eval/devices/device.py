@@ -18,7 +18,6 @@ from kb.errors import FactError
 from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome, Timing
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Task
-from kb.types.profiler import Profile
 from kb.types.target import Isa
 
 if TYPE_CHECKING:  # these import torch, which the driver does not load
@@ -62,8 +61,6 @@ class Setup:
     guards: frozenset[Guard] = ALL_GUARDS
     toolchain: ToolchainLanguage | None = None
     """What judges instead of a device of this machine."""
-    profile: bool = False
-    """Whether each candidate that passes is profiled, if the device has a profiler."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,6 @@ class Verdict:
     detail: str = ""
     timing: Timing | None = None
     bottleneck: Bottleneck | None = None
-    profile: Profile | None = None
     screen: tuple[KernelScreen, ...] = ()
     log: str = ""
 

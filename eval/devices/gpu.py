@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,8 @@ from eval.clock.baseline_sources import gpu_sources
 from eval.devices.device import CaseSizes, TimingDevice, Verdict
 from eval.fault import Fault
 from eval.machine import present_gpu
-from eval.roofline import BOUND, IMPLAUSIBLE, least_bytes
+from eval.roofline import IMPLAUSIBLE, least_bytes
 from eval.supervisor.language import JudgedLanguage
-from kb.errors import JudgeError
 from kb.types.evidence import WIN_SESSIONS, CaseResult, Outcome, Timing
 from kb.types.kernels import Candidate
 from kb.types.target import Isa
@@ -80,8 +78,7 @@ class Gpu(TimingDevice):
             timing, busy = time_candidate(trial, baselines, cases, GpuUse)
         except (OutOfMemoryError, DriverError) as error:
             raise Fault(Outcome.CRASHED, "it leaves too little of the GPU's memory for its own inputs") from error
-        verdict = self.timed_verdict(timing, (busy, *baselines.notes), log)
-        return self._profiled(verdict, trial, timing) if self.setup.profile else verdict
+        return self.timed_verdict(timing, (busy, *baselines.notes), log)
 
     def close(self) -> None:
         super().close()
@@ -95,20 +92,6 @@ class Gpu(TimingDevice):
                 took = f"{timing.candidate_us:,.1f} us, but this GPU takes {copy_us:,.1f} us"
                 raise Fault(Outcome.TOO_FAST, f"{took} to copy {moved:,} bytes, which it must move")
         return super().timed_verdict(timing, notes, log)
-
-    def _profiled(self, verdict: Verdict, trial: Trial, timing: Timing) -> Verdict:
-        from eval.devices.gpu_profile import MOST_LAUNCHES, profile
-
-        try:
-            found = profile(trial, self.setup.reference, self.baselines.case)
-        except JudgeError as error:
-            detail = "; ".join(filter(None, (verdict.detail, f"{error.message} ({error.hint})")))
-            return replace(verdict, detail=detail)
-        limit = verdict.bottleneck
-        waits = 1 - found.microseconds / timing.candidate_us
-        if limit and limit.kind == "latency" and waits > BOUND and 0 < found.launches < MOST_LAUNCHES:
-            limit = limit.model_copy(update={"kind": "launch"})
-        return replace(verdict, profile=found, bottleneck=limit)
 
     def trial(self, candidate: Candidate, language: JudgedLanguage, **settings: Any) -> Trial:
         adapter = language.gpu_adapter or language.adapter

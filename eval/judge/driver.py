@@ -38,7 +38,6 @@ class Assignment(Frozen):
     facts: tuple[Fact, ...]
     call_s: float
     toolchain: ToolchainLanguage | None
-    profile: bool
     counterexamples: Path
 
 
@@ -49,7 +48,6 @@ class LocalJudge:
         isa: The target as compilers name it.
         facts: Facts about the target, with its limits.
         toolchain: What judges instead of a device of this machine.
-        profile: Whether each candidate that passes is profiled, if the device has a profiler.
         cache: Folder for compiled baselines and the seeds of cases that refused candidates.
 
     Raises:
@@ -71,7 +69,6 @@ class LocalJudge:
         cache: Path,
         call_s: float = CALL_S,
         toolchain: ToolchainLanguage | None = None,
-        profile: bool = False,
     ) -> None:
         if toolchain is None:
             device_for(isa, target)
@@ -88,7 +85,6 @@ class LocalJudge:
         os.close(replies[1])
         assignment = Assignment(
             task=task, target=target, isa=isa or ABSENT, facts=tuple(facts), call_s=call_s, toolchain=toolchain,
-            profile=profile,
             counterexamples=cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl",
         )  # fmt: skip
         try:

@@ -38,7 +38,6 @@ class TaskJudge:
         device: Device to use instead of the one that serves `isa`.
         toolchain: The only language, judged by its own compiler or simulator instead of a device for `isa`.
         languages: The known languages; the device judges some of them.
-        profile: Whether each candidate that passes is profiled, if the device has a profiler.
         counterexamples: File with the seeds of cases that refused candidates for this task and target.
 
     Raises:
@@ -58,7 +57,6 @@ class TaskJudge:
         device: type[Device] | None = None,
         toolchain: ToolchainLanguage | None = None,
         languages: Iterable[JudgedLanguage] = LANGUAGES,
-        profile: bool = False,
         counterexamples: Path | None = None,
     ) -> None:
         self.task = task
@@ -68,7 +66,7 @@ class TaskJudge:
         reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
         self.interface = interface_of(task, reference)
         self.setup = Setup(
-            task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain, profile
+            task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain
         )
         self._counterexamples = Counterexamples(counterexamples)
         self.device = kind(self.setup)

@@ -27,6 +27,7 @@ class Cuda(JudgedLanguage):
     contract: str = rules_of("cuda.contract")
     rules: str = rules_of("cuda", contract)
     tunable: str = "constexpr int BLOCK = 256;  // tune: 128, 256, 512"
+    preload: tuple[str, ...] = ("torch", "eval.worker.adapters.cuda")
     adapter: Path = ADAPTERS / "cuda.py"
     other_suffixes: tuple[str, ...] = (".hip",)
     tensors_alone: bool = True

@@ -1,4 +1,4 @@
-"""Probe the CPU: cores, caches and clock as the system reports them, the rest timed with torch and C++."""
+"""Probe the CPU: cores and caches as the system reports them, the rest timed with torch and C++."""
 
 import ctypes
 import os
@@ -6,8 +6,6 @@ import platform
 import shutil
 import subprocess
 import tempfile
-import threading
-import time
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +22,6 @@ EXTENT = Extent(
 )
 UNIT = "GFLOP/s"
 FMA_ROUNDS = 1_000_000
-LOAD_S, CLOCK_SAMPLES = 0.3, 5
 CACHES = {
     ("1", "Data"): "l1_size",
     ("1", "Instruction"): "l1i_size",
@@ -58,7 +55,6 @@ def steps(extent: Extent = EXTENT) -> list[Step]:
         Step("memory bandwidth", partial(bandwidth, "cpu", torch.sum, "torch.sum of float32", wall_clock, extent)),
         *(Step(f"{p.condition} peak", partial(product_peak, p, UNIT, wall_clock, extent)) for p in products),
         Step("vector peak", partial(_multiply_adds, extent)),
-        Step("clock", _clock),
     ]
 
 
@@ -103,41 +99,6 @@ def _multiply_adds(extent: Extent) -> list[Measurement]:
             timed("peak_flops", [operations / s for s in seconds], UNIT, f"{dtype}, dense, vector, multiply-add", how)
         )
     return readings
-
-
-def _clock() -> list[Measurement]:
-    """Clock of the fastest core while all cores multiply."""
-    matrix = torch.rand(512, 512)
-    until = time.monotonic() + LOAD_S * (CLOCK_SAMPLES + 1)
-
-    def load() -> None:
-        while time.monotonic() < until:
-            torch.matmul(matrix, matrix)
-
-    thread = threading.Thread(target=load)
-    thread.start()
-    samples = []
-    for _ in range(CLOCK_SAMPLES):
-        time.sleep(LOAD_S)
-        samples.append(max(_clocks_hz()))
-    thread.join()
-    place = "sysfs" if _frequency_files() else "/proc/cpuinfo"
-    how = f"fastest core as {place} says while torch.matmul runs"
-    return [timed("clock_peak", samples, "MHz", "float32 matmul on all cores", how)]
-
-
-def _clocks_hz() -> list[float]:
-    """Clock of each core, as the system reports it."""
-    if files := _frequency_files():
-        return [1e3 * float(file.read_text(encoding="ascii")) for file in files]
-    found = [1e6 * float(value) for key, value in cpu_info() if key == "cpu MHz"]
-    if not found:
-        raise RuntimeError("neither sysfs nor /proc/cpuinfo reports the clock")
-    return found
-
-
-def _frequency_files() -> list[Path]:
-    return sorted(SYSTEM.glob("cpu*/cpufreq/scaling_cur_freq"))
 
 
 def _features() -> tuple[str, ...]:

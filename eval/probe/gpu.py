@@ -1,7 +1,5 @@
-"""Probe the first GPU: driver properties, bandwidth, matrix and vector peaks, launches, clocks under load."""
+"""Probe the first GPU: driver properties, bandwidth, matrix and vector peaks, launches."""
 
-import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -24,7 +22,6 @@ FMA_BLOCK, FMA_ROUNDS, UNROLLED, PROGRAMS = 2048, 2048, 16, 16
 """The multiply-add kernel's elements per program, rounds, unrolled steps per round and programs per compute unit,
 which are enough to keep all units busy to the end."""
 GRAPH_LAUNCHES = 100
-LOAD_S, SETTLE_S, CLOCK_SAMPLES = 1.0, 0.3, 3
 FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz")
 """A device supports one of these."""
 REPORTED = (
@@ -58,7 +55,7 @@ def device() -> ProbedDevice:
             f"torch {torch.__version__}",
             *triton,
             f"{backend} {torch.version.hip or torch.version.cuda}",
-            *(f"driver {version}" for version in _nvidia_smi("driver_version")),
+            *(f"driver {version}" for version in _driver_version()),
         ),
     )
 
@@ -71,7 +68,6 @@ def steps(extent: Extent = EXTENT) -> list[Step]:
         *(Step(name, partial(_product_peak, name, extent)) for name in _products()),
         Step("vector peak", partial(_multiply_adds, extent)),
         Step("launch latency", partial(_launches, extent)),
-        Step("clock", _clocks),
     ]
 
 
@@ -222,54 +218,12 @@ def _launches(extent: Extent) -> list[Measurement]:
     ]
 
 
-def _clocks() -> list[Measurement]:
-    product = torch_product("", torch.bfloat16, "cuda").prepare(max(EXTENT.matrix_sizes))
-    loads = {"bfloat16 matmul": product, "float32 multiply-add": _multiply_adding(torch.float32)[0]}
-    tool = "amdsmi through torch" if torch.version.hip else "nvidia-smi"
-    found = [
-        timed("clock_peak", samples, "MHz", f"under {name}", f"as {tool} says while it runs")
-        for name, load in loads.items()
-        if (samples := _clock_samples_hz(load))
-    ]
-    highest = [
-        reported("clock_peak", float(mhz), "MHz", "highest that can be set", "as nvidia-smi reports it, clocks.max.sm")
-        for mhz in _nvidia_smi("clocks.max.sm")
-    ]
-    if not found:
-        raise RuntimeError(f"{tool} does not answer while work runs")
-    return highest + found
-
-
-def _clock_samples_hz(load: Call) -> list[float]:
-    """Clocks that were reported before the work was finished."""
-    load()
-    count = math.ceil(LOAD_S / event_clock(load, 3) * 3)
-    samples = []
-    for _ in range(CLOCK_SAMPLES):
-        done = _event()
-        for _ in range(count):
-            load()
-        done.record()
-        time.sleep(SETTLE_S)
-        clocks_hz = _current_clocks_hz()
-        if not done.query():
-            samples += clocks_hz
-        done.synchronize()
-    return samples
-
-
-def _current_clocks_hz() -> list[float]:
-    if torch.version.hip:
-        return [torch.cuda.clock_rate() * 1e6]
-    return [float(mhz) * 1e6 for mhz in _nvidia_smi("clocks.sm")]
-
-
-def _nvidia_smi(field: str) -> list[str]:
-    """Values of a field that NVIDIA's tool reports for the device; empty if it reports nothing."""
+def _driver_version() -> list[str]:
+    """As NVIDIA's tool reports it; empty if it reports nothing."""
     if torch.version.hip:
         return []
     uuid = f"GPU-{_properties().uuid}"
-    return answer_of("nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits", "-i", uuid)
+    return answer_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader,nounits", "-i", uuid)
 
 
 def _event() -> Any:

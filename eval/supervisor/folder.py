@@ -11,7 +11,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -58,28 +58,19 @@ def remove(folder: Path, lock: int) -> None:
     os.close(lock)
 
 
-def names_in(folder: Path) -> set[str]:
-    """Names of the regular files in and below a folder."""
-    return {name for name, _ in _files(folder, ".")}
-
-
-def collect(artifacts: Artifacts, folder: Path, *, below: str = ".", known: Collection[str] = ()) -> None:
+def collect(artifacts: Artifacts, folder: Path, *, below: str = ".") -> None:
     """Add the regular files in and below a folder within `folder`, unless they are too many or too large.
 
     A process of the worker may change all of it meanwhile; no link is followed.
-
-    Args:
-        known: Names of files that are left out.
     """
     found: Artifacts = {}
     size = 0
     with suppress(OSError):
         for name, handle in _files(folder, below):
-            if name not in known:
-                with open(handle, "rb", closefd=False) as file:
-                    content = file.read(MOST_BYTES - size + 1)
-                size += len(content)
-                found[name] = os.fstat(handle).st_mode & PERMISSIONS, content.replace(bytes(folder), THE_FOLDER)
+            with open(handle, "rb", closefd=False) as file:
+                content = file.read(MOST_BYTES - size + 1)
+            size += len(content)
+            found[name] = os.fstat(handle).st_mode & PERMISSIONS, content.replace(bytes(folder), THE_FOLDER)
             if size > MOST_BYTES:
                 return
         artifacts |= found

@@ -65,10 +65,6 @@ class ForkedWorker:
             self._zygote.send(f"-{self.pid}".encode())
 
 
-Process = subprocess.Popen[bytes] | ForkedWorker
-"""A worker, however it was started."""
-
-
 class Zygote:
     """A process that imports modules when it starts, in the background, and then forks workers.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from eval.fault import Fault
-from eval.supervisor.forked import ForkedWorker, Process, zygote_for
+from eval.supervisor.forked import ForkedWorker, zygote_for
 from eval.supervisor.language import WORKER, JudgedLanguage
 from eval.supervisor.settings import Guard, WorkerSettings
 from eval.worker.sandbox import SandboxLimits
@@ -65,8 +65,8 @@ class Launch:
         """Whether the worker may start no other process."""
         return bool(self.compiler) and not self._language.launcher
 
-    def worker(self, handles: Handles, is_wanted: Callable[[], bool]) -> Process:
-        """Start the worker: as a fork of a process that has loaded what it needs, or as a program.
+    def worker(self, handles: Handles, is_wanted: Callable[[], bool]) -> ForkedWorker:
+        """Start the worker, as a fork of a process that has loaded what it needs.
 
         Args:
             is_wanted: Whether somebody still waits for it.
@@ -75,22 +75,21 @@ class Launch:
             JudgeError: it does not start.
             Fault: nobody wants it any more.
         """
-        settings = self._settings
-        preload = (*self._language.preload, *settings.preload)
-        if preload and not settings.profiler:
-            limits = self._limits(writable=settings.writable) if self.level else None
-            return zygote_for(preload, self._environment).fork(
-                self._folder, handles, self._variables, limits, is_wanted
-            )
-        inherited = (handles.read, handles.write, handles.memory)
-        command = [sys.executable, "-I", str(WORKER / "worker.py"), *map(str, inherited), str(self._folder)]
-        confined = {"alone": self.alone, "launcher": self._language.launcher, "writable": settings.writable}
-        return self._started(command, inherited, settings.profiler, **confined)
+        settings, launcher = self._settings, self._language.launcher
+        confined = self._limits(alone=self.alone, launcher=launcher, writable=settings.writable)
+        zygote = zygote_for((*self._language.preload, *settings.preload), self._environment)
+        return zygote.fork(self._folder, handles, self._variables, confined if self.level else None, is_wanted)
 
     def compile(self) -> None:
         """Compile the candidate. Raises Fault if the compiler refuses it or takes too long."""
-        compiler = self._started(self.compiler, writable=(*self._settings.writable, *self._language.compiler_folders()))
-        call_s = self._settings.call_s
+        command, call_s = list(self.compiler), self._settings.call_s
+        if self.level:
+            limits = self._limits(writable=(*self._settings.writable, *self._language.compiler_folders()))
+            command = [sys.executable, "-I", str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
+        compiler = subprocess.Popen(
+            command, cwd=self._folder, env=self._variables, stdin=subprocess.DEVNULL, stdout=self._log,
+            stderr=self._log, start_new_session=True,
+        )  # fmt: skip
         try:
             status = compiler.wait(call_s)
         except subprocess.TimeoutExpired:
@@ -102,18 +101,6 @@ class Launch:
         if status:
             raise Fault(Outcome.COMPILE_ERROR, errors)
         self._log.truncate(0)
-
-    def _started(
-        self, command: Sequence[str], handles: Sequence[int] = (), profiler: Sequence[str] = (), **confined: Any
-    ) -> subprocess.Popen[bytes]:
-        """Start a program in the sandbox, under a profiler that is outside; `confined` are arguments of `limits_of`."""
-        if self.level:
-            limits = self._limits(profiled=bool(profiler), **confined)
-            command = [sys.executable, "-I", str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
-        return subprocess.Popen(
-            [*profiler, *command], cwd=self._folder, env=self._variables, stdin=subprocess.DEVNULL, stdout=self._log,
-            stderr=self._log, close_fds=True, pass_fds=handles, start_new_session=True,
-        )  # fmt: skip
 
     def _limits(self, **confined: Any) -> SandboxLimits:
         language, settings = self._language, self._settings
@@ -160,18 +147,16 @@ def load_early(language: JudgedLanguage, preload: Sequence[str], environment: Ma
     zygote_for((*language.preload, *preload), {**EVERYWHERE, **environment})
 
 
-def kill(leader: Process) -> None:
+def kill(leader: subprocess.Popen[bytes] | ForkedWorker) -> None:
     """Kill all processes of a session, and wait for its leader and those that have no other parent any more."""
-    end(leader)
+    end(leader.pid)
     leader.wait()
     with suppress(ChildProcessError):
         while True:
             os.waitpid(-leader.pid, 0)
-    if isinstance(leader, ForkedWorker):
-        leader.report_end()
 
 
-def end(leader: Process) -> None:
+def end(session: int) -> None:
     """Kill all processes of a session."""
     with suppress(ProcessLookupError):
-        os.killpg(leader.pid, signal.SIGKILL)
+        os.killpg(session, signal.SIGKILL)

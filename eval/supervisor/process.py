@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from typing import Any, Self
 
 from eval.fault import Fault, signal_name
-from eval.supervisor.folder import Artifacts, collect, names_in, new_folder, remove, restore
-from eval.supervisor.forked import START_S, Process
+from eval.supervisor.folder import Artifacts, collect, new_folder, remove, restore
+from eval.supervisor.forked import START_S, ForkedWorker
 from eval.supervisor.launch import TRITON, Launch, cpu_limit_s, end, kill
 from eval.supervisor.rate_limit import RateLimit
 from eval.supervisor.settings import Guard, WorkerSettings
@@ -59,7 +59,7 @@ class WorkerProcess:
         self._log = (self.folder / "log").open("a+b")
         self._channel = Channel(CLOSED, CLOSED)
         self._launch = Launch(settings, self.folder, self._log)
-        self._process: Process | None = None
+        self._process: ForkedWorker | None = None
         self._interrupted = False
 
     def give(self, candidate: Candidate, artifacts: Artifacts | None = None) -> Self:
@@ -87,9 +87,8 @@ class WorkerProcess:
             if self._process is None:
                 self._start()
             if self._launch.compiler and not self._artifacts:
-                before = names_in(self.folder)
                 self._launch.compile()
-                collect(self._artifacts, self.folder, known=before)
+                collect(self._artifacts, self.folder)
         except BaseException:
             self.kill()
             raise
@@ -130,7 +129,7 @@ class WorkerProcess:
         return self._running.pid
 
     @property
-    def _running(self) -> Process:
+    def _running(self) -> ForkedWorker:
         if self._process is None:
             raise RuntimeError("the worker has not been started")
         return self._process
@@ -247,7 +246,7 @@ class WorkerProcess:
             status = None
         if status != 0:
             raise Fault(Outcome.CRASHED, f"its process {self._death()} at the end")
-        end(self._running)
+        end(self.pid)
         collect(self._artifacts, self.folder, below=TRITON)
 
     def _death(self) -> str:
@@ -261,7 +260,7 @@ class WorkerProcess:
         """End the worker's processes while another thread starts or asks it, which then gets a Fault."""
         self._interrupted = True
         if self._process:
-            end(self._process)
+            end(self._process.pid)
 
     def kill(self) -> None:
         """Kill the worker and its child processes, and remove its folder; again, it does nothing."""
@@ -269,6 +268,7 @@ class WorkerProcess:
             return
         if self._process:
             kill(self._process)
+            self._process.report_end()
         self.at_end.close()
         _ = self.log
         self._log.close()

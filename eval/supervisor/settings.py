@@ -53,7 +53,5 @@ class WorkerSettings:
     """Folders, besides its own, that it may write."""
     devices: tuple[str, ...] = ()
     """Device files, and folders of them, that it may use."""
-    profiler: tuple[str, ...] = ()
-    """The command of a profiler that starts it."""
     preload: tuple[str, ...] = ()
     """Modules that it needs besides those of its language."""

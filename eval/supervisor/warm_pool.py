@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from eval.fault import Fault
 from eval.supervisor.process import WorkerProcess
@@ -57,26 +57,20 @@ class PendingProcess(Generic[P]):
             self._process.__exit__()
 
 
-class _WarmWorker(NamedTuple):
-    settings: WorkerSettings
-    pending: PendingProcess[WorkerProcess]
-
-
 class WarmPool:
     """Workers without a candidate. They start in the background; close them at the end."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE)
-        self._wanted: list[_WarmWorker] = []
-        self._unwanted: list[_WarmWorker] = []
-        """Those that only the candidate before the last one wanted: candidates may alternate between two languages."""
+        self._workers: list[tuple[WorkerSettings, PendingProcess[WorkerProcess]]] = []
+        """Those that the last candidate wanted first, in its order."""
 
     def take(self, settings: WorkerSettings) -> WorkerProcess:
         """A worker with these settings: a warm one if it has started and still lives, otherwise a new one."""
-        for warm in [warm for warm in self._wanted if warm.settings == settings]:
-            self._wanted.remove(warm)
+        for warm in [warm for warm in self._workers if warm[0] == settings]:
+            self._workers.remove(warm)
             with suppress(Fault, JudgeError):
-                worker = warm.pending.result()
+                worker = warm[1].result()
                 if worker.is_alive:
                     return worker
                 worker.kill()
@@ -85,33 +79,31 @@ class WarmPool:
     def start(self, wanted: Sequence[WorkerSettings]) -> None:
         """Have a worker for each of these settings: keep those that are there, and start those that are missing.
 
-        Others stay until the next candidate does not want them either. On a full disk there are fewer.
+        Of the others the last ones stay, because candidates may alternate between two languages. On a full disk there
+        are fewer.
         """
-        there, unwanted, self._wanted = self._wanted, self._unwanted, []
+        others, self._workers = self._workers, []
         for settings in wanted:
-            known = next((warm for warm in (*there, *unwanted) if warm.settings == settings), None)
+            known = next((warm for warm in others if warm[0] == settings), None)
             if known:
-                (there if known in there else unwanted).remove(known)
+                others.remove(known)
             with suppress(OSError):
-                self._wanted.append(known or self._started(settings))
-        self._unwanted = there
-        _end(unwanted)
+                self._workers.append(known or (settings, self._started(settings)))
+        self._workers += others[: len(wanted)]
+        for _, pending in others[len(wanted) :]:
+            pending.end()
 
     def wait(self) -> None:
         """Wait until all have started, because that would disturb what is timed."""
-        for warm in (*self._wanted, *self._unwanted):
-            warm.pending.wait()
+        for _, pending in self._workers:
+            pending.wait()
 
     def close(self) -> None:
         """End all."""
-        _end([*self._wanted, *self._unwanted])
+        for _, pending in self._workers:
+            pending.end()
         self._pool.shutdown()
 
-    def _started(self, settings: WorkerSettings) -> _WarmWorker:
+    def _started(self, settings: WorkerSettings) -> PendingProcess[WorkerProcess]:
         worker = WorkerProcess(settings)
-        return _WarmWorker(settings, PendingProcess(self._pool, worker, worker.start_warm))
-
-
-def _end(workers: Sequence[_WarmWorker]) -> None:
-    for worker in workers:
-        worker.pending.end()
+        return PendingProcess(self._pool, worker, worker.start_warm)

@@ -1,9 +1,8 @@
-"""Confine this process, then replace it by another program: `python -I sandbox.py LIMITS -- COMMAND...`.
+"""Confine a process: a worker before it serves, or, as `python -I sandbox.py LIMITS -- COMMAND...`, a compiler.
 
 It uses only the standard library and imports nothing of kb, because it runs first and under `python -I`. LIMITS is
 JSON, see `SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (all
-other effects outside the process), and drops root's capabilities. Neither needs root. A process that may start no other
-may not execute a program either: it becomes the script of its COMMAND, which is `python -I SCRIPT...`.
+other effects outside the process), and drops root's capabilities. Neither needs root.
 
 The judge stops its worker between questions. Only SIGCONT wakes a stopped process, and each of its sources is closed:
 a call that sends a signal of choice (kill, tgkill; all others, and message queues, timers and handles that do so later,
@@ -16,12 +15,10 @@ source; Landlock: include/uapi/linux/landlock.h; the filter: include/uapi/linux/
 """
 
 import ctypes
-import errno
 import json
 import os
 import platform
 import resource
-import runpy
 import signal
 import struct
 import sys
@@ -32,7 +29,7 @@ from typing import Any, NamedTuple
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 LANDLOCK_RULE_PATH_BENEATH = 1
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
-SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC = 1, 1
+SECCOMP_SET_MODE_FILTER = 1
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 TRUNCATE, IOCTL_DEV, REFER = 1 << 14, 1 << 15, 1 << 13
@@ -151,8 +148,6 @@ class SandboxLimits(NamedTuple):
     """Whether it may start no other process."""
     launcher: bool = False
     """Whether it runs no candidate itself, but launches each by `become`, which confines it further."""
-    profiled: bool = False
-    """Whether it may open sockets and connect them, to a profiler on this machine, until `refuse_sockets`."""
 
 
 def confine(limits: SandboxLimits) -> None:
@@ -251,12 +246,6 @@ def become(command: Sequence[str], limits: Mapping[int, int], *, level: int) -> 
     _check(libc.execve(ctypes.c_void_p(name), *arrays), command[0])
 
 
-def refuse_sockets() -> None:
-    """Refuse sockets and connections to all threads of this process, and to what they start from now on."""
-    rules = [(REFUSED_CALLS["connect"], [REFUSE]), (SOCKET, [REFUSE])]
-    _install(ctypes.CDLL(None, use_errno=True), rules, SECCOMP_FILTER_FLAG_TSYNC)
-
-
 def _signals_to_itself() -> list[Rule]:
     """It may signal only itself, and does not outlive its parent."""
     itself, no_wake = (JUMP_IF_EQUAL, 1, 0, os.getpid()), _if_any((signal.SIGCONT,), REFUSE)
@@ -272,11 +261,10 @@ def _refuse_calls(libc: Any, limits: SandboxLimits) -> None:
         _load(0), (JUMP_IF_EQUAL, 1, 0, AF_UNIX), REFUSE,
         _load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_SEQPACKET), REFUSE, ALLOW,
     ]  # fmt: skip
-    refused = {name: call for name, call in REFUSED_CALLS.items() if name != "connect" or not limits.profiled}
-    sockets = [ALLOW] if limits.profiled else driver_socket if limits.devices else [REFUSE]
+    sockets = driver_socket if limits.devices else [REFUSE]
     stream = [_load(1), (AND, 0, 0, SOCKET_TYPE), (JUMP_IF_EQUAL, 1, 0, SOCK_STREAM), REFUSE, ALLOW]
     whole = (
-        (refused, REFUSE), (REFUSED_ALONE if limits.alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
+        (REFUSED_CALLS, REFUSE), (REFUSED_ALONE if limits.alone else {}, REFUSE), (PRETENDED_CALLS, PRETEND),
         (MISSING_CALLS, SEEM_TO_LACK),
     )  # fmt: skip
     _install(libc, [
@@ -293,12 +281,8 @@ def _refuse_calls(libc: Any, limits: SandboxLimits) -> None:
     ])  # fmt: skip
 
 
-def _install(libc: Any, rules: Sequence[Rule], flags: int = 0) -> None:
-    """Filter the system calls of this thread from now on: each rule decides on one call; all others are allowed.
-
-    Args:
-        flags: See seccomp(2).
-    """
+def _install(libc: Any, rules: Sequence[Rule]) -> None:
+    """Filter the system calls of this thread from now on: each rule decides on one call; all others are allowed."""
     machine = list(ARCHITECTURES).index(platform.machine())
     program: list[Instruction] = [
         (LOAD_WORD, 0, 0, ARCHITECTURE), (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[platform.machine()]), KILL_PROCESS,
@@ -314,9 +298,7 @@ def _install(libc: Any, rules: Sequence[Rule], flags: int = 0) -> None:
         _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
     filter_ = Filter(len(program), ctypes.cast(code, ctypes.c_void_p))
-    number = SECCOMP[machine]
-    if _check(libc.syscall(number, SECCOMP_SET_MODE_FILTER, flags, ctypes.byref(filter_)), "seccomp"):
-        raise OSError(errno.ESRCH, "seccomp: a thread has other filters")
+    _check(libc.syscall(SECCOMP[machine], SECCOMP_SET_MODE_FILTER, 0, ctypes.byref(filter_)), "seccomp")
 
 
 def _load(argument: int) -> Instruction:
@@ -335,9 +317,5 @@ def _check(result: int, what: str) -> int:
 
 
 if __name__ == "__main__":
-    limits, command = SandboxLimits(**json.loads(sys.argv[1])), sys.argv[3:]
-    confine(limits)
-    if not limits.alone:
-        os.execv(command[0], command)  # noqa: S606 - no shell is needed
-    sys.argv = command[2:]
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    confine(SandboxLimits(**json.loads(sys.argv[1])))
+    os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell is needed

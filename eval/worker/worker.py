@@ -1,14 +1,12 @@
-"""The process that runs a candidate: `python -I worker.py READ_FD WRITE_FD MEMORY_FD FOLDER`, started in the sandbox.
+"""What the process of a candidate does, once eval.worker.zygote has forked and confined it: it answers the judge.
 
 The judge trusts nothing that it says: the worker reports the addresses of its outputs, and the judge reads them there.
-This module imports only the standard library; torch is loaded only if the candidate needs it. The candidate is in
-FOLDER as `candidate` with the suffix of its language; tensors come in the memory of MEMORY_FD, shared with the judge.
+This module imports only the standard library; torch is loaded only if the candidate needs it.
 """
 
 import importlib
 import importlib.util
 import os
-import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,11 +14,8 @@ from time import perf_counter
 from types import ModuleType
 from typing import Protocol
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from eval.fault import Fault
 from eval.worker.channel import Channel, Message
-from eval.worker.sandbox import refuse_sockets
 
 ROOT = Path(__file__).parents[2]
 LOG_CHARACTERS, LINE_BYTES = 4000, 64
@@ -50,9 +45,6 @@ class BuiltCandidate(Protocol):
         Returns:
             The seconds by the worker's clock.
         """
-
-    def profile(self, number: int) -> None:
-        """Call the candidate on a set while a profiler watches. Only candidates on a GPU can."""
 
     def launched(self) -> list[str]:
         """Names of the kernels that the calls have launched. Only candidates in Triton's interpreter know."""
@@ -93,10 +85,6 @@ class Worker:
                 self._built.forget_outputs()
             case "capture":
                 return {"captured": self._built.capture(on=question["on"])}
-            case "refuse sockets":
-                refuse_sockets()
-            case "profile":
-                self._built.profile(question["set"])
             case "launched":
                 return {"launched": self._built.launched()}
             case "compile":
@@ -160,7 +148,13 @@ def call(candidate: BuiltCandidate, number: int, channel: Channel) -> None:
         channel.send({"token": token, **refusal(error, "call")})
 
 
-def main(read: int, write: int, memory: int, folder: Path) -> None:
+def serve(read: int, write: int, memory: int, folder: Path) -> None:
+    """Answer questions until one says `exit`.
+
+    Args:
+        memory: Handle of the memory that is shared with the judge, in which tensors come.
+        folder: Holds the candidate as `candidate` with the suffix of its language.
+    """
     channel, worker = Channel(read, write), Worker(folder, memory)
     while (question := channel.receive())["verb"] != "exit":
         verb = question["verb"]
@@ -171,7 +165,3 @@ def main(read: int, write: int, memory: int, folder: Path) -> None:
         channel.send({"token": question["token"], **answer})
         if verb == "ready" and worker.candidate:
             call(worker.candidate, question["set"], channel)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))

@@ -1,4 +1,4 @@
-"""The process that workers are forked from, so that each need not load torch: `python -I zygote.py SOCKET MODULE...`.
+"""The process that all workers are forked from, so that none need load torch: `python -I zygote.py SOCKET MODULE...`.
 
 It imports the modules, and then forks a worker for each request of the judge; the judge's side is
 eval.supervisor.forked. It runs no candidate, so what it has loaded is the same for all.
@@ -114,7 +114,7 @@ def _fork() -> int | None:
 
 
 def _become_worker(request: Request, handles: Handles) -> None:
-    """Do what is done for other workers before they start: environment, output, sandbox."""
+    """Give this process the worker's environment, output and sandbox, and let it serve."""
     while os.getppid() != request.judge:
         time.sleep(POLL_S)
     os.environ.clear()
@@ -129,7 +129,7 @@ def _become_worker(request: Request, handles: Handles) -> None:
     if request.limits:
         confine(SandboxLimits(**request.limits))
     _set_threads(request.variables)  # it may start threads, which must be in the sandbox
-    worker.main(handles.read, handles.write, handles.memory, Path(request.folder))
+    worker.serve(handles.read, handles.write, handles.memory, Path(request.folder))
 
 
 def _set_threads(variables: Mapping[str, str]) -> None:

@@ -1,15 +1,17 @@
 """Audit the problems of KernelBench as tasks, and judge candidates on those that are usable.
 
 Each result is one line of an append-only file, so that a run continues where it stopped, and the files of several runs
-can be joined by writing one after the other.
+can be joined by writing one after the other. Problems are scored by fast_p, with intervals.
 """
 
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -17,15 +19,16 @@ from pydantic import Field, TypeAdapter, ValidationError
 from eval.audit.driver import Audit, Usability, audit
 from eval.languages.registry import LANGUAGES, load_candidate
 from eval.oracle.task import load_task
-from eval.roofline import roofline
-from kb.errors import CandidateError, FactError, KbError, SourceError
-from kb.types.base import Frozen
+from kb.bench.scores import bootstrap
+from kb.errors import CandidateError, KbError, SourceError
+from kb.types.base import Frozen, Recorded
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.usecases.knowledge_base import KnowledgeBase
 
 REFERENCE = "the reference itself"
 """File of a candidate that is the task's own reference, by which baselines are timed."""
+SPEEDUPS = (1.0, 1.2, 1.5, 2.0)
 _NUMBER = re.compile(r"(\d+)(?=[_.]|$)")
 
 
@@ -49,7 +52,7 @@ class Audited(Frozen):
     audit: Audit
 
 
-class Judged(Frozen):
+class Judged(Recorded):
     """A line of the file of results: the verdict on one candidate."""
 
     kind: Literal["judged"] = "judged"
@@ -69,8 +72,6 @@ class Judged(Frozen):
     candidate_us: float | None = None
     baseline_us: float | None = None
     baselines_us: dict[str, float] = Field(default_factory=dict)
-    floor_us: float | None = None
-    """The shortest time by the target's rates; None if they are unknown."""
     seconds: float
 
 
@@ -203,7 +204,7 @@ def run_judge(
         for file, candidate in _candidates(problem, task, candidates):
             if isinstance(candidate, Candidate) and results.has(task, candidate, target):
                 continue
-            line = _judged(kb, problem.name, task, found, target, file, candidate)
+            line = _judged(kb, problem.name, task, target, file, candidate)
             results.add(line)
             tell(line)
 
@@ -227,7 +228,6 @@ def _judged(
     kb: KnowledgeBase,
     problem: str,
     task: Task,
-    found: Audit,
     target: str,
     file: str,
     candidate: Candidate | CandidateError,
@@ -257,19 +257,62 @@ def _judged(
         candidate_us=timing and timing.candidate_us,
         baseline_us=timing and timing.baseline_us,
         baselines_us=timing.baselines_us if timing else {},
-        floor_us=_floor_us(kb, found, target),
         seconds=round(time.monotonic() - start, 2),
     )
 
 
-def _floor_us(kb: KnowledgeBase, found: Audit, target: str) -> float | None:
-    try:
-        bound = roofline(
-            size_bytes=found.size_bytes or 0,
-            operations=found.operations or 0,
-            dtype=found.dtype,
-            facts=kb.known_facts(target),
-        )
-    except FactError:
-        return None
-    return bound.seconds * 1e6
+class Share(Frozen):
+    """A share of problems, with its 95 % bootstrap interval over problems."""
+
+    speedup: float
+    share: float
+    low: float
+    high: float
+
+
+class Report(Frozen):
+    """The scores of one run."""
+
+    audits: dict[str, int]
+    """Number of problems by the verdict of the audit."""
+    problems: int
+    """Usable problems; a problem without a correct candidate counts as not fast."""
+    without_candidate: int
+    correct: int
+    """Problems with a candidate that passed."""
+    outcomes: dict[str, int]
+    """Number of candidates by outcome."""
+    fast: tuple[Share, ...]
+    """For each of SPEEDUPS, the share of problems with a candidate that won and whose whole interval lies above it."""
+
+
+def report(lines: Sequence[Audited | Judged], problems: Sequence[str]) -> Report:
+    """The scores of some problems, by the last line of each problem and candidate."""
+    audits: dict[str, Audit] = {line.problem: line.audit for line in lines if isinstance(line, Audited)}
+    audits = {name: audits[name] for name in problems if name in audits}
+    usable = [name for name, audit in audits.items() if audit.verdict is Usability.USABLE]
+    judged = {(line.problem, line.file): line for line in lines if isinstance(line, Judged) and line.problem in usable}
+    by_problem = {name: [line for line in judged.values() if line.problem == name] for name in usable}
+    best = {name: max(passed, key=_rank) for name in usable if (passed := [j for j in by_problem[name] if _passed(j)])}
+    return Report(
+        audits=Counter(audit.verdict.value for audit in audits.values()),
+        problems=len(usable),
+        without_candidate=sum(not lines for lines in by_problem.values()),
+        correct=len(best),
+        outcomes=Counter(j.outcome.value if j.outcome else "no verdict" for j in judged.values()),
+        fast=tuple(_share(p, usable, best) for p in SPEEDUPS) if judged else (),
+    )
+
+
+def _passed(judged: Judged) -> bool:
+    return judged.outcome is Outcome.PASSED
+
+
+def _rank(judged: Judged) -> float:
+    return judged.low or 0.0
+
+
+def _share(speedup: float, problems: Sequence[str], best: Mapping[str, Judged]) -> Share:
+    fast = [float(name in best and best[name].won and _rank(best[name]) > speedup) for name in problems]
+    low, high = bootstrap(fast)
+    return Share(speedup=speedup, share=fmean(fast), low=low, high=high)

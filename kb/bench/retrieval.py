@@ -1,10 +1,8 @@
 """Ask a home a file of questions and score the answers."""
 
-import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from typing import TextIO
 
 from kb.bench.answers import RankedText, Response, Search, is_sheet, search_of
 from kb.bench.questions import Question
@@ -190,14 +188,3 @@ def scope_of(kb: KnowledgeBase, question: Question) -> frozenset[str] | None:
 def rank_of(question: Question, texts: Sequence[RankedText]) -> int | None:
     """Rank, from 1, of the first text that answers by itself; None if there is none."""
     return next((n for n, one in enumerate(texts, 1) if question.is_answered_by(one.text, one.paths)), None)
-
-
-def export_run(file: TextIO, responses: dict[str, Response]) -> None:
-    """Write one JSON line per question: its hits and its longest context, each text with its paths."""
-    for key, response in responses.items():
-        row = {"id": key, "hits": _rows(response.hits), "context": _rows(response.contexts[-1])}
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _rows(texts: Sequence[RankedText]) -> list[dict[str, object]]:
-    return [{"paths": list(one.paths), "text": one.text} for one in texts]

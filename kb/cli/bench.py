@@ -20,10 +20,6 @@ def bench() -> None:
 def retrieval(
     questions: Annotated[Path, typer.Option(metavar="FILE", help="Questions as JSON lines.")],
     phrasings: Annotated[bool, typer.Option("--phrasings", help="Search with all phrasings of a question.")] = False,
-    export: Annotated[
-        typer.FileTextWrite | None,
-        typer.Option(metavar="RUN.jsonl", lazy=False, encoding="utf-8", help="Write the hits for another scorer."),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score how well search answers a file of questions from the documents of this home.
@@ -34,14 +30,12 @@ def retrieval(
     Example: kb bench retrieval --questions questions.jsonl --phrasings
     """
     from kb.bench.questions import load_questions
-    from kb.bench.retrieval import export_run, measure
+    from kb.bench.retrieval import measure
     from kb.cli.bench_report import show_retrieval
 
     asked = load_questions(questions)
     with open_kb() as kb, progress_bar("asking", quiet=as_json) as progress:
-        report, run = measure(kb, asked, phrasings=phrasings, progress=progress)
-    if export:
-        export_run(export, run)
+        report, _ = measure(kb, asked, phrasings=phrasings, progress=progress)
     show_result(report, show_retrieval, as_json=as_json)
 
 
@@ -65,7 +59,6 @@ def kernelbench(
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="TARGET", help="The chip to judge for, by name or alias.")
     ] = None,
-    shard: Annotated[str, typer.Option(metavar="I/N", help="Only every N-th problem, starting with the I-th.")] = "1/1",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="Add results to this file; what it has is not repeated.")
     ] = None,
@@ -80,14 +73,12 @@ def kernelbench(
 
     Example: kb bench kernelbench KernelBench --level 1 --problems 1-20 --candidates mine --target cpu-x86
     """
-    from kb.bench.fast import report
-    from kb.bench.kernelbench import Results, find_problems, run_audits, run_judge
+    from kb.bench.kernelbench import Results, find_problems, report, run_audits, run_judge
     from kb.cli.bench_report import show_fast, show_line
 
     if (candidates or baselines) and not target:
         raise typer.BadParameter("candidates and baselines need a --target")
-    first, every = _shard(shard)
-    chosen = find_problems(path, level, _numbers(problems))[first - 1 :: every]
+    chosen = find_problems(path, level, _numbers(problems))
     results = Results(out)
     tell = (lambda line: None) if as_json else show_line
     run_audits(chosen, results, tell)
@@ -144,10 +135,3 @@ def _numbers(text: str) -> frozenset[int] | None:
             raise typer.BadParameter(f"{part!r} is not a number or a range such as 5-9")
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return frozenset(found) if text else None
-
-
-def _shard(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)/(\d+)", text)
-    if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(f"{text!r} is not a shard such as 1/4")
-    return int(match[1]), int(match[2])

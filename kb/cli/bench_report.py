@@ -7,7 +7,7 @@ from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
 
 if TYPE_CHECKING:  # the parts of the judge load slowly, and `kb bench retrieval` needs none of them
-    from kb.bench import fast, retrieval
+    from kb.bench import kernelbench, retrieval
     from kb.bench.kernelbench import Audited, Judged
     from kb.bench.selftest import Same, SelfTest, Verdict
 
@@ -65,7 +65,7 @@ def show_line(line: "Audited | Judged") -> None:
     show_wrapped(f"{line.problem}: {line.file}: {outcome}{fast}: {times or line.detail}")
 
 
-def show_fast(report: "fast.Report") -> None:
+def show_fast(report: "kernelbench.Report") -> None:
     show()
     show_wrapped("problems: " + ", ".join(f"{count} {verdict}" for verdict, count in report.audits.items()))
     if not report.fast:
@@ -77,8 +77,6 @@ def show_fast(report: "fast.Report") -> None:
     )
     rows = [(f"fast_{f.speedup:g}", f"{f.share:.3f}", f"{f.low:.3f} to {f.high:.3f}") for f in report.fast]
     show_table(("measure", "value", "95 % interval"), rows, indent=2)
-    score = "unknown, as no document states the rates" if report.light is None else f"{report.light:.3f}"
-    show_wrapped(f"speed-of-light score: {score}; {report.below_floor} below the floor have none")
 
 
 def show_verdict(found: "Verdict | Same") -> None:

@@ -22,8 +22,6 @@ def show_verdict(verdict: Verdict) -> None:
     if evidence.bottleneck:
         cited = " ".join(f"[kb cite {id_}]" for id_ in evidence.bottleneck.citations)
         show_wrapped(f"{evidence.bottleneck} {cited}", "  ")
-    for kernel in evidence.profile.kernels if evidence.profile else ():
-        show_wrapped(str(kernel), "  ")
     if evidence.passed and evidence.detail:
         show_wrapped(evidence.detail, "  ")
     for screen in evidence.screen:

@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 
 from kb.types.base import Recorded
 from kb.types.kernels import LanguageName, digest_of
-from kb.types.profiler import Profile
 from kb.types.target import IsaText
 
 WIN_MARGIN = 1.03
@@ -267,7 +266,7 @@ class Bottleneck(Recorded):
     """What limits the speed of a candidate that was timed."""
 
     kind: Literal["memory", "compute", "latency", "launch"]
-    """`latency` if it reaches neither rate, `launch` if it waits for its kernels to be launched."""
+    """`latency` if it reaches neither rate; `launch` is only in evidence of earlier versions."""
     memory: float
     """Share of the rate of memory that it reaches, if each input and output is moved once."""
     compute: float
@@ -302,8 +301,6 @@ class Evidence(Recorded):
     timing: Timing | None = None
     bottleneck: Bottleneck | None = Field(default=None, exclude_if=lambda found: found is None)
     """None if it was not timed, or the target's rates are unknown."""
-    profile: Profile | None = Field(default=None, exclude_if=lambda found: found is None)
-    """None unless it was asked for, and the target's GPU is here and has a profiler."""
     screen: tuple[KernelScreen, ...] = ()
     log: str = ""
     """The end of the candidate's output: data, not to be trusted."""

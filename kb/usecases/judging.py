@@ -31,7 +31,6 @@ def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
         facts=known_facts(home, name),
         cache=cache_dir(),
         toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
-        profile=home.settings.profile,
     )
 
 

@@ -21,14 +21,6 @@ BOTTLENECK_PHRASES = {
     "launch": ("kernel launch overhead", "fuse kernels persistent kernel"),
 }
 """What to search for if the candidate was timed and did not win, by what limits it, if nothing else says why."""
-STALL_PHRASES = {
-    "long_scoreboard": ("hide global memory latency asynchronous copies prefetch", "wide coalesced loads and stores"),
-    "short_scoreboard": ("shared memory bank conflicts layout", "throughput of special functions"),
-    "barrier": ("barriers and synchronisation of warps", "warp specialisation pipelines"),
-    "branch_resolving": ("branch divergence predication", "loop unrolling"),
-}
-"""The same, by what the warps of its longest kernel wait for."""
-
 REFUSED_PHRASES = {
     Outcome.COMPILE_ERROR: "how a kernel is written: declarations, types and a small example",
     Outcome.UNSUPPORTED: "supported instructions and features of this target",
@@ -56,8 +48,6 @@ def search_phrases(evidence: Evidence, source: str = "") -> tuple[str, ...]:
     phrases = tuple(dict.fromkeys(CHECK_PHRASES[check] for check in checks if check in CHECK_PHRASES))
     if phrases or evidence.timing is None or evidence.won:
         return phrases
-    if evidence.profile and (stall := evidence.profile.kernels[0].stall):
-        return STALL_PHRASES[stall]
     return BOTTLENECK_PHRASES[evidence.bottleneck.kind if evidence.bottleneck else "memory"]
 
 

@@ -1,15 +1,13 @@
 """`kb bench retrieval`: the definition of an answer, the scores, and the report on a small home."""
 
-import json
 import math
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kb.bench.questions import load_questions
-from kb.bench.retrieval import export_run, measure
+from kb.bench.retrieval import measure
 from kb.bench.scores import BUDGETS, Answered, intervals, scores
 from kb.errors import SourceError, TargetError
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -149,18 +147,6 @@ def test_sheets_that_ship_with_kb_are_not_measured(kb: KnowledgeBase, tmp_path: 
     _, run = measure(kb, asked, phrasings=False, progress=quiet)
 
     assert {path for unit in run["q"].hits for path in unit.paths} == {"mi300x/a.md"}
-
-
-def test_an_export_contains_hits_and_context_with_their_paths(measured: KnowledgeBase) -> None:
-    _, run = measure(measured, ASKED, phrasings=False, progress=quiet)
-    file = StringIO()
-    export_run(file, run)
-
-    rows = {row["id"]: row for row in map(json.loads, file.getvalue().splitlines())}
-    assert rows["unknown"] == {"id": "unknown", "hits": [], "context": []}
-    assert rows["own"]["hits"][0]["paths"] == ["mi210/memory.md"]
-    assert "64 KB" in rows["own"]["hits"][0]["text"]
-    assert rows["own"]["context"]
 
 
 def test_a_question_for_an_unknown_target_is_an_error(measured: KnowledgeBase) -> None:

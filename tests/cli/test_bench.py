@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.audit.driver import Audit
 from tests.bench.test_kernelbench import written_suite
 from tests.cli.conftest import Run
 from tests.cli.test_kernels import RIGHT, needs_compiler, needs_linux
@@ -41,10 +40,8 @@ def test_the_command_audits_judges_and_reports(run: Run, suite: Path, tmp_path: 
 @pytest.mark.parametrize(
     "options",
     [
-        ("--shard", "3/2"),
         ("--problems", "a"),
         ("--baselines",),
-        ("--shard", "0/1"),
         ("--candidates", "nowhere", "--target", "cpu-x86"),
     ],
     ids=str,
@@ -57,7 +54,6 @@ def test_wrong_usage_is_refused(run: Run, suite: Path, options: tuple[str, ...])
     ("command", "status"),
     [
         (("judge", "--quick", "--out"), 2),
-        (("retrieval", "--questions", "questions.jsonl", "--export"), 2),
         (("kernelbench", "KernelBench", "--out"), 1),
     ],
     ids=str,
@@ -73,13 +69,3 @@ def test_a_file_that_cannot_be_written_is_an_error_before_anything_is_measured(
     assert refused.status == status
     assert "nowhere" in refused.err
     assert "Traceback" not in refused.err
-
-
-def test_shards_share_the_problems(run: Run, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "kb.bench.kernelbench.audit", lambda task: Audit(task=task.name, task_digest=task.digest, reason="not tried")
-    )
-
-    counts = [run("bench", "kernelbench", suite, "--shard", f"{n}/2", "--json").json["audits"] for n in (1, 2)]
-
-    assert counts == [{"not here": 2}, {"not here": 1}]

@@ -12,6 +12,15 @@ from eval.supervisor.language import WORKER
 from eval.supervisor.launch import limits_of
 from tests.eval import probes
 
+ALONE = """
+import importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("sandbox", sys.argv[1])
+sandbox = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sandbox)
+sandbox.confine(sandbox.SandboxLimits(**json.loads(sys.argv[2])))
+exec(open(sys.argv[3]).read())
+"""
+"""Confines itself and becomes a script, because it may start no program."""
 VICTIM = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 """Script of the parent of the confined process, so that nothing is tried on the process of the tests."""
 
@@ -37,8 +46,10 @@ class Place:
 
     def run(self, *command: str, level: int, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run a program; `options` are arguments of `limits_of`."""
-        limits = limits_of(self.folder, level=level, call_s=60.0, **options)
-        confined = [self.python, "-I", str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--", *command]
+        limits = json.dumps(limits_of(self.folder, level=level, call_s=60.0, **options)._asdict())
+        confined = [self.python, "-I", str(WORKER / "sandbox.py"), limits, "--", *command]
+        if options.get("alone"):
+            confined = [self.python, "-I", "-c", ALONE, str(WORKER / "sandbox.py"), limits, command[-1]]
         return subprocess.run(
             [self.python, "-I", "-c", VICTIM, *confined], cwd=self.folder, capture_output=True, text=True, timeout=60,
             check=False, user=self.user, group=self.user, extra_groups=None if self.user is None else (),

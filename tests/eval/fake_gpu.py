@@ -120,9 +120,6 @@ class FakeGpuCandidate(GpuCandidate):
     def _new_clock(self) -> EventClock:
         return HostClock()
 
-    def profile(self, number: int) -> None:
-        self._called(number)
-
     def _recorded(self, number: int) -> Recording:
         raise RuntimeError("this is no GPU")
 

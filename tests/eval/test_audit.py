@@ -56,10 +56,6 @@ def test_a_sound_task_is_usable() -> None:
 
     assert (found.verdict, found.reason, found.degenerate, found.random) == (Usability.USABLE, "", (), False)
     assert set(found.sizes) == {"ROWS", "COLS"}
-    assert found.elements == 64 * 32 + 64 * 64
-    assert found.size_bytes == 4 * found.elements
-    assert found.operations == 2 * 64 * 64 * 32
-    assert found.memory_bytes == 3 * found.size_bytes
 
 
 @pytest.mark.parametrize(
@@ -101,7 +97,7 @@ def test_a_task_that_is_too_large_is_audited_at_smaller_sizes() -> None:
 
     assert found.verdict is Usability.NOT_HERE
     assert "GiB in float64" in found.reason
-    assert found.call_s
+    assert found.degenerate == ()
 
 
 AUDITOR = """#!{python}

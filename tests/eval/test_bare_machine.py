@@ -39,7 +39,7 @@ for module in sys.argv[1:]:
 """Imports modules where no package is installed but those four and what they need."""
 MODULES = (
     "eval.judge.process", "eval.judge.task_judge", "eval.clock.sessions", "eval.clock.gpu_use",
-    "eval.devices.gpu_profile", "eval.supervisor.device_memory", "eval.screen.screen", "eval.selftest.known",
+    "eval.supervisor.device_memory", "eval.screen.screen", "eval.selftest.known",
 )  # fmt: skip
 """What the judge's process loads, at its start and later."""
 

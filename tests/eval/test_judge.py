@@ -177,14 +177,10 @@ extern "C" void model_new(const Tensor *, const Tensor *, const double *, Tensor
 
 def _worker_of(judge: int, temporary: Path) -> int | None:
     """Process id of the judge's worker, once the candidate hangs."""
-    if not list(temporary.glob("*/hangs")):
+    if (hangs := next(temporary.glob("*/hangs"), None)) is None:
         return None
     children = Path(f"/proc/{judge}/task/{judge}/children").read_text(encoding="utf-8").split()
-    return next((int(pid) for pid in children if _command_of(pid).count("worker.py")), None)
-
-
-def _command_of(pid: str) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    return next((int(pid) for pid in children if Path(f"/proc/{pid}/cwd").resolve() == hangs.parent), None)
 
 
 def _first(find: Callable[[], int | None]) -> int:

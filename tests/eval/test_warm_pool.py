@@ -49,7 +49,7 @@ def test_the_next_candidate_gets_a_worker_that_has_started(warm_pool: WarmPool) 
 
     with trial_of(warm_pool, HONEST).worker() as worker, trial_of(warm_pool).worker() as another:
         assert "torch" in (worker.folder / "candidate.py").read_text(encoding="utf-8")
-        assert len(warm_pool._wanted) == 1, "one is left, which checks a candidate"
+        assert len(warm_pool._workers) == 1, "one is left, which checks a candidate"
         assert another.pid != worker.pid, "a worker serves one candidate"
 
 
@@ -60,38 +60,37 @@ def test_a_candidate_passes_in_a_warm_worker(warm_pool: WarmPool) -> None:
 
     tried.check([given_case("scale")], [])
 
-    assert warm_pool._wanted == []
+    assert warm_pool._workers == []
 
 
 def test_settings_must_be_the_same(warm_pool: WarmPool) -> None:
     trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
 
     with replace(trial_of(warm_pool), call_s=50.0).worker():
-        assert len(warm_pool._wanted) == 2
+        assert len(warm_pool._workers) == 2
 
 
-def test_workers_for_another_language_stay_until_the_next_candidate_does_not_want_them_either(
-    warm_pool: WarmPool,
-) -> None:
+def test_workers_for_another_language_stay_until_those_for_a_third_take_their_place(warm_pool: WarmPool) -> None:
     def started(call_s: float) -> WorkerProcess:
         replace(trial_of(warm_pool), call_s=call_s).start_warm_workers(checks=1, sessions=0)
         warm_pool.wait()
-        return warm_pool._wanted[0][1].result()
+        return warm_pool._workers[0][1].result()
 
     first, second, again = started(60.0), started(50.0), started(60.0)
     assert first is again
     assert is_alive(second.pid)
-    assert started(60.0) is first
+    started(40.0)
+    assert is_alive(first.pid)
     assert not is_alive(second.pid)
 
 
 def test_workers_that_are_there_are_not_started_again(warm_pool: WarmPool) -> None:
     trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
-    before = list(warm_pool._wanted)
+    before = list(warm_pool._workers)
 
     trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
 
-    assert warm_pool._wanted == before
+    assert warm_pool._workers == before
 
 
 def test_a_worker_that_did_not_start_is_not_used(warm_pool: WarmPool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +106,7 @@ def test_a_worker_that_did_not_start_is_not_used(warm_pool: WarmPool, monkeypatc
 def test_a_worker_that_died_meanwhile_is_not_used(warm_pool: WarmPool) -> None:
     trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
     warm_pool.wait()
-    for _, pending in warm_pool._wanted:
+    for _, pending in warm_pool._workers:
         os.kill(pending.result().pid, signal.SIGKILL)
         os.waitid(os.P_PID, pending.result().pid, os.WEXITED | os.WNOWAIT)
 
@@ -122,7 +121,7 @@ def test_a_disk_that_is_full_costs_a_warm_worker_and_no_verdict(
         full.setattr(WorkerProcess, "__init__", out_of_space)
         trial_of(warm_pool).start_warm_workers(checks=1, sessions=1)
 
-    assert warm_pool._wanted == []
+    assert warm_pool._workers == []
 
 
 def out_of_space(*_: object, **__: object) -> None:

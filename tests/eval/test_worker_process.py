@@ -21,8 +21,10 @@ from eval.supervisor import process as worker_process
 from eval.supervisor import tree
 from eval.supervisor.folder import FOLDER, new_folder, remove
 from eval.supervisor.language import JudgedLanguage
+from eval.supervisor.launch import Launch
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import ALL_GUARDS, Guard, WorkerSettings
+from eval.worker.zygote import Handles
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate
@@ -32,7 +34,7 @@ pytestmark = needs_linux
 
 LATE_TO_END = """
 import json, sys, time
-questions, answers = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w")
+questions, answers = open(int(sys.argv[-3])), open(int(sys.argv[-2]), "w")
 for line in questions:
     question = json.loads(line)
     if question["verb"] == "exit":
@@ -42,7 +44,7 @@ for line in questions:
 """
 HOSTILE_WORKER = """
 import json, sys
-questions, answers = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w")
+questions, answers = open(int(sys.argv[-3])), open(int(sys.argv[-2]), "w")
 for number, line in enumerate(questions):
     token = json.loads(line)["token"]
     answer = {answer!r} if number else '{{"token": "TOKEN"}}'
@@ -50,7 +52,7 @@ for number, line in enumerate(questions):
 """
 COPIES_AFTER_ANSWER = """
 import json, os, sys
-questions, answers, memory = open(int(sys.argv[-4])), open(int(sys.argv[-3]), "w"), int(sys.argv[-2])
+questions, answers, memory = open(int(sys.argv[-3])), open(int(sys.argv[-2]), "w"), int(sys.argv[-1])
 space = bytearray(1 << 28)
 os.ftruncate(memory, len(space))
 os.preadv(memory, [space], 0)
@@ -103,10 +105,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def worker() -> Iterator[WorkerProcess]:
     with start() as worker:
         yield worker
-
-
-EXECUTED = TORCH.model_copy(update={"preload": ()})
-"""A language whose workers are started as programs."""
 
 
 def start(
@@ -166,17 +164,16 @@ def test_a_worker_that_ends_late_but_well_is_accepted(tmp_path: Path, monkeypatc
     monkeypatch.setattr(worker_process, "DEATH_S", 0.05)
     play(LATE_TO_END, tmp_path, monkeypatch)
 
-    with start(EXECUTED, level=0) as worker:
+    with start(level=0) as worker:
         worker.finish()
 
-        assert worker._process
-        assert worker._process.returncode == 0
+        assert worker._running.poll() == 0
 
 
 def test_a_worker_that_does_not_end_has_taken_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(LATE_TO_END, tmp_path, monkeypatch)
 
-    with start(EXECUTED, level=0, call_s=0.2) as worker, pytest.raises(Fault) as caught:
+    with start(level=0, call_s=0.2) as worker, pytest.raises(Fault) as caught:
         worker.finish()
 
     assert caught.value.outcome == Outcome.TIMED_OUT
@@ -187,7 +184,7 @@ def test_a_worker_that_fills_the_machine_is_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(tree, "_free", lambda folder: next(free, {"memory": 10}))
     play(LATE_TO_END, tmp_path, monkeypatch)
 
-    with start(EXECUTED, level=0) as worker, pytest.raises(Fault, match="memory: 10 of 100 are left") as caught:
+    with start(level=0) as worker, pytest.raises(Fault, match="memory: 10 of 100 are left") as caught:
         worker.ask("exit")
 
     assert caught.value.outcome == Outcome.FORBIDDEN
@@ -195,10 +192,19 @@ def test_a_worker_that_fills_the_machine_is_refused(tmp_path: Path, monkeypatch:
 
 def play(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a script take the part of the worker."""
-    actor = folder / "worker"
-    actor.write_text(f"#!{sys.executable} -I\n{script}")
-    actor.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(actor))
+    actor = folder / "worker.py"
+    actor.write_text(script)
+
+    def started(launch: Launch, handles: Handles, is_wanted: object) -> "Actor":
+        passed = handles.read, handles.write, handles.memory
+        return Actor([sys.executable, "-I", actor, *map(str, passed)], pass_fds=passed, start_new_session=True)
+
+    monkeypatch.setattr(Launch, "worker", started)
+
+
+class Actor(subprocess.Popen[bytes]):
+    def report_end(self) -> None:
+        """No zygote has started it."""
 
 
 def test_an_unknown_question_is_answered_with_a_fault(worker: WorkerProcess) -> None:
@@ -219,7 +225,7 @@ def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
 ) -> None:
     play(HOSTILE_WORKER.format(answer=answer), tmp_path, monkeypatch)
 
-    with start(EXECUTED, level=0) as worker, pytest.raises(Fault) as caught:
+    with start(level=0) as worker, pytest.raises(Fault) as caught:
         worker.ask("ping")
 
     assert caught.value.outcome == outcome
@@ -230,7 +236,7 @@ def test_any_hostile_answer_gives_an_outcome_that_can_be_stored(
 def test_a_system_call_that_goes_on_after_the_answer_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(COPIES_AFTER_ANSWER, tmp_path, monkeypatch)
     lingering_s = []
-    with start(EXECUTED, level=0) as worker:
+    with start(level=0) as worker:
         for _ in range(10):
             worker.ask("ping")
             lingering_s.append(worker.lingering_s)

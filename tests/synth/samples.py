@@ -5,7 +5,6 @@ from kb.types.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Language, Task, TensorSpec
 from kb.types.passages import Citation, Passage
-from kb.types.profiler import KernelProfile, Profile
 from kb.types.protocols import Attempt, RecalledSkill, Request
 from kb.types.skill import Skill, SkillStanding
 from synth.prompts.prompt import build_prompt
@@ -164,14 +163,6 @@ def evidence(
         environment={"torch": "2.11.0", "machine": "16 cores"},
         created="2026-01-01T00:00:00Z",
     )
-
-
-def profiled(of: Candidate, stall: str) -> Evidence:
-    """Evidence of a slow candidate whose warps wait 80 % of the time, for what `stall` names."""
-    metrics = {f"smsp__warp_issue_stalled_{stall}_per_warp_active.pct": 80.0}
-    kernel = KernelProfile(kernel="scale_rows", launches=1, microseconds=7.0, metrics=metrics)
-    profile = Profile(kernels=(kernel,), launches=1, microseconds=7.0)
-    return evidence(of, speedup=0.8).model_copy(update={"profile": profile})
 
 
 def attempt(language: Language, outcome: Outcome = Outcome.PASSED, mark: str = "", **account: object) -> Attempt:

@@ -4,9 +4,8 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.types.evidence import CaseResult, Outcome
-from kb.types.profiler import STALLS
 from synth.diagnosis import MEANING, diagnose
-from tests.synth.samples import SCREEN, candidate, evidence, profiled
+from tests.synth.samples import SCREEN, candidate, evidence
 
 KERNEL = candidate(CPP)
 
@@ -60,10 +59,3 @@ def test_findings_that_are_ok_are_left_out_and_the_others_are_cited() -> None:
     assert "over: scratchpad 81,920 B > 65,536 B [00000000000a]" in text
     assert "warn: 12 registers spilled per lane" in text
     assert "unknown: occupancy: no document states one value of simd_units" in text
-
-
-@pytest.mark.parametrize("stall", STALLS)
-def test_what_warps_wait_for_is_told(stall: str) -> None:
-    said = diagnose(profiled(KERNEL, stall))
-
-    assert f"Profiled, kernel scale_rows: 7.0 us; warps wait {STALLS[stall]} 80 % of the time." in said

@@ -6,15 +6,13 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.types.evidence import Evidence, Finding, Outcome
-from kb.types.profiler import STALLS
 from synth.briefing.follow_up import (
     BOTTLENECK_PHRASES,
     CHECK_PHRASES,
     REFUSED_PHRASES,
-    STALL_PHRASES,
     search_phrases,
 )
-from tests.synth.samples import SCREEN, candidate, evidence, profiled
+from tests.synth.samples import SCREEN, candidate, evidence
 
 KERNEL = candidate(CPP)
 NARROW = SCREEN.model_copy(
@@ -68,8 +66,3 @@ def test_every_check_with_a_phrase_exists_in_the_screen() -> None:
     screen = (Path(__file__).parents[2] / "eval" / "screen" / "screen.py").read_text(encoding="utf-8")
 
     assert [check for check in CHECK_PHRASES if f'"{check}"' not in screen] == []
-
-
-@pytest.mark.parametrize("stall", STALLS)
-def test_what_warps_wait_for_is_searched_for(stall: str) -> None:
-    assert search_phrases(profiled(KERNEL, stall)) == STALL_PHRASES[stall]

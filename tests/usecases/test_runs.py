@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import pytest
 
-import kb as knowledge
 from eval.languages import registry as languages
 from kb.errors import CandidateError, FactError, KbError, RunError, SettingsError, SynthesisError, TargetError
 from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
@@ -172,21 +171,3 @@ def test_the_kernel_of_a_whole_answer_is_judged_and_its_note_is_kept(
 
     assert judged == [TRITON]
     assert [a.note for a in run.attempts] == ["wide loads"]
-
-
-@pytest.mark.parametrize(("text", "profiled"), [("", False), ("profile = true\n", True)])
-def test_the_judge_profiles_if_the_settings_say_so(
-    text: str, profiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[object] = []
-
-    def start(*arguments: object, **named: object) -> None:
-        asked.append(named["profile"])
-        raise JudgeStartedError
-
-    monkeypatch.setattr("kb.usecases.judging.LocalJudge", start)
-    (tmp_path / "kb.toml").write_text(text)
-    with knowledge.open(tmp_path) as kb, pytest.raises(JudgeStartedError):
-        kb.verify(TASK, TRITON, "mi300x")
-
-    assert asked == [profiled]

