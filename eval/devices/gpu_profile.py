@@ -96,7 +96,7 @@ def _run(trial: Trial, reference: Reference, case: Case) -> None:
         if trial.level >= SEALED:
             worker.ask("refuse sockets")
         trial.build(worker, reference, case)
-        trial.send_inputs(worker, trial.memory.share(worker, [case.inputs]))
+        trial.send_inputs(worker, trial.share(worker, [case.inputs]))
         trial.call(worker, 0)  # compiles and tunes
         worker.ask("forget")
         worker.ask("profile", set=0, within_s=PROFILE_S)

@@ -19,7 +19,7 @@ from eval.oracle.cases import (
 )
 from eval.oracle.reference import Reference, integer_constants
 from eval.oracle.task import load_task
-from eval.oracle.values import DISTRIBUTIONS, Structure, learn_structures
+from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, learn_structures
 from eval.selftest.known import TASKS
 from kb.errors import TaskError, TaskSizeError
 from kb.types.evidence import Outcome
@@ -99,7 +99,7 @@ def test_each_kind_of_values_is_tried_alone_and_all_together() -> None:
     tried = cases_of(task_of())
 
     assert [case.seed.kinds for case in tried[:2] if case.seed] == [("given",), DISTRIBUTIONS]
-    assert {case.seed.kinds[0] for case in tried[2:] if case.seed} == set(DISTRIBUTIONS) - {"given"}
+    assert {case.seed.kinds[0] for case in tried[2:] if case.seed} == {*DISTRIBUTIONS, EDGES} - {"given"}
     assert tried[1].name == "sizes as given; mixed values"
 
 
