@@ -50,7 +50,7 @@ class Reference:
         torch.manual_seed(seed)
         given = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
         self.arguments, self.keywords = _positional_and_named(given)
-        if odd := _not_plain(given):
+        if (odd := _not_plain(given)) is not None:
             raise TaskError(
                 f"get_init_inputs() of task {task.name} gives {type(odd).__name__}",
                 hint=IN_MODEL if isinstance(odd, torch.Tensor) else IN_INIT,

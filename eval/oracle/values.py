@@ -93,7 +93,7 @@ REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far":
 OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
 """The same for integers, which stay numbers that the task drew for their row: they may be indices."""
 DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
-EDGES = "edges"
+EDGES = "edge"
 """A case whose values lie where comparisons turn; see eval.oracle.edges."""
 
 
