@@ -18,15 +18,14 @@ from eval.oracle.cases import (
     Case,
     check_new_outputs,
     check_repeatable,
-    count_elements,
     draw_cases,
     given_case,
     make_case,
     new_seed,
-    smaller_sizes,
 )
 from eval.oracle.degenerate import degenerate_answers
 from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.sizes import count_elements, smaller_sizes
 from eval.oracle.values import learn_structures
 from eval.roofline import tensor_bytes
 from eval.supervisor.tree import free_bytes

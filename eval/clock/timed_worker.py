@@ -17,7 +17,7 @@ from eval.supervisor.rate_limit import RateLimit
 from eval.supervisor.settings import Guard
 from eval.supervisor.trial import CallReport, Trial
 from eval.worker.channel import ALL, Message
-from eval.worker.mapping import new_memory
+from eval.worker.mapping import end_of, new_memory
 from kb.types.evidence import Outcome
 
 SHORT_US = 1000.0
@@ -70,9 +70,9 @@ class TimedWorker:
             self.slots = len(sets)
             start = 0
             if self._memory is not None:
-                start = _state_end(self._reference)
+                start = _slots_start(self._trial, sets, self._reference)
                 clear_gaps(self._memory, _all_specs(sets, self._reference))
-            self._shared = self._trial.memory.share(self.worker, sets, start)
+            self._shared = self._trial.share(self.worker, sets, start)
             self._trial.send_inputs(self.worker, self._shared)
             self._layouts: tuple[Layout, ...] = ()
             self.call(self._case.inputs)
@@ -205,8 +205,7 @@ def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
     It holds the parameters, and behind them the slots for inputs, so that workers which start at the same time write
     the same to each byte.
     """
-    _, size = specs_of(_sets(trial, case), _state_end(reference))
-    return new_memory(size)
+    return new_memory(end_of(_all_specs(_sets(trial, case), reference)))
 
 
 def _sets(trial: Trial, case: Case) -> list[list[Any]]:
@@ -215,11 +214,18 @@ def _sets(trial: Trial, case: Case) -> list[list[Any]]:
 
 
 def _all_specs(sets: list[list[Any]], reference: Reference) -> list[Message]:
-    """All tensors that lie in the common memory."""
-    state, start = specs_of([list(reference.state.values())])
-    return [spec for specs in (*state, *specs_of(sets, start)[0]) for spec in specs]
+    """All tensors that lie in the common memory; inputs lie there twice if languages lay them out differently."""
+    state, end = specs_of([list(reference.state.values())])
+    contiguous, end = specs_of(sets, end)
+    strided, _ = specs_of(sets, end, strided=True) if _are_strided(sets[0]) else ([], end)
+    return [spec for specs in (*state, *contiguous, *strided) for spec in specs if "offset" in spec]
 
 
-def _state_end(reference: Reference) -> int:
+def _slots_start(trial: Trial, sets: list[list[Any]], reference: Reference) -> int:
+    """Where in the common memory the slots of a trial's language begin."""
     _, end = specs_of([list(reference.state.values())])
-    return end
+    return specs_of(sets, end)[1] if trial.language.strided and _are_strided(sets[0]) else end
+
+
+def _are_strided(inputs: list[Any]) -> bool:
+    return any(isinstance(x, torch.Tensor) and not x.is_contiguous() for x in inputs)

@@ -59,7 +59,7 @@ def compile_own(trial: Trial, worker: WorkerProcess, task: Task, reference: Refe
 def compile_case(trial: Trial, worker: WorkerProcess, case: Case) -> Launched:
     """Compile what a call on a case launches. It may stop because no kernel computes anything; errors as above."""
     trial.build(worker, case.reference, case)
-    trial.send_inputs(worker, trial.memory.share(worker, [case.inputs]))
+    trial.send_inputs(worker, trial.share(worker, [case.inputs]))
     return _compiled(worker, inputs=None)
 
 

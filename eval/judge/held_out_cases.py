@@ -3,19 +3,17 @@
 from eval.devices.device import CaseSizes
 from eval.judge.counterexamples import Counterexamples
 from eval.oracle.cases import (
-    TOLERATED_EXCESS,
     Case,
     check_new_outputs,
     check_repeatable,
-    count_elements,
     draw_case,
     draw_cases,
     given_case,
     new_seed,
-    smaller_sizes,
     usable_distributions,
 )
 from eval.oracle.reference import Reference
+from eval.oracle.sizes import TOLERATED_EXCESS, count_elements, smaller_sizes
 from eval.oracle.values import learn_structures
 from kb.errors import TaskError
 from kb.types.kernels import Interface, Task

@@ -32,6 +32,7 @@ class Torch(JudgedLanguage):
     suffix: str = ".py"
     fences: tuple[str, ...] = ("python", "py")
     rules: str = rules_of("torch", MODEL_NEW)
+    strided: bool = True
     preload: tuple[str, ...] = ("torch", "eval.worker.adapters.python")
     tunable: str = "BLOCK = 1024  # tune: 256, 512, 1024"
     adapter: Path = ADAPTERS / "python.py"

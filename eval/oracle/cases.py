@@ -5,30 +5,35 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import torch
 
-from eval.oracle.reference import Reference, Tensors, as_tuple, enough_memory, integer_constants, is_float, same_bits
-from eval.oracle.tolerance import Tolerance, add_changes, no_change, tolerance_of
-from eval.oracle.values import DISTRIBUTIONS, Structure, change_values
+from eval.oracle.edges import put_edges
+from eval.oracle.operations import Choice, record_choices
+from eval.oracle.reference import (
+    PERTURBATION,
+    Reference,
+    Tensors,
+    as_numbers,
+    as_tuple,
+    enough_memory,
+    is_float,
+    same_bits,
+)
+from eval.oracle.tolerance import INTEGER_ERROR, LOST, Ties, Tolerance, add_changes, no_change, tolerance_of
+from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
-from kb.types.kernels import Interface, Task
 
-SMALLEST_SIZES = (16, 8, 4, 2)
-"""Lower bounds for shrinking sizes, tried in this order: the smallest sizes may be kernel widths or group counts."""
-SHRINKING_STEPS = 24
-ODD_CHOICES = 4
-TOLERATED_EXCESS = 16
-"""Factor by which a case may exceed the intended number of elements, for tasks with sizes that are not constants."""
 LEAST_PERTURBATIONS, MOST_PERTURBATIONS, PERTURBING_S = 2, 6, 0.5
 """Number of random changes that show the sensitivity of each element, and the time after which the least must do."""
+NEARER = 64.0
+"""How much smaller a second change is where comparisons turn: by a jump, both change an output by the same."""
 EXTREME = ("wide", "large", "outliers", "far")
 """Distributions that may overflow at some sizes only."""
 REPEATED = 1e-4
@@ -45,6 +50,10 @@ class CaseSeed(Frozen):
     """Seed of the inputs."""
     kinds: tuple[str, ...]
     """The distributions of the inputs; with several, each slice of an input has one of them. Its name is stored."""
+
+    @property
+    def at_edges(self) -> bool:
+        return self.kinds == (EDGES,)
 
     def __str__(self) -> str:
         where = ", ".join(f"{name}={size}" for name, size in self.sizes.items()) or "sizes as given"
@@ -72,22 +81,35 @@ class Case:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the reference is finite in both precisions; otherwise no candidate can be compared with it."""
-        errors = (tolerance.native_error for tolerance in self.tolerances)
-        return all(map(math.isfinite, errors)) and all(bool(torch.isfinite(t).all()) for t in self.expected)
+        """Whether the reference is finite in both precisions."""
+        finite = (t.dtype is torch.bool or bool(torch.isfinite(t).all()) for t in self.expected)
+        return all(finite) and not any(tolerance.undefined for tolerance in self.tolerances)
+
+    @property
+    def differs_in_float64(self) -> bool:
+        """Whether the reference gives something else in its own precision than in float64, not just less exactly."""
+        outputs = zip(self.tolerances, self.expected, strict=True)
+        floats = [(t.native_error, t64) for t, t64 in outputs if t64.numel() and t64.is_floating_point()]
+        return any(error > LOST * float(t64.abs().max()) for error, t64 in floats)
+
+    @property
+    def decides(self) -> bool:
+        """Whether some value of each output can be wrong."""
+        return all(not t.allowed.numel() or bool(t.allowed.isfinite().any()) for t in self.tolerances)
 
     def compare(self, outputs: Sequence[torch.Tensor]) -> CaseResult:
         """Compare a candidate's outputs, whose shapes and types are right, with the expected ones."""
         worst, ratio, detail = 0.0, 0.0, ""
         for output, tolerance in zip(map(_numbers, outputs), self.tolerances, strict=True):
-            if not bool(torch.isfinite(output).all()):
-                return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
             if output.numel():
                 errors, ratios = tolerance.compare(output)
+                if bool((errors.isnan() | errors.isinf()).any()):
+                    return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
                 worst = max(worst, float(errors.max()))
                 ratio = max(ratio, float(ratios.max()))
                 if bool((wrong := ~(ratios <= 1)).any()):
                     detail = f"{ratio:.3g} times the error allowed; {_first_wrong(output, tolerance.expected, wrong)}"
+                detail = detail or tolerance.biased(output)
         outcome = Outcome.INCORRECT if detail else Outcome.PASSED
         return CaseResult(name=self.name, outcome=outcome, max_error=worst, error_ratio=ratio, detail=detail)
 
@@ -97,14 +119,14 @@ class Case:
         The inputs may be others than those of this case, but of the same distribution.
         """
         return all(
-            tolerance.near(_numbers(output), other)
+            tolerance.near(_numbers(output), as_numbers(other))
             for output, other, tolerance in zip(outputs, as_tuple(native), self.tolerances, strict=True)
         )
 
 
 def _numbers(output: torch.Tensor) -> torch.Tensor:
     """The output; if it has truth values, their bytes, because torch takes any byte but 0 that is found there for 1."""
-    return output.view(torch.uint8) if output.dtype is torch.bool else output
+    return output.view(torch.uint8) if output.dtype is torch.bool else as_numbers(output)
 
 
 def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> str:
@@ -119,20 +141,26 @@ def draw_case(
 ) -> Case | None:
     """The case with inputs of some distributions; None if the reference fails or is not finite on them.
 
+    At edges it may be infinite or NaN in places.
+
     Raises:
         TaskSizeError: there is too little memory.
     """
     drawn_from = CaseSeed(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=tuple(distributions))
     try:
-        inputs = change_values(reference.inputs(seed), structures, distributions, seed)
-        if not all(bool(torch.isfinite(t).all()) for t in reference.native(inputs)):
-            return None
+        inputs = reference.inputs(seed)
+        if drawn_from.at_edges:
+            inputs = put_edges(reference, inputs, [s in (Structure.FREE, Structure.INTEGERS) for s in structures], seed)
+        else:
+            inputs = change_values(inputs, structures, distributions, seed)
+            if not all(bool(torch.isfinite(as_numbers(t)).all()) for t in reference.native(inputs)):
+                return None
         case = make_case(str(drawn_from), reference, inputs, drawn_from)
     except TaskSizeError:
         raise
     except TaskError:  # a value may be outside the domain of an operation
         return None
-    return case if case.is_finite else None
+    return case if case.is_finite or (drawn_from.at_edges and case.decides) else None
 
 
 def draw_cases(
@@ -142,7 +170,7 @@ def draw_cases(
     *,
     budget_s: float = math.inf,
 ) -> Iterator[Case]:
-    """Cases at the sizes of `reference`: given values, mixed ones, and each distribution while the time lasts.
+    """Cases at the sizes of `reference`: given values, mixed ones, edges, and each distribution while the time lasts.
 
     Left out are distributions that no input allows, and those on which the reference is not finite.
     """
@@ -155,6 +183,8 @@ def draw_cases(
     others = allowed[1:]
     mixtures = [allowed, [name for name in allowed if name not in EXTREME]] if others else []
     if case := next(filter(None, (draw(mixture, seed=new_seed()) for mixture in mixtures)), None):
+        yield case
+    if kept and (case := draw([EDGES], seed=new_seed())):
         yield case
     for name in random.SystemRandom().sample(others, len(others)):
         if time.monotonic() > deadline:
@@ -184,6 +214,11 @@ def given_case(name: str, reference: Reference) -> Case:
     check_new_outputs(reference)
     other = reference.native(reference.inputs(new_seed()))
     if [t.shape for t in other] == [t.shape for t in case.expected] and case.compare(other).outcome is Outcome.PASSED:
+        if case.differs_in_float64:
+            raise TaskError(
+                "the reference gives other outputs in float64 than in its own precision, so none can be checked",
+                hint="forward() may draw or make values that depend on the type: draw them in __init__ as a buffer",
+            )
         raise TaskError(
             "the reference gives the same outputs on other inputs, so a stored answer would pass",
             hint="draw inputs at random and make the outputs depend on them",
@@ -220,6 +255,7 @@ def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two runs gave the same but for the order of sums."""
     if one.shape != other.shape:
         return False
+    one, other = as_numbers(one), as_numbers(other)
     if not one.is_floating_point() or not one.numel():
         return torch.equal(one, other)
     tolerated = max(REPEATED, 4 * torch.finfo(one.dtype).eps) * float(one.abs().max())
@@ -231,77 +267,66 @@ def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed
     """Raises TaskError if the reference fails, changes its inputs, or is too large."""
     before = copy.deepcopy(inputs)
     native = reference.native(inputs)
+    dtypes = tuple(t.dtype for t in native)
     if not all(same_bits(a, b) for a, b in zip(inputs, before, strict=True) if isinstance(a, torch.Tensor)):
         raise TaskError(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
     del before
-    exact = any(is_float(x) for x in (*inputs, *reference.state.values(), *native))
-    expected = reference.oracle(inputs) if exact else native
-    changes = tuple(map(no_change, expected, native))
-    if exact:
-        _add_perturbations(changes, expected, reference, inputs)
-    tolerances = tuple(map(tolerance_of, expected, native, changes))
-    return Case(name, reference, inputs, expected, tolerances, tuple(t.dtype for t in native), seed)
+    native = tuple(map(as_numbers, native))
+    choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)
+    if any(is_float(x) for x in (*inputs, *reference.state.values(), *native)):
+        natively = record_choices(lambda: reference.native(inputs), wanted=choosing)[1]
+        expected, choices = record_choices(lambda: reference.oracle(inputs), wanted=choosing)
+        known = (*expected, *(choice.values for choice in choices))
+        computed = (*native, *(choice.values for choice in natively))
+        changes = tuple(map(no_change, known, computed))
+        _add_perturbations(changes, known, reference, inputs, choosing=choosing, at_edges=bool(seed and seed.at_edges))
+    else:
+        expected, choices = record_choices(lambda: reference.native(inputs), wanted=choosing)
+        known = computed = (*expected, *(choice.values for choice in choices))
+        changes = tuple(map(no_change, known, computed))
+    unsure = [int(change.sum()) if change.dtype is torch.bool else 0 for change in changes]
+    wide = (*dtypes, *(values.dtype for values in computed[len(dtypes) :]))
+    tolerances = list(map(tolerance_of, known, computed, changes, wide))
+    for number, output in enumerate(expected):
+        for choice, values in zip(choices, tolerances[len(dtypes) :], strict=True):
+            if _names_choice(output, choice):
+                ties = Ties(values, choice.indices, choice.dim, choice.distinct, unsure[number])
+                allowed = torch.full_like(tolerances[number].allowed, INTEGER_ERROR)
+                tolerances[number] = replace(tolerances[number], allowed=allowed, ties=ties)
+    return Case(name, reference, inputs, expected, tuple(tolerances[: len(dtypes)]), dtypes, seed)
 
 
-def _add_perturbations(changes: Tensors, expected: Tensors, reference: Reference, inputs: list[Any]) -> None:
-    """Change inputs and parameters a little, several times, and keep the largest change of each output element."""
+def _names_choice(output: torch.Tensor, choice: Choice) -> bool:
+    """Whether an output holds the indices of a choice."""
+    if output.is_floating_point() or output.numel() != choice.indices.numel():
+        return False
+    return torch.equal(output.reshape(-1).long(), choice.indices.reshape(-1))
+
+
+def _add_perturbations(
+    changes: Tensors, known: Tensors, reference: Reference, inputs: list[Any], *, choosing: bool, at_edges: bool
+) -> None:
+    """Change inputs and parameters a little, several times, and keep the largest change of each value.
+
+    At edges a value may jump, which no candidate's rounding causes: there the change between two perturbations counts.
+    Where a change leaves the domain of an operation, the opposite one may stay inside.
+    """
+
+    def changed(seed: int, by: float) -> Tensors:
+        outputs, choices = record_choices(lambda: reference.oracle(inputs, perturbed=seed, by=by), wanted=choosing)
+        return (*outputs, *(choice.values for choice in choices))
+
     deadline = time.monotonic() + PERTURBING_S
     for seed in range(MOST_PERTURBATIONS):
         if seed >= LEAST_PERTURBATIONS and time.monotonic() > deadline:
             return
-        add_changes(changes, expected, reference.oracle(inputs, perturbed=seed))
+        for by in (PERTURBATION, -PERTURBATION):
+            if add_changes(changes, changed(seed, by / NEARER) if at_edges else known, changed(seed, by)):
+                break
 
 
 def new_seed() -> int:
     """An unpredictable seed."""
     return secrets.randbits(62)
-
-
-Change = Callable[[dict[str, int]], dict[str, int]]
-
-
-def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | None:
-    """The task's sizes, divided until all its tensors together have at most about `elements` elements.
-
-    Args:
-        odd: Make the changed sizes odd and distinct if the task accepts that, otherwise make one of them odd. Then no
-            block size divides them, and a candidate that confuses two sizes fails.
-
-    Returns:
-        The sizes by name, or None if the file has no sizes to change or the reference fails at all smaller sizes.
-    """
-    own = integer_constants(task)
-    fewest: tuple[float, dict[str, int]] = (math.inf, {})
-    tried: list[tuple[Change, dict[str, int]]] = []
-    changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in own)] if odd else [dict]
-    for change, smallest, step in product(changes, SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
-        large = {name: max(smallest, value // 2**step) for name, value in own.items() if value > smallest}
-        if (change, large) in tried:
-            continue
-        tried.append((change, large))
-        sizes = change(large)
-        try:
-            interface = Reference(task, seed=0, sizes=sizes, device="meta").interface()
-        except TaskError:
-            continue
-        if (count := count_elements(interface)) <= elements:
-            return sizes
-        fewest = min(fewest, (count, sizes), key=lambda found: found[0])
-    return fewest[1] if fewest[0] <= elements * TOLERATED_EXCESS else None
-
-
-def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
-    """Make all sizes odd and distinct, in an unpredictable way."""
-    steps = random.SystemRandom().sample(range(len(sizes) + ODD_CHOICES), len(sizes))
-    return {name: (size | 1) + 2 * step for (name, size), step in zip(sizes.items(), sorted(steps), strict=True)}
-
-
-def _one_odd(name: str, sizes: dict[str, int]) -> dict[str, int]:
-    return {**sizes, name: sizes[name] | 1} if name in sizes else sizes
-
-
-def count_elements(interface: Interface) -> int:
-    tensors = (*interface.inputs, *interface.state, *interface.outputs)
-    return sum(torch.Size(t.shape).numel() for t in tensors)

@@ -4,13 +4,14 @@ import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from eval.dtypes import ITEM_BYTES
+from eval.oracle.operations import count_operations
 from kb.errors import KbError, TaskError, TaskSizeError
 from kb.types.kernels import Interface, Task, TensorSpec
 
@@ -19,6 +20,9 @@ Tensors = tuple[torch.Tensor, ...]
 PERTURBATION = 2.0**-20
 """Relative change of inputs and parameters that shows how sensitive an output is to them: some float32 roundings, and
 far above those of float64."""
+EXACTLY = "make it give values of the type of its inputs, as with .to(x.dtype): kb also runs it in float64"
+IN_MODEL = "create tensors inside Model, so that they are in its state_dict"
+IN_INIT = "return numbers, strings, and lists, dictionaries or dataclasses of them, and build other objects in Model"
 PIECE = 1 << 26
 """A tensor is changed piece by piece, with so many elements each: a GPU may have no room for copies of all of it."""
 WORD = 8
@@ -40,18 +44,21 @@ class Reference:
     """
 
     def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
-        self._name, self.device = task.name, device
+        self.task, self.device = task, device
         self.seed, self.sizes = seed, dict(sizes or {})
         self._names = _execute(_resized(task, self.sizes), task.name)
         torch.manual_seed(seed)
-        self.arguments = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
-        if not _is_plain(self.arguments):
+        given = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
+        self.arguments, self.keywords = _positional_and_named(given)
+        if (odd := _not_plain(given)) is not None:
             raise TaskError(
-                f"get_init_inputs() of task {task.name} gives more than numbers, strings and lists of them",
-                hint="create tensors inside Model, so that they are in its state_dict",
+                f"get_init_inputs() of task {task.name} gives {type(odd).__name__}",
+                hint=IN_MODEL if isinstance(odd, torch.Tensor) else IN_INIT,
             )
         with torch.device(device):
-            self.model: torch.nn.Module = self._guarded("Model(...)", lambda: self._names["Model"](*self.arguments))
+            self.model: torch.nn.Module = self._guarded(
+                "Model(...)", lambda: self._names["Model"](*self.arguments, **self.keywords)
+            )
         if device == "meta":
             return
         self._guarded("its parameters", self._spread_constants)
@@ -68,8 +75,8 @@ class Reference:
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """The numbers among the arguments of `Model(...)`, lists flattened."""
-        return tuple(_numbers(self.arguments))
+        """The numbers among the arguments of `Model(...)`, in order, whatever they are in."""
+        return tuple(_numbers([self.arguments, self.keywords]))
 
     def inputs(self, seed: int) -> list[Any]:
         """One set of arguments for `forward`, drawn by the task's file."""
@@ -78,9 +85,9 @@ class Reference:
             torch.cuda.manual_seed(seed)
         with torch.device(self.device):
             inputs: list[Any] = self._guarded("get_inputs()", lambda: list(self._names["get_inputs"]()))
-        if not all(isinstance(value, torch.Tensor) or _is_plain(value) for value in inputs):
+        if not all(isinstance(value, torch.Tensor) or _not_plain(value) is None for value in inputs):
             raise TaskError(
-                f"get_inputs() of task {self._name} gives more than tensors, numbers, strings and lists of the latter",
+                f"get_inputs() of task {self.task.name} gives more than tensors, numbers and strings",
                 hint="pass each tensor to forward as a separate argument",
             )
         return [x.to(self.device) if isinstance(x, torch.Tensor) else x for x in inputs]
@@ -90,38 +97,38 @@ class Reference:
         outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*inputs)))
         return outputs
 
-    def oracle(self, inputs: Sequence[Any], *, perturbed: int | None = None) -> Tensors:
-        """The outputs of the reference with parameters, buffers and inputs in float64.
+    def oracle(self, inputs: Sequence[Any], *, perturbed: int | None = None, by: float = PERTURBATION) -> Tensors:
+        """The outputs of the reference with parameters, buffers and inputs in float64; so are they.
 
         Args:
-            perturbed: A seed; all of them are changed at random by about PERTURBATION of their values, except whole
-                numbers.
+            perturbed: A seed; all of them are changed at random, except whole numbers.
+            by: The change, about so many times their values. The opposite one has the other sign.
         """
         exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
         to_float64: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.double
         if perturbed is not None:
-            to_float64 = partial(_perturb, generator=torch.Generator(self.device).manual_seed(perturbed))
+            to_float64 = partial(_perturb, generator=torch.Generator(self.device).manual_seed(perturbed), by=by)
             for tensor in filter(is_float, exact.state_dict().values()):
                 tensor.copy_(to_float64(tensor))
         inputs64 = [to_float64(x) if is_float(x) else x for x in inputs]
-        outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)))
-        return outputs
+        with _default_dtype(torch.float64):
+            outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)), hint=EXACTLY)
+        return tuple(map(as_numbers, outputs))
 
     def interface(self) -> Interface:
         """Shapes and types of all tensors at these sizes."""
         inputs = self.inputs(0)
-        with FlopCounterMode(display=False) as counter:
-            outputs = self.native(inputs)
+        outputs, matrix_operations = count_operations(lambda: self.native(inputs))
         names = _argument_names(self.model, len(inputs))
         return Interface(
             inputs=tuple(_spec(n, x) for n, x in zip(names, inputs, strict=True) if isinstance(x, torch.Tensor)),
             state=tuple(_spec(n, t) for n, t in self.state.items()),
             outputs=tuple(_spec(f"output{i}", t) for i, t in enumerate(outputs)),
             init=self.numbers,
-            matrix_operations=counter.get_total_flops(),
+            matrix_operations=matrix_operations,
         )
 
-    def _guarded(self, what: str, call: Any) -> Any:
+    def _guarded(self, what: str, call: Any, hint: str = "correct the task's file; it must run on the CPU") -> Any:
         try:
             with torch.no_grad(), enough_memory():
                 return call()
@@ -129,9 +136,20 @@ class Reference:
             raise
         except Exception as error:  # a task's file may fail in any way
             raise TaskError(
-                f"the reference of task {self._name} fails in {what}: {type(error).__name__}: {error}",
-                hint="correct the task's file; it must run on the CPU",
+                f"the reference of task {self.task.name} fails in {what}: {type(error).__name__}: {error}",
+                hint=hint,
             ) from error
+
+
+@contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """What torch.ones and the like give if they are not told a type."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
 
 
 @contextmanager
@@ -221,8 +239,8 @@ def _spread(x: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:
     return torch.where(x > 0, x * noise.exp(), x + noise) if keep_sign else x + noise
 
 
-def _perturb(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """A copy in float64, each value changed by 0.5 to 1.5 times PERTURBATION of it, up or down.
+def _perturb(x: torch.Tensor, generator: torch.Generator, by: float) -> torch.Tensor:
+    """A copy in float64, each value changed by 0.5 to 1.5 times `by` of it, up or down.
 
     Whole numbers may be codes, and stay.
     """
@@ -233,7 +251,7 @@ def _perturb(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     for piece in pieces:
         change = torch.rand(piece.shape, generator=generator, device=x.device).sub_(0.5)
         change += torch.copysign(torch.tensor(0.5), change).add_(change)
-        piece.addcmul_(piece, change.double(), value=PERTURBATION)
+        piece.addcmul_(piece, change.double(), value=by)
     return perturbed
 
 
@@ -244,6 +262,30 @@ def as_tuple(result: Any) -> Tensors:
     if any(output.is_complex() for output in outputs):
         raise TypeError("forward gives complex numbers, which kb cannot compare; give their view_as_real")
     return tuple(output.detach() for output in outputs)
+
+
+def as_numbers(output: torch.Tensor) -> torch.Tensor:
+    """The output; in a wider type if its own is an 8-bit one, which torch compares and adds nowhere."""
+    return output.float() if output.is_floating_point() and output.itemsize == 1 else output
+
+
+def stored_once(x: torch.Tensor, *, by: torch.Tensor | None = None) -> torch.Tensor:
+    """A tensor, or another of its shape, before it was expanded: no two elements of `by` are at one place of memory."""
+    strides = (x if by is None else by).stride()
+    return x[tuple(slice(1) if step == 0 else slice(None) for step in strides)] if 0 in strides else x
+
+
+def with_values(x: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """A tensor of the same type, strides and expansion, with values that `change` makes of contiguous ones.
+
+    Of values too large for an 8-bit type the largest is taken.
+    """
+    once = stored_once(x)
+    values = change(as_numbers(once).contiguous())
+    if values.dtype != x.dtype:
+        values = values.clamp(-torch.finfo(x.dtype).max, torch.finfo(x.dtype).max).to(x.dtype)
+    result = torch.empty_strided(once.shape, once.stride(), dtype=x.dtype, device=x.device)
+    return result.copy_(values).expand(x.shape)
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -266,23 +308,46 @@ def _argument_names(model: torch.nn.Module, count: int) -> list[str]:
     return [names[i] if i < len(names) else f"input{i}" for i in range(count)]
 
 
+def _positional_and_named(given: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of `Model(...)`, from a list, a dictionary, or a pair of both as in KernelBook."""
+    if isinstance(given, dict):
+        return [], given
+    given = list(given)
+    if len(given) == 2 and isinstance(given[0], list | tuple) and isinstance(given[1], dict):
+        return list(given[0]), given[1]
+    return given, {}
+
+
+def _parts(value: Any) -> list[Any]:
+    """What a list, a dictionary or a dataclass holds, in order; nothing of other values."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    if is_dataclass(value):
+        return [getattr(value, field.name) for field in fields(value)]
+    return []
+
+
 def _numbers(value: Any) -> list[float]:
-    if isinstance(value, list | tuple):
-        return [number for item in value for number in _numbers(item)]
-    return [float(value)] if isinstance(value, int | float) else []
+    return [float(value)] if isinstance(value, int | float) else [n for part in _parts(value) for n in _numbers(part)]
 
 
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, bool | int | float | str)
+def _not_plain(value: Any) -> Any:
+    """The first value that is no number, no string, and no list, dictionary or dataclass of them; None if all are."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return None
+    if isinstance(value, list | tuple | dict) or (is_dataclass(value) and not isinstance(value, type)):
+        return next((odd for part in _parts(value) if (odd := _not_plain(part)) is not None), None)
+    return value
 
 
 def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype not in ITEM_BYTES:
         raise TaskError(f"{name} is a tensor of type {dtype}", hint=f"use one of {', '.join(ITEM_BYTES)}")
-    return TensorSpec(name=name, shape=tuple(tensor.shape), dtype=dtype)
+    stride = () if tensor.is_contiguous() else tensor.stride()
+    return TensorSpec(name=name, shape=tuple(tensor.shape), dtype=dtype, stride=stride)
 
 
 def is_float(value: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from eval.oracle.reference import Reference, is_float
+from eval.oracle.reference import Reference, as_numbers, is_float, with_values
 
 RARE = 2048
 """One in this many values is an outlier."""
@@ -93,6 +93,8 @@ REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far":
 OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
 """The same for integers, which stay numbers that the task drew for their row: they may be indices."""
 DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
+EDGES = "edge"
+"""A case whose values lie where comparisons turn; see eval.oracle.edges."""
 
 
 class Structure(Enum):
@@ -133,6 +135,12 @@ def change_values(
 def _changed(x: Any, structure: Structure, distributions: Sequence[str], generator: torch.Generator) -> Any:
     if structure is Structure.DRAWN:
         return x
+    return with_values(x, lambda dense: _values(dense, structure, distributions, generator))
+
+
+def _values(
+    x: torch.Tensor, structure: Structure, distributions: Sequence[str], generator: torch.Generator
+) -> torch.Tensor:
     if structure in (Structure.FREE, Structure.INTEGERS):
         return _mixed(x, distributions, generator)
     factors = _mixed(torch.ones_like(x), distributions, generator)
@@ -170,6 +178,7 @@ def _structure(one: Any, other: Any) -> Structure:
     """The structure that two draws have in common; a property that may be chance is none."""
     if not isinstance(one, torch.Tensor) or one.shape != other.shape or not one.numel():
         return Structure.DRAWN
+    one, other = as_numbers(one), as_numbers(other)
     if not is_float(one):
         return Structure.DRAWN if any(map(_is_bound, (one, other))) else Structure.INTEGERS
     if torch.equal(one, other) or all(_is_special(x.double()) for x in (one, other)):
@@ -183,11 +192,17 @@ def _structure(one: Any, other: Any) -> Structure:
 
 
 def _is_bound(x: torch.Tensor) -> bool:
-    """Whether numbers may depend on each other: they are sorted, are no more than two values, or differ in each row."""
+    """Whether numbers may depend on each other: they are sorted, are no more than two values, or differ in each row.
+
+    If they are drawn from more than the square of their number, they may differ by chance.
+    """
     if x.dtype not in INTEGERS or not x.dim():
         return True
-    low, high = x.min(), x.max()
-    distinct = any(bool((x.sort(dim).values.diff(dim=dim) != 0).all()) for dim in range(x.dim()))
+    low, high = int(x.min()), int(x.max())
+    distinct = any(
+        (high - low) * CHANCE < x.shape[dim] ** 2 and bool((x.sort(dim).values.diff(dim=dim) != 0).all())
+        for dim in range(x.dim())
+    )
     return distinct or _is_sorted(x) or bool(((x == low) | (x == high)).all())
 
 

@@ -49,7 +49,9 @@ class DeviceMemory(HostMemory):
         self._flushed = torch.zeros(FLUSHED * self.l2_bytes // 4, dtype=torch.int32, device=self._driver.device)
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
 
-    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
+    def share(
+        self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0, *, strided: bool = False
+    ) -> SharedTensors:
         torch.cuda.empty_cache()  # the worker may need what torch keeps for later tensors of this process
 
         def map_tensors(specs: list[Message], size: int) -> list[torch.Tensor]:
@@ -59,7 +61,7 @@ class DeviceMemory(HostMemory):
                 spec["handle"] = block.handle
             return [view(page, spec) for spec in specs]
 
-        shared = SharedTensors(sets, map_tensors, start)
+        shared = SharedTensors(sets, map_tensors, start, strided=strided)
         self._driver.synchronize()
         return shared
 

@@ -27,6 +27,8 @@ class JudgedLanguage(Language):
     """The rules without the part that depends on the compiler and the chip."""
     tensors_alone: bool = False
     """Whether a candidate accepts only tensors as arguments."""
+    strided: bool = False
+    """Whether a candidate gets inputs with the strides that the task gives them; otherwise they are contiguous."""
     preload: tuple[str, ...] = ()
     """Modules that all its candidates need. A worker is forked from a process that has loaded them."""
     launcher: bool = False

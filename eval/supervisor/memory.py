@@ -16,10 +16,10 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field
 
-from eval.oracle.reference import same_bits
+from eval.oracle.reference import same_bits, stored_once
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
-from eval.worker.mapping import end_of, mapped, spec_of
+from eval.worker.mapping import end_of, flat_spec, mapped, size_bytes, spec_of
 from kb.errors import JudgeError
 from kb.types.base import Frozen
 
@@ -78,10 +78,13 @@ class SharedTensors:
         sets: For each call its arguments; shapes and types are the same in all sets.
         map_tensors: Gives the tensors in that memory.
         start: Bytes at its beginning that stay as they are.
+        strided: Whether tensors keep their strides; otherwise they are contiguous there.
     """
 
-    def __init__(self, sets: Sequence[Sequence[Any]], map_tensors: MapTensors, start: int = 0) -> None:
-        self.specs, end = specs_of(sets, start)
+    def __init__(
+        self, sets: Sequence[Sequence[Any]], map_tensors: MapTensors, start: int = 0, *, strided: bool = False
+    ) -> None:
+        self.specs, end = specs_of(sets, start, strided=strided)
         pages = iter(map_tensors([spec for specs in self.specs for spec in specs if "value" not in spec], end))
         self.sets = [[next(pages) if isinstance(v, torch.Tensor) else v for v in arguments] for arguments in sets]
         for number, arguments in enumerate(sets):
@@ -91,7 +94,8 @@ class SharedTensors:
         """Replace the values of one set."""
         for page, value in zip(self.sets[number], arguments, strict=True):
             if isinstance(page, torch.Tensor):
-                page.copy_(value)
+                place, values = _in_memory_order(page, value)
+                place.copy_(values)
 
     def withhold(self, number: int, arguments: Sequence[Any]) -> Callable[[], None]:
         """Replace the values of one set, but for a random part of each tensor, which gets those of another part.
@@ -102,7 +106,7 @@ class SharedTensors:
         late: list[tuple[torch.Tensor, torch.Tensor]] = []
         for page, value in zip(self.sets[number], arguments, strict=True):
             if isinstance(page, torch.Tensor) and page.numel():
-                place, values = page.view(-1), value.reshape(-1)
+                place, values = _in_memory_order(page, value)
                 size = -(-len(place) // WITHHELD)
                 start, other = (secrets.randbelow(len(place) - size + 1) for _ in range(2))
                 place[:start].copy_(values[:start])
@@ -122,24 +126,39 @@ class SharedTensors:
         return all(same_bits(page, value) for page, value in pairs if isinstance(page, torch.Tensor))
 
 
-def specs_of(sets: Sequence[Sequence[Any]], start: int = 0) -> tuple[list[list[Message]], int]:
+def specs_of(
+    sets: Sequence[Sequence[Any]], start: int = 0, *, strided: bool = False
+) -> tuple[list[list[Message]], int]:
     """Where the arguments of each set lie in memory whose first bytes stay as they are, and where the last one ends."""
-    specs, end = [[spec_of(value) for value in arguments] for arguments in sets], start
+    specs, end = [[spec_of(value, strided=strided) for value in arguments] for arguments in sets], start
     for arguments, found in zip(sets, specs, strict=True):
         for value, spec in zip(arguments, found, strict=True):
             if isinstance(value, torch.Tensor):
                 spec["offset"] = end
-                end += -(-value.nbytes // ALIGNMENT) * ALIGNMENT
+                end += -(-size_bytes(spec) // ALIGNMENT) * ALIGNMENT
     return specs, end
+
+
+def _in_memory_order(page: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both tensors by the addresses of the first, each place once; in one dimension if they lie side by side."""
+    stride = page.stride()
+    order = sorted(range(page.dim()), key=lambda dim: -stride[dim])
+    place, values = (stored_once(x, by=page).permute(order) for x in (page, value))
+    return (place.view(-1), values.reshape(-1)) if place.is_contiguous() else (place, values)
 
 
 def clear_gaps(memory: int, specs: Iterable[Message]) -> None:
     """Zero the bytes of a handle's memory in which no tensor lies: a process could leave a note for the next there."""
-    end = 0
+    specs, end = list(specs), 0
     for spec in sorted((spec for spec in specs if "offset" in spec), key=lambda spec: spec["offset"]):
         os.pwrite(memory, bytes(spec["offset"] - end), end)
         end = end_of([spec])
     os.pwrite(memory, bytes(os.fstat(memory).st_size - end), end)
+    strided = [spec for spec in specs if "stride" in spec]
+    for spec, flat in zip(strided, mapped(memory, [flat_spec(spec) for spec in strided]), strict=True):
+        between = torch.ones(len(flat), dtype=torch.bool)
+        between.as_strided(spec["shape"], spec["stride"]).fill_(False)  # noqa: FBT003
+        flat.view(torch.uint8).view(len(flat), -1)[between] = 0
 
 
 def map_in(memory: int) -> MapTensors:
@@ -246,9 +265,15 @@ class HostMemory:
     slots = 16
     withholds = False
 
-    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
-        """Put arguments into the memory that the worker maps; from `start` on they replace earlier ones."""
-        return SharedTensors(sets, map_in(worker.memory), start)
+    def share(
+        self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0, *, strided: bool = False
+    ) -> SharedTensors:
+        """Put arguments into the memory that the worker maps; from `start` on they replace earlier ones.
+
+        Args:
+            strided: Whether tensors keep their strides.
+        """
+        return SharedTensors(sets, map_in(worker.memory), start, strided=strided)
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
         """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any
 
 import torch
@@ -53,6 +53,17 @@ class CallReport(Frozen):
 
 class _Described(Frozen):
     layouts: tuple[Layout, ...]
+
+
+def sent(argument: Any) -> Any:
+    """An argument of `Model(...)` as JSON: see `received` in eval.worker.adapters.python."""
+    if isinstance(argument, list | tuple):
+        return [sent(part) for part in argument]
+    if isinstance(argument, dict):
+        return {"dictionary": [[key, sent(value)] for key, value in argument.items()]}
+    if is_dataclass(argument):
+        return {"fields": {each.name: sent(getattr(argument, each.name)) for each in fields(argument)}}
+    return argument
 
 
 def _placed(layout: Layout, place: str) -> dict[str, Any]:
@@ -129,7 +140,8 @@ class Trial(WorkerSettings):
             "build",
             adapter=str(self.language.adapter),
             **self.language.build_options(),
-            arguments=reference.arguments,
+            arguments=[sent(argument) for argument in reference.arguments],
+            keywords={name: sent(argument) for name, argument in reference.keywords.items()},
             init=reference.numbers,
             state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
             outputs=[
@@ -137,6 +149,10 @@ class Trial(WorkerSettings):
                 for e, d in (zip(case.expected, case.dtypes, strict=True) if case else ())
             ],
         )
+
+    def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
+        """Put sets of inputs into the memory that the worker maps, laid out as its language promises."""
+        return self.memory.share(worker, sets, start, strided=self.language.strided)
 
     def send_inputs(self, worker: WorkerProcess, shared: SharedTensors) -> None:
         if self.language.tensors_alone and any("value" in spec for spec in shared.specs[0]):
@@ -224,7 +240,7 @@ class Trial(WorkerSettings):
         Args:
             settles: Whether the outputs are read a second time, later. Others that are still unwritten are just wrong.
         """
-        shared = self.memory.share(worker, [case.inputs])
+        shared = self.share(worker, [case.inputs])
         self.send_inputs(worker, shared)
         report = self.call(worker, 0)
         outputs = self.read_outputs(worker, report, case)

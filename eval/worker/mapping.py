@@ -12,17 +12,23 @@ from eval.dtypes import ITEM_BYTES
 from eval.worker.channel import Message
 
 
-def spec_of(argument: Any) -> Message:
-    """Shape and type of a tensor; anything else itself."""
+def spec_of(argument: Any, *, strided: bool = False) -> Message:
+    """Shape and type of a tensor, and if wanted its strides in elements; anything else itself."""
     import torch
 
     if not isinstance(argument, torch.Tensor):
         return {"value": argument}
-    return {"shape": list(argument.shape), "dtype": str(argument.dtype).removeprefix("torch.")}
+    stride = {"stride": list(argument.stride())} if strided and not argument.is_contiguous() else {}
+    return {"shape": list(argument.shape), "dtype": str(argument.dtype).removeprefix("torch."), **stride}
 
 
 def size_bytes(spec: Message) -> int:
-    return math.prod(spec["shape"]) * ITEM_BYTES[spec["dtype"]]
+    """Bytes from the first to the last element of a tensor; without strides it is contiguous."""
+    shape, item = spec["shape"], ITEM_BYTES[spec["dtype"]]
+    if "stride" not in spec or 0 in shape:
+        return math.prod(shape) * item
+    span: int = 1 + sum((size - 1) * step for size, step in zip(shape, spec["stride"], strict=True))
+    return span * item
 
 
 def end_of(specs: Iterable[Message]) -> int:
@@ -34,7 +40,14 @@ def view(page: Any, spec: Message) -> Any:
     """The tensor that a spec describes, in the bytes of its memory."""
     import torch
 
-    return page[spec["offset"] : end_of([spec])].view(getattr(torch, spec["dtype"])).view(spec["shape"])
+    flat = page[spec["offset"] : end_of([spec])].view(getattr(torch, spec["dtype"]))
+    return flat.as_strided(spec["shape"], spec["stride"]) if "stride" in spec else flat.view(spec["shape"])
+
+
+def flat_spec(spec: Message) -> Message:
+    """All elements of a tensor from the first to the last, and those between them that are not its own."""
+    count = size_bytes(spec) // ITEM_BYTES[spec["dtype"]]
+    return {"shape": [count], "dtype": spec["dtype"], "offset": spec["offset"]}
 
 
 def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:

@@ -32,9 +32,12 @@ class TensorSpec(Frozen):
     shape: tuple[int, ...]
     dtype: str
     """Name as in torch, without the prefix: `float32`."""
+    stride: tuple[int, ...] = ()
+    """In elements; empty if the tensor is contiguous."""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        strides = f" with strides {list(self.stride)}" if self.stride else ""
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]{strides}"
 
 
 class Interface(Frozen):
@@ -46,7 +49,7 @@ class Interface(Frozen):
     """Parameters and buffers, in the order of the reference's `state_dict`."""
     outputs: tuple[TensorSpec, ...]
     init: tuple[float, ...]
-    """Numbers among the arguments of `Model(...)`, in order, with lists flattened."""
+    """Numbers among the arguments of `Model(...)`, in order, whatever lists or dictionaries they are in."""
     matrix_operations: int = 0
     """Operations in the matrix products, convolutions and attention of one call; a multiply-add counts as two."""
 

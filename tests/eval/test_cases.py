@@ -9,17 +9,16 @@ import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.oracle.cases import (
     Case,
-    count_elements,
     draw_case,
     draw_cases,
     given_case,
     make_case,
-    smaller_sizes,
     usable_distributions,
 )
 from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.sizes import count_elements, smaller_sizes
 from eval.oracle.task import load_task
-from eval.oracle.values import DISTRIBUTIONS, Structure, learn_structures
+from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, learn_structures
 from eval.selftest.known import TASKS
 from kb.errors import TaskError, TaskSizeError
 from kb.types.evidence import Outcome
@@ -99,7 +98,7 @@ def test_each_kind_of_values_is_tried_alone_and_all_together() -> None:
     tried = cases_of(task_of())
 
     assert [case.seed.kinds for case in tried[:2] if case.seed] == [("given",), DISTRIBUTIONS]
-    assert {case.seed.kinds[0] for case in tried[2:] if case.seed} == set(DISTRIBUTIONS) - {"given"}
+    assert {case.seed.kinds[0] for case in tried[2:] if case.seed} == {*DISTRIBUTIONS, EDGES} - {"given"}
     assert tried[1].name == "sizes as given; mixed values"
 
 
@@ -108,13 +107,13 @@ def test_given_and_mixed_values_are_tried_however_little_time_there_is() -> None
 
     tried = list(draw_cases(reference, learn_structures(reference), budget_s=-1.0))
 
-    assert [case.name for case in tried] == ["N=65; given values", "N=65; mixed values"]
+    assert [case.name for case in tried] == ["N=65; given values", "N=65; mixed values", "N=65; edge values"]
 
 
 def test_integer_inputs_hold_only_numbers_that_the_task_draws() -> None:
     found = cases_of(task_of("x + 1", drawn="torch.randint(0, 9, (N,))"))
 
-    assert {kind for case in found for kind in case.seed.kinds} == {"given", "equal", "sorted"}
+    assert {kind for case in found for kind in case.seed.kinds} == {"given", "equal", "sorted", EDGES}
     assert all(case.compare([case.inputs[0] + 1]).outcome is Outcome.PASSED for case in found)
     assert all(0 <= int(case.inputs[0].min()) <= int(case.inputs[0].max()) < 9 for case in found)
 
@@ -175,7 +174,7 @@ def test_a_case_on_which_the_reference_overflows_is_left_out() -> None:
     case = make_case("overflow", reference, reference.inputs(0))
 
     assert not case.is_finite
-    assert list(draw_cases(reference, learn_structures(reference))) == []
+    assert all(each.seed and each.seed.at_edges for each in draw_cases(reference, learn_structures(reference)))
 
 
 @pytest.mark.parametrize("where", ["eval.oracle.cases.tolerance_of", "eval.oracle.reference._perturb", "torch.relu"])

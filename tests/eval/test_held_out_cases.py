@@ -10,7 +10,7 @@ from eval.judge import held_out_cases
 from eval.judge.counterexamples import Counterexamples
 from eval.judge.held_out_cases import HeldOutCases
 from eval.oracle.reference import Reference, interface_of
-from eval.oracle.values import DISTRIBUTIONS
+from eval.oracle.values import DISTRIBUTIONS, EDGES
 from kb.errors import TaskError
 from kb.types.kernels import Task
 from tests.eval.judging import task
@@ -35,7 +35,7 @@ def test_every_distribution_is_tried_at_odd_sizes_and_at_those_given() -> None:
 
     given = {seed.kinds for seed in found if not seed.sizes}
     odd = {seed.kinds for seed in found if seed.sizes and all(size % 2 for size in seed.sizes.values())}
-    assert given == odd == {DISTRIBUTIONS, *((name,) for name in DISTRIBUTIONS)}
+    assert given == odd == {DISTRIBUTIONS, (EDGES,), *((name,) for name in DISTRIBUTIONS)}
 
 
 def test_each_candidate_is_tried_on_a_case_that_no_other_was() -> None:

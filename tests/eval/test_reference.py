@@ -106,12 +106,12 @@ def test_a_nudge_changes_each_value_by_half_to_one_and_a_half_times_its_size(
     x = torch.rand(shape, dtype=torch.float64).t() + 0.1
     before = x.clone()
 
-    perturbed = reference._perturb(x, torch.Generator().manual_seed(1))
+    perturbed = reference._perturb(x, torch.Generator().manual_seed(1), reference.PERTURBATION)
 
     change = (perturbed / x - 1) / reference.PERTURBATION
     assert ((change.abs() > 0.499) & (change.abs() < 1.501)).all()
     assert torch.equal(x, before)
-    assert reference._perturb(x.round(), torch.Generator()).equal(x.round())
+    assert reference._perturb(x.round(), torch.Generator(), reference.PERTURBATION).equal(x.round())
 
 
 @pytest.mark.parametrize("path", sorted(TASKS.glob("*.py")), ids=lambda p: p.stem)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from eval.fault import Fault
@@ -58,7 +58,8 @@ class PythonCandidate:
 
     def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
         """What is called."""
-        return build(import_candidate(folder), question["arguments"], state)
+        keywords = {name: received(value) for name, value in question["keywords"].items()}
+        return build(import_candidate(folder), [received(value) for value in question["arguments"]], keywords, state)
 
     def _mapped(self, specs: list[Message]) -> list[Any]:
         return mapped(self._memory, specs)
@@ -98,9 +99,20 @@ def import_candidate(folder: Path) -> ModuleType:
     return module
 
 
-def build(module: ModuleType, arguments: list[Any], state: dict[str, Any]) -> Any:
+def received(argument: Any) -> Any:
+    """An argument of `ModelNew(...)`, as the judge sent it. What was a dataclass has its fields, but not its type."""
+    if isinstance(argument, list):
+        return [received(part) for part in argument]
+    if not isinstance(argument, dict):
+        return argument
+    if "fields" in argument:
+        return SimpleNamespace(**{name: received(value) for name, value in argument["fields"].items()})
+    return {key: received(value) for key, value in argument["dictionary"]}
+
+
+def build(module: ModuleType, arguments: list[Any], keywords: dict[str, Any], state: dict[str, Any]) -> Any:
     """`ModelNew` with the reference's parameters. Raises Fault if it does not accept them."""
-    model = module.ModelNew(*arguments)
+    model = module.ModelNew(*arguments, **keywords)
     if hasattr(model, "load_reference"):
         model.load_reference(state)
         return model

@@ -1,0 +1,72 @@
+"""Values at which a comparison turns: zeros, constants of the task's file, and values of other tensors."""
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from eval.oracle.reference import Reference, is_float, with_values
+
+SHARE = 8
+"""One value in this many becomes such a value."""
+BEYOND = 16
+"""The range of n values is taken to end this many n-th parts of it beyond the smallest and the largest of them."""
+FEW = 4096
+"""A parameter or buffer with more values holds no borders."""
+
+
+def put_edges(reference: Reference, inputs: Sequence[Any], changed: Sequence[bool], seed: int) -> list[Any]:
+    """The inputs, some values of those to be changed at the edge of a comparison.
+
+    None leaves the range of its tensor.
+    """
+    tensors = [x for x in (*inputs, *reference.state.values()) if isinstance(x, torch.Tensor)]
+    generator = torch.Generator(reference.device).manual_seed(seed)
+    constants = _constants(reference)
+
+    def with_edges(x: torch.Tensor) -> torch.Tensor:
+        others = [y for y in tensors if y is not x and y.numel() and _may_hold_borders(y, x)]
+        return with_values(x, lambda values: _put(values, others, constants, generator))
+
+    return [with_edges(x) if change and x.numel() else x for x, change in zip(inputs, changed, strict=True)]
+
+
+def _constants(reference: Reference) -> list[float]:
+    """The numbers in the task's file and among the arguments of its model, with both signs."""
+    literals = (node.value for node in ast.walk(ast.parse(reference.task.source)) if isinstance(node, ast.Constant))
+    numbers = {*reference.numbers, *(float(value) for value in literals if isinstance(value, int | float))}
+    return sorted({*numbers, *(-number for number in numbers)})
+
+
+def _may_hold_borders(y: torch.Tensor, x: torch.Tensor) -> bool:
+    return is_float(y) == is_float(x) and (y.shape == x.shape or y.numel() <= FEW)
+
+
+def _put(
+    x: torch.Tensor, others: Sequence[torch.Tensor], constants: Sequence[float], generator: torch.Generator
+) -> torch.Tensor:
+    low, high = _range(x)
+    choices = [y.to(x.dtype) if y.shape == x.shape else _drawn(y.to(x.dtype), x, generator) for y in others]
+    if is_float(x):
+        zeros = torch.zeros_like(x)
+        named = torch.tensor([c for c in constants if c and low <= c <= high], dtype=x.dtype, device=x.device)
+        choices += [zeros, -zeros, *([_drawn(named, x, generator)] if len(named) else [])]
+    result = x.clone()
+    for number, edges in enumerate(choices):
+        part = torch.randint(SHARE * len(choices), x.shape, generator=generator, device=x.device) == number
+        result = torch.where(part & (edges >= low) & (edges <= high), edges, result)
+    return result
+
+
+def _range(x: torch.Tensor) -> tuple[float, float]:
+    """Where its values may lie; integers lie between the smallest and the largest."""
+    low, high = float(x.min()), float(x.max())
+    beyond = BEYOND * (high - low) / x.numel() if is_float(x) else 0.0
+    return low - beyond, high + beyond
+
+
+def _drawn(values: torch.Tensor, x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """For each element of x one of some values."""
+    places = torch.randint(values.numel(), x.shape, generator=generator, device=x.device)
+    return values.reshape(-1)[places]

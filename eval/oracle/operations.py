@@ -1,0 +1,97 @@
+"""See a reference's operations: how much it computes, and from which values it chooses indices, as top-k does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+
+class Choice(NamedTuple):
+    """One call of such an operation."""
+
+    values: torch.Tensor
+    indices: torch.Tensor
+    """Into the values along `dim`; both have the same number of dimensions."""
+    dim: int
+    distinct: bool
+    """Whether no index is there twice along `dim`."""
+
+
+def _along(values: torch.Tensor, indices: torch.Tensor, dim: int | None, *, distinct: bool = False) -> Choice:
+    """The choice along a dimension that `indices` may lack, or among all values if `dim` is None."""
+    if dim is None or not values.dim():
+        return Choice(values.reshape(-1), indices.reshape(-1), 0, distinct)
+    return Choice(values, indices if indices.dim() == values.dim() else indices.unsqueeze(dim), dim, distinct)
+
+
+def _in_windows(values: torch.Tensor, indices: torch.Tensor, count: int) -> Choice:
+    """The choice of a pooling, whose indices count through the last `count` dimensions."""
+    return Choice(values.flatten(-count), indices.flatten(-count), -1, distinct=False)
+
+
+REDUCTIONS = ("argmax", "argmin", "max", "min", "median", "nanmedian", "kthvalue", "mode")
+POOLINGS: Mapping[str, int] = {"max_pool2d_with_indices": 2, "max_pool3d_with_indices": 3}
+
+
+Seen = Callable[[Any, Sequence[Any], Mapping[str, Any], Any], None]
+"""Told of an operation with its positional and named arguments, and its result."""
+
+
+class _Observer(TorchDispatchMode):
+    """Tells of each operation while it is entered."""
+
+    def __init__(self, seen: Seen) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._seen = seen
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self._seen(func, args, kwargs or {}, result)
+        return result
+
+
+def count_operations(call: Callable[[], Any]) -> tuple[Any, int]:
+    """The result of a call, and its operations in matrix products, convolutions and attention, by torch's formulas.
+
+    A multiply-add counts as two. (torch's own FlopCounterMode first imports its compiler, for 2 s.)
+    """
+    counts: list[int] = []
+
+    def count(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        if formula := flop_registry.get(func.overloadpacket):
+            counts.append(formula(*args, **kwargs, out_val=result))
+
+    with _Observer(count):
+        result = call()
+    return result, sum(counts)
+
+
+def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[Choice]]:
+    """The result of a call, and the choices that it made if they are wanted, in their order."""
+    if not wanted:
+        return call(), []
+    choices: list[Choice] = []
+
+    def record(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        name, given = func.overloadpacket.__name__, _arguments(func, args, kwargs)
+        outputs = result if isinstance(result, tuple) else (result,)
+        if name in ("topk", "sort"):
+            choices.append(_along(args[0], outputs[1], given["dim"], distinct=True))
+        elif name in REDUCTIONS and "dim" in given:
+            choices.append(_along(args[0], outputs[-1], given["dim"]))
+        elif name in POOLINGS:
+            choices.append(_in_windows(args[0], outputs[1], POOLINGS[name]))
+
+    with _Observer(record):
+        result = call()
+    return result, choices
+
+
+def _arguments(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """All arguments of a call by name, defaults included."""
+    named = {argument.name: argument.default_value for argument in func._schema.arguments}  # noqa: SLF001
+    return named | dict(zip(named, args, strict=False)) | dict(kwargs)

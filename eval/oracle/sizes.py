@@ -1,0 +1,88 @@
+"""Other sizes for a task: smaller ones, most of them odd, at which each element decides more."""
+
+import math
+import random
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+
+import torch
+
+from eval.oracle.reference import Reference, integer_constants
+from kb.errors import TaskError
+from kb.types.kernels import Interface, Task
+
+SMALLEST_SIZES = (16, 8, 4, 2)
+"""Lower bounds for shrinking sizes, tried in this order: the smallest sizes may be kernel widths or group counts."""
+SHRINKING_STEPS = 24
+ODD_CHOICES = 4
+TOLERATED_EXCESS = 16
+"""Factor by which a case may exceed the intended number of elements, for tasks with sizes that are not constants."""
+
+
+Change = Callable[[dict[str, int]], dict[str, int]]
+
+
+def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | None:
+    """The task's sizes, divided until all its tensors together have at most about `elements` elements.
+
+    A reference that needs values, or that makes tensors on the CPU, cannot be tried without values; then it is run.
+
+    Args:
+        odd: Make the changed sizes odd and distinct if the task accepts that, otherwise make one of them odd. Then no
+            block size divides them, and a candidate that confuses two sizes fails.
+
+    Returns:
+        The sizes by name, or None if the file has no sizes to change or the reference fails at all smaller sizes.
+    """
+    own, device = integer_constants(task), _cheapest_device(task)
+    fewest: tuple[float, dict[str, int]] = (math.inf, {})
+    tried: list[tuple[Change, dict[str, int]]] = []
+    changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in own)] if odd else [dict]
+    for change, smallest, step in product(changes, SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
+        large = {name: max(smallest, value // 2**step) for name, value in own.items() if value > smallest}
+        if (change, large) in tried:
+            continue
+        tried.append((change, large))
+        sizes = change(large)
+        count = _elements_at(task, sizes, device, most=elements * TOLERATED_EXCESS)
+        if count <= elements:
+            return sizes
+        fewest = min(fewest, (count, sizes), key=lambda found: found[0])
+    return fewest[1] if fewest[0] <= elements * TOLERATED_EXCESS else None
+
+
+def _cheapest_device(task: Task) -> str:
+    """The device on which the reference can be tried at other sizes: without values if it works so at its own."""
+    try:
+        Reference(task, seed=0, device="meta").interface()
+    except TaskError:
+        return "cpu"
+    return "meta"
+
+
+def _elements_at(task: Task, sizes: dict[str, int], device: str, *, most: int) -> float:
+    """How many elements all tensors have at some sizes; infinite if the reference fails or inputs have over `most`."""
+    try:
+        reference = Reference(task, seed=0, sizes=sizes, device=device)
+        given = (*reference.inputs(0), *reference.state.values())
+        if sum(x.numel() for x in given if isinstance(x, torch.Tensor)) > most:
+            return math.inf
+        return count_elements(reference.interface())
+    except TaskError:
+        return math.inf
+
+
+def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
+    """Make all sizes odd and distinct, in an unpredictable way."""
+    steps = random.SystemRandom().sample(range(len(sizes) + ODD_CHOICES), len(sizes))
+    return {name: (size | 1) + 2 * step for (name, size), step in zip(sizes.items(), sorted(steps), strict=True)}
+
+
+def _one_odd(name: str, sizes: dict[str, int]) -> dict[str, int]:
+    return {**sizes, name: sizes[name] | 1} if name in sizes else sizes
+
+
+def count_elements(interface: Interface) -> int:
+    tensors = (*interface.inputs, *interface.state, *interface.outputs)
+    return sum(torch.Size(t.shape).numel() for t in tensors)
