@@ -16,11 +16,12 @@ test-alone: .venv/.ready-dev  # the tests that compare times: `make test` begins
 	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
 
 test-together: test-alone
-	$(BIN)/python -m pytest -m "not alone and not slow and not toolchains" --durations 10 -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not alone and not slow and not toolchains" --ignore tests/benchmarks --durations 10 -n 2 --dist loadfile
 
-test-slow: wheel-check  ## run the tests that take minutes, on a corpus of documents if there is one
+test-slow: wheel-check  ## run the tests that take minutes, on a corpus of documents if there is one, and those of benchmarks/
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --ignore tests/benchmarks
+	$(BIN)/python -m pytest -m "slow or not slow" tests/benchmarks
 
 test-gpu: .venv/.ready-dev  ## run the tests of the judge on this machine's GPU
 	$(BIN)/python -m pytest -m gpu

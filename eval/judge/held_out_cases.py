@@ -12,7 +12,7 @@ from eval.oracle.cases import (
     new_seed,
     usable_distributions,
 )
-from eval.oracle.reference import Reference
+from eval.oracle.reference import Reference, integer_constants
 from eval.oracle.sizes import TOLERATED_EXCESS, count_elements, smaller_sizes
 from eval.oracle.values import learn_structures
 from kb.errors import TaskError
@@ -59,6 +59,8 @@ class HeldOutCases:
                 f"task {task.name} is too large to interpret and has no sizes to reduce",
                 hint="assign its sizes to names at the top of the file, such as `ROWS = 4096`",
             )
+        self.limit = "" if small or large else _own_sizes_only(task)
+        """What the cases do not show, in a sentence."""
         check_repeatable(references[0])
         check_new_outputs(references[0])
         cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
@@ -104,6 +106,11 @@ class HeldOutCases:
     def _new(self, *references: Reference) -> list[Case]:
         drawn = (draw_case(r, self._structures, self._distributions, seed=new_seed()) for r in references)
         return [case for case in drawn if case]
+
+
+def _own_sizes_only(task: Task) -> str:
+    why = "the reference fails at smaller ones" if integer_constants(task) else "its file gives no name to a size"
+    return f"tried at the task's own sizes only: {why}"
 
 
 def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool) -> dict[str, int] | None:

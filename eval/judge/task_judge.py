@@ -7,6 +7,7 @@ import os
 import platform
 import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +83,8 @@ class TaskJudge:
             if verdict.surprising:
                 cases = self._cases.for_second_check()
                 self.device.trial(candidate, language).check(cases, results)
+            if self.device.runs and self._cases.limit:
+                verdict = replace(verdict, detail="\n".join(filter(None, [verdict.detail, self._cases.limit])))
         except Fault as fault:
             if fault.outcome == Outcome.INCORRECT and fault.case is not None:
                 self._cases.add_counterexample(cases[fault.case])

@@ -180,6 +180,7 @@ def test_a_correct_candidate_is_timed_and_exits_with_status_0(
     assert evidence["environment"]["compiler"]
 
 
+@pytest.mark.slow
 @needs_linux
 @pytest.mark.usefixtures("judge_here")
 def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_claimed(run: Run, task: Path, home: Path) -> None:

@@ -133,6 +133,7 @@ def test_a_task_that_hangs_or_dies_costs_only_its_own_audit(
     assert found.seconds < 15
 
 
+@pytest.mark.slow
 def test_what_a_task_prints_is_not_taken_for_the_audit() -> None:
     found = driver.audit(task("print('{}'); return x * x"))
 

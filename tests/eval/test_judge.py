@@ -202,6 +202,7 @@ def test_killing_the_judge_ends_its_worker_and_is_an_error(verifying: Verifying)
         verifying.judge.verify(ROW_SUM)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_closing_the_judge_ends_its_worker_and_removes_its_files(verifying: Verifying, temporary: Path) -> None:
     verifying.judge.close()

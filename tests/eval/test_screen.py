@@ -107,6 +107,7 @@ def test_a_kernel_over_the_scratchpad_is_over_by_the_cited_fact_of_its_own_chip(
     assert finding(fits, "scratchpad").state == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", [AMD, NVIDIA], ids=str)
 def test_spills_warn(compiled: Screen, isa: Isa) -> None:
     screen, _ = compiled(isa, "wide matmul")

@@ -72,6 +72,7 @@ def toy(source: str) -> Candidate:
     return Candidate(language="toy", source=source)
 
 
+@pytest.mark.slow
 def test_a_language_added_as_one_class_is_judged_and_timed_on_this_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)

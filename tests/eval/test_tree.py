@@ -173,6 +173,7 @@ def test_a_file_system_that_shows_a_load_of_its_own_is_not_believed(monkeypatch:
     assert tree._newest_task() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("late_s", "times", "refused"), [(0.01, 1, False), (0.01, 2, True), (0.06, 1, True), (0.0005, 9, False)]
 )

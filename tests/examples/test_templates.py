@@ -106,6 +106,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Path]
         return {template: [job.result() for job in built] for template, built in jobs.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", CPP, ids=name)
 def test_a_cpp_template_is_right_at_odd_sizes(template: Path, libraries: dict[Path, list[Path]]):
     import torch
@@ -137,6 +138,7 @@ def interpreted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", TRITON, ids=name)
 def test_a_triton_template_is_right_at_odd_sizes(template: Path, interpreted: dict[str, str]):
     assert template.name not in interpreted, interpreted[template.name]

@@ -56,6 +56,7 @@ def told(kb: KnowledgeBase, stated: Stated) -> Told:
     }
 
 
+@pytest.mark.slow
 def test_there_are_many_pairs_and_many_values_that_differ(stated: Stated) -> None:
     assert len(PAIRS) >= 55
     differing = [
@@ -67,6 +68,7 @@ def test_there_are_many_pairs_and_many_values_that_differ(stated: Stated) -> Non
     assert len(differing) > 40
 
 
+@pytest.mark.slow
 def test_each_of_two_targets_gives_its_own_value(stated: Stated, told: Told) -> None:
     for a, b in PAIRS:
         for quantity, phrases in stated[a].keys() & stated[b].keys():
@@ -87,6 +89,7 @@ def test_no_fact_of_one_target_is_given_for_another(kb: KnowledgeBase, told: Tol
                 assert other in lineage or (fact.target != other and fact.citation.path.split("/")[-2] != other)
 
 
+@pytest.mark.slow
 def test_a_quantity_that_only_other_targets_state_is_refused_by_name(kb: KnowledgeBase, stated: Stated) -> None:
     for name in NAMES:
         own, everywhere = quantities_of(stated[name]), {q for facts in stated.values() for q in quantities_of(facts)}

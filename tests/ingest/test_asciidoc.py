@@ -216,6 +216,7 @@ def test_any_text_can_be_read(text: str) -> None:
     assert max(document.lines) <= 1 + len(re.findall(r"\r\n|\r|\n", text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [

@@ -39,6 +39,7 @@ def check(document: ParsedDocument, tokenizer: Tokenizer) -> int:
     return len(chunks)
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_corpus_is_chunked_without_loss(tokenizer: Tokenizer) -> None:
     sizes = {path: check(document, tokenizer) for path, document in read_corpus(corpus_sample())}
 

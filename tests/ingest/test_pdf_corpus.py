@@ -45,6 +45,7 @@ def test_rows_of_real_tables_are_read_under_their_headers() -> None:
     assert right >= ROW_SHARE * len(rows), f"{right} of {len(rows)}"
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize(
     ("pdf", "sources"),

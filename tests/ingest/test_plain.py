@@ -53,6 +53,7 @@ def test_values_that_form_no_table_are_kept_as_plain_text(text: str) -> None:
     assert text.strip() in document.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])
 @pytest.mark.parametrize("part", ["a  b", "x,y\n", '"', "= \n", "---\n", "  ", "word\n\n", "|;\t,"])
 def test_time_grows_linearly_with_the_length(name: str, part: str) -> None:

@@ -189,6 +189,7 @@ def test_no_word_is_lost_in_any_construct(construct: str, words: list[str]) -> N
     assert {*words, "Before", "After"} <= set(re.findall(r"\w+", document.text))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "hostile",

@@ -20,6 +20,7 @@ def check(tables: Sequence[Gold]) -> None:
     assert total - len(wrong) >= FOUND_SHARE * total, f"{len(wrong)} of {total} cells are not found\n{listing}"
 
 
+@pytest.mark.slow
 def test_cells_of_tables_in_text_files_stand_under_their_headers() -> None:
     check([table for table in gold_tables() if table.kind != "pdf"])
 

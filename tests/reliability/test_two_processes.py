@@ -41,6 +41,7 @@ def both(asked: KnowledgeBase, exact: KnowledgeBase) -> tuple[list[list[str]], l
             return answers
 
 
+@pytest.mark.slow
 def test_a_second_ingest_at_the_same_time_is_refused_and_harms_nothing(
     ingester: Ingester, clean: Clean, home: Path
 ) -> None:
@@ -165,6 +166,7 @@ def test_a_reader_of_the_index_gives_the_exact_answers_while_another_process_ing
     assert min(len(hits) for answers in seen for hits in answers) >= 10
 
 
+@pytest.mark.slow
 def test_a_reader_that_slept_while_its_index_was_replaced_and_removed_gives_the_exact_answers(
     ingester: Ingester, folder: Path, home: Path
 ) -> None:

@@ -146,6 +146,7 @@ def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "damage"),
     [

@@ -129,6 +129,7 @@ LONG = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_no_text_takes_long(tmp_path: Path, text: str) -> None:
     start = time.monotonic()

@@ -181,21 +181,19 @@ def test_a_model_answers_question_by_question_within_its_budget(kb: KnowledgeBas
     assert fact_reading.ask_model(kb, "zchip", ScriptedModel(""), budget_tokens=100).unread
 
 
-def test_an_accepted_answer_outlives_a_new_name_of_its_target_and_a_new_place_of_its_file(
-    kb: KnowledgeBase, tmp_path: Path
-) -> None:
+def test_an_accepted_answer_outlives_a_new_place_of_its_file(kb: KnowledgeBase, tmp_path: Path) -> None:
     kb.answer_facts("zchip", [SIZE])
     kb.factbook.accept_answers("zchip")
 
-    kb.target_tree.rename("zchip", "ychip")
-    (tmp_path / "zchip").rename(tmp_path / "ychip")
-    moved = kb.ingest([tmp_path / "ychip"])
-    (tmp_path / "ychip" / "manual.md").write_text(f"{MANUAL}\nMore.\n")
-    changed = kb.ingest([tmp_path / "ychip"])
+    (tmp_path / "zchip" / "v2").mkdir()
+    moved_file = (tmp_path / "zchip" / "manual.md").rename(tmp_path / "zchip" / "v2" / "manual.md")
+    moved = kb.ingest([tmp_path / "zchip"])
+    moved_file.write_text(f"{MANUAL}\nMore.\n")
+    changed = kb.ingest([tmp_path / "zchip"])
 
     assert [f.outcome for f in (*moved.files, *changed.files)] == ["moved", "changed"]
-    assert [d.path for d in kb.documents.stored("ychip")] == ["ychip/manual.md"]
-    assert [f.value for f in kb.facts("ychip", "tcm_size")] == ["128"]
+    assert [d.path for d in kb.documents.stored("zchip")] == ["zchip/v2/manual.md"]
+    assert [f.value for f in kb.facts("zchip", "tcm_size")] == ["128"]
 
 
 def test_the_named_passage_decides_which_of_several_equal_places_is_cited_also_when_it_is_read_again(

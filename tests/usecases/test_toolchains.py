@@ -101,6 +101,7 @@ def judge(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loc
         yield judge
 
 
+@pytest.mark.slow
 def test_the_example_of_a_toolchain_passes_with_its_grade_and_the_cycles_of_the_longest_call_are_no_time(kb) -> None:
     evidence = kb.toolchains.check("toy")
 
