@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from eval.dtypes import ITEM_BYTES
+from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import FactError
 from kb.facts.select import best, matching
 from kb.types.base import Frozen

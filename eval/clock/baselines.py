@@ -15,12 +15,12 @@ from eval.clock.baseline_sources import GUARDS, SOURCES, compiles
 from eval.clock.canaries import Canaries
 from eval.clock.timed_worker import BatchReply, IdleWorker, Reply, TimedWorker, common_memory
 from eval.clock.timing import median_us
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.oracle.cases import given_case
 from eval.oracle.reference import Reference
 from eval.supervisor.trial import Trial
 from eval.supervisor.warm_pool import PendingProcess
+from eval.worker.fault import Fault
 from eval.worker.gpu_driver import DriverError
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from eval.clock.baselines import Baselines
 from eval.clock.timed_worker import BatchReply, TimedWorker
 from eval.clock.timing import CallTime, clocks_disagree, hidden_us, session_of
-from eval.fault import Fault
 from eval.oracle.cases import Case
 from eval.supervisor.settings import Guard
+from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 
 LEAST_BATCHES, MOST_BATCHES, SECONDS = 6, 30, 0.75

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from eval.clock.baselines import Baselines, as_judge_errors
 from eval.clock.timed_worker import IdleWorker, Reply, TimedWorker
 from eval.clock.timing import CallTime, median_us
-from eval.fault import Fault
 from eval.machine import CpuUse
 from eval.oracle.cases import Case
 from eval.supervisor.settings import Guard
+from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 
 LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS = 10, 30, 200

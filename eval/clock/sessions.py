@@ -14,11 +14,11 @@ from eval.clock.batched_timing import BatchedTiming, time_batches
 from eval.clock.rounds import RoundTimes, time_rounds
 from eval.clock.timed_worker import SHORT_US, TimedWorker
 from eval.clock.timing import clocks_disagree, hidden_us, median_us, session_of, works_between
-from eval.fault import Fault
 from eval.machine import CpuUse
 from eval.oracle.cases import Case
 from eval.supervisor.settings import Guard
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.errors import JudgeError
 from kb.types.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, Outcome, Session, Timing
 

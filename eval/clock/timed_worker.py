@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 import torch
 
 from eval.clock.timing import CallTime
-from eval.fault import Fault
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference
 from eval.supervisor.language import WAIT
@@ -15,9 +14,11 @@ from eval.supervisor.memory import Layout, clear_gaps, specs_of
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.rate_limit import RateLimit
 from eval.supervisor.settings import Guard
+from eval.supervisor.shared_pages import new_memory
 from eval.supervisor.trial import CallReport, Trial
 from eval.worker.channel import ALL, Message
-from eval.worker.mapping import end_of, new_memory
+from eval.worker.fault import Fault
+from eval.worker.mapping import end_of
 from kb.types.evidence import Outcome
 
 SHORT_US = 1000.0

@@ -9,11 +9,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from eval.clock.baseline_sources import SOURCES, worker_settings
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.roofline import bottleneck, implausible, task_roofline
 from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.settings import ALL_GUARDS, Guard
+from eval.worker.fault import Fault
 from kb.errors import FactError
 from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome, Timing
 from kb.types.fact import Fact

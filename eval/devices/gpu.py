@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from eval.clock.baseline_sources import gpu_sources
 from eval.devices.device import CaseSizes, TimingDevice, Verdict
-from eval.fault import Fault
 from eval.machine import present_gpu
 from eval.roofline import IMPLAUSIBLE, least_bytes
 from eval.supervisor.language import JudgedLanguage
+from eval.worker.fault import Fault
 from kb.types.evidence import WIN_SESSIONS, CaseResult, Outcome, Timing
 from kb.types.kernels import Candidate
 from kb.types.target import Isa

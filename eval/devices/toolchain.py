@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eval.devices.device import CaseSizes, Device, Setup, Verdict
-from eval.fault import Fault
 from eval.languages.toolchain import PROGRAM, ToolchainLanguage, check_needs
 from eval.screen.screen import VENDORS, excess, screen_file
 from eval.supervisor.language import JudgedLanguage
+from eval.worker.fault import Fault
 from kb.errors import JudgeError
 from kb.facts.select import one_value
 from kb.types.evidence import CaseResult, KernelScreen, Outcome

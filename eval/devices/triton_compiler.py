@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval.devices.device import CaseSizes, Device, Verdict
-from eval.fault import Fault
 from eval.screen.screen import excess, screen_kernel
 from eval.supervisor.language import JudgedLanguage
+from eval.worker.fault import Fault
 from kb.types.evidence import CaseResult, Grade, KernelScreen, Outcome
 from kb.types.kernels import Candidate
 

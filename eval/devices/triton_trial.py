@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from eval.fault import Fault
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.trial import CallReport, Trial
 from eval.worker.channel import Message
+from eval.worker.fault import Fault
 from eval.worker.mapping import spec_of
 from kb.errors import TaskError
 from kb.types.base import Frozen

@@ -15,7 +15,6 @@ from pathlib import Path
 from eval.devices.device import Device, Setup, Verdict
 from eval.devices.registry import device_for
 from eval.devices.toolchain import ToolchainDevice
-from eval.fault import Fault
 from eval.judge.counterexamples import Counterexamples
 from eval.judge.held_out_cases import HeldOutCases
 from eval.languages.registry import LANGUAGES
@@ -24,6 +23,7 @@ from eval.machine import processor, sandbox_level
 from eval.oracle.reference import Reference, interface_of
 from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.settings import ALL_GUARDS, Guard
+from eval.worker.fault import Fault
 from kb.errors import JudgeError
 from kb.types.evidence import CaseResult, Evidence, Outcome
 from kb.types.fact import Fact

@@ -19,7 +19,7 @@ from kb.errors import JudgeError
 from kb.types.target import Isa
 from kb.types.toolchain import Command, Need, Toolchain, filled
 
-CONTRACT = Path(__file__).parents[1] / "contract"
+CALL_ABI = Path(__file__).parents[1] / "call_abi"
 """The program around a candidate, in C++ and in Python."""
 HEADERS = Path(__file__).parent
 PROGRAM = "program"
@@ -71,7 +71,7 @@ class ToolchainLanguage(JudgedLanguage):
     def readable(self) -> tuple[str, ...]:
         programs = (shutil.which(need.command) for need in self.toolchain.needs if need.command)
         folders = (str(Path(path).resolve().parent) for path in programs if path)
-        return (str(CONTRACT), str(HEADERS), str(self.toolchain.folder), str(self.cache), *folders)
+        return (str(CALL_ABI), str(HEADERS), str(self.toolchain.folder), str(self.cache), *folders)
 
     def versions(self) -> dict[str, str]:
         found = {need.name: version_of(need) for need in self.toolchain.needs}
@@ -88,7 +88,7 @@ class ToolchainLanguage(JudgedLanguage):
         return {
             "python": sys.executable,
             "here": str(self.toolchain.folder),
-            "contract": str(CONTRACT),
+            "contract": str(CALL_ABI),
             "header": str(HEADERS),
             "folder": str(folder),
             "call": str(folder / "call"),

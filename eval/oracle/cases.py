@@ -1,6 +1,5 @@
 """The cases on which a candidate is tried: a task at some sizes, with inputs of some distributions."""
 
-import copy
 import math
 import random
 import secrets
@@ -10,8 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
+from eval.oracle.blocks import blocks, same_bits
 from eval.oracle.edges import put_edges
 from eval.oracle.operations import Choice, record_choices
 from eval.oracle.reference import (
@@ -20,11 +21,11 @@ from eval.oracle.reference import (
     Tensors,
     as_numbers,
     as_tuple,
+    copied,
     enough_memory,
     is_float,
-    same_bits,
 )
-from eval.oracle.tolerance import INTEGER_ERROR, LOST, Ties, Tolerance, add_changes, no_change, tolerance_of
+from eval.oracle.tolerance import INTEGER_ERROR, LOST, Comparison, Ties, Tolerance, add_changes, no_change, tolerance_of
 from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
@@ -82,8 +83,7 @@ class Case:
     @property
     def is_finite(self) -> bool:
         """Whether the reference is finite in both precisions."""
-        finite = (t.dtype is torch.bool or bool(torch.isfinite(t).all()) for t in self.expected)
-        return all(finite) and not any(tolerance.undefined for tolerance in self.tolerances)
+        return not any(tolerance.undefined for tolerance in self.tolerances)
 
     @property
     def differs_in_float64(self) -> bool:
@@ -102,13 +102,12 @@ class Case:
         worst, ratio, detail = 0.0, 0.0, ""
         for output, tolerance in zip(map(_numbers, outputs), self.tolerances, strict=True):
             if output.numel():
-                errors, ratios = tolerance.compare(output)
-                if bool((errors.isnan() | errors.isinf()).any()):
+                found = tolerance.compare(output)
+                if not math.isfinite(found.error):
                     return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
-                worst = max(worst, float(errors.max()))
-                ratio = max(ratio, float(ratios.max()))
-                if bool((wrong := ~(ratios <= 1)).any()):
-                    detail = f"{ratio:.3g} times the error allowed; {_first_wrong(output, tolerance.expected, wrong)}"
+                worst, ratio = max(worst, found.error), max(ratio, found.ratio)
+                if found.wrong:
+                    detail = f"{ratio:.3g} times the error allowed; {_first_wrong(output, tolerance.expected, found)}"
                 detail = detail or tolerance.biased(output)
         outcome = Outcome.INCORRECT if detail else Outcome.PASSED
         return CaseResult(name=self.name, outcome=outcome, max_error=worst, error_ratio=ratio, detail=detail)
@@ -129,10 +128,10 @@ def _numbers(output: torch.Tensor) -> torch.Tensor:
     return output.view(torch.uint8) if output.dtype is torch.bool else as_numbers(output)
 
 
-def _first_wrong(output: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> str:
+def _first_wrong(output: torch.Tensor, expected: torch.Tensor, found: Comparison) -> str:
     """Describe how many elements are wrong, and the first of them."""
-    place = tuple(wrong.nonzero()[0].tolist())
-    share = f"{int(wrong.sum())} of {wrong.numel()} elements are wrong"
+    place = tuple(int(i) for i in np.unravel_index(found.first or 0, tuple(output.shape)))
+    share = f"{found.wrong} of {output.numel()} elements are wrong"
     return f"{share}, the first at {list(place)}: {float(output[place]):.6g}, not {float(expected[place]):.6g}"
 
 
@@ -258,37 +257,41 @@ def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
     one, other = as_numbers(one), as_numbers(other)
     if not one.is_floating_point() or not one.numel():
         return torch.equal(one, other)
-    tolerated = max(REPEATED, 4 * torch.finfo(one.dtype).eps) * float(one.abs().max())
-    return bool(((one - other).abs() <= tolerated).all())
+    tolerated = max(REPEATED, 4 * torch.finfo(one.dtype).eps) * max(float(one.max()), -float(one.min()))
+    pairs = blocks(one.device.type, one, other)
+    return all(bool(((a - b).abs_() <= tolerated).all()) for _, (a, b) in pairs)
 
 
 @enough_memory()
 def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed | None = None) -> Case:
     """Raises TaskError if the reference fails, changes its inputs, or is too large."""
-    before = copy.deepcopy(inputs)
+    place = reference.storage(inputs)
+    kept = [copied(x, place) if isinstance(x, torch.Tensor) else x for x in inputs]
     native = reference.native(inputs)
     dtypes = tuple(t.dtype for t in native)
-    if not all(same_bits(a, b) for a, b in zip(inputs, before, strict=True) if isinstance(a, torch.Tensor)):
+    if not all(same_bits(a, b) for a, b in zip(inputs, kept, strict=True) if isinstance(a, torch.Tensor)):
         raise TaskError(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
-    del before
-    native = tuple(map(as_numbers, native))
+    inputs = kept
+    native = tuple(as_numbers(t).to(place) for t in native)
     choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)
     if any(is_float(x) for x in (*inputs, *reference.state.values(), *native)):
         natively = record_choices(lambda: reference.native(inputs), wanted=choosing)[1]
         expected, choices = record_choices(lambda: reference.oracle(inputs), wanted=choosing)
+        expected = tuple(t.to(place) for t in expected)
         known = (*expected, *(choice.values for choice in choices))
         computed = (*native, *(choice.values for choice in natively))
         changes = tuple(map(no_change, known, computed))
         _add_perturbations(changes, known, reference, inputs, choosing=choosing, at_edges=bool(seed and seed.at_edges))
     else:
         expected, choices = record_choices(lambda: reference.native(inputs), wanted=choosing)
+        expected = tuple(t.to(place) for t in expected)
         known = computed = (*expected, *(choice.values for choice in choices))
         changes = tuple(map(no_change, known, computed))
     unsure = [int(change.sum()) if change.dtype is torch.bool else 0 for change in changes]
     wide = (*dtypes, *(values.dtype for values in computed[len(dtypes) :]))
-    tolerances = list(map(tolerance_of, known, computed, changes, wide))
+    tolerances = list(map(partial(tolerance_of, device=reference.device), known, computed, changes, wide))
     for number, output in enumerate(expected):
         for choice, values in zip(choices, tolerances[len(dtypes) :], strict=True):
             if _names_choice(output, choice):
@@ -302,7 +305,7 @@ def _names_choice(output: torch.Tensor, choice: Choice) -> bool:
     """Whether an output holds the indices of a choice."""
     if output.is_floating_point() or output.numel() != choice.indices.numel():
         return False
-    return torch.equal(output.reshape(-1).long(), choice.indices.reshape(-1))
+    return torch.equal(output.reshape(-1).to(choice.indices), choice.indices.reshape(-1))
 
 
 def _add_perturbations(

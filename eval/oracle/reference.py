@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
-from eval.dtypes import ITEM_BYTES
+from eval.oracle.blocks import blocks, write_block
 from eval.oracle.operations import count_operations
+from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import KbError, TaskError, TaskSizeError
 from kb.types.kernels import Interface, Task, TensorSpec
 
@@ -23,10 +24,8 @@ far above those of float64."""
 EXACTLY = "make it give values of the type of its inputs, as with .to(x.dtype): kb also runs it in float64"
 IN_MODEL = "create tensors inside Model, so that they are in its state_dict"
 IN_INIT = "return numbers, strings, and lists, dictionaries or dataclasses of them, and build other objects in Model"
-PIECE = 1 << 26
-"""A tensor is changed piece by piece, with so many elements each: a GPU may have no room for copies of all of it."""
-WORD = 8
-"""Bytes that are compared at once where that is possible; torch compares single ones six times as slowly."""
+LARGE_BYTES = 1 << 30
+"""From this size on, what the judge keeps of a case lies in the host's memory, and the GPU has room to compute."""
 SPREAD = 0.5
 """Standard deviation of noise on constant parameters and buffers, such as a LayerNorm's weights or a BatchNorm's
 statistics: no candidate may rely on them."""
@@ -93,9 +92,15 @@ class Reference:
         return [x.to(self.device) if isinstance(x, torch.Tensor) else x for x in inputs]
 
     def native(self, inputs: Sequence[Any]) -> Tensors:
-        """The outputs of the reference, in its own precision."""
-        outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*inputs)))
+        """The outputs of the reference, in its own precision; inputs that lie elsewhere are copied to its device."""
+        here = [x.to(self.device) if isinstance(x, torch.Tensor) else x for x in inputs]
+        outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*here)))
         return outputs
+
+    def storage(self, tensors: Sequence[Any]) -> str:
+        """The device on which the judge keeps a case with these tensors."""
+        size = sum(x.nbytes for x in tensors if isinstance(x, torch.Tensor))
+        return "cpu" if size >= LARGE_BYTES else self.device
 
     def oracle(self, inputs: Sequence[Any], *, perturbed: int | None = None, by: float = PERTURBATION) -> Tensors:
         """The outputs of the reference with parameters, buffers and inputs in float64; so are they.
@@ -105,9 +110,10 @@ class Reference:
             by: The change, about so many times their values. The opposite one has the other sign.
         """
         exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
-        to_float64: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.double
+        to_float64 = partial(_float64, device=self.device)
         if perturbed is not None:
-            to_float64 = partial(_perturb, generator=torch.Generator(self.device).manual_seed(perturbed), by=by)
+            generator = torch.Generator(self.device).manual_seed(perturbed)
+            to_float64 = partial(_perturb, device=self.device, generator=generator, by=by)
             for tensor in filter(is_float, exact.state_dict().values()):
                 tensor.copy_(to_float64(tensor))
         inputs64 = [to_float64(x) if is_float(x) else x for x in inputs]
@@ -239,20 +245,34 @@ def _spread(x: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:
     return torch.where(x > 0, x * noise.exp(), x + noise) if keep_sign else x + noise
 
 
-def _perturb(x: torch.Tensor, generator: torch.Generator, by: float) -> torch.Tensor:
+def _float64(x: torch.Tensor, *, device: str) -> torch.Tensor:
+    exact = torch.empty(x.shape, dtype=torch.float64, device=device)
+    for start, (block,) in blocks(device, x):
+        write_block(exact, start, block)
+    return exact
+
+
+def _perturb(x: torch.Tensor, *, device: str, generator: torch.Generator, by: float) -> torch.Tensor:
     """A copy in float64, each value changed by 0.5 to 1.5 times `by` of it, up or down.
 
     Whole numbers may be codes, and stay.
     """
-    perturbed = x.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
-    pieces = torch.split(perturbed.view(-1), PIECE)
-    if all(torch.equal(piece, piece.round()) for piece in pieces):
+    perturbed = _float64(x, device=device)
+    parts = [part for _, (part,) in blocks(device, perturbed)]
+    if all(torch.equal(part, part.round()) for part in parts):
         return perturbed
-    for piece in pieces:
-        change = torch.rand(piece.shape, generator=generator, device=x.device).sub_(0.5)
+    for part in parts:
+        change = torch.rand(part.shape, generator=generator, device=device).sub_(0.5)
         change += torch.copysign(torch.tensor(0.5), change).add_(change)
-        piece.addcmul_(piece, change.double(), value=by)
+        part.addcmul_(part, change.double(), value=by)
     return perturbed
+
+
+def copied(x: torch.Tensor, device: str) -> torch.Tensor:
+    """A copy on a device, with the same strides and expansion."""
+    once = stored_once(x)
+    copy_of = torch.empty_strided(once.shape, once.stride(), dtype=x.dtype, device=device)
+    return copy_of.copy_(once).expand(x.shape)
 
 
 def as_tuple(result: Any) -> Tensors:
@@ -286,20 +306,6 @@ def with_values(x: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor])
         values = values.clamp(-torch.finfo(x.dtype).max, torch.finfo(x.dtype).max).to(x.dtype)
     result = torch.empty_strided(once.shape, once.stride(), dtype=x.dtype, device=x.device)
     return result.copy_(values).expand(x.shape)
-
-
-def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors of the same shape and type are equal bit for bit."""
-    if not a.numel():
-        return True
-    pair = [_bytes(a), _bytes(b)]
-    if all(each.numel() % WORD == each.storage_offset() % WORD == 0 for each in pair):
-        pair = [each.view(torch.int64) for each in pair]
-    return torch.equal(*pair)
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
 def _argument_names(model: torch.nn.Module, count: int) -> list[str]:

@@ -1,11 +1,14 @@
 """The error allowed for each element: by its sensitivity and the reference's own error."""
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 
+from eval.oracle.blocks import blocks, write_block
 from eval.oracle.reference import PERTURBATION, Tensors
 
 EXACT_EPSILON = 1e-5
@@ -29,6 +32,19 @@ EXPONENTS = 1100
 """Exponents of float64 lie between minus and plus this number."""
 
 
+class Comparison(NamedTuple):
+    """How far an output is from the expected one."""
+
+    error: float
+    """The largest absolute error; NaN or infinite if an output is so where it may not be."""
+    ratio: float
+    """The largest error as a multiple of the error allowed for its element; above 1 or NaN is wrong."""
+    wrong: int
+    """Number of wrong elements."""
+    first: int | None
+    """Place of the first of them, or of one that exceeds its own tolerance, if it counts elements row by row."""
+
+
 @dataclass(frozen=True)
 class Tolerance:
     """The error allowed for one output."""
@@ -48,14 +64,15 @@ class Tolerance:
     ties: "Ties | None" = None
     """For indices: the values from which they were chosen."""
 
-    def compare(self, output: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """For each element, its absolute error and that as a multiple of the error allowed; above 1 or NaN is wrong."""
-        errors = _errors(output, self.expected).to(self.allowed.dtype)
-        if self.ties:
-            errors.masked_fill_(self.ties.accept(output), 0.0)
-        ratios = errors.masked_fill_(self.allowed.isinf(), 0.0) / self.allowed
-        self._excuse(ratios, errors, of=errors.numel())
-        return errors, ratios
+    def compare(self, output: torch.Tensor) -> Comparison:
+        """Compare an output, on whose device this is done, with the expected one."""
+        return self._compared(self._errors(output), of=output.numel())
+
+    def _errors(self, output: torch.Tensor) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+        tensors = [output, self.expected, self.allowed, *([self.ties.accept(output)] if self.ties else [])]
+        for start, (found, expected, allowed, *accepted) in blocks(output.device.type, *tensors):
+            errors = _errors(found, expected).to(allowed.dtype).masked_fill_(allowed.isinf(), 0.0)
+            yield start, errors.masked_fill_(accepted[0], 0.0) if accepted else errors, allowed
 
     def biased(self, output: torch.Tensor) -> str:
         """In words, that the errors of all elements together have one direction; empty if they have not."""
@@ -69,36 +86,54 @@ class Tolerance:
     def near(self, output: torch.Tensor, native: torch.Tensor) -> bool:
         """Whether an output is as near to the reference's on other inputs as their values' magnitudes allow."""
         if not self.dtype.is_floating_point:
-            differing = int((output != native).sum())
+            differing = sum(int((a != b).sum()) for _, (a, b) in blocks(output.device.type, output, native))
             unsure = self.ties.unsure if self.ties else int(self.allowed.isinf().sum())
             return differing <= COARSE_SLACK * unsure + output.numel() // EXCUSED
-        excess = (output - native).abs_() - native.abs().mul_(2 * _roundings(self.dtype) * torch.finfo(self.dtype).eps)
-        far = ~(excess <= 0)  # also infinities
-        if not bool(far.any()):
-            return True
-        output, native = (_bounded(x[far], self.dtype) for x in (output, native))
-        errors = _errors(output, native).masked_fill_(output.isnan() & native.isnan(), 0.0)
-        ratios = errors / (2 * self._allowed_at(native))
-        self._excuse(ratios, errors / 2, of=far.numel())
-        return bool((ratios <= 1).all())
+        return self._compared(self._far(output, native), of=output.numel()).ratio <= 1
 
-    def _excuse(self, ratios: torch.Tensor, errors: torch.Tensor, *, of: int) -> None:
-        """Measure elements that exceed their tolerance by that of the whole output, if they are few."""
-        beyond = ~(ratios <= 1)
-        if self.dtype.is_floating_point and 0 < int(beyond.sum()) <= of // EXCUSED:
-            ratios[beyond] = errors[beyond] / self.overall
+    def _far(self, output: torch.Tensor, native: torch.Tensor) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+        """Half the errors of elements that differ by more than roundings of their values, and the error allowed."""
+        roundings = 2 * _roundings(self.dtype) * torch.finfo(self.dtype).eps
+        for start, (found, other) in blocks(output.device.type, output, native):
+            excess = (found - other).abs_().sub_(other.abs(), alpha=roundings)
+            far = ~(excess <= 0)  # also infinities
+            if bool(far.any()):
+                found, other = (_bounded(x[far], self.dtype) for x in (found, other))
+                errors = _errors(found, other).masked_fill_(found.isnan() & other.isnan(), 0.0)
+                yield start, errors / 2, self._allowed_at(other)
+
+    def _compared(self, parts: Iterable[tuple[int, torch.Tensor, torch.Tensor]], *, of: int) -> Comparison:
+        """Compare errors with those allowed. A few that exceed theirs are measured by that of the whole output."""
+        largest, within, beyond, wrong, first = 0.0, 0.0, 0.0, 0, None
+        few = of // EXCUSED if self.dtype.is_floating_point else 0
+        exceeding: list[torch.Tensor] = []
+        for start, errors, allowed in parts:
+            ratios = errors / allowed
+            over = ~(ratios <= 1)
+            largest = _larger(largest, errors)
+            within = _larger(within, ratios.masked_fill(over, 0.0))
+            if count := int(over.sum()):
+                first = start + int(over.nonzero()[0]) if first is None else first
+                beyond, wrong = _larger(beyond, ratios[over]), wrong + count
+                exceeding += [errors[over]] if wrong <= few else []
+        if wrong and wrong <= few:
+            ratios = torch.cat(exceeding) / self.overall
+            beyond, wrong = _larger(0.0, ratios), int((~(ratios <= 1)).sum())
+        return Comparison(largest, beyond if not beyond <= within else within, wrong, first)
 
     def _allowed_at(self, values: torch.Tensor) -> torch.Tensor:
         """The largest error allowed for the values of the nearest magnitude, if possible not a smaller one."""
-        places = torch.searchsorted(self._magnitudes[0], _exponents(values)).clamp_(max=len(self._magnitudes[0]) - 1)
-        return self._magnitudes[1][places]
+        exponents, allowed = (each.to(values.device) for each in self._magnitudes)
+        return allowed[torch.searchsorted(exponents, _exponents(values)).clamp_(max=len(exponents) - 1)]
 
     @cached_property
     def _magnitudes(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The exponents of the expected values, and the largest error allowed for each."""
-        largest = _largest(self.allowed, _exponents(self.expected))
+        largest = _table(self.allowed)
+        for _, (allowed, expected) in blocks(self.allowed.device.type, self.allowed, self.expected):
+            _keep_largest(largest, allowed, _exponents(expected))
         seen = largest.nonzero().flatten()
-        return seen, largest[seen]
+        return seen, largest[seen].double()
 
 
 @dataclass(frozen=True)
@@ -119,7 +154,7 @@ class Ties:
 
     def accept(self, output: torch.Tensor) -> torch.Tensor:
         """For each index of an output, whether it is right."""
-        chosen = output.reshape(self.indices.shape).long()
+        chosen = output.reshape(self.indices.shape).to(self.indices)
         size = self.values.expected.shape[self.dim]
         right = (chosen >= 0) & (chosen < size)
         value, allowed = self._at(chosen.clamp(0, size - 1))
@@ -130,7 +165,7 @@ class Ties:
             again = torch.zeros_like(ordered, dtype=torch.bool)
             again.narrow(self.dim, 1, again.shape[self.dim] - 1).copy_(ordered.diff(dim=self.dim) == 0)
             right &= ~torch.zeros_like(again).scatter_(self.dim, places, again)
-        return right.reshape(output.shape)
+        return right.reshape(output.shape).to(output.device)
 
     def _at(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self.values.expected.gather(self.dim, indices), self.values.allowed.gather(self.dim, indices)
@@ -150,19 +185,22 @@ def add_changes(changes: Tensors, expected: Tensors, perturbed: Tensors) -> bool
         Whether all changes were finite. One that is not says nothing: the input has left the domain of an operation.
     """
     finite = True
-    for largest, output, other in zip(changes, expected, perturbed, strict=False):  # choices depend on values
-        if largest.dtype is torch.bool:
-            largest |= other != output
-            continue
-        change = (other - output).abs_().to(largest.dtype)
-        if not bool(change.sum().isfinite()):
-            finite = finite and bool((change.isfinite() | ~output.isfinite()).all())
-            change.nan_to_num_(0.0, 0.0)
-        torch.maximum(largest, change, out=largest)
+    for kept, output, changed in zip(changes, expected, perturbed, strict=False):  # choices depend on values
+        for start, (largest, base, other) in blocks(changed.device.type, kept, output, changed):
+            if largest.dtype is torch.bool:
+                write_block(kept, start, largest | (other != base))
+                continue
+            change = (other - base).abs_().to(largest.dtype)
+            if not bool(change.sum().isfinite()):
+                finite = finite and bool((change.isfinite() | ~base.isfinite()).all())
+                change.nan_to_num_(0.0, 0.0)
+            write_block(kept, start, torch.maximum(largest, change))
     return finite
 
 
-def tolerance_of(expected: torch.Tensor, native: torch.Tensor, changes: torch.Tensor, dtype: torch.dtype) -> Tolerance:
+def tolerance_of(
+    expected: torch.Tensor, native: torch.Tensor, changes: torch.Tensor, dtype: torch.dtype, *, device: str
+) -> Tolerance:
     """The error allowed for one output.
 
     The error allowed for an element is a number of roundings of its scale, which is its value plus its sensitivity: the
@@ -174,60 +212,72 @@ def tolerance_of(expected: torch.Tensor, native: torch.Tensor, changes: torch.Te
 
     Args:
         native: The output of the reference in its own precision.
-        changes: See `add_changes`. They become its scale.
+        changes: See `add_changes`. They become the error allowed.
         dtype: Of the output; `native` may have a wider one.
+        device: Where it is computed.
     """
     if not native.numel():
         return Tolerance(torch.zeros_like(expected), expected, dtype, 0.0)
     if not dtype.is_floating_point:
         return Tolerance(torch.where(changes, math.inf, INTEGER_ERROR), expected, dtype, 0.0)
-    undefined, infinite = ~(expected.isfinite() & native.isfinite()), expected.isinf() & (expected == native)
-    special = bool(undefined.any())
-    if special:
-        numbers, native = expected.masked_fill(undefined, 0.0), native.masked_fill(undefined, 0.0)
-    else:
-        numbers = expected
-    scale = changes.div_(PERTURBATION).add_(numbers.abs())
-    errors = _errors(native, numbers).to(scale.dtype)
-    allowed = _errors_of_alike(errors, scale).mul_(_slack(dtype)).add_(_least(dtype))
-    allowed += scale.mul_(_roundings(dtype) * torch.finfo(dtype).eps)
-    overall = float(torch.linalg.vector_norm(allowed, dtype=torch.float64)) / math.sqrt(allowed.numel())
-    bias = _allowed_bias(native, numbers, allowed, dtype)
-    if special:
-        allowed = allowed.masked_fill_(undefined & ~infinite, math.inf)
-    return Tolerance(allowed, expected, dtype, float(errors.max()), overall, bias, special)
+    largest, native_error, undefined = _table(changes).to(device), 0.0, False
+    for _, (value, other, change) in blocks(device, expected, native, changes):
+        special = ~(value.isfinite() & other.isfinite())
+        undefined = undefined or bool(special.any())
+        errors = _errors(other, value).masked_fill_(special, 0.0).to(change.dtype)
+        native_error = max(native_error, float(errors.max()))
+        _keep_largest(largest, errors, _exponents(_scale(value, special, change)))
+    alike, total = _errors_of_alike(largest).to(changes.dtype), 0.0
+    for start, (value, other, change) in blocks(device, expected, native, changes):
+        special = ~(value.isfinite() & other.isfinite())
+        scale = _scale(value, special, change)
+        allowed = alike[_exponents(scale)].mul_(_slack(dtype)).add_(_least(dtype))
+        allowed.add_(scale, alpha=_roundings(dtype) * torch.finfo(dtype).eps)
+        total += float(torch.linalg.vector_norm(allowed, dtype=torch.float64)) ** 2
+        free = special & ~(value.isinf() & (value == other))
+        write_block(changes, start, allowed.masked_fill_(free, math.inf) if undefined else allowed)
+    bias = math.inf if _is_fine(dtype) else _allowed_bias(native, expected, changes, dtype, device)
+    return Tolerance(changes, expected, dtype, native_error, math.sqrt(total / changes.numel()), bias, undefined)
 
 
-def _allowed_bias(native: torch.Tensor, expected: torch.Tensor, allowed: torch.Tensor, dtype: torch.dtype) -> float:
-    if _is_fine(dtype):
-        return math.inf
-    mean, error = _bias(native, expected, allowed)
+def _scale(value: torch.Tensor, special: torch.Tensor, change: torch.Tensor) -> torch.Tensor:
+    """The scale of elements; of those that are not finite, only their change."""
+    return change / PERTURBATION + value.abs().masked_fill_(special, 0.0).to(change.dtype)
+
+
+def _allowed_bias(
+    native: torch.Tensor, expected: torch.Tensor, allowed: torch.Tensor, dtype: torch.dtype, device: str
+) -> float:
+    mean, error = _bias(native, expected, allowed, device)
     rounding = min(torch.finfo(dtype).eps, COARSEST_BIAS)
     return BIAS_ROUNDINGS * rounding + BIAS_SLACK * (abs(mean) + error)
 
 
-def _bias(output: torch.Tensor, expected: torch.Tensor, allowed: torch.Tensor) -> tuple[float, float]:
+def _bias(
+    output: torch.Tensor, expected: torch.Tensor, allowed: torch.Tensor, device: str | None = None
+) -> tuple[float, float]:
     """The factor by which an output is too large, less one, and its standard error; elements count by their tolerance.
 
     It is the sum of signed errors divided by the sum of magnitudes, both measured in errors allowed.
     """
-    magnitudes = (expected.abs() / allowed).nan_to_num_(0.0, 0.0)
-    errors = ((output - expected) * expected.sign() / allowed).nan_to_num_(0.0, 0.0, 0.0)
-    total = float(magnitudes.sum())
-    if not total:
+    sums = torch.zeros(5, dtype=torch.float64)
+    for _, (found, value, limit) in blocks(device or output.device.type, output, expected, allowed):
+        sizes = (value.abs() / limit).nan_to_num_(0.0, 0.0).double()
+        errors = ((found - value) * value.sign() / limit).nan_to_num_(0.0, 0.0, 0.0).double()
+        products = (sizes, errors, errors * errors, errors * sizes, sizes * sizes)
+        sums += torch.stack([each.sum() for each in products]).cpu()
+    size, error, squares, mixed, sizes_squared = sums.tolist()
+    if not size:
         return 0.0, 0.0
-    mean = float(errors.sum()) / total
-    return mean, float(torch.linalg.vector_norm(errors - mean * magnitudes, dtype=torch.float64)) / total
+    mean = error / size
+    return mean, math.sqrt(max(0.0, squares - 2 * mean * mixed + mean * mean * sizes_squared)) / size
 
 
-def _errors_of_alike(errors: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """For each element, the largest error among elements of about its scale, and among those that are lost."""
-    exponents = _exponents(scale)
-    largest = _largest(errors, exponents)
-    lost = largest >= LOST * torch.exp2(torch.arange(-EXPONENTS, EXPONENTS, device=errors.device).double() - 1)
+def _errors_of_alike(largest: torch.Tensor) -> torch.Tensor:
+    """For each exponent, the largest error among elements of about that scale, and among those that are lost."""
+    lost = largest >= LOST * torch.exp2(torch.arange(-EXPONENTS, EXPONENTS, device=largest.device).double() - 1)
     floor = float(largest[lost].max()) if bool(lost.any()) else 0.0
-    near = torch.nn.functional.max_pool1d(largest[None], 3, stride=1, padding=1)[0].clamp_(min=floor)
-    return near.to(errors.dtype)[exponents]
+    return torch.nn.functional.max_pool1d(largest.double()[None], 3, stride=1, padding=1)[0].clamp_(min=floor)
 
 
 def _exponents(values: torch.Tensor) -> torch.Tensor:
@@ -235,10 +285,20 @@ def _exponents(values: torch.Tensor) -> torch.Tensor:
     return torch.frexp(values).exponent.long().add_(EXPONENTS)
 
 
-def _largest(values: torch.Tensor, exponents: torch.Tensor) -> torch.Tensor:
-    """The largest value for each exponent."""
-    table = torch.zeros(2 * EXPONENTS, dtype=values.dtype, device=values.device)
-    return table.scatter_reduce_(0, exponents.flatten(), values.flatten(), "amax").double()
+def _table(like: torch.Tensor) -> torch.Tensor:
+    """A zero for each exponent."""
+    return torch.zeros(2 * EXPONENTS, dtype=like.dtype, device=like.device)
+
+
+def _keep_largest(table: torch.Tensor, values: torch.Tensor, exponents: torch.Tensor) -> None:
+    """Keep the largest value for each exponent."""
+    table.scatter_reduce_(0, exponents, values, "amax")
+
+
+def _larger(value: float, others: torch.Tensor) -> float:
+    """The largest; NaN if there is one."""
+    other = float(others.max()) if others.numel() else value
+    return value if other <= value else other
 
 
 def _errors(output: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:

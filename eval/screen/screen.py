@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from eval.fault import Fault
 from eval.screen.amd import AMD
 from eval.screen.nvidia import NVIDIA
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
 from eval.screen.vendor import Key, Usage, Vendor
+from eval.worker.fault import Fault
 from kb.facts.select import one_value
 from kb.types.base import Frozen
 from kb.types.evidence import Finding, KernelScreen, Outcome

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from eval.fault import Fault
 from eval.supervisor.memory import HostMemory, RemoteTensor, SharedTensors, fill_with_garbage, valid_dtype
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
+from eval.worker.fault import Fault
 from eval.worker.gpu_driver import Driver, installed_driver
 from eval.worker.mapping import view
 from kb.types.evidence import Outcome

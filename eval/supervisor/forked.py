@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from eval.fault import Fault
 from eval.supervisor.language import WORKER
+from eval.worker.fault import Fault
 from eval.worker.sandbox import PR_SET_CHILD_SUBREAPER, SandboxLimits
 from eval.worker.zygote import MESSAGE_BYTES, PER_WORKER, Handles, Request
 from kb.errors import JudgeError

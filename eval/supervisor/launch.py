@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from eval.fault import Fault
 from eval.supervisor.forked import ForkedWorker, zygote_for
 from eval.supervisor.language import WORKER, JudgedLanguage
 from eval.supervisor.settings import Guard, WorkerSettings
+from eval.worker.fault import Fault
 from eval.worker.sandbox import SandboxLimits
 from eval.worker.zygote import Handles
 from kb.types.evidence import Outcome

@@ -16,7 +16,8 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field
 
-from eval.oracle.reference import same_bits, stored_once
+from eval.oracle.blocks import same_bits
+from eval.oracle.reference import stored_once
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
 from eval.worker.mapping import end_of, flat_spec, mapped, size_bytes, spec_of

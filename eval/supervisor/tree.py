@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.fault import Fault
 from eval.supervisor.rate_limit import RateLimit
+from eval.worker.fault import Fault
 
 STOP_S = 5.0
 PAUSE_S = 1e-5

@@ -8,14 +8,15 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field
 
-from eval.fault import Fault
+from eval.oracle.blocks import same_bits
 from eval.oracle.cases import Case
-from eval.oracle.reference import Reference, same_bits
+from eval.oracle.reference import Reference
 from eval.supervisor.folder import Artifacts
 from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import Guard, WorkerSettings
 from eval.supervisor.warm_pool import WarmPool
+from eval.worker.fault import Fault
 from eval.worker.zygote import THREADS
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome

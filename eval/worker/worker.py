@@ -1,7 +1,7 @@
 """What the process of a candidate does, once eval.worker.zygote has forked and confined it: it answers the judge.
 
 The judge trusts nothing that it says: the worker reports the addresses of its outputs, and the judge reads them there.
-This module imports only the standard library; torch is loaded only if the candidate needs it.
+This module and what it imports need only the standard library; an adapter loads torch if its language needs it.
 """
 
 import importlib
@@ -14,8 +14,8 @@ from time import perf_counter
 from types import ModuleType
 from typing import Protocol
 
-from eval.fault import Fault
 from eval.worker.channel import Channel, Message
+from eval.worker.fault import Fault
 
 ROOT = Path(__file__).parents[2]
 LOG_CHARACTERS, LINE_BYTES = 4000, 64

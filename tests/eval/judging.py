@@ -12,7 +12,6 @@ import pytest
 from eval.clock.baseline_sources import EAGER, SOURCES, worker_settings
 from eval.clock.baselines import Baselines
 from eval.clock.sessions import time_candidate
-from eval.fault import Fault
 from eval.languages.registry import TORCH, language_named
 from eval.machine import sandbox_level
 from eval.oracle.cases import Case, draw_cases, make_case
@@ -22,6 +21,7 @@ from eval.selftest.known import known_task as task
 from eval.selftest.known import read_candidate as candidate
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.types.evidence import CaseResult, Outcome, Timing
 
 HERE = Path(__file__).parent

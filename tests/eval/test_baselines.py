@@ -11,10 +11,10 @@ import torch  # noqa: TID253 - what is tested computes with it
 from eval.clock.baseline_sources import EAGER, SOURCES, worker_settings
 from eval.clock.baselines import Baselines
 from eval.clock.timed_worker import TimedWorker
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
 from tests.eval.judging import PATIENCE_S, needs_linux, reference, task

@@ -10,11 +10,11 @@ from eval.clock import batched_timing, sessions
 from eval.clock.baselines import Baselines
 from eval.clock.sessions import ATTEMPTS, time_candidate
 from eval.clock.timing import clocks_disagree
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.supervisor.device_memory import DeviceMemory
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate
 from tests.eval import fake_recording_gpu

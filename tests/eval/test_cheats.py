@@ -11,12 +11,12 @@ from statistics import median
 import pytest
 
 from eval.clock import rounds, sessions
-from eval.fault import Fault
 from eval.selftest.known import CORRECT, WRONG, Known, known
 from eval.supervisor import tree, trial
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.supervisor.trial import Trial
 from eval.worker import channel
+from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 from tests.eval.judging import (
     PATIENCE_S,

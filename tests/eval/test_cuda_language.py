@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.fault import Fault
 from eval.languages import cuda
 from eval.languages.registry import CUDA, language_of
 from eval.machine import sandbox_level
@@ -14,6 +13,7 @@ from eval.selftest.known import CORRECT, WRONG
 from eval.selftest.known import read_candidate as candidate
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
 from kb.types.target import Isa

@@ -11,12 +11,12 @@ from eval.clock import sessions
 from eval.clock.baselines import Baselines
 from eval.clock.sessions import time_candidate
 from eval.clock.timed_worker import TimedWorker
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.selftest.known import CORRECT
 from eval.supervisor.device_memory import DeviceMemory
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate
 from tests.eval import fake_gpu

@@ -2,7 +2,7 @@
 
 import signal
 
-from eval.fault import signal_name
+from eval.worker.fault import signal_name
 
 
 def test_every_signal_has_a_name() -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.selftest.known import WRONG
 from eval.supervisor.forked import ForkedWorker, Zygote, zygote_for
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import ALL_GUARDS, WorkerSettings
+from eval.worker.fault import Fault
 from eval.worker.zygote import Handles
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
@@ -136,7 +136,7 @@ def test_a_zygote_that_cannot_load_a_module_is_a_judge_error(tmp_path: Path) -> 
 
 
 def test_a_zygote_that_does_not_answer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    zygote = Zygote(["eval.fault"], {})
+    zygote = Zygote(["eval.worker.fault"], {})
     fork(zygote, tmp_path).wait()
     os.kill(zygote._process.pid, signal.SIGSTOP)
     zygote._socket.settimeout(0.1)
@@ -154,7 +154,7 @@ def test_nobody_waits_for_modules_when_the_worker_is_no_longer_wanted(
 ) -> None:
     monkeypatch.setattr(Zygote, "_ready", lambda _: False)
     answers = iter([True, True, False])
-    zygote = Zygote(["eval.fault"], {})
+    zygote = Zygote(["eval.worker.fault"], {})
 
     with pytest.raises(Fault, match="nobody waits"):
         fork(zygote, tmp_path, lambda: next(answers))
@@ -167,11 +167,11 @@ def fork(zygote: Zygote, folder: Path, wanted: Callable[[], bool] = lambda: True
 
 
 def test_another_zygote_takes_the_place_of_one_that_was_killed() -> None:
-    zygotes = [zygote_for(["eval.fault"], {"NAME": "value"}) for _ in range(2)]
+    zygotes = [zygote_for(["eval.worker.fault"], {"NAME": "value"}) for _ in range(2)]
     zygotes[0]._process.kill()
     zygotes[0]._process.wait()
 
-    zygotes.append(zygote_for(["eval.fault"], {"NAME": "value"}))
+    zygotes.append(zygote_for(["eval.worker.fault"], {"NAME": "value"}))
 
     assert zygotes[0] is zygotes[1] is not zygotes[2]
     assert zygotes[2].is_alive

@@ -17,9 +17,9 @@ from eval.devices.device import Setup
 from eval.devices.gpu import Gpu
 from eval.devices.registry import device_for
 from eval.devices.triton_compiler import TritonCompiler
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import Process
+from eval.worker.fault import Fault
 from kb.types.evidence import GpuState, Session, Timing
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.target import Isa

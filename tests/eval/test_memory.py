@@ -28,8 +28,8 @@ from eval.supervisor.memory import (
     read_tensor,
     same_bits,
 )
+from eval.supervisor.shared_pages import new_memory
 from eval.worker.adapters.python import mapped
-from eval.worker.mapping import new_memory
 from kb.errors import JudgeError
 from tests.eval.judging import needs_linux
 

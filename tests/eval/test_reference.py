@@ -102,16 +102,20 @@ def test_the_oracle_computes_in_float64_and_does_not_change_the_model() -> None:
 def test_a_nudge_changes_each_value_by_half_to_one_and_a_half_times_its_size(
     shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reference, "PIECE", 3)
+    monkeypatch.setattr("eval.oracle.blocks.BLOCK", 3)
     x = torch.rand(shape, dtype=torch.float64).t() + 0.1
     before = x.clone()
 
-    perturbed = reference._perturb(x, torch.Generator().manual_seed(1), reference.PERTURBATION)
+    def perturb(x: torch.Tensor) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(1)
+        return reference._perturb(x, device="cpu", generator=generator, by=reference.PERTURBATION)
+
+    perturbed = perturb(x)
 
     change = (perturbed / x - 1) / reference.PERTURBATION
     assert ((change.abs() > 0.499) & (change.abs() < 1.501)).all()
     assert torch.equal(x, before)
-    assert reference._perturb(x.round(), torch.Generator(), reference.PERTURBATION).equal(x.round())
+    assert perturb(x.round()).equal(x.round())
 
 
 @pytest.mark.parametrize("path", sorted(TASKS.glob("*.py")), ids=lambda p: p.stem)

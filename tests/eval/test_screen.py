@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.fault import Fault
 from eval.screen import screen as screening
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
 from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, screen_file, screen_kernel
+from eval.worker.fault import Fault
 from kb.facts.select import one_value
 from kb.types.evidence import Finding, KernelScreen
 from kb.types.fact import Fact

@@ -91,7 +91,8 @@ def test_a_device_added_as_one_class_judges_with_its_own_measure() -> None:
 
     right, wrong = (judge.verify(toy(source)) for source in ("double sum", "negate sum"))
 
-    assert (right.outcome, right.grade, right.detail) == (Outcome.PASSED, Grade.SIMULATED, "2 words")
+    detail = "2 words\ntried at the task's own sizes only: its file gives no name to a size"
+    assert (right.outcome, right.grade, right.detail) == (Outcome.PASSED, Grade.SIMULATED, detail)
     assert len(right.cases) > 3
     assert wrong.outcome is Outcome.INCORRECT
 

@@ -11,11 +11,11 @@ from eval.clock.baseline_sources import EAGER
 from eval.clock.baselines import Baselines
 from eval.clock.timed_worker import Reply, TimedWorker
 from eval.clock.timing import CallTime
-from eval.fault import Fault
 from eval.machine import CpuUse
 from eval.oracle.cases import Case
 from eval.supervisor.settings import ALL_GUARDS
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
 from tests.eval.judging import given_case, needs_linux, reference

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.fault import Fault
 from eval.supervisor import tree
 from eval.supervisor.tree import ProcessTree
+from eval.worker.fault import Fault
 from tests.eval.judging import needs_linux
 
 pytestmark = needs_linux

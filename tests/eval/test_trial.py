@@ -4,11 +4,11 @@ from typing import Any, cast
 
 import pytest
 
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.supervisor.memory import Layout
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate
 

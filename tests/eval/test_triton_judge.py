@@ -8,13 +8,13 @@ pytest.importorskip("triton")
 
 from eval.devices.device import Setup, Verdict
 from eval.devices.triton_compiler import TritonCompiler
-from eval.fault import Fault
 from eval.languages.registry import TRITON
 from eval.machine import sandbox_level
 from eval.oracle.cases import draw_cases
 from eval.oracle.reference import Reference, interface_of
 from eval.oracle.values import learn_structures
 from eval.selftest.known import Known, known
+from eval.worker.fault import Fault
 from kb.types.evidence import CaseResult, Grade, Outcome
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate

@@ -3,12 +3,12 @@
 import pytest
 
 from eval.devices.cpu import Cpu
-from eval.fault import Fault
 from eval.judge.counterexamples import Counterexamples
 from eval.judge.held_out_cases import HeldOutCases
 from eval.oracle.reference import Reference, interface_of
 from eval.selftest.known import WRONG, Known, known_task
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.types.evidence import CaseResult, Outcome
 from tests.eval.judging import needs_compiler, needs_linux, trial_of
 from tests.eval.test_cheats import HONEST, parameters

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.fault import Fault
 from eval.selftest.known import CORRECT
 from eval.supervisor.device_memory import DeviceMemory
 from eval.supervisor.folder import MOST_FILES, Artifacts, collect
@@ -19,6 +18,7 @@ from eval.supervisor.launch import Launch
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.trial import Trial
 from eval.supervisor.warm_pool import WarmPool
+from eval.worker.fault import Fault
 from kb.types.kernels import Candidate
 from tests.eval.fake_gpu import FakeDriver
 from tests.eval.judging import given_case, is_alive, needs_compiler, needs_linux
@@ -70,6 +70,7 @@ def test_settings_must_be_the_same(warm_pool: WarmPool) -> None:
         assert len(warm_pool._workers) == 2
 
 
+@pytest.mark.slow
 def test_workers_for_another_language_stay_until_those_for_a_third_take_their_place(warm_pool: WarmPool) -> None:
     def started(call_s: float) -> WorkerProcess:
         replace(trial_of(warm_pool), call_s=call_s).start_warm_workers(checks=1, sessions=0)

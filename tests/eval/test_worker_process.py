@@ -14,7 +14,6 @@ from statistics import median
 
 import pytest
 
-from eval.fault import Fault
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.supervisor import process as worker_process
@@ -24,6 +23,7 @@ from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.launch import Launch
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import ALL_GUARDS, Guard, WorkerSettings
+from eval.worker.fault import Fault
 from eval.worker.zygote import Handles
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import torch  # noqa: TID253 - a worker that calls it needs torch
 
-from eval.fault import Fault
 from eval.worker.adapters.python import PythonCandidate
 from eval.worker.channel import Message
+from eval.worker.fault import Fault
 
 WORDS = {"double": lambda x: x * 2, "negate": torch.neg, "sum": lambda x: x.sum(dim=-1)}
 

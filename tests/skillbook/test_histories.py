@@ -177,6 +177,7 @@ def unite(source: Path, target: Path) -> None:
             shutil.copy(path, other)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, min_size=3, max_size=10))
 def test_no_record_is_lost_and_every_order_of_merges_gives_the_same_standings(steps: list[Step]) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from eval.fault import Fault, signal_name
 from eval.worker.adapters.cpp import row_major
 from eval.worker.channel import Message
+from eval.worker.fault import Fault, signal_name
 from eval.worker.mapping import end_of, shared_pages, size_bytes
 from eval.worker.sandbox import become
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from eval.fault import Fault
 from eval.worker.channel import ALL, Message
+from eval.worker.fault import Fault
 from eval.worker.mapping import end_of, shared_pages, size_bytes
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")

@@ -4,10 +4,10 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from eval.fault import Fault
 from eval.worker.adapters.cpp import array_of, tensor_at
 from eval.worker.adapters.gpu import GpuCandidate, warm
 from eval.worker.channel import Message
+from eval.worker.fault import Fault
 
 __all__ = ["load", "warm"]
 

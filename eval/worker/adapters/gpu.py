@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval.fault import Fault
 from eval.worker.adapters.python import PythonCandidate
 from eval.worker.channel import ALL, Message
 from eval.worker.device_mapping import DeviceMapping
+from eval.worker.fault import Fault
 from eval.worker.gpu_driver import Driver, installed_driver
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from eval.fault import Fault
+from eval.worker.fault import Fault
 
 Memory = tuple[int, int]
 """Start and end of a piece of memory."""

@@ -8,8 +8,8 @@ from time import perf_counter
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from eval.fault import Fault
 from eval.worker.channel import ALL, Message
+from eval.worker.fault import Fault
 from eval.worker.mapping import mapped
 
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from eval.fault import Fault
 from eval.worker.adapters.cross_compile import CrossCompiler, dot_precisions, driver_of
 from eval.worker.adapters.interpreter import interpreter, memory_of
 from eval.worker.adapters.python import PythonCandidate
 from eval.worker.channel import Message
+from eval.worker.fault import Fault
 
 
 class InterpretedModel(PythonCandidate):
