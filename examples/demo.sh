@@ -24,7 +24,6 @@ run search "LDS size per compute unit" --target mi355x --budget 300
 run search "which row stride makes a GEMM slow?" --also "leading dimension channels collide" \
     --target mi300x --budget 1000
 run facts h200 peak_flops --dtype float16
-run facts diff h100 h200
 printf '\nkb cite opens the place that a citation names:\n'
 id=$("$BIN/kb" facts mi300x lds_size --json | sed -n 's/.*"id": "\([0-9a-f]*\)".*/\1/p' | head -n 1)
 run cite "$id"
