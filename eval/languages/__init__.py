@@ -1,1 +1,1 @@
-"""The languages of candidates, each with its adapter that builds and calls a candidate in the worker."""
+"""The languages of candidates: how each is built, and its rules; what calls it is in eval/worker/adapters/."""

@@ -1,0 +1,132 @@
+"""What an honest kernel may do on ties, edges and infinities, and what a wrong one may not."""
+
+from collections.abc import Callable
+
+import pytest
+import torch  # noqa: TID253 - what is tested computes with it
+
+from eval.oracle.cases import draw_cases, given_case
+from eval.oracle.reference import Reference
+from eval.oracle.sizes import smaller_sizes
+from eval.oracle.values import learn_structures
+from kb.errors import TaskError
+from kb.types.evidence import Outcome
+from kb.types.kernels import Task
+
+FILE = """
+import torch
+
+N = 64
+
+
+class Model(torch.nn.Module):
+    def forward(self, {names}):
+        return {result}
+
+
+def get_inputs():
+    return [{drawn}]
+
+
+def get_init_inputs():
+    return []
+"""
+PAIR = "torch.randn(N, N), torch.randn(N, N)"
+ANY, UNIT = "torch.randn(N, N)", "torch.rand(N, N)"
+Kernel = Callable[..., object]
+
+
+def task_of(names: str, result: str, drawn: str) -> Task:
+    return Task(name="small", source=FILE.format(names=names, result=result, drawn=drawn))
+
+
+def passes(task: Task, kernel: Kernel) -> bool:
+    """Whether a kernel is right in all cases at the task's own sizes."""
+    reference = Reference(task, seed=0)
+    found = []
+    for case in draw_cases(reference, learn_structures(reference)):
+        outputs = kernel(*case.inputs)
+        found.append(case.compare(outputs if isinstance(outputs, tuple) else (outputs,)).outcome is Outcome.PASSED)
+    assert len(found) > 2
+    return all(found)
+
+
+HONEST: dict[str, tuple[str, str, str, Kernel]] = {
+    "the edge of a domain": ("x", "torch.acos(x)", "torch.rand(N, N) * 2 - 1", torch.acos),
+    "a logarithm of what may be zero": ("x", "-torch.log(1 - x)", UNIT, lambda x: -torch.log(1 - x)),
+    "division by what may be zero": ("x, y", "x / y", PAIR, lambda x, y: x * (1 / y)),
+    "another of equal values": ("x", "x.argmax(-1)", f"{ANY}.bfloat16()", lambda x: 63 - x.flip(-1).argmax(-1)),
+    "a choice by the logits": (
+        "x",
+        "torch.topk(x.softmax(-1), 4)",
+        f"9 * {ANY}",
+        lambda x: (x.softmax(-1).gather(-1, torch.topk(x, 4)[1]), torch.topk(x, 4)[1]),
+    ),
+    "an 8-bit result": ("x", "(x * 2).to(torch.float8_e5m2)", ANY, lambda x: (x + x).to(torch.float8_e5m2)),
+    "a step in bfloat16": ("x", "x.softmax(-1)", f"{ANY}.bfloat16()", lambda x: x.float().softmax(-1).bfloat16()),
+}
+WRONG: dict[str, tuple[str, str, str, Kernel]] = {
+    "zero taken for positive": ("x, y", "y * (x > 0)", PAIR, lambda x, y: y * (x >= 0)),
+    "a tie decided the other way": ("x, y", "(x >= y).float() * x", PAIR, lambda x, y: (x > y).float() * x),
+    "a constant of the file on the wrong side": ("x", "x * (x > 0.5)", UNIT, lambda x: x * (x >= 0.5)),
+    "integers that are equal": (
+        "x, y",
+        "(x >= y).int()",
+        "torch.randint(0, 1 << 30, (N, N)), torch.randint(0, 1 << 30, (N, N))",
+        lambda x, y: (x > y).int(),
+    ),
+    "a number for an infinity": ("x", "1 / x", ANY, lambda x: (1 / x).clamp(-1e30, 1e30)),
+    "a shared error of 1 %": (
+        "x",
+        "x.softmax(-1)",
+        f"{ANY}.bfloat16()",
+        lambda x: (x.float().softmax(-1) * 1.01).bfloat16(),
+    ),
+    "an index twice": ("x", "x.sort(-1)[1]", ANY, lambda x: x.sort(-1)[1][:, :1].expand(64, 64)),
+}
+
+
+@pytest.mark.parametrize(("names", "result", "drawn", "kernel"), HONEST.values(), ids=HONEST)
+def test_an_honest_kernel_passes(names: str, result: str, drawn: str, kernel: Kernel) -> None:
+    assert passes(task_of(names, result, drawn), kernel)
+
+
+@pytest.mark.parametrize(("names", "result", "drawn", "kernel"), WRONG.values(), ids=WRONG)
+def test_a_wrong_kernel_fails(names: str, result: str, drawn: str, kernel: Kernel) -> None:
+    assert not passes(task_of(names, result, drawn), kernel)
+
+
+def test_equal_infinities_of_a_timed_call_agree_and_a_large_number_is_none() -> None:
+    case = given_case("given", Reference(task_of("x", "1 / x", ANY), seed=0))
+    native = case.expected[0].float()
+    native[0, 0] = torch.inf
+    finite = native.clone()
+    finite[0, 0] = 1e38
+
+    assert case.near([native.clone()], native)
+    assert not case.near([finite], native)
+
+
+@pytest.mark.parametrize("made", ["torch.arange(x.shape[1])", "torch.ones(x.shape[1])", "x.abs().max().item()"])
+def test_other_sizes_are_tried_for_a_reference_that_needs_values_or_the_cpu(made: str) -> None:
+    assert smaller_sizes(task_of("x", f"(x * {made}).sum(1)", ANY), elements=1 << 10, odd=True)
+
+
+def test_a_reference_that_draws_by_type_is_refused_with_the_reason() -> None:
+    drawn = "x @ torch.randn(N, N, generator=torch.Generator().manual_seed(1), dtype=x.dtype)"
+
+    with pytest.raises(TaskError, match="other outputs in float64"):
+        given_case("given", Reference(task_of("x", drawn, ANY), seed=0))
+
+
+@pytest.mark.parametrize("given", ["[[2.0], {'shift': 0.5}]", "{'scale': 2.0, 'shift': 0.5}"])
+def test_arguments_of_a_model_may_have_names(given: str) -> None:
+    source = task_of("x", "x * self.scale + self.shift", ANY).source.replace(
+        "    def forward",
+        "    def __init__(self, scale, shift):\n        super().__init__()\n"
+        "        self.scale, self.shift = scale, shift\n\n    def forward",
+    )
+    reference = Reference(Task(name="small", source=source.replace("return []", f"return {given}")), seed=0)
+
+    assert reference.numbers == (2.0, 0.5)
+    assert given_case("given", reference).is_finite
