@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from eval.oracle.blocks import blocks, write_block
 from eval.oracle.operations import count_operations
@@ -117,7 +118,7 @@ class Reference:
             for tensor in filter(is_float, exact.state_dict().values()):
                 tensor.copy_(to_float64(tensor))
         inputs64 = [to_float64(x) if is_float(x) else x for x in inputs]
-        with _default_dtype(torch.float64):
+        with _MadeInFloat64():
             outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)), hint=EXACTLY)
         return tuple(map(as_numbers, outputs))
 
@@ -147,15 +148,19 @@ class Reference:
             ) from error
 
 
-@contextmanager
-def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """What torch.ones and the like give if they are not told a type."""
-    usual = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(usual)
+MAKERS = ("arange", "empty", "eye", "full", "linspace", "logspace", "ones", "rand", "randn", "tensor", "zeros")
+"""Functions of torch that make tensors of its default type if they are not told another."""
+
+
+class _MadeInFloat64(TorchFunctionMode):
+    """Gives tensors that forward() makes in the default type as float64, with the same values; in this thread alone."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        by_default = getattr(func, "__name__", "") in MAKERS and (kwargs or {}).get("dtype") is None
+        return made.double() if by_default and made.dtype is torch.get_default_dtype() else made
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import math
 import random
+import time
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -14,7 +15,8 @@ from kb.types.kernels import Interface, Task
 
 SMALLEST_SIZES = (16, 8, 4, 2)
 """Lower bounds for shrinking sizes, tried in this order: the smallest sizes may be kernel widths or group counts."""
-SHRINKING_STEPS = 24
+SHRINKING_STEPS, SHRINKING_S = 24, 20.0
+"""Most halvings, and the time for all attempts: a reference that must be run may be slow to build."""
 ODD_CHOICES = 4
 TOLERATED_EXCESS = 16
 """Factor by which a case may exceed the intended number of elements, for tasks with sizes that are not constants."""
@@ -39,10 +41,13 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | N
     fewest: tuple[float, dict[str, int]] = (math.inf, {})
     tried: list[tuple[Change, dict[str, int]]] = []
     changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in own)] if odd else [dict]
+    deadline = time.monotonic() + SHRINKING_S
     for change, smallest, step in product(changes, SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
         large = {name: max(smallest, value // 2**step) for name, value in own.items() if value > smallest}
         if (change, large) in tried:
             continue
+        if time.monotonic() > deadline:
+            break
         tried.append((change, large))
         sizes = change(large)
         count = _elements_at(task, sizes, device, most=elements * TOLERATED_EXCESS)
