@@ -230,6 +230,9 @@ class Ingest:
         candidate, target, trust, parsed = assignment.file, assignment.target, assignment.trust, file.document
         title = parsed.metadata.get("title") or (parsed.sections[0].title if parsed.sections else candidate.path.stem)
         kind = format_of(candidate.path) or UNKNOWN_FORMAT
+        version = edition_of(parsed, title, candidate.path, candidate.root)
+        licence = parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root)
+        chunks = chunk(parsed, title=title, tokenizer=self.embedder)
         states_facts = trust is not Trust.UNTRUSTED and kind != CODE
         found, refused = facts(parsed, target=target) if states_facts else ([], [])
         if states_facts and not found:
@@ -241,8 +244,8 @@ class Ingest:
             target=target,
             title=title,
             format=kind,
-            version=edition_of(parsed, title, candidate.path, candidate.root),
-            licence=parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root),
+            version=version,
+            licence=licence,
             trust=trust,
             sha256=file.sha256,
             stamp=file.stamp,
@@ -251,7 +254,7 @@ class Ingest:
             lines=parsed.lines,
             warnings=(*parsed.warnings, *refused),
             sections=parsed.sections,
-            chunks=chunk(parsed, title=title, tokenizer=self.embedder),
+            chunks=chunks,
             facts=tuple(found),
         )
 

@@ -42,8 +42,8 @@ def asked(
     Raises:
         StoreError: nor is there any other document in scope.
     """
-    phrasings = phrasings_of(question)
     missing = ensure_sheets(home, target) if target else None
+    phrasings = phrasings_of(question)
     chunks = filtered_chunks(home.catalog, only, _paths(home, only.within)) if only else None
     scope = scope_of(home.catalog, home.targets, phrasings, target=target, compare=compare, chunks=chunks)
     if missing and not scope.stored:

@@ -10,9 +10,9 @@ from kb.types.fact import Fact
 from kb.types.kernels import Language
 from kb.types.protocols import Attempt, RecalledSkill, Request
 from kb.types.skill import SkillKind
-from synth.diagnosis import diagnose
 from synth.prompts.answer import answer_format
 from synth.prompts.contract import contract
+from synth.prompts.diagnosis import diagnose
 from synth.prompts.render import fenced, render, render_parts
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.types.evidence import CaseResult, Outcome
-from synth.diagnosis import MEANING, diagnose
+from synth.prompts.diagnosis import MEANING, diagnose
 from tests.synth.samples import SCREEN, candidate, evidence
 
 KERNEL = candidate(CPP)

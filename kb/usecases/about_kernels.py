@@ -1,0 +1,124 @@
+"""The use cases about kernels, as methods of an open home."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.usecases.home import Home
+
+if TYPE_CHECKING:
+    from eval.roofline import Roofline
+    from kb.runs.journal import Plan, Run
+    from kb.runs.loop import OnAttempt, OnStart
+    from kb.types.evidence import Evidence
+    from kb.types.kernels import Candidate, Interface, Task
+    from kb.usecases.running import Submission
+    from synth.prompts.prompt import Prompt
+
+
+class AboutKernels(Home):
+    """Judge kernels, and drive the runs that make them."""
+
+    def verify(self, task: Task, candidate: Candidate, target: str) -> Evidence:
+        """Judge one kernel.
+
+        Raises:
+            TargetError, TaskError: `target` is unknown; the reference fails.
+            JudgeError: this machine cannot judge kernels for this target or in this language.
+        """
+        from kb.usecases.judging import judge_for
+
+        with judge_for(self, task, target, candidate.language) as judge:
+            return judge.verify(candidate)
+
+    def roofline(self, task: Task, target: str) -> Roofline:
+        """The shortest time that a task can take on a target, from a run of the reference by a judge.
+
+        Raises: As `verify`, and FactError if no document states a required rate.
+        """
+        from eval.roofline import task_roofline
+        from kb.usecases.fact_lookup import facts
+        from kb.usecases.judging import interface_of
+
+        return task_roofline(interface_of(self, task, target), facts(self, target))
+
+    def plan(
+        self,
+        task: Task,
+        target: str,
+        *,
+        synthesizer: str = "tune",
+        language: str | None = None,
+        evaluations: int = 8,
+        seed: int = 0,
+        control: bool = False,
+    ) -> Plan:
+        """A plan for `prompt` or `optimize`; see `Plan`.
+
+        Args:
+            synthesizer: `tune`, `anthropic`, or `external` for a run that `prompt` starts.
+            language: Language of the candidates (default: the usual one for the target).
+
+        Raises:
+            RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
+        """
+        from kb.usecases.running import plan_of
+
+        return plan_of(
+            self, task, target, synthesizer=synthesizer, language=language, evaluations=evaluations, seed=seed,
+            control=control,
+        )  # fmt: skip
+
+    def prompt(self, plan: Plan) -> tuple[Run, Prompt]:
+        """Start a run that `submit` drives, and return its first prompt. Errors as in `optimize`."""
+        from kb.usecases.running import prompt
+
+        return prompt(self, plan)
+
+    def draft_prompt(self, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+        """The first prompt of such a run, which is not started: the caller states the task's interface, no code runs.
+
+        Args:
+            budget_tokens: Most tokens of the prompt.
+
+        Raises: As `optimize`.
+            SynthesisError: task, contract and answer format alone exceed the budget.
+        """
+        from kb.usecases.running import draft_prompt
+
+        return draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
+
+    def submit(
+        self, run: Run, answer: Candidate | str, *, note: str = "", on_attempt: OnAttempt | None = None
+    ) -> Submission:
+        """Judge an answer to the last prompt, save a winning kernel as a skill, and build the next prompt.
+
+        Args:
+            answer: A kernel, or a model's whole answer.
+            note: One line that describes the kernel or the change (default: taken from the answer).
+            on_attempt: Called with the judged candidate.
+
+        Raises: As `Loop.submit` and `verify`.
+            SynthesisError: no kernel can be read from the answer.
+        """
+        from kb.usecases.running import submit
+
+        return submit(self, run, answer, note=note, on_attempt=on_attempt)
+
+    def optimize(self, plan: Plan, *, minutes: float | None = None, on_start: OnStart | None = None) -> Run:
+        """Start a run of `tune` or `anthropic` and drive it to its end. A bad plan is refused before a judge starts.
+
+        `on_start` gets the run when it starts, and returns the function to call with each judged candidate.
+
+        Raises: As `verify` and `Loop.optimize`.
+            RunError, CandidateError, FactError, SettingsError: the plan cannot work; see `kb.usecases.running`.
+        """
+        from kb.usecases.running import optimize
+
+        return optimize(self, plan, minutes=minutes, on_start=on_start)
+
+    def resume(self, run: Run, *, minutes: float | None = None, on_start: OnStart | None = None) -> None:
+        """Continue a run of `tune` or `anthropic`. Errors as in `optimize`."""
+        from kb.usecases.running import resume
+
+        resume(self, run, minutes=minutes, on_start=on_start)
