@@ -123,6 +123,7 @@ def test_an_index_for_which_there_is_no_space_costs_no_document_and_keeps_no_spa
     assert [p for p in (small_disk / "home" / "index").rglob("*") if p.is_file()] == []
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_is_refused_and_the_others_stay(
     run: Run, run_confined: Run, stored: Path, large: Path
 ) -> None:

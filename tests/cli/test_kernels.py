@@ -218,6 +218,7 @@ def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home:
     assert [a["verdict"]["evidence"]["outcome"] for a in listed["attempts"]] == ["incorrect", "passed"]
 
 
+@pytest.mark.slow
 @needs_linux
 @pytest.mark.usefixtures("judge_here")
 def test_a_refused_key_stops_the_run_with_one_line_and_the_run_can_be_resumed(

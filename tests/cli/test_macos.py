@@ -62,6 +62,7 @@ def test_the_mac_of_these_tests_lacks_what_only_linux_has(on_macos: Callable[...
     assert "FileNotFoundError" in there.err
 
 
+@pytest.mark.slow
 def test_ingest_reads_each_format_and_reading_commands_answer_without_what_judges(
     run: Run, environment: dict[str, str], on_macos: Callable[..., Outcome], docs: Path
 ) -> None:
@@ -83,6 +84,7 @@ def test_ingest_reads_each_format_and_reading_commands_answer_without_what_judge
     assert [module for module in modules if module.startswith(JUDGING)] == []
 
 
+@pytest.mark.slow
 def test_mcp_answers(run: Run, environment: dict[str, str], stored: Path) -> None:
     async def ask() -> Any:
         server = StdioServerParameters(command=sys.executable, args=["-m", "kb.cli", "mcp"], env=environment)

@@ -88,6 +88,7 @@ def test_sheets_missing_from_a_read_only_home_are_reported_in_a_note(run_confine
     assert len(outcome.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_what_only_missing_sheets_could_answer_is_an_error_with_the_reason(stored: Path) -> None:
     forget_sheets(stored)
     commands = [
@@ -134,6 +135,7 @@ def kill_while_ingesting(docs: Path, home: Path) -> None:
     assert (home / "catalog.sqlite-wal").stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_what_a_killed_writer_left_in_the_log_can_be_read_where_nothing_can_be_written(
     run_confined: Run, docs: Path, home: Path
 ) -> None:
@@ -145,6 +147,7 @@ def test_what_a_killed_writer_left_in_the_log_can_be_read_where_nothing_can_be_w
         assert outcome.json["facts"][0]["value"] == "64"
 
 
+@pytest.mark.slow
 def test_an_unreadable_log_is_not_ignored(run_confined: Run, stored: Path, docs: Path) -> None:
     """SQLite needs an index of the log, which a copy of the home may lack and which cannot be made there."""
     memory = docs / "mi210" / "memory.md"
@@ -161,6 +164,7 @@ def test_an_unreadable_log_is_not_ignored(run_confined: Run, stored: Path, docs:
             assert outcome.json["facts"][0]["value"] == "128"
 
 
+@pytest.mark.slow
 def test_a_file_or_folder_that_may_not_be_read_is_named(run_confined: Run, docs: Path, home: Path) -> None:
     (docs / "mi210" / "memory.md").chmod(0)
 

@@ -184,6 +184,7 @@ def test_a_worker_ends_when_its_judge_is_killed() -> None:
     assert not is_alive(pid)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_a_candidate_starts_ends_when_its_judge_is_killed() -> None:
     [child] = re.findall(r"left behind: (\d+)", when_killed(LEAVES_A_CHILD))

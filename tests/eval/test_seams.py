@@ -86,6 +86,7 @@ def test_a_language_added_as_one_class_is_judged_and_timed_on_this_cpu(monkeypat
     assert (unknown.outcome, "triple" in unknown.detail) == (Outcome.COMPILE_ERROR, True)
 
 
+@pytest.mark.slow
 def test_a_device_added_as_one_class_judges_with_its_own_measure() -> None:
     judge = judge_on(ToyChip, Isa("toy", "one", 1))
 

@@ -80,6 +80,7 @@ def test_each_of_two_targets_gives_its_own_value(stated: Stated, told: Told) -> 
                 assert [f for f in given if f in mine] == mine
 
 
+@pytest.mark.slow
 def test_no_fact_of_one_target_is_given_for_another(kb: KnowledgeBase, told: Told) -> None:
     for a, b in PAIRS:
         for asked, other in ((a, b), (b, a)):
@@ -119,6 +120,7 @@ def test_asking_for_one_quantity_gives_no_fact_of_another(kb: KnowledgeBase, sta
                 assert {s.fact.quantity for s in kb.factbook.find(name, quantity)} == {quantity}
 
 
+@pytest.mark.slow
 def test_no_two_facts_of_a_sheet_are_in_open_conflict(kb: KnowledgeBase) -> None:
     for name in NAMES:
         assert [c for c in kb.factbook.conflicts(name) if c.is_open] == []

@@ -62,6 +62,7 @@ def test_a_file_that_hangs_is_given_up_and_the_others_are_read(root: Path) -> No
     assert "took more than 3 s" in hung
 
 
+@pytest.mark.slow
 @linux
 def test_a_file_that_needs_too_much_memory_is_given_up_and_the_others_are_read(root: Path) -> None:
     (root / "large.md").write_text("word " * 6_000_000, encoding="utf-8")

@@ -157,6 +157,7 @@ def published(home: Path) -> bool:
         return current_folder(catalog, model=HashEmbedder.fingerprint) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", slow_but_one(PUBLISHING))
 def test_a_kill_while_an_index_is_published_changes_no_answer_and_the_next_ingest_publishes(
     ingester: Ingester, unpublished: Clean, home: Path, share: float

@@ -56,6 +56,7 @@ def killed(home: Path, work: str, after: int, seconds: float) -> int:
     return int([line for line in lines if line.endswith("\n")][-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("after", "seconds"), MOMENTS)
 def test_the_last_decision_that_was_acknowledged_stands_or_the_next_one(home: Path, after: int, seconds: float) -> None:
     acknowledged = killed(home, "decisions", after, seconds)

@@ -147,6 +147,7 @@ def test_a_reader_opened_before_a_kill_reads_on(ingester: Ingester, folder: Path
     assert {Path(path).name for path in run.stored} <= {Path(source).name for source in states}
 
 
+@pytest.mark.slow
 def test_a_reader_of_the_index_gives_the_exact_answers_while_another_process_ingests_and_publishes(
     ingester: Ingester, folder: Path, home: Path
 ) -> None:
