@@ -24,7 +24,7 @@ from eval.oracle.cases import (
     new_seed,
 )
 from eval.oracle.degenerate import degenerate_answers
-from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.reference import Reference, integer_constants, interface_of
 from eval.oracle.sizes import count_elements, smaller_sizes
 from eval.oracle.values import learn_structures
 from eval.roofline import tensor_bytes
@@ -68,7 +68,7 @@ def _steps(task: Task, found: Audit) -> Iterator[Audit]:
         return found
 
     yield found
-    interface = _interface(task)
+    interface = interface_of(task)
     yield known("finding other sizes")
     constants = integer_constants(task)
     parameters = sum(math.prod(tensor.shape) for tensor in interface.state)
@@ -124,14 +124,6 @@ def _cases(task: Task, reference: Reference, *, own: bool) -> list[Case]:
     """
     tried = list(draw_cases(reference, learn_structures(reference), budget_s=0.0))  # given and mixed values
     return [*tried, given_case("sizes as given", Reference(task, seed=new_seed()))] if own else tried
-
-
-def _interface(task: Task) -> Interface:
-    """The task's tensors. Computes no values if torch can infer the shapes."""
-    try:
-        return Reference(task, seed=0, device="meta").interface()
-    except TaskError:
-        return Reference(task, seed=0).interface()
 
 
 def main() -> None:

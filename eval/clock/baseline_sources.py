@@ -45,8 +45,8 @@ IMAGE_DIMENSIONS = 4
 LIBRARY = "Baseline"
 """A class that a task's file may define beside Model, with the same parameters: the same operation by a library."""
 
-GUARDS = ALL_GUARDS - {Guard.ALIASING}
-"""A reference is not suspected; it may return a part of its input."""
+GUARDS = ALL_GUARDS - {Guard.ALIASING, Guard.REST}
+"""A reference is not suspected; it may return a part of its input, and what runs beside it is not its own."""
 INDUCTOR_PREFIXES, CACHE, TRITON_CACHE = (
     ("TORCHINDUCTOR_", "TORCHDYNAMO_"),
     "TORCHINDUCTOR_CACHE_DIR",

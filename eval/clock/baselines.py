@@ -31,7 +31,6 @@ DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
 WORKER_FAILURES = (Fault, torch.OutOfMemoryError, DriverError)
 """How a worker of the judge can fail; the last two if a GPU has too little memory."""
 TRIES = 7
-KEPT_BYTES = 32 << 20
 CLOSE = 1.25
 """Baselines within this factor of the fastest stay in the race, because a few quick calls are not exact."""
 
@@ -52,7 +51,9 @@ class Baselines:
         trial_of: Gives the settings for running one; see eval.clock.baseline_sources.
         at_once: How many of the first set may start at the same time. Later sets find what it has compiled.
         kept: How many sets are kept for the next candidates. Sessions take them in turn.
-        kept_bytes: Largest inputs of which several sets of workers may keep copies, and on a GPU all of the first set.
+        one_by_one: Whether the memory has room for no more than two baselines: then each starts when the one before is
+            timed, and only the fastest stays.
+        on_host: Whether the expected outputs are kept in the host's memory.
 
     Attributes:
         kept: How many sets may run at the same time.
@@ -71,13 +72,15 @@ class Baselines:
         *,
         at_once: int = len(SOURCES),
         kept: int = 1,
-        kept_bytes: int = KEPT_BYTES,
+        one_by_one: bool = False,
+        on_host: bool = False,
     ) -> None:
-        self.reference, self.case = reference, given_case("timed", reference)
+        case = given_case("sizes as given", reference)
+        self.reference, self.case = reference, case.on_host() if on_host else case
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
-        self.kept = kept if self.case.input_bytes <= kept_bytes else 1
+        self.kept, self._close = kept, 1.0 if one_by_one else CLOSE
         self._idle_workers: dict[str, IdleWorker] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
@@ -88,8 +91,7 @@ class Baselines:
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._first_pool = ThreadPoolExecutor(at_once)
         self._later_pool = ThreadPoolExecutor(len(self._trials) * self.kept) if self.kept > 1 else self._first_pool
-        roomy = self.memory is not None or self.case.input_bytes <= kept_bytes  # otherwise one after the other
-        self._kept_sets = {0: self._started(list(self._trials)[: None if roomy else 1], self._first_pool)}
+        self._kept_sets = {0: self._started(list(self._trials)[: 1 if one_by_one else None], self._first_pool)}
         self._late_sets: dict[int, WorkerSet] = {}
         """By session. They start after a candidate's workers, and are for this candidate alone."""
         self._canaries = self._started_canaries()
@@ -116,7 +118,7 @@ class Baselines:
                     raise _judge_error(error) from error
                 self.notes.append(f"no {name} baseline: {str(error)[:200]}")
                 running.pop(name).end()
-            limit_us = CLOSE * min(self.medians_us.values())
+            limit_us = self._close * min(self.medians_us.values())
             for slow in [name for name in running if self.medians_us.get(name, 0) > limit_us]:
                 running.pop(slow).end()
         return {name: pending.result() for name, pending in running.items()}

@@ -16,6 +16,7 @@ from eval.clock.timed_worker import SHORT_US, TimedWorker
 from eval.clock.timing import clocks_disagree, hidden_us, median_us, session_of, works_between
 from eval.machine import CpuUse
 from eval.oracle.cases import Case
+from eval.supervisor.device_memory import Unrest
 from eval.supervisor.settings import Guard
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
@@ -191,12 +192,18 @@ def _undisturbed_session(
     """A session that nothing disturbed, or the last of several; and what disturbed it.
 
     Raises:
-        Fault: as in `time_candidate`. Clocks must disagree in every session: a process may be unlucky with its core.
+        Fault: as in `time_candidate`. Clocks must disagree, or a GPU must work at the wrong time, in every session: a
+            process may be unlucky with its core, and somebody else may use the GPU.
     """
     disagreement: Fault | None = None
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE_S * bool(attempt))
-        times = _session(workers, number, cases, watch)
+        try:
+            times = _session(workers, number, cases, watch)
+        except Unrest:
+            if attempt < ATTEMPTS - 1:
+                continue
+            raise
         disagreement = _disagreement(times) if Guard.CLOCKS in workers.trial.guards else None
         if times.others <= MOST_OTHERS and disagreement is None:
             return times, ""

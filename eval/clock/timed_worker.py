@@ -142,8 +142,7 @@ class TimedWorker:
                 raise Fault(Outcome.MUTATED_INPUT, "a timed call changed its inputs")
             self._shared.write(slot, self._case.inputs)  # the next worker could read new inputs before its turn
         between_s += self._release(report)
-        if Guard.PAUSE in self._trial.guards:
-            self._trial.memory.check_rest(self.worker)  # what was written last could start work of a stopped worker
+        self._check_rest()  # what was written last could start work of a stopped worker
         inside_s = max(report.seconds, LEAST_S)
         times_s = (report.outside_s, inside_s, report.lingering_s, between_s, report.awake_s - inside_s)
         return BatchReply(CallTime(*(1e6 * seconds for seconds in times_s)), outputs)
@@ -168,6 +167,7 @@ class TimedWorker:
         with self.worker.tree.avoid_core():
             rest = self._write(inputs, withhold=self._trial.memory.withholds) if in_turn else []
             report = self._trial.start_call(self.worker, self._layouts * len(inputs), last=rest)
+            self._check_rest()
         self._layouts = self._layouts or report.outputs
         return report, ready_s
 
@@ -178,6 +178,10 @@ class TimedWorker:
         for slot, values in inputs.items():
             self._shared.write(slot, values)
         return []
+
+    def _check_rest(self) -> None:
+        if Guard.REST in self._trial.guards:
+            self._trial.memory.check_rest(self.worker)
 
     def _release(self, report: CallReport) -> float:
         self._trial.release_outputs(self.worker, report)

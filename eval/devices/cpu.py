@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eval.clock.baseline_sources import worker_settings
 from eval.devices.device import CaseSizes, TimingDevice, Verdict
 from eval.languages.registry import TORCH
+from eval.roofline import tensor_bytes
 from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.launch import load_early
 from kb.types.evidence import WIN_SESSIONS, CaseResult
@@ -17,6 +18,10 @@ from kb.types.target import Isa
 
 if TYPE_CHECKING:
     from eval.oracle.cases import Case
+
+
+KEPT_BYTES = 32 << 20
+"""The largest inputs of which several sets of baselines keep copies."""
 
 
 class Cpu(TimingDevice):
@@ -33,8 +38,9 @@ class Cpu(TimingDevice):
     def serves(cls, isa: Isa) -> bool:
         return super().serves(isa) and isa.architecture == platform.machine().replace("AMD64", "x86_64")
 
-    def baseline_limits(self) -> Mapping[str, int]:
-        return {"kept": WIN_SESSIONS}
+    def baseline_limits(self) -> Mapping[str, Any]:
+        size = sum(map(tensor_bytes, self.setup.interface.inputs))
+        return {"kept": WIN_SESSIONS if size <= KEPT_BYTES else 1}
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

@@ -106,9 +106,18 @@ class Device(ABC):
         """Whether it judges for targets of this kind on this machine."""
         return isa.backend in cls.backends
 
+    @classmethod  # noqa: B027 - a CPU has swap, and what is only built needs no memory
+    def check_room(cls, interface: Interface) -> None:
+        """Raises TaskSizeError if the device has too little memory to judge a task."""
+
     @classmethod  # noqa: B027 - most need nothing
     def prepare(cls) -> None:
         """Start in the background what every task needs and what takes long to start."""
+
+    @property
+    def timed_case(self) -> Case | None:
+        """The inputs on which candidates are timed, with the expected outputs; None if they are not timed."""
+        return None
 
     def start(self) -> None:  # noqa: B027
         """Start in the background what every candidate of the task needs and what takes long to start."""
@@ -161,9 +170,13 @@ class TimingDevice(Device):
         """What makes candidates of the reference, by the name of the baseline."""
         return SOURCES
 
+    @property
+    def timed_case(self) -> Case:
+        return self.baselines.case
+
     @abstractmethod
-    def baseline_limits(self) -> Mapping[str, int]:
-        """How many baselines run at the same time: optional arguments of Baselines."""
+    def baseline_limits(self) -> Mapping[str, Any]:
+        """How many baselines run at the same time, and where their case is: optional arguments of Baselines."""
 
     def start(self) -> None:
         _ = self.baselines

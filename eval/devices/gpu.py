@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.clock.baseline_sources import gpu_sources
+from eval.clock.memory_plan import MemoryPlan
 from eval.devices.device import CaseSizes, TimingDevice, Verdict
 from eval.machine import present_gpu
 from eval.roofline import IMPLAUSIBLE, least_bytes
 from eval.supervisor.language import JudgedLanguage
 from eval.worker.fault import Fault
 from kb.types.evidence import WIN_SESSIONS, CaseResult, Outcome, Timing
-from kb.types.kernels import Candidate
+from kb.types.kernels import Candidate, Interface
 from kb.types.target import Isa
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ AT_ONCE = 2
 """Baselines that start at the same time. One that tunes itself comes last, when the others only compile on the CPU."""
 CHECKS_AHEAD = 3
 """Workers that start in advance to check candidates: a wrong one is refused before the next worker has started."""
-ROOMY_BYTES, KEPT_BYTES = 32 << 30, 512 << 20
+ROOMY_BYTES = 32 << 30
 """Least memory of a GPU on which workers stay or start in advance, because each takes about half a GB for the driver's
-context; and the largest inputs of which they keep copies."""
+context."""
 KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Environment variables that say where the driver's libraries are, and which GPU is meant."""
 
@@ -56,9 +57,21 @@ class Gpu(TimingDevice):
     def sources(self) -> Mapping[str, str]:
         return gpu_sources(self.setup.task, self.setup.interface)
 
-    def baseline_limits(self) -> Mapping[str, int]:
-        kept = WIN_SESSIONS if self._has_room else 1
-        return {"at_once": AT_ONCE, "kept": kept, "kept_bytes": KEPT_BYTES}
+    def baseline_limits(self) -> Mapping[str, Any]:
+        plan = MemoryPlan.of(self.setup.interface, self._memory.total_bytes)
+        baselines = len(self.sources())
+        return {
+            "at_once": AT_ONCE,
+            "kept": WIN_SESSIONS if self._has_room and plan.starts_together(WIN_SESSIONS * baselines) else 1,
+            "one_by_one": not plan.starts_together(baselines),
+            "on_host": not plan.keeps_expected,
+        }
+
+    @classmethod
+    def check_room(cls, interface: Interface) -> None:
+        from eval.worker.gpu_driver import installed_driver
+
+        MemoryPlan.of(interface, installed_driver().total_bytes()).check()
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

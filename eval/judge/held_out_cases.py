@@ -30,6 +30,7 @@ class HeldOutCases:
     Args:
         limits: What the device can run.
         counterexamples: The cases that refused candidates before.
+        timed: The case at the task's own sizes on which candidates are timed. If it is large, it is the only one there.
 
     Raises:
         TaskError: the reference is random or returns memory that it keeps, or the task is too large for the device and
@@ -43,6 +44,7 @@ class HeldOutCases:
         interface: Interface,
         limits: CaseSizes,
         counterexamples: Counterexamples,
+        timed: Case | None = None,
     ) -> None:
         self._counterexamples = counterexamples
         runs_given = limits.given is None or count_elements(interface) <= limits.given
@@ -64,6 +66,9 @@ class HeldOutCases:
         check_repeatable(references[0])
         check_new_outputs(references[0])
         cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
+        own = timed if timed and timed.is_large and runs_given else None
+        if own:
+            references = [r for r in references if r is not reference] or references
         self._references, self._cheap_reference = references, (cheap or references)[-1]
         self._structures = learn_structures(self._cheap_reference)
         self._distributions = usable_distributions(references[0], self._structures)
@@ -79,7 +84,7 @@ class HeldOutCases:
         ]
         """The cases for all candidates."""
         if runs_given:
-            self._shared.append(given_case("sizes as given", reference))
+            self._shared.append(own or given_case("sizes as given", reference))
         for seed in counterexamples.latest():
             if not (seed.sizes or runs_given):
                 continue

@@ -64,8 +64,9 @@ class TaskJudge:
         self.languages = {language.name: language for language in ([toolchain] if toolchain else languages)}
         kind = device or (ToolchainDevice if toolchain else device_for(isa, target))
         kind.prepare()
+        self.interface = interface_of(task, device=kind.tensors)
+        kind.check_room(self.interface)
         reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
-        self.interface = interface_of(task, reference)
         self.setup = Setup(
             task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain
         )
@@ -113,7 +114,10 @@ class TaskJudge:
 
     @cached_property
     def _cases(self) -> HeldOutCases:
-        return HeldOutCases(self.task, self.setup.reference, self.interface, self.device.sizes, self._counterexamples)
+        return HeldOutCases(
+            self.task, self.setup.reference, self.interface, self.device.sizes, self._counterexamples,
+            self.device.timed_case,
+        )  # fmt: skip
 
 
 def _environment() -> dict[str, str]:

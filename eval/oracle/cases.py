@@ -16,6 +16,7 @@ from eval.oracle.blocks import blocks, same_bits
 from eval.oracle.edges import put_edges
 from eval.oracle.operations import Choice, record_choices
 from eval.oracle.reference import (
+    LARGE_BYTES,
     PERTURBATION,
     Reference,
     Tensors,
@@ -23,6 +24,7 @@ from eval.oracle.reference import (
     as_tuple,
     copied,
     enough_memory,
+    input_bytes,
     is_float,
 )
 from eval.oracle.tolerance import INTEGER_ERROR, LOST, Comparison, Ties, Tolerance, add_changes, no_change, tolerance_of
@@ -80,7 +82,17 @@ class Case:
 
     @property
     def input_bytes(self) -> int:
-        return sum(x.nbytes for x in self.inputs if isinstance(x, torch.Tensor))
+        return input_bytes(self.inputs)
+
+    @property
+    def is_large(self) -> bool:
+        return self.input_bytes >= LARGE_BYTES
+
+    def on_host(self) -> "Case":
+        """The same with expected outputs and the errors allowed in the host's memory, where they leave a GPU room."""
+        expected = tuple(t.cpu() for t in self.expected)
+        tolerances = tuple(t.on_host(e) for t, e in zip(self.tolerances, expected, strict=True))
+        return replace(self, expected=expected, tolerances=tolerances)
 
     @property
     def is_finite(self) -> bool:
@@ -269,8 +281,7 @@ def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
 @enough_memory()
 def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed | None = None) -> Case:
     """Raises TaskError if the reference fails, changes its inputs, or is too large."""
-    place = reference.storage(inputs)
-    kept = [copied(x, place) if isinstance(x, torch.Tensor) else x for x in inputs]
+    kept = [copied(x, reference.device) if isinstance(x, torch.Tensor) else x for x in inputs]
     native = reference.native(inputs)
     dtypes = tuple(t.dtype for t in native)
     if not all(same_bits(a, b) for a, b in zip(inputs, kept, strict=True) if isinstance(a, torch.Tensor)):
@@ -278,19 +289,18 @@ def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
     inputs = kept
-    native = tuple(as_numbers(t).to(place) for t in native)
+    native = tuple(map(as_numbers, native))
+    stored = _in_float32 if input_bytes(inputs) >= LARGE_BYTES else tuple
     choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)
     if any(is_float(x) for x in (*inputs, *reference.state.values(), *native)):
         natively = record_choices(lambda: reference.native(inputs), wanted=choosing)[1]
-        expected, choices = record_choices(lambda: reference.oracle(inputs), wanted=choosing)
-        expected = tuple(t.to(place) for t in expected)
+        expected, choices = record_choices(lambda: stored(reference.oracle(inputs)), wanted=choosing)
         known = (*expected, *(choice.values for choice in choices))
         computed = (*native, *(choice.values for choice in natively))
         changes = tuple(map(no_change, known, computed))
         _add_perturbations(changes, known, reference, inputs, choosing=choosing, at_edges=bool(seed and seed.at_edges))
     else:
         expected, choices = record_choices(lambda: reference.native(inputs), wanted=choosing)
-        expected = tuple(t.to(place) for t in expected)
         known = computed = (*expected, *(choice.values for choice in choices))
         changes = tuple(map(no_change, known, computed))
     unsure = [int(change.sum()) if change.dtype is torch.bool else 0 for change in changes]
@@ -303,6 +313,11 @@ def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed
                 allowed = torch.full_like(tolerances[number].allowed, INTEGER_ERROR)
                 tolerances[number] = replace(tolerances[number], allowed=allowed, ties=ties)
     return Case(name, reference, inputs, expected, tuple(tolerances[: len(dtypes)]), dtypes, seed)
+
+
+def _in_float32(outputs: Tensors) -> Tensors:
+    """What is in float64 rounded to float32: half the memory, for a rounding that is small beside any tolerance."""
+    return tuple(t.float() if t.dtype is torch.float64 else t for t in outputs)
 
 
 def _names_choice(output: torch.Tensor, choice: Choice) -> bool:

@@ -1,10 +1,12 @@
-"""See a reference's operations: how much it computes, and from which values it chooses indices, as top-k does."""
+"""See a reference's operations: how much they compute and hold, and from which values they choose indices, as top-k."""
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 
@@ -54,20 +56,37 @@ class _Observer(TorchDispatchMode):
         return result
 
 
-def count_operations(call: Callable[[], Any]) -> tuple[Any, int]:
-    """The result of a call, and its operations in matrix products, convolutions and attention, by torch's formulas.
+class Work(NamedTuple):
+    """What a call does."""
 
-    A multiply-add counts as two. (torch's own FlopCounterMode first imports its compiler, for 2 s.)
+    matrix_operations: int
+    """Operations in matrix products, convolutions and attention, by torch's formulas; a multiply-add counts as two."""
+    working_bytes: int
+    """Most memory that the tensors which it makes take at once."""
+
+
+def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Work]:
+    """The result of a call, and its work. (torch's own FlopCounterMode first imports its compiler, for 2 s.)
+
+    Args:
+        known: Tensors that the call does not make.
     """
-    counts: list[int] = []
+    operations, most_bytes = 0, 0
+    live = {t.untyped_storage()._cdata: 0 for t in known if isinstance(t, torch.Tensor)}  # noqa: SLF001
 
-    def count(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+    def measure(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        nonlocal operations, most_bytes
         if formula := flop_registry.get(func.overloadpacket):
-            counts.append(formula(*args, **kwargs, out_val=result))
+            operations += formula(*args, **kwargs, out_val=result)
+        for storage in (t.untyped_storage() for t in tree_leaves(result) if isinstance(t, torch.Tensor)):
+            if storage._cdata not in live:  # noqa: SLF001
+                live[storage._cdata] = storage.nbytes()  # noqa: SLF001
+                weakref.finalize(storage, live.pop, storage._cdata, None)  # noqa: SLF001
+        most_bytes = max(most_bytes, sum(live.values()))
 
-    with _Observer(count):
+    with _Observer(measure):
         result = call()
-    return result, sum(counts)
+    return result, Work(operations, most_bytes)
 
 
 def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[Choice]]:

@@ -12,7 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from eval.oracle.blocks import blocks, write_block
-from eval.oracle.operations import count_operations
+from eval.oracle.operations import Work, measure_work
 from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import KbError, TaskError, TaskSizeError
 from kb.types.kernels import Interface, Task, TensorSpec
@@ -26,7 +26,7 @@ EXACTLY = "make it give values of the type of its inputs, as with .to(x.dtype): 
 IN_MODEL = "create tensors inside Model, so that they are in its state_dict"
 IN_INIT = "return numbers, strings, and lists, dictionaries or dataclasses of them, and build other objects in Model"
 LARGE_BYTES = 1 << 30
-"""From this size on, what the judge keeps of a case lies in the host's memory, and the GPU has room to compute."""
+"""Inputs of this size are large: a GPU may have room for few copies of them, and a host's memory is slow to reach."""
 SPREAD = 0.5
 """Standard deviation of noise on constant parameters and buffers, such as a LayerNorm's weights or a BatchNorm's
 statistics: no candidate may rely on them."""
@@ -98,11 +98,6 @@ class Reference:
         outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*here)))
         return outputs
 
-    def storage(self, tensors: Sequence[Any]) -> str:
-        """The device on which the judge keeps a case with these tensors."""
-        size = sum(x.nbytes for x in tensors if isinstance(x, torch.Tensor))
-        return "cpu" if size >= LARGE_BYTES else self.device
-
     def oracle(self, inputs: Sequence[Any], *, perturbed: int | None = None, by: float = PERTURBATION) -> Tensors:
         """The outputs of the reference with parameters, buffers and inputs in float64; so are they.
 
@@ -125,14 +120,21 @@ class Reference:
     def interface(self) -> Interface:
         """Shapes and types of all tensors at these sizes."""
         inputs = self.inputs(0)
-        outputs, matrix_operations = count_operations(lambda: self.native(inputs))
+        return self._described(inputs, self.native(inputs), Work(0, 0))
+
+    def interface_with_work(self) -> Interface:
+        """The same with what `forward` computes and holds, which takes longer."""
+        inputs = self.inputs(0)
+        return self._described(inputs, *measure_work(lambda: self.native(inputs), [*inputs, *self.state.values()]))
+
+    def _described(self, inputs: Sequence[Any], outputs: Tensors, work: Work) -> Interface:
         names = _argument_names(self.model, len(inputs))
         return Interface(
             inputs=tuple(_spec(n, x) for n, x in zip(names, inputs, strict=True) if isinstance(x, torch.Tensor)),
             state=tuple(_spec(n, t) for n, t in self.state.items()),
             outputs=tuple(_spec(f"output{i}", t) for i, t in enumerate(outputs)),
             init=self.numbers,
-            matrix_operations=matrix_operations,
+            **work._asdict(),
         )
 
     def _guarded(self, what: str, call: Any, hint: str = "correct the task's file; it must run on the CPU") -> Any:
@@ -175,12 +177,16 @@ def enough_memory() -> Iterator[None]:
         ) from error
 
 
-def interface_of(task: Task, reference: Reference) -> Interface:
-    """The interface at the task's own sizes, without computing values if torch can infer the shapes."""
+def interface_of(task: Task, *, device: str = "cpu") -> Interface:
+    """The interface at the task's own sizes. Computes values, on a device, only if torch cannot infer the shapes."""
     try:
-        return Reference(task, seed=0, device="meta").interface()
+        return Reference(task, seed=0, device="meta").interface_with_work()
     except TaskError:
-        return reference.interface()
+        return Reference(task, seed=0, device=device).interface_with_work()
+
+
+def input_bytes(inputs: Sequence[Any]) -> int:
+    return sum(x.nbytes for x in inputs if isinstance(x, torch.Tensor))
 
 
 def integer_constants(task: Task) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -127,6 +127,13 @@ class Tolerance:
         """The largest error allowed for the values of the nearest magnitude, if possible not a smaller one."""
         exponents, allowed = (each.to(values.device) for each in self._magnitudes)
         return allowed[torch.searchsorted(exponents, _exponents(values)).clamp_(max=len(exponents) - 1)]
+
+    def on_host(self, expected: torch.Tensor) -> "Tolerance":
+        """The same in the host's memory, where `expected` is; what a GPU computes from all elements stays known."""
+        moved = replace(self, allowed=self.allowed.cpu(), expected=expected)
+        if self.dtype.is_floating_point and self.allowed.numel():
+            vars(moved)["_magnitudes"] = self._magnitudes
+        return moved
 
     @cached_property
     def _magnitudes(self) -> tuple[torch.Tensor, torch.Tensor]:

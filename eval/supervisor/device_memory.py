@@ -27,6 +27,10 @@ TRIES, BUSY = 5, 20.0
 """A GPU works for another process if the fastest of some waits takes this many times as long as on an idle one."""
 
 
+class Unrest(Fault):
+    """The GPU worked while a worker stood still. Others may have used it: it counts if a fresh process shows it too."""
+
+
 class Block(NamedTuple):
     """An allocation for inputs, which a worker opens."""
 
@@ -94,10 +98,10 @@ class DeviceMemory(HostMemory):
         self._wait_s()
 
     def check_rest(self, worker: WorkerProcess) -> None:
-        """Raises Fault if kernels of a stopped worker run more than rarely: an H100 is busy now and then by itself."""
+        """Raises Unrest if kernels of a stopped worker run more than rarely: an H100 is busy now and then by itself."""
         seen = min(self._wait_s() for _ in range(TRIES)) > BUSY * self._idle_s
         if worker.gpu_activity.exceeded(seen=seen):
-            raise Fault(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
+            raise Unrest(Outcome.FORBIDDEN, "its kernels ran on the GPU while it should have stood still")
 
     def copy_s(self, moved_bytes: int) -> float:
         """Least seconds in which the GPU copies until so many bytes are read or written, beyond a tiny kernel's."""

@@ -298,4 +298,4 @@ class HostMemory:
         """Wait for work that goes on after the reply to a call: a process that is stopped does none."""
 
     def check_rest(self, worker: WorkerProcess) -> None:
-        """Raises Fault if a worker that is stopped works on all the same; without a GPU it cannot."""
+        """Raises a Fault if a worker that is stopped works on all the same; without a GPU it cannot."""

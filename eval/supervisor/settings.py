@@ -28,6 +28,8 @@ class Guard(StrEnum):
     """Outputs are read as soon as the reply comes and must not change afterwards."""
     PAUSE = "pause"
     """The worker is stopped between questions, so that it can neither work ahead nor slow the baseline."""
+    REST = "rest"
+    """While the worker is stopped, no kernels of its run on the GPU."""
     CLOCKS = "clocks"
     BATCHES = "batches"
     """Several calls are also timed in one question: what a candidate hides in a question is shared by them."""

@@ -183,8 +183,6 @@ class Trial(WorkerSettings):
         """
         self.memory.before_call(last)
         reply = worker.start_call(within_s=within_s, then=self.memory.after_call)
-        if Guard.PAUSE in self.guards:
-            self.memory.check_rest(worker)
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
         times = {name: reply.get(name) for name in ("seconds", "awake_s")}

@@ -210,7 +210,7 @@ def test_where_each_baseline_has_copies_of_large_inputs_a_slow_one_ends_before_t
     monkeypatch.setattr("eval.clock.baselines.common_memory", lambda *_: None)  # as on a GPU
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
     sources = {EAGER: SOURCES[EAGER], "slow": SLOW, "other": "ModelNew = Model  # other"}
-    found = Baselines(task("scale"), reference("scale"), sources, trial_of, kept_bytes=0)
+    found = Baselines(task("scale"), reference("scale"), sources, trial_of, one_by_one=True)
     try:
         assert "slow" not in found.workers
         assert set(found.medians_us) == set(sources)

@@ -129,7 +129,26 @@ def test_kernels_that_run_while_their_process_is_stopped_are_refused_unless_it_i
 
     monkeypatch.setattr(DeviceMemory, "check_rest", checked)
 
-    assert outcome_of(HONEST, memory, times=16) is outcome
+    assert outcome_of_calls(HONEST, memory, times=16) is outcome
+
+
+def test_while_a_candidate_is_checked_the_gpu_may_work_for_others(
+    memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(memory, "_wait_s", lambda *_: 1.0)
+
+    assert outcome_of(HONEST, memory, times=16) is Outcome.PASSED
+
+
+def outcome_of_calls(source: str, memory: DeviceMemory, *, times: int) -> Outcome:
+    """The outcome of timed calls."""
+    try:
+        with TimedWorker(trial_of(source, memory), reference("scale"), given_case("scale")) as worker:
+            for _ in range(times):
+                worker.time_call(given_case("scale").inputs)
+    except Fault as fault:
+        return Outcome(fault.outcome)
+    return Outcome.PASSED
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def no_haste(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def held_out(subject: Task, *, limits: CaseSizes = ALL_SIZES, counterexamples: Path | None = None) -> HeldOutCases:
     reference = Reference(subject, seed=5)
-    return HeldOutCases(subject, reference, interface_of(subject, reference), limits, Counterexamples(counterexamples))
+    return HeldOutCases(subject, reference, interface_of(subject), limits, Counterexamples(counterexamples))
 
 
 def test_every_distribution_is_tried_at_odd_sizes_and_at_those_given() -> None:

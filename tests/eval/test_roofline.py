@@ -7,7 +7,7 @@ import pytest
 
 from eval.clock import rounds, sessions
 from eval.judge.task_judge import TaskJudge
-from eval.oracle.reference import Reference, interface_of
+from eval.oracle.reference import interface_of
 from eval.oracle.task import load_task
 from eval.roofline import IMPLAUSIBLE, bottleneck, implausible, roofline, task_roofline
 from kb.errors import FactError
@@ -90,7 +90,7 @@ def test_a_rate_that_no_document_states_is_refused(facts: list[Fact], missing: s
 
 def test_of_a_task_bytes_are_those_of_all_tensors_and_operations_those_of_its_products() -> None:
     product = Task(name="product", source=MATMUL)
-    interface = interface_of(product, Reference(product, seed=0))
+    interface = interface_of(product)
 
     found = task_roofline(interface, [STATED, rate("peak_flops", 1, "TFLOP/s", "float32, dense, vector")])
 
@@ -144,7 +144,7 @@ def test_a_bottleneck_is_the_rate_that_a_candidate_reaches_or_else_latency(times
 
 def test_a_candidate_that_reaches_the_rate_of_its_products_is_bound_by_them() -> None:
     product = Task(name="product", source=MATMUL)
-    interface = interface_of(product, Reference(product, seed=0))
+    interface = interface_of(product)
     facts = [STATED, rate("peak_flops", 1, "MFLOP/s", "float32, dense, vector")]
 
     found = bottleneck(1.1 * task_roofline(interface, facts).seconds, interface, facts)
@@ -160,7 +160,7 @@ def test_without_rates_no_bottleneck_is_claimed() -> None:
 
 def test_a_roofline_of_softmax_cites_every_input() -> None:
     example = load_task(Path("examples/softmax.py"))
-    interface = interface_of(example, Reference(example, seed=0))
+    interface = interface_of(example)
 
     [memory] = task_roofline(interface, [STATED]).ceilings
 

@@ -1,7 +1,8 @@
 """The rounds of a timing session: how many there are, and when the cases are tried between them."""
 
 import math
-from contextlib import closing
+from contextlib import closing, nullcontext
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -13,6 +14,7 @@ from eval.clock.timed_worker import Reply, TimedWorker
 from eval.clock.timing import CallTime
 from eval.machine import CpuUse
 from eval.oracle.cases import Case
+from eval.supervisor.device_memory import Unrest
 from eval.supervisor.settings import ALL_GUARDS
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
@@ -192,3 +194,24 @@ def test_each_case_is_tried_at_a_moment_that_cannot_be_foreseen() -> None:
     assert [moment for moment, _ in first] == sorted((moment for moment, _ in first), reverse=True)
     assert {case for _, case in first} == set(cases)
     assert [case for _, case in first] != [case for _, case in second]
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_gpu_that_works_at_the_wrong_time_refuses_nobody_unless_it_does_so_beside_every_fresh_process(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = iter([Unrest(Outcome.FORBIDDEN, "busy")] * times)
+    quiet = SimpleNamespace(others=0.0)
+
+    def session(*_: object) -> SimpleNamespace:
+        if fault := next(seen, None):
+            raise fault
+        return quiet
+
+    monkeypatch.setattr(sessions, "PAUSE_S", 0)
+    monkeypatch.setattr(sessions, "_session", session)
+    monkeypatch.setattr(sessions, "_disagreement", lambda _: None)
+    workers = cast(sessions._SessionWorkers, SimpleNamespace(trial=SimpleNamespace(guards=ALL_GUARDS)))
+
+    with nullcontext() if times < sessions.ATTEMPTS else pytest.raises(Unrest):
+        assert sessions._undisturbed_session(workers, 0, [], CpuUse)[0] is quiet

@@ -44,7 +44,7 @@ def judged(
     bench = Setup(
         task=kernel.subject,
         reference=own,
-        interface=interface_of(kernel.subject, own),
+        interface=interface_of(kernel.subject),
         target="chip",
         isa=isa,
         facts=facts,

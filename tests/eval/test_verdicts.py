@@ -32,7 +32,7 @@ def checked(trial: Trial, name: str) -> list[CaseResult]:
     """The results of a fresh judge's cases; raises Fault if the candidate is refused."""
     subject = known_task(name)
     reference = Reference(subject, seed=3)
-    cases = HeldOutCases(subject, reference, interface_of(subject, reference), Cpu.sizes, Counterexamples(None))
+    cases = HeldOutCases(subject, reference, interface_of(subject), Cpu.sizes, Counterexamples(None))
     results: list[CaseResult] = []
     trial.check(cases.for_candidate(), results)
     return results

@@ -1,0 +1,87 @@
+"""What fits into a GPU is known before anything is placed there, and what does not is refused with the numbers."""
+
+import pytest
+import torch  # noqa: TID253 - what is tested computes with it
+
+from eval.clock.memory_plan import MemoryPlan
+from eval.oracle import cases as cases_module
+from eval.oracle.cases import Case
+from eval.oracle.cases import given_case as a_given_case
+from eval.oracle.reference import Reference, interface_of
+from kb.errors import TaskSizeError
+from kb.types.kernels import Interface, Task, TensorSpec
+from tests.eval.judging import reference
+
+GIB = 1 << 30
+SOFTMAX = TensorSpec(name="x", shape=(4096, 393216), dtype="float32")
+"""Of KernelBench's level 1; 6 GiB."""
+
+
+def plan(interface: Interface, gib: float) -> MemoryPlan:
+    return MemoryPlan.of(interface, round(gib * GIB))
+
+
+def softmax() -> Interface:
+    return Interface(inputs=(SOFTMAX,), state=(), outputs=(SOFTMAX,), init=(), working_bytes=6 * GIB)
+
+
+@pytest.mark.parametrize(("gib", "fits", "keeps"), [(80, True, True), (56, True, False), (40, False, False)])
+def test_a_task_of_six_gib_of_inputs_and_outputs(gib: float, fits: bool, keeps: bool) -> None:
+    found = plan(softmax(), gib)
+
+    assert (found.expected / GIB, found.timed / GIB) == (42, 48)
+    assert found.keeps_expected is keeps
+    if fits:
+        found.check()
+    else:
+        with pytest.raises(TaskSizeError, match=r"takes 48\.0 GiB, and this GPU has 40\.0 GiB: it has 6\.0 GiB of inp"):
+            found.check()
+
+
+def test_small_tasks_have_room_for_every_set_of_baselines_and_large_ones_for_one_at_a_time() -> None:
+    small = TensorSpec(name="x", shape=(1024, 1024), dtype="float32")
+
+    assert plan(Interface(inputs=(small,), state=(), outputs=(small,), init=()), 80).starts_together(3 * 8)
+    assert not plan(softmax(), 80).starts_together(3)
+
+
+KEEPS_TWO = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        squares = x * x
+        sums = squares.sum(-1, keepdim=True)
+        del squares
+        return x / sums
+def get_inputs():
+    return [torch.rand(64, 1024)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_the_memory_of_a_call_is_the_most_that_it_has_at_once_whether_or_not_values_are_computed() -> None:
+    told = Task(name="two", source=KEEPS_TWO)
+    most = 64 * 1024 * 4 + 64 * 4  # the squares or the quotient, never both, and the sums
+
+    assert interface_of(told).working_bytes == most
+    assert Reference(told, seed=0).interface_with_work().working_bytes == most
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> Case:
+    """A case that counts as large; so it keeps its expected outputs in float32, and in the host's memory."""
+    monkeypatch.setattr(cases_module, "LARGE_BYTES", 1)
+    return a_given_case("large", reference("softmax")).on_host()
+
+
+def test_a_large_case_takes_half_the_memory_and_still_tells_right_from_wrong(large: Case) -> None:
+    assert large.is_large
+    assert [t.dtype for t in large.expected] == [torch.float32]
+    right = large.reference.native(large.inputs)
+    assert large.compare(right).outcome == "passed"
+    assert large.near(right, right)
+    wrong = [right[0].clone()]
+    wrong[0][-1] *= 1.01
+    assert large.compare(wrong).outcome == "incorrect"
+    assert not large.near([right[0].flip(0)], right)
