@@ -6,8 +6,9 @@ from eval.roofline import tensor_bytes
 from kb.errors import TaskSizeError
 from kb.types.kernels import Interface
 
-FOR_OTHERS = 0.95
-"""Share of the memory that tensors may take; the drivers of several processes and libraries need the rest."""
+MOST, ROOMY = 0.9, 0.75
+"""Share of the memory that tensors may take, because drivers and libraries of several processes need the rest; and that
+they take at most where what could be elsewhere stays."""
 SETS = 0.25
 """Share that may go to workers of baselines beside those of one candidate's session."""
 
@@ -48,7 +49,7 @@ class MemoryPlan(NamedTuple):
     @property
     def keeps_expected(self) -> bool:
         """Whether expected outputs and the errors allowed can stay on the GPU beside a session."""
-        return self._fits(self.timed + 2 * self.outputs)
+        return self.timed + 2 * self.outputs <= ROOMY * self.total
 
     def starts_together(self, workers: int) -> bool:
         """Whether so many workers may run beside a session."""
@@ -57,7 +58,7 @@ class MemoryPlan(NamedTuple):
     def check(self) -> None:
         """Raises TaskSizeError if the task cannot be judged in this memory."""
         needed = max(self.expected, self.timed)
-        if not self._fits(needed):
+        if needed > MOST * self.total:
             parts = ", ".join(
                 f"{size / 2**30:.1f} GiB of {name}"
                 for name, size in zip(("inputs", "parameters", "outputs"), self[1:4], strict=True)
@@ -68,6 +69,3 @@ class MemoryPlan(NamedTuple):
                 "float64 too",
                 hint="make its sizes smaller",
             )
-
-    def _fits(self, size: int) -> bool:
-        return size <= FOR_OTHERS * self.total

@@ -58,13 +58,12 @@ class Gpu(TimingDevice):
         return gpu_sources(self.setup.task, self.setup.interface)
 
     def baseline_limits(self) -> Mapping[str, Any]:
-        plan = MemoryPlan.of(self.setup.interface, self._memory.total_bytes)
         baselines = len(self.sources())
         return {
             "at_once": AT_ONCE,
-            "kept": WIN_SESSIONS if self._has_room and plan.starts_together(WIN_SESSIONS * baselines) else 1,
-            "one_by_one": not plan.starts_together(baselines),
-            "on_host": not plan.keeps_expected,
+            "kept": WIN_SESSIONS if self._has_room and self._plan.starts_together(WIN_SESSIONS * baselines) else 1,
+            "one_by_one": not self._plan.starts_together(baselines),
+            "on_host": not self._plan.keeps_expected,
         }
 
     @classmethod
@@ -127,7 +126,11 @@ class Gpu(TimingDevice):
     @property
     def _has_room(self) -> bool:
         """Whether it has the memory for several sets of baselines, and for workers in advance."""
-        return self._memory.total_bytes >= ROOMY_BYTES
+        return self._memory.total_bytes >= ROOMY_BYTES and self._plan.keeps_expected
+
+    @cached_property
+    def _plan(self) -> MemoryPlan:
+        return MemoryPlan.of(self.setup.interface, self._memory.total_bytes)
 
     @cached_property
     def _memory(self) -> DeviceMemory:

@@ -51,8 +51,8 @@ class HeldOutCases:
         small, large = (
             sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
             for sizes in (
-                _small_sizes(task, limits, odd=runs_given),
-                smaller_sizes(task, elements=limits.large, odd=True),
+                _small_sizes(task, limits, odd=runs_given, device=reference.device),
+                smaller_sizes(task, elements=limits.large, odd=True, device=reference.device),
             )
         )
         references = [r for r in (small, large, reference if runs_given else None) if r]
@@ -118,11 +118,11 @@ def _own_sizes_only(task: Task) -> str:
     return f"tried at the task's own sizes only: {why}"
 
 
-def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool) -> dict[str, int] | None:
+def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool, device: str) -> dict[str, int] | None:
     """Sizes at which one element decides much, odd ones if possible: whoever forgets the last ones fails.
 
     Args:
         odd: False if the task's own sizes, which are often even, are not tried.
     """
-    found = smaller_sizes(task, elements=limits.small, odd=odd)
-    return found or smaller_sizes(task, elements=limits.small, odd=False)
+    found = smaller_sizes(task, elements=limits.small, odd=odd, device=device)
+    return found or smaller_sizes(task, elements=limits.small, odd=False, device=device)

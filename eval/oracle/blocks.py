@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-BLOCK = 1 << 26
+BLOCK = 1 << 24
 """Elements of a block."""
 
 

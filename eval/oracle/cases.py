@@ -281,14 +281,14 @@ def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
 @enough_memory()
 def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed | None = None) -> Case:
     """Raises TaskError if the reference fails, changes its inputs, or is too large."""
-    kept = [copied(x, reference.device) if isinstance(x, torch.Tensor) else x for x in inputs]
+    before = [copied(x, reference.device) if isinstance(x, torch.Tensor) else x for x in inputs]
     native = reference.native(inputs)
     dtypes = tuple(t.dtype for t in native)
-    if not all(same_bits(a, b) for a, b in zip(inputs, kept, strict=True) if isinstance(a, torch.Tensor)):
+    if not all(same_bits(a, b) for a, b in zip(inputs, before, strict=True) if isinstance(a, torch.Tensor)):
         raise TaskError(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
-    inputs = kept
+    del before
     native = tuple(map(as_numbers, native))
     stored = _in_float32 if input_bytes(inputs) >= LARGE_BYTES else tuple
     choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)

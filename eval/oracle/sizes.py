@@ -25,19 +25,21 @@ TOLERATED_EXCESS = 16
 Change = Callable[[dict[str, int]], dict[str, int]]
 
 
-def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | None:
+def smaller_sizes(task: Task, *, elements: int, odd: bool, device: str = "cpu") -> dict[str, int] | None:
     """The task's sizes, divided until all its tensors together have at most about `elements` elements.
 
-    A reference that needs values, or that makes tensors on the CPU, cannot be tried without values; then it is run.
+    A reference that needs values, or that makes tensors on a device, cannot be tried without values; then it is run.
 
     Args:
         odd: Make the changed sizes odd and distinct if the task accepts that, otherwise make one of them odd. Then no
             block size divides them, and a candidate that confuses two sizes fails.
+        device: Where the reference is tried if it needs values.
 
     Returns:
         The sizes by name, or None if the file has no sizes to change or the reference fails at all smaller sizes.
     """
-    own, device = integer_constants(task), _cheapest_device(task)
+    own = integer_constants(task)
+    cheapest = "meta" if _needs_no_values(task) else device
     fewest: tuple[float, dict[str, int]] = (math.inf, {})
     tried: list[tuple[Change, dict[str, int]]] = []
     changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in own)] if odd else [dict]
@@ -50,20 +52,20 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool) -> dict[str, int] | N
             break
         tried.append((change, large))
         sizes = change(large)
-        count = _elements_at(task, sizes, device, most=elements * TOLERATED_EXCESS)
+        count = _elements_at(task, sizes, cheapest, most=elements * TOLERATED_EXCESS)
         if count <= elements:
             return sizes
         fewest = min(fewest, (count, sizes), key=lambda found: found[0])
     return fewest[1] if fewest[0] <= elements * TOLERATED_EXCESS else None
 
 
-def _cheapest_device(task: Task) -> str:
-    """The device on which the reference can be tried at other sizes: without values if it works so at its own."""
+def _needs_no_values(task: Task) -> bool:
+    """Whether the reference works without values at its own sizes; then it can be tried so at others."""
     try:
         Reference(task, seed=0, device="meta").interface()
     except TaskError:
-        return "cpu"
-    return "meta"
+        return False
+    return True
 
 
 def _elements_at(task: Task, sizes: dict[str, int], device: str, *, most: int) -> float:

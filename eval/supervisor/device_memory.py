@@ -23,6 +23,8 @@ from kb.types.evidence import Outcome
 
 FLUSHED = 3
 """Size of the memory that is changed to empty the L2, as a multiple of its size."""
+MOST_CACHED = 1 / 16
+"""Share of the GPU's memory that torch may keep in the judge."""
 TRIES, BUSY = 5, 20.0
 """A GPU works for another process if the fastest of some waits takes this many times as long as on an idle one."""
 
@@ -86,7 +88,12 @@ class DeviceMemory(HostMemory):
         return any(tensor.handle == block.handle for block in self._blocks.get(worker, ()))
 
     def before_call(self, last: Sequence[Callable[[], None]]) -> None:
-        """Empty the L2, also of what a worker wants to keep there, and do what comes last."""
+        """Empty the L2, also of what a worker wants to keep there, and do what comes last.
+
+        The worker gets the memory that torch keeps for later tensors of this process, if that is much.
+        """
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > MOST_CACHED * self.total_bytes:
+            torch.cuda.empty_cache()
         self._flushed.add_(1)
         self._driver.synchronize()
         for write in last:
