@@ -15,7 +15,7 @@ MAX_FILE_LINES = 400
 LIMITS = {
     "kb": 15300,  # three faces (command line, MCP, Python) over one set of use cases, and the stores below
     "ingest": 8140,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
-    "eval": 11200,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, probe
+    "eval": 11201,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, probe
     "retrieval": 3200,  # all of ranking: fusion, editions, refusals, packing, excerpts, the places of a name
     "synth": 1010,  # prompts, answers, the model's SDK, the search without a model
 }

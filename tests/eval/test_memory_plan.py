@@ -68,6 +68,15 @@ def test_the_memory_of_a_call_is_the_most_that_it_has_at_once_whether_or_not_val
     assert Reference(told, seed=0).interface_with_work().working_bytes == most
 
 
+def test_a_large_task_in_float64_keeps_its_expected_outputs_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases_module, "LARGE_BYTES", 1)
+    double = Task(name="double", source=KEEPS_TWO.replace("1024)]", "1024, dtype=torch.float64)]"))
+    case = a_given_case("large", Reference(double, seed=0))
+
+    assert [t.dtype for t in case.expected] == [torch.float64]
+    assert case.compare(case.reference.native(case.inputs)).outcome == "passed"
+
+
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Case:
     """A case that counts as large; so it keeps its expected outputs in float32, and in the host's memory."""
