@@ -22,6 +22,7 @@ class Triton(Torch):
     rules: str = rules_of("triton", MODEL_NEW)
     preload: tuple[str, ...] = ("torch", "triton", "eval.worker.adapters.triton")
     adapter: Path = ADAPTERS / "triton.py"
+    gpu_adapter: Path | None = ADAPTERS / "triton_gpu.py"
     isa: Isa | None = None
     """The target, if its chip is not present: kernels are interpreted and compiled for it."""
 

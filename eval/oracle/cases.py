@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from eval.oracle.blocks import blocks, same_bits
+from eval.oracle.blocks import blocks, on_host, same_bits
 from eval.oracle.edges import put_edges
 from eval.oracle.operations import Choice, record_choices
 from eval.oracle.reference import (
@@ -90,7 +90,7 @@ class Case:
 
     def on_host(self) -> "Case":
         """The same with expected outputs and the errors allowed in the host's memory, where they leave a GPU room."""
-        expected = tuple(t.cpu() for t in self.expected)
+        expected = tuple(map(on_host, self.expected))
         tolerances = tuple(t.on_host(e) for t, e in zip(self.tolerances, expected, strict=True))
         return replace(self, expected=expected, tolerances=tolerances)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from eval.oracle.blocks import blocks, write_block
+from eval.oracle.blocks import blocks, on_host, write_block
 from eval.oracle.reference import PERTURBATION, Tensors
 
 EXACT_EPSILON = 1e-5
@@ -130,7 +130,7 @@ class Tolerance:
 
     def on_host(self, expected: torch.Tensor) -> "Tolerance":
         """The same in the host's memory, where `expected` is; what a GPU computes from all elements stays known."""
-        moved = replace(self, allowed=self.allowed.cpu(), expected=expected)
+        moved = replace(self, allowed=on_host(self.allowed), expected=expected)
         if self.dtype.is_floating_point and self.allowed.numel():
             vars(moved)["_magnitudes"] = self._magnitudes
         return moved

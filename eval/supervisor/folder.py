@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FOLDER = "kb-worker-"
@@ -22,8 +22,8 @@ MOST_S = 60.0
 Artifacts = dict[str, tuple[int, bytes]]
 """What compilers made: mode and content of files by their names, with THE_FOLDER in place of the folder's path."""
 THE_FOLDER, PERMISSIONS = b"//kb-worker//", 0o777
-MOST_BYTES, MOST_FILES = 64 << 20, 500
-"""More is not copied. The files and folders are open at the same time."""
+MOST_BYTES, MOST_FILES, MOST_DEEP = 64 << 20, 10_000, 20
+"""More is not copied: bytes, files and folders, folders in each other. Triton writes nine files for each kernel."""
 
 
 def new_folder() -> tuple[Path, int]:
@@ -86,7 +86,7 @@ def restore(artifacts: Artifacts, folder: Path) -> None:
 
 
 def _files(folder: Path, below: str) -> Iterator[tuple[str, int]]:
-    """The regular files below a folder within `folder`: their names there, and a handle that is closed at the end.
+    """The regular files below a folder within `folder`: their names there, and a handle for as long as it is used.
 
     Each folder is read by its handle, and opened by that of the one above, so it lies where it seems to lie.
 
@@ -94,27 +94,29 @@ def _files(folder: Path, below: str) -> Iterator[tuple[str, int]]:
         OSError: there is no such folder, or there are too many entries.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # O_NONBLOCK: a pipe would hold us up
-    with ExitStack() as at_end:
-        opened: list[int] = []
+    entries, top = 0, os.open(folder, flags)
+    try:
+        for place, folders, files, inside in os.fwalk(below, dir_fd=top):
+            entries += len(folders) + len(files)
+            if entries > MOST_FILES:
+                raise OSError(f"more than {MOST_FILES} files and folders")
+            folders[:] = folders if place.count("/") < MOST_DEEP else []
+            for name in files:
+                with suppress(OSError), _open_file(name, flags, inside) as handle:
+                    if stat.S_ISREG(os.fstat(handle).st_mode):
+                        yield os.path.normpath(f"{place}/{name}"), handle
+    finally:
+        os.close(top)
 
-        def open_(name: str, parent: int | None) -> int:
-            opened.append(os.open(name, flags, dir_fd=parent))
-            at_end.callback(os.close, opened[-1])
-            return opened[-1]
 
-        folders = {below: open_(below, open_(str(folder), None))}
-        while folders:
-            here, inside = folders.popitem()
-            for name in os.listdir(inside):  # noqa: PTH208 - a handle
-                if len(opened) > MOST_FILES:
-                    raise OSError(f"more than {MOST_FILES} files and folders")
-                with suppress(OSError):  # a link, or removed meanwhile
-                    handle, place = open_(name, inside), os.path.normpath(f"{here}/{name}")
-                    mode = os.fstat(handle).st_mode
-                    if stat.S_ISDIR(mode):
-                        folders[place] = handle
-                    elif stat.S_ISREG(mode):
-                        yield place, handle
+@contextmanager
+def _open_file(name: str, flags: int, folder: int) -> Iterator[int]:
+    """Raises OSError if it is a link, or was removed meanwhile."""
+    handle = os.open(name, flags, dir_fd=folder)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _flatten(name: str, top: int) -> None:

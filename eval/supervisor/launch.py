@@ -33,6 +33,8 @@ THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
 sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
 EVERYWHERE = {"PATH": "/usr/bin:/bin", "USER": "kb", **REUSED_MEMORY, **THREADING}
 """What the environment of each worker has."""
+TUNED_ONCE = {"TRITON_CACHE_AUTOTUNING": "1"}
+"""Makes Triton's autotuner keep there what it has chosen, as it does with what it has compiled."""
 TRITON = "triton"
 """The folder of Triton's cache in that of a worker."""
 
@@ -52,7 +54,7 @@ class Launch:
         self._settings, self._language, self._folder, self._log = settings, settings.language, folder, log
         self.level = settings.level if Guard.SANDBOX in settings.guards else 0
         self._environment = {**EVERYWHERE, **settings.environment}
-        own = {"HOME": str(folder), "TMPDIR": str(folder), "TRITON_CACHE_DIR": f"{folder}/{TRITON}"}
+        own = {"HOME": str(folder), "TMPDIR": str(folder), "TRITON_CACHE_DIR": f"{folder}/{TRITON}", **TUNED_ONCE}
         self._variables = own | self._environment
 
     @cached_property

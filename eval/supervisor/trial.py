@@ -30,6 +30,8 @@ MOST_S = 1e6
 """No call takes so many seconds: the judge would have ended it."""
 FAULT_CHARACTERS = 500
 """Of what is wrong with a reply."""
+TUNED = ".autotune.json"
+"""How the files end in which Triton's autotuner keeps its choices."""
 POISON = {"MALLOC_PERTURB_": "1"}
 """Makes glibc fill allocated memory with garbage."""
 
@@ -131,6 +133,8 @@ class Trial(WorkerSettings):
                 except Fault as fault:
                     raise Fault(fault.outcome, f"{fault.detail} ({case.name})", number) from fault
             worker.finish()
+            for name in [name for name in self.artifacts if name.endswith(TUNED)]:
+                del self.artifacts[name]  # baselines compiled meanwhile: it has chosen by bad times
             return worker.log
 
     def build(self, worker: WorkerProcess, reference: Reference, case: Case | None = None) -> None:
