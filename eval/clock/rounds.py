@@ -4,6 +4,7 @@ import random
 import secrets
 import time
 from collections.abc import Sequence
+from statistics import median
 from typing import Any, NamedTuple
 
 from eval.clock.baselines import Baselines, as_judge_errors
@@ -13,7 +14,7 @@ from eval.machine import CpuUse
 from eval.oracle.cases import Case
 from eval.supervisor.settings import Guard
 from eval.worker.fault import Fault
-from kb.types.evidence import Outcome
+from kb.types.evidence import UNSEEN, Outcome
 
 LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS = 10, 30, 200
 PATIENCE = 4
@@ -44,6 +45,13 @@ class RoundTimes(NamedTuple):
         return median_us(self.baselines[self.fastest]) / median_us(self.candidate)
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether the candidate gains time, but less than it could hide in a question."""
+        baseline = self.baselines[self.fastest]
+        hidden_us = UNSEEN * median(call.answering_us for call in self.idle or baseline)
+        return 0 < median_us(baseline) - median_us(self.candidate) < hidden_us
+
+    @property
     def is_hopeless(self) -> bool:
         slowest_us = max(call.inside_us for calls in self.baselines.values() for call in calls)
         fastest_us = min(call.inside_us for call in self.candidate)
@@ -72,25 +80,21 @@ def time_rounds(
         Fault: the candidate failed, or an output is wrong.
         JudgeError: a baseline or the idle worker failed.
     """
-    reference, case, fresh = baselines.reference, baselines.case, Guard.FRESH_INPUTS in guards
     times = RoundTimes([], {name: [] for name in baselines.workers}, [])
-    moments = _moments(cases) if fresh else []
+    moments = _moments(cases) if Guard.FRESH_INPUTS in guards else []
     start, progress = time.monotonic(), 0.0
     while progress < 1:
         baselines_first = len(times.candidate) % 2 == 1
-        inputs = reference.inputs(secrets.randbits(62)) if fresh else case.inputs
         while moments and moments[-1][0] <= progress:
             _try_case(candidate, baselines, moments.pop()[1], guards, baselines_first=baselines_first)
-        reply, expected = _round(candidate, baselines, inputs, baselines_first=baselines_first)
-        if Guard.COMPARISON in guards and not case.near(reply.outputs, next(iter(expected.values())).outputs):
-            raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call does not match its inputs")
+        time_us, baseline_times = _timed_round(candidate, baselines, guards, baselines_first=baselines_first)
         use.look()
-        times.candidate.append(reply.time)
-        for name, baseline_reply in expected.items():
-            times.baselines[name].append(baseline_reply.time)
+        times.candidate.append(time_us)
+        for name, baseline_time in baseline_times.items():
+            times.baselines[name].append(baseline_time)
         if idle_worker:
             with as_judge_errors():
-                times.idle.append(idle_worker.time_wait(reply.time))
+                times.idle.append(idle_worker.time_wait(time_us))
         passed_s = time.monotonic() - start
         if passed_s > HOPELESS_S and times.is_hopeless:
             return times
@@ -110,6 +114,18 @@ def _progress(times: RoundTimes, passed: float) -> float:
     enough = LEAST_ROUNDS if times.speedup < 1 / LOST else ENOUGH_ROUNDS
     progress = max(rounds / MOST_ROUNDS, min(passed, rounds / enough), passed / PATIENCE)
     return min(progress, rounds / LEAST_ROUNDS)
+
+
+def _timed_round(
+    candidate: TimedWorker, baselines: Baselines, guards: frozenset[Guard], *, baselines_first: bool
+) -> tuple[CallTime, dict[str, CallTime]]:
+    """Times on new inputs, which leave no memory behind. Raises Fault if the candidate's output is wrong."""
+    reference, case = baselines.reference, baselines.case
+    inputs = reference.inputs(secrets.randbits(62)) if Guard.FRESH_INPUTS in guards else case.inputs
+    reply, expected = _round(candidate, baselines, inputs, baselines_first=baselines_first)
+    if Guard.COMPARISON in guards and not case.near(reply.outputs, next(iter(expected.values())).outputs):
+        raise Fault(Outcome.STALE_OUTPUT, "an output of a timed call does not match its inputs")
+    return reply.time, {name: baseline_reply.time for name, baseline_reply in expected.items()}
 
 
 def _round(

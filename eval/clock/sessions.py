@@ -225,7 +225,7 @@ def _session(
         use = watch()
         rounds = time_rounds(candidate, baselines, idle_worker, cases, trial.guards, use, session_s)
         batches = BatchedTiming()
-        if short and rounds.speedup > 1 and Guard.BATCHES in trial.guards:
+        if (rounds.is_doubtful or (short and rounds.speedup > 1)) and Guard.BATCHES in trial.guards:
             batches = time_batches(candidate, baselines, trial.guards)
         others, names = use.by_others()
         candidate_bytes = use.memory_bytes(candidate.worker.pid)

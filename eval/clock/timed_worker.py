@@ -25,8 +25,6 @@ SHORT_US = 1000.0
 """Of shorter calls, launching and replying take a considerable part. On a GPU they are recorded and replayed."""
 LEAST_S = 1e-9
 """No call counts as shorter, so that a clock which says 0 gives a speed-up."""
-MOST_BYTES = 512 << 20
-"""Maximum size of all slots."""
 
 
 class Reply(NamedTuple):
@@ -215,7 +213,7 @@ def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
 
 def _sets(trial: Trial, case: Case) -> list[list[Any]]:
     """The inputs for each slot."""
-    return [case.inputs] * max(1, min(trial.memory.slots, MOST_BYTES // max(case.input_bytes, 1)))
+    return [case.inputs] * max(1, min(trial.memory.slots, trial.memory.slot_bytes // max(case.input_bytes, 1)))
 
 
 def _all_specs(sets: list[list[Any]], reference: Reference) -> list[Message]:

@@ -89,7 +89,8 @@ class Gpu(TimingDevice):
             self._warm_pool.wait()
             timing, busy = time_candidate(trial, baselines, cases, GpuUse)
         except (OutOfMemoryError, DriverError) as error:
-            raise Fault(Outcome.CRASHED, "it leaves too little of the GPU's memory for its own inputs") from error
+            why = str(error).partition("Of the allocated memory")[0].strip()
+            raise Fault(Outcome.CRASHED, f"it leaves too little of the GPU's memory for its own inputs: {why}") from error
         return self.timed_verdict(timing, (busy, *baselines.notes), log)
 
     def close(self) -> None:

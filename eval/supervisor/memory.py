@@ -259,11 +259,12 @@ class HostMemory:
 
     Attributes:
         slots: Most sets of inputs for timed calls that a worker has at once.
+        slot_bytes: What they may take together, unless it is one.
         withholds: Whether a stopped worker could already compute on its inputs; then the judge writes a part of them
             last.
     """
 
-    slots = 16
+    slots, slot_bytes = 16, 512 << 20
     withholds = False
 
     def share(

@@ -40,7 +40,7 @@ def _tune_quickly() -> None:
         with ThreadPoolExecutor(os.cpu_count()) as pool, AsyncCompileMode(pool, ignore_errors=True):
             for config in configs:
                 if config.pre_hook is None:  # it may decide what is compiled
-                    tuner.fn.warmup(*tuner.nargs.values(), **keywords, **config.all_kwargs())
+                    tuner.fn.run(*tuner.nargs.values(), **{**keywords, **config.all_kwargs(), "warmup": True})
         return configs
 
     Autotuner.prune_configs = pruned_and_compiled
