@@ -213,7 +213,8 @@ def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
 
 def _sets(trial: Trial, case: Case) -> list[list[Any]]:
     """The inputs for each slot."""
-    return [case.inputs] * max(1, min(trial.memory.slots, trial.memory.slot_bytes // max(case.input_bytes, 1)))
+    memory, slot_bytes = trial.memory, max(1, case.input_bytes + case.output_bytes)
+    return [case.inputs] * max(1, min(memory.slots, memory.slot_bytes // slot_bytes))
 
 
 def _all_specs(sets: list[list[Any]], reference: Reference) -> list[Message]:

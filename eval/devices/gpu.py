@@ -39,6 +39,8 @@ CHECKS_AHEAD = 3
 ROOMY_BYTES = 32 << 30
 """Least memory of a GPU on which workers stay or start in advance, because each takes about half a GB for the driver's
 context."""
+MEMORY_CHARACTERS = 300
+"""Of what torch says about a full memory: who has how much of it."""
 KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Environment variables that say where the driver's libraries are, and which GPU is meant."""
 
@@ -89,8 +91,8 @@ class Gpu(TimingDevice):
             self._warm_pool.wait()
             timing, busy = time_candidate(trial, baselines, cases, GpuUse)
         except (OutOfMemoryError, DriverError) as error:
-            why = str(error).partition("Of the allocated memory")[0].strip()
-            raise Fault(Outcome.CRASHED, f"it leaves too little of the GPU's memory for its own inputs: {why}") from error
+            why = f"it leaves too little of the GPU's memory for its own inputs: {str(error)[:MEMORY_CHARACTERS]}"
+            raise Fault(Outcome.CRASHED, why) from error
         return self.timed_verdict(timing, (busy, *baselines.notes), log)
 
     def close(self) -> None:

@@ -85,6 +85,10 @@ class Case:
         return input_bytes(self.inputs)
 
     @property
+    def output_bytes(self) -> int:
+        return sum(e.numel() * dtype.itemsize for e, dtype in zip(self.expected, self.dtypes, strict=True))
+
+    @property
     def is_large(self) -> bool:
         return self.input_bytes >= LARGE_BYTES
 

@@ -259,7 +259,7 @@ class HostMemory:
 
     Attributes:
         slots: Most sets of inputs for timed calls that a worker has at once.
-        slot_bytes: What they may take together, unless it is one.
+        slot_bytes: What these and their outputs may take together, unless it is one set.
         withholds: Whether a stopped worker could already compute on its inputs; then the judge writes a part of them
             last.
     """
