@@ -24,7 +24,7 @@ from kb.types.evidence import Outcome
 FLUSHED = 3
 """Size of the memory that is changed to empty the L2, as a multiple of its size."""
 MOST_CACHED, MOST_IN_SLOTS = 1 / 16, 1 / 32
-"""Shares of the GPU's memory: what torch may keep in the judge, and what inputs and outputs of a timed worker may take."""
+"""Shares of the GPU's memory: what torch may keep in the judge, what inputs and outputs of a timed worker may take."""
 TRIES, BUSY = 5, 20.0
 """A GPU works for another process if the fastest of some waits takes this many times as long as on an idle one."""
 
