@@ -21,6 +21,8 @@ CHEATS, HONEST = (
     for kernels in (known().cheats, known().honest)
 )
 """Those with the same task follow each other, because they share its judge."""
+SCREENED = sorted((k for k in known().honest if k.device == "TritonCompiler"), key=lambda k: k.task)
+"""Honest kernels in Triton, with which screens are tested where there is no GPU."""
 TEMPLATES = {path.name: path.name.removesuffix("-triton").replace("-", "_") for path in SKILLS.glob("*-triton")}
 """Skills with Triton kernels, and the tasks that they solve."""
 

@@ -10,7 +10,7 @@ from eval.machine import present_gpu
 from eval.selftest.known import CORRECT, WRONG, Known, known_task, read_candidate
 from eval.supervisor.settings import Guard
 from kb.types.evidence import Outcome
-from tests.eval.gpu_judging import CHEATS, HONEST, TEMPLATES, template, verdict_on
+from tests.eval.gpu_judging import CHEATS, HONEST, SCREENED, TEMPLATES, template, verdict_on
 
 on_gpu = [pytest.mark.gpu, pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")]
 RECOVERY_S = 10.0
@@ -33,7 +33,7 @@ def marked(names: list[str]) -> list[object]:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("kernel", [pytest.param(k, id=k.file, marks=on_gpu) for k in (*CHEATS, *HONEST)])
+@pytest.mark.parametrize("kernel", [pytest.param(k, id=k.file, marks=on_gpu) for k in (*CHEATS, *HONEST, *SCREENED)])
 def test_a_known_kernel_gets_its_outcome(kernel: Known) -> None:
     evidence = verdict_on(kernel.candidate, kernel.subject, kernel.call_s or 60.0)
 
