@@ -3,30 +3,14 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from kb.catalog import Catalog
-from kb.facts.book import FactBook
-from kb.facts.quantity_question import asked_quantity
 from kb.facts.resolution import StandingFact
-from kb.targets import Targets
 from kb.types.fact import Fact
 from kb.types.passages import Hit, ScoreParts
 from retrieval.packing import merge_repetitions
 from retrieval.retriever import ROWS_SHOWN
-from retrieval.scope import Scope
 
 Statements = dict[int, list[tuple[Fact, int | None]]]
 """For each chunk the facts that it states, each with its table row."""
-
-
-def answering_facts(factbook: FactBook, targets: Targets, phrasings: Sequence[str], scope: Scope) -> list[StandingFact]:
-    """The facts that the first of the phrasings that asks for a quantity asks for, best first.
-
-    None if the question is not about one chip, or the search is limited to some chunks.
-    """
-    if scope.chip is None or scope.chunks is not None:
-        return []
-    rest = map(targets.without_names, phrasings)
-    asked = next((asked for phrasing in rest if (asked := asked_quantity(phrasing))), None)
-    return factbook.answering(scope.chip, asked) if asked else []
 
 
 def pin_facts(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kb.catalog import Catalog
 from kb.catalog.words import query_words
 from kb.errors import QueryError
-from kb.facts.book import FactBook
+from kb.facts.resolution import StandingFact
 from kb.targets import Targets
 from kb.types.passages import Context, Hit, SearchResult, Status
 from retrieval.abstention import unknown_names, unknown_terms, unsupported_unit
@@ -20,7 +20,7 @@ from retrieval.listings import with_whole_listings
 from retrieval.models import Models
 from retrieval.names import nearest_names
 from retrieval.packing import pack
-from retrieval.pin_facts import answering_facts, pin_facts
+from retrieval.pin_facts import pin_facts
 from retrieval.precedence import by_precedence
 from retrieval.scope import Scope
 from retrieval.widening import widen
@@ -33,31 +33,38 @@ DEEP = 50
 
 @dataclass(frozen=True, slots=True)
 class SearchEngine:
-    """Answers questions from the documents of a catalog. A question is one phrasing or several of the same."""
+    """Answers questions from the documents of a catalog. A question is one phrasing or several of the same.
+
+    `facts` are those that answer it, best first.
+    """
 
     catalog: Catalog
     targets: Targets
-    factbook: FactBook
     models: Models
 
-    def search(self, phrasings: Sequence[str], scope: Scope, *, limit: int) -> SearchResult:
+    def search(
+        self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, limit: int
+    ) -> SearchResult:
         """The best passages with excerpts, the first ones with their surroundings."""
-        found = self.find(phrasings, scope, limit=limit)
+        found = self.find(phrasings, scope, facts, limit=limit)
         with self.catalog.snapshot():
             widened = found.with_hits(widen(found.hits, self.catalog))
         return with_excerpts(widened, phrasings)
 
-    def context(self, phrasings: Sequence[str], scope: Scope, *, budget_tokens: int) -> Context:
+    def context(
+        self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, budget_tokens: int
+    ) -> Context:
         """The best passages that fit into a token budget."""
-        found = self.find(phrasings, scope, limit=CONTEXT_CANDIDATES)
+        found = self.find(phrasings, scope, facts, limit=CONTEXT_CANDIDATES)
         with self.catalog.snapshot():
             return pack(found.with_hits(with_whole_listings(found.hits, self.catalog)), budget_tokens=budget_tokens)
 
-    def find(self, phrasings: Sequence[str], scope: Scope, *, limit: int) -> SearchResult:
+    def find(
+        self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, limit: int
+    ) -> SearchResult:
         """The best passages alone, or why the documents in scope have no answer."""
         if not scope.stored:
             return _insufficient(self._no_documents(scope))
-        facts = answering_facts(self.factbook, self.targets, phrasings, scope)
         unknown = {p: unknown_names(self.catalog, p, targets=scope.stored) for p in phrasings}
         if not facts and (refused := self._refused_words(unknown, scope)):
             return _insufficient(*refused)

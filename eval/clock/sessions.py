@@ -34,7 +34,7 @@ class SessionPolicy(NamedTuple):
     session_s: float
     """A session ends after this time if it has enough rounds."""
     process_spread: float
-    """By how much, as the logarithm of a speed-up, a session may be wrong because of its processes."""
+    """By how much processes of the same program differ within a session, as the logarithm of the speed-up."""
     slow_process: float
     """By how much, likewise, a candidate may lose because its process is a slow one: then it gets a second session."""
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError, did_you_mean, nearest
 from kb.facts.quantities import quantities
-from kb.facts.quantity_question import Asked
+from kb.facts.quantity_question import asked_quantity
 from kb.facts.resolution import (
     FactDecision,
     FactStanding,
@@ -96,8 +96,11 @@ class FactBook:
             hint=f"facts are known of {', '.join(below)}" if below else "ingest a document that states facts",
         )
 
-    def answering(self, target: str, asked: Asked) -> list[StandingFact]:
-        """The facts that hold and answer a question, best first."""
+    def answering(self, target: str, phrasings: Sequence[str]) -> list[StandingFact]:
+        """The facts that hold and that the first of the phrasings which asks for a quantity asks for, best first."""
+        rest = map(self._targets.without_names, phrasings)
+        if not (asked := next(filter(None, map(asked_quantity, rest)), None)):
+            return []
         standings = self.standings(target, quantities=asked.quantities)
         held = holding(standings, lineage=self._targets.lineage(target))
         return sorted((s for s in held if asked.is_answered_by(s.fact)), key=lambda s: asked.unasked(s.fact))

@@ -17,8 +17,8 @@ WIN_MARGIN = 1.03
 WIN_SESSIONS = 3
 """Least number of timing sessions, each in fresh processes, that show a win."""
 UNSEEN = 2.5
-"""How much longer than an honest worker needs to answer, by its own clock, a candidate could work that answers in its
-place: by experiment, with one in C."""
+"""A candidate that answers in the worker's place can hide this many times the time that an honest worker takes to
+answer. Found by experiment, with a candidate in C."""
 LEAST_SPREAD = 0.02
 """Standard deviation of the logarithm of a session's speed-up, at least: three sessions may agree by chance."""
 STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201)

@@ -97,10 +97,9 @@ class AboutDocuments(Home):
             TargetError, DocumentError: `target` or a name in `only` is unknown.
             StoreError: the home has no document of the target, and cannot get the sheets that ship with kb.
         """
-        from kb.usecases.searching import asked
+        from kb.usecases.searching import search
 
-        phrasings, scope = asked(self, question, target=target, compare=compare, only=only)
-        return self.search_engine.search(phrasings, scope, limit=limit)
+        return search(self, question, target=target, compare=compare, only=only, limit=limit)
 
     def context(
         self,

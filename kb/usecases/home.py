@@ -64,7 +64,7 @@ class Home:
     def search_engine(self) -> SearchEngine:
         from retrieval.search import SearchEngine
 
-        return SearchEngine(self.catalog, self.targets, self.factbook, self.models)
+        return SearchEngine(self.catalog, self.targets, self.models)
 
     @property
     def documents(self) -> Documents:

@@ -1,12 +1,37 @@
-"""Settles the scope of a question, with the sheets of its target, and asks the search engine."""
+"""From a question to its answer: its scope, with the sheets of its target; the facts that answer; the search engine."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from kb.facts.resolution import StandingFact
 from kb.types.passages import Context, SearchFilter, SearchResult
 from kb.usecases.home import Home
 from kb.usecases.sheets import ensure_sheets
 from retrieval.scope import Scope, filtered_chunks, scope_of
 from retrieval.search import phrasings_of
+
+
+class Question(NamedTuple):
+    """What the search engine is asked."""
+
+    phrasings: list[str]
+    scope: Scope
+    facts: list[StandingFact]
+    """Those that answer it, best first."""
+
+
+def search(
+    home: Home,
+    question: str | Sequence[str],
+    *,
+    target: str | None,
+    compare: bool,
+    only: SearchFilter | None,
+    limit: int,
+) -> SearchResult:
+    """See `KnowledgeBase.search`."""
+    asked = _asked(home, question, target=target, compare=compare, only=only)
+    return home.search_engine.search(*asked, limit=limit)
 
 
 def context(
@@ -19,25 +44,24 @@ def context(
     budget_tokens: int | None = None,
 ) -> Context:
     """The passages packed into a token budget. Arguments and errors as in `KnowledgeBase.search`."""
-    phrasings, scope = asked(home, question, target=target, compare=compare, only=only)
-    return home.search_engine.context(phrasings, scope, budget_tokens=budget_tokens or home.settings.budget_tokens)
+    asked = _asked(home, question, target=target, compare=compare, only=only)
+    return home.search_engine.context(*asked, budget_tokens=budget_tokens or home.settings.budget_tokens)
 
 
 def find(home: Home, question: str | Sequence[str], *, target: str | None, limit: int) -> SearchResult:
     """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
-    phrasings, scope = asked(home, question, target=target)
-    return home.search_engine.find(phrasings, scope, limit=limit)
+    return home.search_engine.find(*_asked(home, question, target=target), limit=limit)
 
 
-def asked(
+def _asked(
     home: Home,
     question: str | Sequence[str],
     *,
     target: str | None,
     compare: bool = False,
     only: SearchFilter | None = None,
-) -> tuple[list[str], Scope]:
-    """The phrasings of a question and its scope. If its sheets cannot be added, the user is told.
+) -> Question:
+    """If the sheets of the target cannot be added, the user is told.
 
     Raises:
         StoreError: nor is there any other document in scope.
@@ -50,7 +74,8 @@ def asked(
         raise missing
     if missing:
         home.notify(missing.message)
-    return phrasings, scope
+    one_chip = scope.chip if scope.chunks is None else None
+    return Question(phrasings, scope, home.factbook.answering(one_chip, phrasings) if one_chip else [])
 
 
 def _paths(home: Home, names: Sequence[str]) -> set[str] | None:

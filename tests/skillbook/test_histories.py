@@ -210,7 +210,7 @@ def merge_by_git(source: Path, target: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, min_size=3, max_size=14))
 def test_git_merges_libraries_without_a_conflict(steps: list[Step]) -> None:
     with TemporaryDirectory() as root:
