@@ -9,7 +9,7 @@ from kb.bench.answers import is_sheet
 from kb.catalog.words import is_identifier
 from kb.types.passages import Passage
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.searching import find
+from kb.usecases.searching import asked
 
 NAMES = 100
 """Most names of each kind that are searched for."""
@@ -51,4 +51,4 @@ def _lone_names(kb: KnowledgeBase, chance: random.Random) -> Iterator[tuple[str,
 
 def _first(kb: KnowledgeBase, target: str, name: str) -> list[Passage]:
     """The first hit, if there is one."""
-    return [hit.passage for hit in find(kb, name, target=target, limit=1).hits]
+    return [hit.passage for hit in kb.search_engine.find(*asked(kb, name, target=target), limit=1).hits]

@@ -31,7 +31,9 @@ and faulted in again, which takes several times as long as the kernel that fills
 THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
 """MKL starts no fewer threads than it is told, although it counts a single core in the sandbox. OpenMP's idle threads
 sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
-EVERYWHERE = {"PATH": "/usr/bin:/bin", "USER": "kb", **REUSED_MEMORY, **THREADING}
+PROGRAMS = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+"""Where programs are found: those of Python's environment, such as ninja, without which torch compiles no CUDA."""
+EVERYWHERE = {"PATH": PROGRAMS, "USER": "kb", **REUSED_MEMORY, **THREADING}
 """What the environment of each worker has."""
 TUNED_ONCE = {"TRITON_CACHE_AUTOTUNING": "1"}
 """Makes Triton's autotuner keep there what it has chosen, as it does with what it has compiled."""

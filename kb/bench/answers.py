@@ -7,7 +7,7 @@ from ingest.scan import SHEETS
 from kb.bench.scores import BUDGETS
 from kb.types.passages import Hit, Passage, SearchResult
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.searching import find
+from kb.usecases.searching import asked
 from retrieval.packing import pack
 from retrieval.widening import widen
 
@@ -41,7 +41,7 @@ def search_of(kb: KnowledgeBase) -> Search:
     """kb's own search, with its current settings."""
 
     def search(phrasings: Sequence[str], target: str | None) -> Response:
-        found = without_sheets(find(kb, phrasings, target=target, limit=2 * HITS))
+        found = without_sheets(kb.search_engine.find(*asked(kb, phrasings, target=target), limit=2 * HITS))
         return Response([text_of(hit, hit.shown) for hit in widen(found.hits, kb.catalog)[:HITS]], packed(found))
 
     return search

@@ -97,9 +97,10 @@ class AboutDocuments(Home):
             TargetError, DocumentError: `target` or a name in `only` is unknown.
             StoreError: the home has no document of the target, and cannot get the sheets that ship with kb.
         """
-        from kb.usecases.searching import search
+        from kb.usecases.searching import asked
 
-        return search(self, question, target=target, compare=compare, only=only, limit=limit)
+        found = asked(self, question, target=target, compare=compare, only=only)
+        return self.search_engine.search(*found, limit=limit)
 
     def context(
         self,
@@ -111,9 +112,11 @@ class AboutDocuments(Home):
         budget_tokens: int | None = None,
     ) -> Context:
         """The passages for a question packed into a token budget. Arguments and errors as in `search`."""
-        from kb.usecases.searching import context
+        from kb.usecases.searching import asked
 
-        return context(self, question, target=target, compare=compare, only=only, budget_tokens=budget_tokens)
+        budget_tokens = budget_tokens or self.settings.budget_tokens
+        found = asked(self, question, target=target, compare=compare, only=only)
+        return self.search_engine.context(*found, budget_tokens=budget_tokens)
 
     def symbol(self, name: str, *, target: str | None = None, limit: int = DEFAULT_PLACES) -> SymbolReport:
         """Where documents define, list, call and mention an identifier; see `retrieval.symbols.lookup.look_up`."""

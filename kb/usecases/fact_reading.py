@@ -14,7 +14,7 @@ from kb.types.fact import Fact, FactAnswer, RefusedAnswer
 from kb.types.passages import Passage
 from kb.types.records import FactRecord, Form
 from kb.usecases.home import Home
-from kb.usecases.searching import context
+from kb.usecases.searching import asked
 from kb.usecases.sheets import with_sheets
 from retrieval.precedence import is_set_aside
 from synth.authors.chat import ChatModel, ModelError
@@ -60,7 +60,8 @@ def questions(home: Home, target: str, *, topic: str | None = None, everything: 
         if entry.holds and not everything:
             yield entry
         else:
-            found = context(home, entry.line.phrasings, target=target, budget_tokens=QUESTION_TOKENS)
+            question = asked(home, entry.line.phrasings, target=target)
+            found = home.search_engine.context(*question, budget_tokens=QUESTION_TOKENS)
             yield entry.model_copy(update={"passages": found.passages})
 
 

@@ -1,10 +1,10 @@
-"""From a question to its answer: its scope, with the sheets of its target; the facts that answer; the search engine."""
+"""From what a user asks to what the search engine is asked: the scope, with the sheets of its target, and facts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from kb.facts.resolution import StandingFact
-from kb.types.passages import Context, SearchFilter, SearchResult
+from kb.types.passages import SearchFilter
 from kb.usecases.home import Home
 from kb.usecases.sheets import ensure_sheets
 from retrieval.scope import Scope, filtered_chunks, scope_of
@@ -20,40 +20,7 @@ class Question(NamedTuple):
     """Those that answer it, best first."""
 
 
-def search(
-    home: Home,
-    question: str | Sequence[str],
-    *,
-    target: str | None,
-    compare: bool,
-    only: SearchFilter | None,
-    limit: int,
-) -> SearchResult:
-    """See `KnowledgeBase.search`."""
-    asked = _asked(home, question, target=target, compare=compare, only=only)
-    return home.search_engine.search(*asked, limit=limit)
-
-
-def context(
-    home: Home,
-    question: str | Sequence[str],
-    *,
-    target: str | None = None,
-    compare: bool = False,
-    only: SearchFilter | None = None,
-    budget_tokens: int | None = None,
-) -> Context:
-    """The passages packed into a token budget. Arguments and errors as in `KnowledgeBase.search`."""
-    asked = _asked(home, question, target=target, compare=compare, only=only)
-    return home.search_engine.context(*asked, budget_tokens=budget_tokens or home.settings.budget_tokens)
-
-
-def find(home: Home, question: str | Sequence[str], *, target: str | None, limit: int) -> SearchResult:
-    """The best passages, without their surroundings. Arguments and errors as in `KnowledgeBase.search`."""
-    return home.search_engine.find(*_asked(home, question, target=target), limit=limit)
-
-
-def _asked(
+def asked(
     home: Home,
     question: str | Sequence[str],
     *,
@@ -61,7 +28,7 @@ def _asked(
     compare: bool = False,
     only: SearchFilter | None = None,
 ) -> Question:
-    """If the sheets of the target cannot be added, the user is told.
+    """What to ask the search engine. If the sheets of the target cannot be added, the user is told.
 
     Raises:
         StoreError: nor is there any other document in scope.

@@ -211,7 +211,7 @@ def test_working_ahead_of_a_question_gains_nothing() -> None:
     unguarded = (verdict(ALL_GUARDS - {Guard.TURNS, Guard.CLOCKS}) for _ in range(5))
     ahead = next(evidence for evidence in unguarded if evidence.timing)  # its thread may crash it
 
-    assert ahead.timing.speedup > 2
+    assert ahead.timing.speedup > 1.5
     assert in_turn.timing is None or in_turn.timing.speedup < 1.1
 
 
