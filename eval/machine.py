@@ -20,7 +20,9 @@ from kb.types.target import Isa
 
 COMPILERS = ("c++", "clang++", "nvcc", "hipcc")
 QUERY_SECONDS = 10
-ASK_CAPABILITY = ("--query-gpu=compute_cap", "--format=csv,noheader")
+ASK_CAPABILITY = ("--query-gpu=uuid,compute_cap", "--format=csv,noheader")
+CHOOSES_GPU = "CUDA_VISIBLE_DEVICES"
+"""The variable that says which GPUs a process may use, by uuid or number; HIP reads it too."""
 LISTED_USERS = 3
 
 _LANDLOCK_CREATE_RULESET = 444
@@ -53,14 +55,25 @@ def accelerators() -> list[str]:
     ]
 
 
-@cache
 def present_gpu() -> Isa | None:
     """The first GPU as compilers name it, without its lanes; None if there is none that torch can use."""
+    return next(iter(present_gpus().values()), None)
+
+
+@cache
+def present_gpus() -> dict[str, Isa]:
+    """The GPUs that torch can use here, as `present_gpu` names them, by what CHOOSES_GPU calls each."""
     if "+cpu" in importlib.metadata.version("torch"):
-        return None
-    found = [Isa("cuda", answer.replace(".", "")) for answer in answer_of("nvidia-smi", *ASK_CAPABILITY)]
-    found += [Isa("hip", name) for name in answer_of("rocm_agent_enumerator") if name not in ("", "gfx000")]
-    return next(iter(found), None)
+        return {}
+    answers = (answer.rpartition(", ") for answer in answer_of("nvidia-smi", *ASK_CAPABILITY))
+    found = {uuid: Isa("cuda", capability.replace(".", "")) for uuid, _, capability in answers}
+    agents = [name for name in answer_of("rocm_agent_enumerator") if name not in ("", "gfx000")]
+    found |= {str(number): Isa("hip", name) for number, name in enumerate(agents)}
+    chosen = os.environ.get(CHOOSES_GPU)
+    if chosen is None or not found:
+        return found
+    first = next(iter(found.values()))
+    return {name: found.get(name, first) for name in chosen.split(",") if name}
 
 
 def processor() -> str:

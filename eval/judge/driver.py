@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -25,6 +25,7 @@ CALL_S = 60.0
 ANSWER_S = 1800.0
 """Time limit for one complete verdict, including baselines."""
 EXIT_S = 5.0
+UNCHANGED: Mapping[str, str] = {}
 STDERR = 2
 """The judge's output goes to stderr, for people."""
 
@@ -49,6 +50,7 @@ class LocalJudge:
         facts: Facts about the target, with its limits.
         toolchain: What judges instead of a device of this machine.
         cache: Folder for compiled baselines and the seeds of cases that refused candidates.
+        environment: Variables for the judge's process beside those of this one.
 
     Raises:
         TaskError: the reference fails.
@@ -69,6 +71,7 @@ class LocalJudge:
         cache: Path,
         call_s: float = CALL_S,
         toolchain: ToolchainLanguage | None = None,
+        environment: Mapping[str, str] = UNCHANGED,
     ) -> None:
         if toolchain is None:
             device_for(isa, target)
@@ -79,7 +82,7 @@ class LocalJudge:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "eval.judge.process", str(questions[0]), str(replies[1])],
             stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], replies[1]),
-            env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), **REUSED_MEMORY},
+            env={**os.environ, **environment, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), **REUSED_MEMORY},
         )  # fmt: skip
         os.close(questions[0])
         os.close(replies[1])

@@ -1,0 +1,158 @@
+"""Judges a batch on all devices of this machine: its GPUs at the same time, then its CPU.
+
+It may be stopped at any moment: each verdict is in a file of its own as soon as it is known, and the next start goes on
+with the candidates that have none.
+"""
+
+import fcntl
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+
+from eval.batch.pack import VERDICTS, Batch, BatchVerdict, code_digest, read_batch, read_verdict, sealed, writing
+from eval.judge.driver import LocalJudge
+from eval.machine import CHOOSES_GPU, present_gpus
+from kb.errors import BatchError, KbError, TaskError
+from kb.storage import write_whole
+from kb.types.target import CPU, Isa
+
+STOPPED = "the judge was stopped, or the machine ended, while it was judged"
+Tell = Callable[[str], None]
+
+
+def judge_batch(folder: Path, tell: Tell) -> int:
+    """Judge the candidates that have no verdict; return how many still have none.
+
+    Args:
+        tell: Called with a line for each verdict and for each candidate that has none.
+
+    Raises:
+        BatchError: the folder is no batch, or one for another version of the judge; another process judges it; or it
+            cannot be written.
+    """
+    batch = read_batch(folder)
+    if batch.judge != code_digest():
+        hint = f"`cd {folder} && python -m eval` runs the judge that is in the batch"
+        raise BatchError(f"{folder} is for another version of the judge, or its code was changed", hint=hint)
+    with _held(folder):
+        waiting = _open(folder, batch, tell)
+        left = len(waiting)
+        for isa, environments in _devices().items():
+            fitting = [n for n in waiting if replace(batch.targets[batch.entry(n).target].isa, lanes=None) == isa]
+            waiting = [n for n in waiting if n not in fitting]
+            for verdict in _verdicts(batch, fitting, environments, folder / "cache"):
+                with writing(folder):
+                    write_whole(folder / VERDICTS / str(verdict.number), sealed(verdict, batch.key))
+                if verdict.failure != STOPPED:
+                    tell(f"{batch.about(verdict.number)}: {_said(verdict)}")
+                left -= verdict.evidence is not None
+    for number in waiting:
+        tell(f"{batch.about(number)}: this machine has no such device")
+    return left
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keep other processes from judging the batch. The lock ends with the process."""
+    with writing(folder):
+        lock = (folder / ".lock").open("w")
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BatchError(f"another process judges {folder}", hint="wait for it to end") from None
+        yield
+
+
+def _open(folder: Path, batch: Batch, tell: Tell) -> list[int]:
+    """The numbers of the candidates without evidence. Those that failed come last: one may end the machine again."""
+    new, failed = [], []
+    for number in batch.numbers:
+        try:
+            verdict = read_verdict(folder, batch, number)
+        except BatchError as error:
+            tell(f"{error.message}; the candidate is judged again")
+            verdict = None
+        if verdict is None:
+            new.append(number)
+        elif verdict.evidence is None:
+            failed.append(number)
+    return new + failed
+
+
+def _devices() -> dict[Isa, list[dict[str, str]]]:
+    """The kinds of devices here; for each device the variables with which a judge sees no other."""
+    found: dict[Isa, list[dict[str, str]]] = {}
+    for name, isa in present_gpus().items():
+        found.setdefault(isa, []).append({CHOOSES_GPU: name})
+    return found | {Isa(CPU, platform.machine()): [{}]}
+
+
+def _verdicts(
+    batch: Batch, numbers: Sequence[int], environments: Sequence[Mapping[str, str]], cache: Path
+) -> Iterator[BatchVerdict]:
+    """The verdicts as they come; for each candidate first one that says that it was STOPPED."""
+    by_judge: dict[tuple[str, str], list[int]] = {}
+    for number in numbers:
+        entry = batch.entry(number)
+        by_judge.setdefault((entry.task.digest, entry.target), []).append(number)
+    most = -(-len(numbers) // len(environments))
+    parts = iter([own[at : at + most] for own in by_judge.values() for at in range(0, len(own), most)])
+    found: SimpleQueue[BatchVerdict | None] = SimpleQueue()
+    for environment in environments:
+        # The system ends a judge with the thread that started it, and daemons end with the process.
+        Thread(target=_judge_parts, args=(batch, parts, environment, cache, found), daemon=True).start()
+    for _ in environments:
+        yield from iter(found.get, None)
+
+
+def _judge_parts(
+    batch: Batch,
+    parts: Iterator[list[int]],
+    environment: Mapping[str, str],
+    cache: Path,
+    found: "SimpleQueue[BatchVerdict | None]",
+) -> None:
+    """Judge on one device.
+
+    Args:
+        parts: Numbers of candidates for the same task and target, in lists; devices take turns at it.
+        found: Gets the verdicts, and at the end None.
+    """
+
+    def put(number: int, **what: object) -> None:
+        found.put(BatchVerdict.model_validate({"batch": batch.id, "number": number, "judge": batch.judge, **what}))
+
+    try:
+        for part in parts:
+            while part:
+                entry = batch.entry(part[0])
+                isa, facts = batch.targets[entry.target].isa, batch.targets[entry.target].facts
+                try:
+                    with LocalJudge(
+                        entry.task, target=entry.target, isa=isa, facts=facts, cache=cache, environment=environment
+                    ) as judge:
+                        while part:
+                            put(part[0], failure=STOPPED)
+                            evidence = judge.verify(batch.entry(part[0]).proposal.candidate)
+                            put(part.pop(0), evidence=evidence, interface=judge.interface)
+                except TaskError as error:
+                    while part:
+                        put(part.pop(), failure=error.message)
+                except KbError as error:
+                    put(part.pop(0), failure=error.message)
+    finally:
+        found.put(None)
+
+
+def _said(verdict: BatchVerdict) -> str:
+    evidence = verdict.evidence
+    if evidence is None:
+        return f"no verdict: {verdict.failure}"
+    if evidence.timing and evidence.speedup:
+        return f"passed, {evidence.speedup:.2f}x {evidence.timing.baseline}"
+    return evidence.outcome
