@@ -13,7 +13,7 @@ NEEDED = ("torch", "triton", "numpy", "pydantic")
 
 
 def main() -> int:
-    """Exit status: 0 when every candidate has a verdict, 1 otherwise, 2 for wrong usage, 130 when it was stopped."""
+    """Exit status: 0 when every candidate has a final verdict, 1 otherwise, 2 for wrong usage, 130 when stopped."""
     parser = argparse.ArgumentParser(prog="python -m eval", description="Judge a batch of kernels on all devices here.")
     parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="the batch (default: where this code is)")
     folder: Path = parser.parse_args().folder

@@ -25,10 +25,12 @@ Tell = Callable[[str], None]
 
 
 def judge_batch(folder: Path, tell: Tell) -> int:
-    """Judge the candidates that have no verdict; return how many still have none.
+    """Judge the candidates that have no final verdict; return how many still have none.
+
+    A verdict is final unless the judge failed, or the machine was busy and no time counts.
 
     Args:
-        tell: Called with a line for each verdict and for each candidate that has none.
+        tell: Called with a line for each candidate.
 
     Raises:
         BatchError: the folder is no batch, or one for another version of the judge; another process judges it; or it
@@ -36,7 +38,7 @@ def judge_batch(folder: Path, tell: Tell) -> int:
     """
     batch = read_batch(folder)
     if batch.judge != code_digest():
-        hint = f"`cd {folder} && python -m eval` runs the judge that is in the batch"
+        hint = "`python -m eval` in the folder, as it was packed, runs the judge that it holds"
         raise BatchError(f"{folder} is for another version of the judge, or its code was changed", hint=hint)
     with _held(folder):
         waiting = _open(folder, batch, tell)
@@ -49,7 +51,7 @@ def judge_batch(folder: Path, tell: Tell) -> int:
                     write_whole(folder / VERDICTS / str(verdict.number), sealed(verdict, batch.key))
                 if verdict.failure != STOPPED:
                     tell(f"{batch.about(verdict.number)}: {_said(verdict)}")
-                left -= verdict.evidence is not None
+                left -= _is_final(verdict)
     for number in waiting:
         tell(f"{batch.about(number)}: this machine has no such device")
     return left
@@ -69,7 +71,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _open(folder: Path, batch: Batch, tell: Tell) -> list[int]:
-    """The numbers of the candidates without evidence. Those that failed come last: one may end the machine again."""
+    """The numbers of the candidates without a final verdict, those that were tried last: one may end the machine."""
     new, failed = [], []
     for number in batch.numbers:
         try:
@@ -79,9 +81,13 @@ def _open(folder: Path, batch: Batch, tell: Tell) -> list[int]:
             verdict = None
         if verdict is None:
             new.append(number)
-        elif verdict.evidence is None:
+        elif not _is_final(verdict):
             failed.append(number)
     return new + failed
+
+
+def _is_final(verdict: BatchVerdict) -> bool:
+    return verdict.evidence is not None and not verdict.evidence.untimed
 
 
 def _devices() -> dict[Isa, list[dict[str, str]]]:
@@ -153,6 +159,6 @@ def _said(verdict: BatchVerdict) -> str:
     evidence = verdict.evidence
     if evidence is None:
         return f"no verdict: {verdict.failure}"
-    if evidence.timing and evidence.speedup:
-        return f"passed, {evidence.speedup:.2f}x {evidence.timing.baseline}"
-    return evidence.outcome
+    if evidence.untimed:
+        return "passed; the machine was busy, so the next start times it again"
+    return f"passed, {evidence.speedup:.2f}x {evidence.timing.baseline}" if evidence.timing else evidence.outcome

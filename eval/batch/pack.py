@@ -129,6 +129,7 @@ def write_batch(batch: Batch, folder: Path) -> None:
                 shutil.copyfile(ROOT / file, staged / file)
             (staged / VERDICTS).mkdir()
             write_synced(staged / BATCH, sealed(batch, batch.key).encode())
+            (staged / BATCH).chmod(0o600)
             staged.rename(folder)
         except OSError:
             shutil.rmtree(staged, ignore_errors=True)
@@ -156,7 +157,7 @@ def read_batch(folder: Path) -> Batch:
     try:
         signature, text = (folder / BATCH).read_text(encoding="utf-8").splitlines()
         batch = Batch.model_validate(json.loads(text))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         hint = "name the folder that `kb batch pack` wrote"
         raise BatchError(f"{folder} is not a batch, or its file `{BATCH}` is damaged", hint=hint) from error
     if not _is_signed(signature, text, batch.key):
@@ -174,15 +175,16 @@ def read_verdict(folder: Path, batch: Batch, number: int) -> BatchVerdict | None
     hint = "`python -m eval` in the batch's folder judges this candidate again"
     try:
         signature, text = file.read_text(encoding="utf-8").splitlines()
+        if not _is_signed(signature, text, batch.key):
+            raise ValueError(signature)
         verdict = BatchVerdict.model_validate(json.loads(text))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise BatchError(f"{file} is not a verdict, or not whole", hint=hint) from error
+        raise BatchError(f"{file} is damaged, or not signed with the key of this batch", hint=hint) from error
     about = (entry.task.digest, entry.proposal.candidate.digest, entry.target)
     seen = verdict.evidence
     holds = {
-        "is not signed with the key of this batch": _is_signed(signature, text, batch.key),
         "is on another candidate": (verdict.batch, verdict.number) == (batch.id, number),
         "is by another version of the judge": verdict.judge == batch.judge,
         "has evidence on another task, candidate or target": seen is None

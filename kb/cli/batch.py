@@ -65,7 +65,7 @@ def judge(folder: Folder) -> None:
 
     Example: kb batch judge for-h100
 
-    Exit status: 0 when every candidate has a verdict, 1 otherwise.
+    Exit status: 0 when every candidate has a final verdict, 1 otherwise.
     """
     from eval.batch.judge import judge_batch
 

@@ -141,7 +141,7 @@ class Run:
 
     @property
     def untimed(self) -> tuple[Proposal, ...]:
-        """The proposals that a device could still time: those that passed without one, and the pending one."""
+        """The proposals that a device may still time: those that passed without a time, and the pending one."""
         waiting = [self._proposed[step] for step, evidence in self._judged.items() if evidence.untimed]
         waiting += [self.pending] if self.pending else []
         return tuple({proposal.candidate.digest: proposal for proposal in waiting}.values())

@@ -139,7 +139,7 @@ class Loop:
         with self.run.held():
             try:
                 for proposal, evidence in verdicts:
-                    for step in self._untimed_steps(proposal):
+                    for step in self._untimed_steps(proposal, evidence):
                         self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence, text=batch))
                         new += 1
             finally:
@@ -148,12 +148,12 @@ class Loop:
                 self._end(SPENT)
         return new
 
-    def _untimed_steps(self, proposal: Proposal) -> list[int]:
-        """The numbers under which the run has this candidate without a time; a new one if it does not have it."""
+    def _untimed_steps(self, proposal: Proposal, evidence: Evidence) -> list[int]:
+        """The numbers of attempts with this candidate that lack a time, and this evidence; a new one if it is new."""
         digest, pending = proposal.candidate.digest, self.run.pending
-        known = [(step, a) for step, a in enumerate(self.run.attempts, start=1) if a.candidate.digest == digest]
+        known = {n: a.evidence for n, a in enumerate(self.run.attempts, start=1) if a.candidate.digest == digest}
         if known:
-            return [step for step, attempt in known if attempt.evidence.untimed]
+            return [step for step, before in known.items() if before.untimed and before != evidence]
         if pending and pending.candidate.digest != digest:
             hint = "continue the run until that candidate is judged, and take the batch again"
             raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)

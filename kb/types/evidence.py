@@ -334,8 +334,8 @@ class Evidence(Recorded):
 
     @property
     def untimed(self) -> bool:
-        """Whether it passed without the device that could time it."""
-        return self.passed and self.timing is None
+        """Whether it passed and has no time that counts: no device timed it, or other work disturbed the times."""
+        return self.passed and self.speedup is None
 
     @property
     def speedup(self) -> float | None:

@@ -38,9 +38,14 @@ def batch_of(*entries: Entry) -> Batch:
 
 
 def evidence_on(one: Entry) -> Evidence:
+    """What contains `wrong` is refused, and the machine was busy for what contains `busy`."""
     outcome = Outcome.INCORRECT if "wrong" in one.proposal.candidate.source else Outcome.PASSED
     about = {"task": one.task.name, "task_digest": one.task.digest, "target": one.target}
-    return evidence_of(one.proposal.candidate, outcome=outcome, speedup=1.5).model_copy(update=about)
+    seen = evidence_of(one.proposal.candidate, outcome=outcome, speedup=1.5).model_copy(update=about)
+    if "busy" not in one.proposal.candidate.source or seen.timing is None:
+        return seen
+    sessions = tuple(session.model_copy(update={"others": 0.5}) for session in seen.timing.sessions)
+    return seen.model_copy(update={"timing": seen.timing.model_copy(update={"sessions": sessions})})
 
 
 def verdict_on(batch: Batch, number: int) -> BatchVerdict:

@@ -30,6 +30,7 @@ from tests.runs.fakes import TASK
 pytestmark = needs_linux
 OTHER = TASK.model_copy(update={"name": "other", "source": f"{TASK.source}# other\n"})
 FAILING = TASK.model_copy(update={"name": "failing", "source": f"{TASK.source}# fails\n"})
+DAMAGED = "is damaged, or not signed with the key of this batch"
 TWO = batch_of(entry("right"), entry("wrong"))
 
 
@@ -121,6 +122,19 @@ def test_a_candidate_whose_judge_dies_costs_no_other_its_verdict_and_comes_last_
     assert judged() == ["cpu other", "cpu wrong", "cpu row-sum", "cpu kills"]
 
 
+def test_a_candidate_that_could_not_be_timed_is_timed_again_at_the_next_start(
+    tmp_path: Path, judged: Callable[[], list[str]]
+) -> None:
+    folder, told = packed(tmp_path, batch_of(entry("busy"), entry("wrong"))), list[str]()
+
+    assert judge_batch(folder, told.append) == 1
+    assert told[0].endswith("passed; the machine was busy, so the next start times it again")
+    judged()
+    assert judge_batch(folder, told.append) == 1
+    assert judged() == ["cpu row-sum", "cpu busy"]
+    assert outcomes(folder) == ["passed", "incorrect"]
+
+
 def test_a_task_whose_reference_fails_is_tried_once_for_all_its_candidates(
     tmp_path: Path, judged: Callable[[], list[str]]
 ) -> None:
@@ -132,35 +146,35 @@ def test_a_task_whose_reference_fails_is_tried_once_for_all_its_candidates(
 
 
 @pytest.mark.parametrize(
-    ("damage", "why"),
+    "damage",
     [
-        (lambda file: file.write_text(file.read_text()[:-200]), "is not a verdict, or not whole"),
-        (lambda file: file.write_text(""), "is not a verdict, or not whole"),
-        (lambda file: file.write_bytes(b"\xff\xfe"), "is not a verdict, or not whole"),
-        (lambda file: file.write_text(file.read_text().replace("1.5", "9.5")), "is not signed with the key"),
-        (lambda file: file.write_text("\u00e9" + file.read_text()), "is not signed with the key"),
+        lambda file: file.write_text(file.read_text()[:-200]),
+        lambda file: file.write_text(""),
+        lambda file: file.write_bytes(b"\xff\xfe"),
+        lambda file: file.write_text(file.read_text().replace("1.5", "9.5")),
+        lambda file: file.write_text("\u00e9" + file.read_text()),
     ],
 )
 def test_a_damaged_verdict_does_not_count_and_its_candidate_is_judged_again(
-    tmp_path: Path, judged: Callable[[], list[str]], damage: Callable[[Path], object], why: str
+    tmp_path: Path, judged: Callable[[], list[str]], damage: Callable[[Path], object]
 ) -> None:
     folder, told = packed(tmp_path, TWO), list[str]()
     judge_batch(folder, told.append)
     judged()
 
     damage(folder / VERDICTS / "1")
-    with pytest.raises(BatchError, match=why):
+    with pytest.raises(BatchError, match=DAMAGED):
         read_verdict(folder, TWO, 1)
 
     assert judge_batch(folder, told.append) == 0
     assert judged() == ["cpu row-sum", "cpu right"]
-    assert why in told[2]
+    assert DAMAGED in told[2]
 
 
 @pytest.mark.parametrize(
     ("changes", "signed", "why"),
     [
-        ({}, {"key": "another"}, "is not signed with the key"),
+        ({}, {"key": "another"}, DAMAGED),
         ({}, {"number": 2}, "is on another candidate"),
         ({"batch": "20261128-081500-ffffffff"}, {}, "is on another candidate"),
         ({"judge": "0" * 64}, {}, "is by another version of the judge"),

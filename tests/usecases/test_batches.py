@@ -194,13 +194,21 @@ def test_a_verdict_that_does_not_count_is_named_and_the_others_are_taken(kb: Kno
 
     assert (taken.new, now(kb, run)) == (1, [("k4.cpp", True)])
     assert [line.replace(str(file), "") for line in taken.missing] == [
-        "/1 is not a verdict, or not whole",
-        "/2 does not count: it is not signed with the key of this batch",
+        "/1 is damaged, or not signed with the key of this batch",
+        "/2 is damaged, or not signed with the key of this batch",
         "3 of 5: row-sum for cpu-x86: it died",
         "4 of 5: row-sum for cpu-x86: it is not judged yet",
     ]
     judged(tmp_path / "batch")
     assert (take(kb, tmp_path / "batch").new, len(now(kb, run))) == (4, 5)
+
+
+def test_what_could_not_be_timed_is_taken_once_and_can_be_packed_again(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (run,) = runs_of(pack_candidates(kb, tmp_path / "batch", TASK, "x86", [proposal("busy")]))
+    judged(tmp_path / "batch")
+
+    assert [take(kb, tmp_path / "batch").new for _ in range(2)] == [1, 0]
+    assert runs_of(pack_runs(kb, tmp_path / "again", [kb.runs.get(run)])) == [run]
 
 
 def test_evidence_of_a_batch_is_that_of_the_candidate(kb: KnowledgeBase, tmp_path: Path) -> None:
