@@ -44,7 +44,7 @@ def judge_batch(folder: Path, tell: Tell) -> int:
         waiting = _open(folder, batch, tell)
         left = len(waiting)
         for isa, environments in _devices().items():
-            fitting = [n for n in waiting if replace(batch.targets[batch.entry(n).target].isa, lanes=None) == isa]
+            fitting = [n for n in waiting if replace(batch.targets[batch.entries[n].target].isa, lanes=None) == isa]
             waiting = [n for n in waiting if n not in fitting]
             for verdict in _verdicts(batch, fitting, environments, folder / "cache"):
                 with writing(folder):
@@ -73,7 +73,7 @@ def _held(folder: Path) -> Iterator[None]:
 def _open(folder: Path, batch: Batch, tell: Tell) -> list[int]:
     """The numbers of the candidates without a final verdict, those that were tried last: one may end the machine."""
     new, failed = [], []
-    for number in batch.numbers:
+    for number in batch.entries:
         try:
             verdict = read_verdict(folder, batch, number)
         except BatchError as error:
@@ -104,8 +104,7 @@ def _verdicts(
     """The verdicts as they come; for each candidate first one that says that it was STOPPED."""
     by_judge: dict[tuple[str, str], list[int]] = {}
     for number in numbers:
-        entry = batch.entry(number)
-        by_judge.setdefault((entry.task.digest, entry.target), []).append(number)
+        by_judge.setdefault((batch.entries[number].task.digest, batch.entries[number].target), []).append(number)
     most = -(-len(numbers) // len(environments))
     parts = iter([own[at : at + most] for own in by_judge.values() for at in range(0, len(own), most)])
     found: SimpleQueue[BatchVerdict | None] = SimpleQueue()
@@ -136,19 +135,21 @@ def _judge_parts(
     try:
         for part in parts:
             while part:
-                entry = batch.entry(part[0])
+                put(part[0], failure=STOPPED)
+                entry = batch.entries[part[0]]
                 isa, facts = batch.targets[entry.target].isa, batch.targets[entry.target].facts
                 try:
                     with LocalJudge(
                         entry.task, target=entry.target, isa=isa, facts=facts, cache=cache, environment=environment
                     ) as judge:
                         while part:
-                            put(part[0], failure=STOPPED)
-                            evidence = judge.verify(batch.entry(part[0]).proposal.candidate)
+                            evidence = judge.verify(batch.entries[part[0]].proposal.candidate)
                             put(part.pop(0), evidence=evidence, interface=judge.interface)
+                            if part:
+                                put(part[0], failure=STOPPED)
                 except TaskError as error:
                     while part:
-                        put(part.pop(), failure=error.message)
+                        put(part.pop(0), failure=error.message)
                 except KbError as error:
                     put(part.pop(0), failure=error.message)
     finally:

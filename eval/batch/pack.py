@@ -62,19 +62,11 @@ class Batch(Frozen):
     judge: str
     """`code_digest` of the judge that belongs to it."""
     targets: dict[str, TargetFacts]
-    entries: tuple[Entry, ...]
-
-    @property
-    def numbers(self) -> range:
-        """The numbers of the entries, from 1."""
-        return range(1, len(self.entries) + 1)
-
-    def entry(self, number: int) -> Entry:
-        return self.entries[number - 1]
+    entries: dict[int, Entry]
+    """By number, from 1."""
 
     def about(self, number: int) -> str:
-        entry = self.entry(number)
-        return f"{number} of {len(self.entries)}: {entry.task.name} for {entry.target}"
+        return f"{number} of {len(self.entries)}: {self.entries[number].task.name} for {self.entries[number].target}"
 
 
 class BatchVerdict(Frozen):
@@ -171,7 +163,7 @@ def read_verdict(folder: Path, batch: Batch, number: int) -> BatchVerdict | None
     Raises:
         BatchError: it is damaged, not signed with the batch's key, or that of another judge, candidate or task.
     """
-    file, entry = folder / VERDICTS / str(number), batch.entry(number)
+    file, entry = folder / VERDICTS / str(number), batch.entries[number]
     hint = "`python -m eval` in the batch's folder judges this candidate again"
     try:
         signature, text = file.read_text(encoding="utf-8").splitlines()
@@ -184,13 +176,10 @@ def read_verdict(folder: Path, batch: Batch, number: int) -> BatchVerdict | None
         raise BatchError(f"{file} is damaged, or not signed with the key of this batch", hint=hint) from error
     about = (entry.task.digest, entry.proposal.candidate.digest, entry.target)
     seen = verdict.evidence
-    holds = {
-        "is on another candidate": (verdict.batch, verdict.number) == (batch.id, number),
-        "is by another version of the judge": verdict.judge == batch.judge,
-        "has evidence on another task, candidate or target": seen is None
-        or (seen.task_digest, seen.candidate_digest, seen.target) == about,
-    }
-    for what, right in holds.items():
-        if not right:
-            raise BatchError(f"{file} does not count: it {what}", hint=hint)
+    if (verdict.batch, verdict.number) != (batch.id, number) or (
+        seen and (seen.task_digest, seen.candidate_digest, seen.target) != about
+    ):
+        raise BatchError(f"{file} is on another task, candidate or target", hint=hint)
+    if verdict.judge != batch.judge:
+        raise BatchError(f"{file} is by another version of the judge", hint=hint)
     return verdict

@@ -49,7 +49,7 @@ def pack(
             batch = pack_candidates(kb, folder, load_task(task), target, given)
         else:
             batch = pack_runs(kb, folder, map(kb.runs.get, what) if what else kb.runs)
-    runs = list(dict.fromkeys(entry.run for entry in batch.entries))
+    runs = list(dict.fromkeys(entry.run for entry in batch.entries.values()))
     packed = {"batch": batch.id, "folder": str(folder), "candidates": len(batch.entries), "runs": runs}
     done = f"{counted(len(batch.entries), 'candidates')} packed into {folder} for run {', '.join(runs)}"
     then = f"now run `python -m eval` in it on a machine with the device, and here `kb batch take {folder}`"

@@ -94,7 +94,7 @@ def _pack(home: Home, folder: Path, entries: Sequence[Entry]) -> Batch:
         key=secrets.token_hex(32),
         judge=code_digest(),
         targets={name: TargetFacts(isa=isa, facts=tuple(known_facts(home, name))) for name, isa in isas.items()},
-        entries=tuple(entries),
+        entries=dict(enumerate(entries, start=1)),
     )
     own = _own_copy(home, batch)
     with storage_errors(home.settings.home):
@@ -121,14 +121,14 @@ def take(home: Home, folder: Path) -> Taken:
         if not own.is_file() or own.read_text(encoding="utf-8") != sealed(batch, batch.key):
             raise BatchError(f"this home did not pack {folder}", hint="take it into the home that packed it")
     missing, found = list[str](), dict[str, list[BatchVerdict]]()
-    for number in batch.numbers:
+    for number, entry in batch.entries.items():
         try:
             verdict = read_verdict(folder, batch, number)
         except BatchError as error:
             missing.append(error.message)
             continue
         if verdict and verdict.evidence:
-            found.setdefault(batch.entry(number).run, []).append(verdict)
+            found.setdefault(entry.run, []).append(verdict)
         else:
             missing.append(f"{batch.about(number)}: {verdict.failure if verdict else 'it is not judged yet'}")
     new: dict[str, int] = {}
@@ -142,8 +142,8 @@ def take(home: Home, folder: Path) -> Taken:
 
 def _take_into(home: Home, run: Run, batch: Batch, verdicts: Sequence[BatchVerdict]) -> int:
     """Take verdicts into one run; return how many attempts got one. Raises RunError if the run does not take them."""
-    if any(batch.entry(verdict.number).task != run.plan.task for verdict in verdicts):
+    if any(batch.entries[verdict.number].task != run.plan.task for verdict in verdicts):
         raise RunError(f"run {run.id} has another task than when it was packed", hint="pack it again")
     interface = next(verdict.interface for verdict in verdicts if verdict.interface)
-    pairs = [(batch.entry(verdict.number).proposal, verdict.evidence) for verdict in verdicts if verdict.evidence]
+    pairs = [(batch.entries[verdict.number].proposal, verdict.evidence) for verdict in verdicts if verdict.evidence]
     return loop_of(home, run, language=language_named(run.plan.language)).take(pairs, interface, batch=batch.id)

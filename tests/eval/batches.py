@@ -34,7 +34,13 @@ def entry(text: str, *, target: str = "cpu-x86", task: Task = TASK, run: str = "
 
 def batch_of(*entries: Entry) -> Batch:
     targets = {name: TargetFacts(isa=isa, facts=()) for name, isa in ISAS.items()}
-    return Batch(id="20261128-081500-0a1b2c3d", key="secret", judge=code_digest(), targets=targets, entries=entries)
+    return Batch(
+        id="20261128-081500-0a1b2c3d",
+        key="secret",
+        judge=code_digest(),
+        targets=targets,
+        entries=dict(enumerate(entries, 1)),
+    )
 
 
 def evidence_on(one: Entry) -> Evidence:
@@ -49,7 +55,7 @@ def evidence_on(one: Entry) -> Evidence:
 
 
 def verdict_on(batch: Batch, number: int) -> BatchVerdict:
-    seen = evidence_on(batch.entries[number - 1])
+    seen = evidence_on(batch.entries[number])
     return BatchVerdict(batch=batch.id, number=number, judge=batch.judge, interface=INTERFACE, evidence=seen)
 
 

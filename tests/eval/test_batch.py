@@ -57,7 +57,7 @@ def packed(tmp_path: Path, batch: Batch) -> Path:
 def outcomes(folder: Path) -> list[str]:
     """Outcome of each candidate's verdict, or why there is none."""
     batch = read_batch(folder)
-    found = [read_verdict(folder, batch, number) for number in range(1, len(batch.entries) + 1)]
+    found = [read_verdict(folder, batch, number) for number in batch.entries]
     return ["" if v is None else v.evidence.outcome if v.evidence else v.failure for v in found]
 
 
@@ -175,10 +175,10 @@ def test_a_damaged_verdict_does_not_count_and_its_candidate_is_judged_again(
     ("changes", "signed", "why"),
     [
         ({}, {"key": "another"}, DAMAGED),
-        ({}, {"number": 2}, "is on another candidate"),
-        ({"batch": "20261128-081500-ffffffff"}, {}, "is on another candidate"),
+        ({}, {"number": 2}, "is on another task, candidate or target"),
+        ({"batch": "20261128-081500-ffffffff"}, {}, "is on another task, candidate or target"),
         ({"judge": "0" * 64}, {}, "is by another version of the judge"),
-        ({"evidence": verdict_on(TWO, 2).evidence}, {}, "evidence on another task, candidate or target"),
+        ({"evidence": verdict_on(TWO, 2).evidence}, {}, "is on another task, candidate or target"),
     ],
 )
 def test_a_verdict_of_another_key_batch_judge_or_candidate_does_not_count(

@@ -44,13 +44,13 @@ def run_with(kb: KnowledgeBase, *evidence: Evidence | None, names: Sequence[str]
 def judged(folder: Path) -> Batch:
     """Judge a batch: what contains `wrong` is refused, all else wins."""
     batch = read_batch(folder)
-    for number in range(1, len(batch.entries) + 1):
+    for number in batch.entries:
         write_verdict(folder, batch, verdict_on(batch, number))
     return batch
 
 
 def runs_of(batch: Batch) -> list[str]:
-    return list(dict.fromkeys(entry.run for entry in batch.entries))
+    return list(dict.fromkeys(entry.run for entry in batch.entries.values()))
 
 
 def now(kb: KnowledgeBase, run_id: str) -> list[tuple[str, bool]]:
@@ -66,8 +66,8 @@ def test_what_passed_without_a_time_or_is_not_judged_is_packed_and_takes_its_ver
 
     pack_runs(kb, tmp_path / "batch", kb.runs)
     batch = judged(tmp_path / "batch")
-    assert [entry.proposal.note for entry in batch.entries] == ["k1.cpp", "k4.cpp"]
-    assert {entry.run for entry in batch.entries} == {run.id}
+    assert [entry.proposal.note for entry in batch.entries.values()] == ["k1.cpp", "k4.cpp"]
+    assert {entry.run for entry in batch.entries.values()} == {run.id}
 
     taken = take(kb, tmp_path / "batch")
 
@@ -217,4 +217,4 @@ def test_evidence_of_a_batch_is_that_of_the_candidate(kb: KnowledgeBase, tmp_pat
 
     take(kb, tmp_path / "batch")
 
-    assert kb.runs.get(run).attempts[0].evidence == evidence_on(batch.entries[0])
+    assert kb.runs.get(run).attempts[0].evidence == evidence_on(batch.entries[1])

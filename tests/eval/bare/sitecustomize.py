@@ -7,7 +7,8 @@ import re
 import sys
 from contextlib import suppress
 from importlib import metadata
-from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from typing import Any
 
 
 def closure(*names: str) -> set[str]:
@@ -30,11 +31,12 @@ ABSENT = {
 }
 
 
-class Absent(MetaPathFinder):
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name.partition(".")[0] in ABSENT:
-            raise ModuleNotFoundError(f"a bare machine lacks {name}")
-        return
+class OfBareMachine(PathFinder):
+    """Finds modules on the path as ever, but none that is absent."""
+
+    @classmethod
+    def find_spec(cls, name: str, *rest: Any) -> ModuleSpec | None:
+        return None if name.partition(".")[0] in ABSENT else super().find_spec(name, *rest)
 
 
-sys.meta_path.insert(0, Absent())
+sys.meta_path[:] = [OfBareMachine if finder is PathFinder else finder for finder in sys.meta_path]
