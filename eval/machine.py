@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -95,10 +95,14 @@ class CpuUse:
     """Measures, since its construction, how much of this machine's CPU time is not taken by this process and its own.
 
     Times are counted in clock ticks, of which there are usually 100 a second (proc_stat(5), proc_pid_stat(5)).
+
+    Args:
+        cores: Those that count (default: all).
     """
 
-    def __init__(self) -> None:
-        self._before, self._processes = _cpu_ticks(), running_processes()
+    def __init__(self, cores: Collection[int] | None = None) -> None:
+        self._cores = cores
+        self._before, self._processes = _cpu_ticks(cores), running_processes()
 
     def look(self) -> None:
         """Note the state of the machine; called from time to time."""
@@ -116,7 +120,8 @@ class CpuUse:
 
     def by_others(self) -> tuple[float, tuple[str, ...]]:
         """The share that others took, and what took most of it, each with its share in per cent."""
-        busy, stolen, passed = (after - before for after, before in zip(_cpu_ticks(), self._before, strict=True))
+        now = _cpu_ticks(self._cores)
+        busy, stolen, passed = (after - before for after, before in zip(now, self._before, strict=True))
         processes = running_processes()
         ours = _own_ticks(processes) - _own_ticks(self._processes)
         users = Counter({"other machines on this host": stolen})
@@ -163,11 +168,19 @@ def running_processes() -> dict[int, Process]:
     return found
 
 
-def _cpu_ticks() -> tuple[int, int, int]:
-    """Ticks of all cores together: busy, given by the hypervisor to other machines (part of busy), and all."""
-    user, nice, system, idle, iowait, irq, softirq, steal = map(
-        int, Path("/proc/stat").read_text(encoding="ascii").split()[1:9]
-    )
+def usable_cores() -> list[int]:
+    """The cores on which this thread may run."""
+    if sys.platform != "linux":
+        return []
+    return sorted(os.sched_getaffinity(0))
+
+
+def _cpu_ticks(cores: Collection[int] | None) -> tuple[int, int, int]:
+    """Ticks of cores together: busy, given by the hypervisor to other machines (part of busy), and all."""
+    wanted = {"cpu"} if cores is None else {f"cpu{core}" for core in cores}
+    lines = map(str.split, Path("/proc/stat").read_text(encoding="ascii").splitlines())
+    counts = (map(int, line[1:9]) for line in lines if line[0] in wanted)
+    user, nice, system, idle, iowait, irq, softirq, steal = map(sum, zip(*counts, strict=True))
     busy = user + nice + system + irq + softirq + steal
     return busy, steal, busy + idle + iowait
 

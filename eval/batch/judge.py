@@ -5,7 +5,9 @@ with the candidates that have none.
 """
 
 import fcntl
+import os
 import platform
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +17,7 @@ from threading import Thread
 
 from eval.batch.pack import VERDICTS, Batch, BatchVerdict, code_digest, read_batch, read_verdict, sealed, writing
 from eval.judge.driver import LocalJudge
-from eval.machine import CHOOSES_GPU, present_gpus
+from eval.machine import CHOOSES_GPU, present_gpus, usable_cores
 from kb.errors import BatchError, KbError, TaskError
 from kb.storage import write_whole
 from kb.types.target import CPU, Isa
@@ -108,9 +110,11 @@ def _verdicts(
     most = -(-len(numbers) // len(environments))
     parts = iter([own[at : at + most] for own in by_judge.values() for at in range(0, len(own), most)])
     found: SimpleQueue[BatchVerdict | None] = SimpleQueue()
-    for environment in environments:
+    cores = usable_cores()
+    for number, environment in enumerate(environments):
+        own = cores[number :: len(environments)] or cores
         # The system ends a judge with the thread that started it, and daemons end with the process.
-        Thread(target=_judge_parts, args=(batch, parts, environment, cache, found), daemon=True).start()
+        Thread(target=_judge_parts, args=(batch, parts, environment, own, cache, found), daemon=True).start()
     for _ in environments:
         yield from iter(found.get, None)
 
@@ -119,6 +123,7 @@ def _judge_parts(
     batch: Batch,
     parts: Iterator[list[int]],
     environment: Mapping[str, str],
+    cores: Sequence[int],
     cache: Path,
     found: "SimpleQueue[BatchVerdict | None]",
 ) -> None:
@@ -126,8 +131,11 @@ def _judge_parts(
 
     Args:
         parts: Numbers of candidates for the same task and target, in lists; devices take turns at it.
+        cores: The judge and all that it starts run on these: what other devices' judges do is no work of others.
         found: Gets the verdicts, and at the end None.
     """
+    if sys.platform == "linux":
+        os.sched_setaffinity(0, cores)  # of this thread and what it starts
 
     def put(number: int, **what: object) -> None:
         found.put(BatchVerdict.model_validate({"batch": batch.id, "number": number, "judge": batch.judge, **what}))

@@ -1,10 +1,11 @@
 """Batches of candidates that a fake judge judges, in this process or in one of its own that is killed."""
 
+import os
 import platform
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from eval.batch import judge as batch_judge
 from eval.batch.pack import VERDICTS, Batch, BatchVerdict, Entry, TargetFacts, code_digest, sealed
@@ -72,10 +73,13 @@ class FakeJudge:
     interface = INTERFACE
     log: Path
     pause_s = 0.0
+    cores: ClassVar[dict[str, set[int]]] = {}
+    """On which it ran, by device."""
 
     def __init__(self, task: Task, *, target: str, environment: Mapping[str, str], **_: object) -> None:
         self.task, self.target, self.where = task, target, environment.get("CUDA_VISIBLE_DEVICES", "cpu")
         note(self.log, f"{self.where} {task.name}")
+        self.cores[self.where] = os.sched_getaffinity(0)
         if "fails" in task.source:
             raise TaskError("the reference fails", hint="")
 

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import multiprocessing
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_each_gpu_judges_a_task_of_its_own_and_the_cpu_comes_last(
     assert sorted(line.partition(" ")[2] for line in lines[:-2]) == sorted(own)
 
 
-def test_two_gpus_share_the_candidates_of_one_task(
+def test_two_gpus_share_the_candidates_of_one_task_and_the_cores(
     tmp_path: Path, judged: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeJudge, "pause_s", 0.05)
@@ -98,6 +99,9 @@ def test_two_gpus_share_the_candidates_of_one_task(
     assert judge_batch(folder, lambda line: None) == 0
 
     assert sorted(judged()) == ["one k0", "one k1", "one row-sum", "two k2", "two k3", "two row-sum"]
+    cores = os.sched_getaffinity(0)
+    assert FakeJudge.cores["one"] | FakeJudge.cores["two"] == cores
+    assert not FakeJudge.cores["one"] & FakeJudge.cores["two"] or len(cores) == 1
 
 
 def test_a_candidate_for_a_device_that_is_not_here_waits(tmp_path: Path, judged: Callable[[], list[str]]) -> None:
