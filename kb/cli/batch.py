@@ -19,7 +19,7 @@ def pack(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to write; it must not exist.")],
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN|FILE]...", help="Ids of runs (default: all), or candidates for --task."),
+        typer.Argument(metavar="RUN|FILE", help="Ids of runs (default: all), or candidates for --task."),
     ] = None,
     task: Annotated[Path | None, typer.Option(metavar="TASK", help="The task that the FILEs are for.")] = None,
     target: Annotated[
