@@ -176,11 +176,17 @@ def usable_cores() -> list[int]:
 
 
 def _cpu_ticks(cores: Collection[int] | None) -> tuple[int, int, int]:
-    """Ticks of cores together: busy, given by the hypervisor to other machines (part of busy), and all."""
-    wanted = {"cpu"} if cores is None else {f"cpu{core}" for core in cores}
+    """Ticks of cores together: busy, given by the hypervisor to other machines (part of busy), and all.
+
+    They are those of all cores if a container does not list each of these.
+    """
     lines = map(str.split, Path("/proc/stat").read_text(encoding="ascii").splitlines())
-    counts = (map(int, line[1:9]) for line in lines if line[0] in wanted)
-    user, nice, system, idle, iowait, irq, softirq, steal = map(sum, zip(*counts, strict=True))
+    counts = {name: [*map(int, ticks[:8])] for name, *ticks in lines if name.startswith("cpu")}
+    names = [f"cpu{core}" for core in cores or ()]
+    chosen = [counts[name] for name in names if name in counts]
+    if not names or len(chosen) < len(names):
+        chosen = [counts["cpu"]]
+    user, nice, system, idle, iowait, irq, softirq, steal = map(sum, zip(*chosen, strict=True))
     busy = user + nice + system + irq + softirq + steal
     return busy, steal, busy + idle + iowait
 

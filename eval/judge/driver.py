@@ -25,7 +25,6 @@ CALL_S = 60.0
 ANSWER_S = 1800.0
 """Time limit for one complete verdict, including baselines."""
 EXIT_S = 5.0
-UNCHANGED: Mapping[str, str] = {}
 STDERR = 2
 """The judge's output goes to stderr, for people."""
 
@@ -71,7 +70,7 @@ class LocalJudge:
         cache: Path,
         call_s: float = CALL_S,
         toolchain: ToolchainLanguage | None = None,
-        environment: Mapping[str, str] = UNCHANGED,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         if toolchain is None:
             device_for(isa, target)
@@ -82,7 +81,7 @@ class LocalJudge:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "eval.judge.process", str(questions[0]), str(replies[1])],
             stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], replies[1]),
-            env={**os.environ, **environment, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), **REUSED_MEMORY},
+            env={**os.environ, **(environment or {}), **REUSED_MEMORY, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"},
         )  # fmt: skip
         os.close(questions[0])
         os.close(replies[1])

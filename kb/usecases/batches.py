@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eval.batch.pack import (
+    BATCH,
     Batch,
     BatchVerdict,
     Entry,
@@ -118,7 +119,7 @@ def take(home: Home, folder: Path) -> Taken:
     batch = read_batch(folder)
     with storage_errors(home.settings.home):
         own = _own_copy(home, batch)
-        if not own.is_file() or own.read_text(encoding="utf-8") != sealed(batch, batch.key):
+        if not own.is_file() or own.read_bytes() != (folder / BATCH).read_bytes():
             raise BatchError(f"this home did not pack {folder}", hint="take it into the home that packed it")
     missing, found = list[str](), dict[str, list[BatchVerdict]]()
     for number, entry in batch.entries.items():

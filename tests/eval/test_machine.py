@@ -160,6 +160,7 @@ def test_the_ticks_of_all_cores_are_those_of_each_together() -> None:
     rounded = 8 * len(cores)
     assert before[2] - rounded <= each[2] <= after[2] + rounded
     assert machine._cpu_ticks([0])[2] < after[2] or len(cores) == 1
+    assert machine._cpu_ticks([0, 99_999])[2] >= after[2], "a core that is not listed"
 
 
 @needs_proc
