@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,9 @@ from kb.types.target import Isa
 
 COMPILERS = ("c++", "clang++", "nvcc", "hipcc")
 QUERY_SECONDS = 10
-ASK_CAPABILITY = ("--query-gpu=compute_cap", "--format=csv,noheader")
+ASK_CAPABILITY = ("--query-gpu=uuid,compute_cap", "--format=csv,noheader")
+CHOOSES_GPU = "CUDA_VISIBLE_DEVICES"
+"""The variable that says which GPUs a process may use, by uuid or number; HIP reads it too."""
 LISTED_USERS = 3
 
 _LANDLOCK_CREATE_RULESET = 444
@@ -53,14 +55,25 @@ def accelerators() -> list[str]:
     ]
 
 
-@cache
 def present_gpu() -> Isa | None:
     """The first GPU as compilers name it, without its lanes; None if there is none that torch can use."""
+    return next(iter(present_gpus().values()), None)
+
+
+@cache
+def present_gpus() -> dict[str, Isa]:
+    """The GPUs that torch can use here, as `present_gpu` names them, by what CHOOSES_GPU calls each."""
     if "+cpu" in importlib.metadata.version("torch"):
-        return None
-    found = [Isa("cuda", answer.replace(".", "")) for answer in answer_of("nvidia-smi", *ASK_CAPABILITY)]
-    found += [Isa("hip", name) for name in answer_of("rocm_agent_enumerator") if name not in ("", "gfx000")]
-    return next(iter(found), None)
+        return {}
+    answers = (answer.rpartition(", ") for answer in answer_of("nvidia-smi", *ASK_CAPABILITY))
+    found = {uuid: Isa("cuda", capability.replace(".", "")) for uuid, _, capability in answers}
+    agents = [name for name in answer_of("rocm_agent_enumerator") if name not in ("", "gfx000")]
+    found |= {str(number): Isa("hip", name) for number, name in enumerate(agents)}
+    chosen = os.environ.get(CHOOSES_GPU)
+    if chosen is None or not found:
+        return found
+    first = next(iter(found.values()))
+    return {name: found.get(name, first) for name in chosen.split(",") if name}
 
 
 def processor() -> str:
@@ -82,10 +95,14 @@ class CpuUse:
     """Measures, since its construction, how much of this machine's CPU time is not taken by this process and its own.
 
     Times are counted in clock ticks, of which there are usually 100 a second (proc_stat(5), proc_pid_stat(5)).
+
+    Args:
+        cores: Those that count (default: all).
     """
 
-    def __init__(self) -> None:
-        self._before, self._processes = _cpu_ticks(), running_processes()
+    def __init__(self, cores: Collection[int] | None = None) -> None:
+        self._cores = cores
+        self._before, self._processes = _cpu_ticks(cores), running_processes()
 
     def look(self) -> None:
         """Note the state of the machine; called from time to time."""
@@ -103,7 +120,8 @@ class CpuUse:
 
     def by_others(self) -> tuple[float, tuple[str, ...]]:
         """The share that others took, and what took most of it, each with its share in per cent."""
-        busy, stolen, passed = (after - before for after, before in zip(_cpu_ticks(), self._before, strict=True))
+        now = _cpu_ticks(self._cores)
+        busy, stolen, passed = (after - before for after, before in zip(now, self._before, strict=True))
         processes = running_processes()
         ours = _own_ticks(processes) - _own_ticks(self._processes)
         users = Counter({"other machines on this host": stolen})
@@ -150,11 +168,25 @@ def running_processes() -> dict[int, Process]:
     return found
 
 
-def _cpu_ticks() -> tuple[int, int, int]:
-    """Ticks of all cores together: busy, given by the hypervisor to other machines (part of busy), and all."""
-    user, nice, system, idle, iowait, irq, softirq, steal = map(
-        int, Path("/proc/stat").read_text(encoding="ascii").split()[1:9]
-    )
+def usable_cores() -> list[int]:
+    """The cores on which this thread may run."""
+    if sys.platform != "linux":
+        return []
+    return sorted(os.sched_getaffinity(0))
+
+
+def _cpu_ticks(cores: Collection[int] | None) -> tuple[int, int, int]:
+    """Ticks of cores together: busy, given by the hypervisor to other machines (part of busy), and all.
+
+    They are those of all cores if a container does not list each of these.
+    """
+    lines = map(str.split, Path("/proc/stat").read_text(encoding="ascii").splitlines())
+    counts = {name: [*map(int, ticks[:8])] for name, *ticks in lines if name.startswith("cpu")}
+    names = [f"cpu{core}" for core in cores or ()]
+    chosen = [counts[name] for name in names if name in counts]
+    if not names or len(chosen) < len(names):
+        chosen = [counts["cpu"]]
+    user, nice, system, idle, iowait, irq, softirq, steal = map(sum, zip(*chosen, strict=True))
     busy = user + nice + system + irq + softirq + steal
     return busy, steal, busy + idle + iowait
 

@@ -17,6 +17,7 @@ KbError
 ├── ToolchainError           the TOML file of a toolchain is not right, or there is none of this name
 ├── SkillError               a skill directory is malformed, or a skill is unknown
 ├── RunError                 a run is unknown, over, or used by another process
+├── BatchError               a folder is not a whole batch of this home, or a verdict in it does not count
 ├── SynthesisError           a synthesizer cannot produce a candidate
 └── StoreError               the home or the catalog cannot be used
     ├── LockedError          another process is writing
@@ -88,6 +89,9 @@ class SkillError(KbError): ...
 
 
 class RunError(KbError): ...
+
+
+class BatchError(KbError): ...
 
 
 class SynthesisError(KbError): ...

@@ -5,15 +5,18 @@ import time
 import torch
 
 from eval.clock.nvml import Nvml, Reading
-from eval.machine import CpuUse, own_processes, running_processes
+from eval.machine import CpuUse, own_processes, running_processes, usable_cores
 from kb.types.evidence import GpuState
 
 
 class GpuUse(CpuUse):
-    """As CpuUse, but other processes' use of the GPU counts too, where the driver reports it (NVIDIA's does)."""
+    """As CpuUse for the cores that this process may use, as work on others does not slow a GPU.
+
+    Other processes' use of the GPU counts too, where the driver reports it (NVIDIA's does).
+    """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(usable_cores())
         self._since_us = int(time.time() * 1e6)
         self._readings: list[Reading] = []
         self._nvml = gpu_of_torch()

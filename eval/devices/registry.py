@@ -23,6 +23,11 @@ def device_for(isa: Isa | None, target: str) -> type[Device]:
     return found
 
 
+def timed_languages(isa: Isa | None) -> tuple[str, ...]:
+    """The languages of kernels that devices of a target's kind time, on whatever machine; none without such devices."""
+    return next((kind.languages for kind in (Cpu, Gpu) if isa and isa.backend in kind.backends), ())
+
+
 def no_judge(target: str) -> JudgeError:
     return JudgeError(
         f"kb knows no compiler for {target}, so it cannot judge kernels for it",

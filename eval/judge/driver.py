@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -49,6 +49,7 @@ class LocalJudge:
         facts: Facts about the target, with its limits.
         toolchain: What judges instead of a device of this machine.
         cache: Folder for compiled baselines and the seeds of cases that refused candidates.
+        environment: Variables for the judge's process beside those of this one.
 
     Raises:
         TaskError: the reference fails.
@@ -69,6 +70,7 @@ class LocalJudge:
         cache: Path,
         call_s: float = CALL_S,
         toolchain: ToolchainLanguage | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         if toolchain is None:
             device_for(isa, target)
@@ -79,7 +81,7 @@ class LocalJudge:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "eval.judge.process", str(questions[0]), str(replies[1])],
             stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], replies[1]),
-            env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), **REUSED_MEMORY},
+            env={**os.environ, **(environment or {}), **REUSED_MEMORY, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"},
         )  # fmt: skip
         os.close(questions[0])
         os.close(replies[1])

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from kb.cli import (
+    batch,
     bench,
     docs,
     doctor,
@@ -35,6 +36,7 @@ kernels.add_to(app)
 app.add_typer(facts.app, name="facts")
 app.add_typer(docs.app, name="docs")
 app.add_typer(runs.app, name="runs")
+app.add_typer(batch.app, name="batch")
 app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")
 app.add_typer(toolchains.app, name="toolchains")

@@ -76,7 +76,7 @@ class JournalEntry(Frozen):
     proposal: Proposal | None = None
     evidence: Evidence | None = None
     text: str = ""
-    """Name of the published skill, or the reason why the run ended."""
+    """Name of the published skill, the reason why the run ended, or the batch that brought the evidence."""
 
 
 class Run:
@@ -108,30 +108,43 @@ class Run:
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """Judged candidates, in order."""
-        proposals = {e.step: e.proposal for e in self.entries if e.kind == "proposed"}
+        """Judged candidates, in order, each with its last verdict: a batch may bring a second one."""
         return tuple(
             Attempt(
                 candidate=proposal.candidate,
-                evidence=entry.evidence,
+                evidence=evidence,
                 note=proposal.note,
                 skills_used=proposal.skills_used,
                 recalled=proposal.recalled,
             )
-            for entry in self.entries
-            if entry.kind == "judged" and entry.evidence and (proposal := proposals.get(entry.step))
+            for step, evidence in self._judged.items()
+            if (proposal := self._proposed.get(step))
         )
+
+    @property
+    def _proposed(self) -> dict[int, Proposal]:
+        return {e.step: e.proposal for e in self.entries if e.kind == "proposed" and e.proposal}
+
+    @property
+    def _judged(self) -> dict[int, Evidence]:
+        return {e.step: e.evidence for e in self.entries if e.kind == "judged" and e.evidence}
 
     @property
     def step(self) -> int:
         """Number of the current or next candidate."""
-        return 1 + sum(e.kind == "judged" for e in self.entries)
+        return 1 + len(self._judged)
 
     @property
     def pending(self) -> Proposal | None:
         """The proposal that is not judged yet; None if there is none."""
-        proposed = [e.proposal for e in self.entries if e.kind == "proposed" and e.step == self.step]
-        return proposed[-1] if proposed else None
+        return self._proposed.get(self.step)
+
+    @property
+    def untimed(self) -> tuple[Proposal, ...]:
+        """The proposals that a device may still time: those that passed without a time, and the pending one."""
+        waiting = [self._proposed[step] for step, evidence in self._judged.items() if evidence.untimed]
+        waiting += [self.pending] if self.pending else []
+        return tuple({proposal.candidate.digest: proposal for proposal in waiting}.values())
 
     @property
     def published(self) -> tuple[str, ...]:

@@ -124,6 +124,41 @@ class Loop:
                 self._end(SPENT)
         return evidence
 
+    def take(self, verdicts: Sequence[tuple[Proposal, Evidence]], interface: Interface, *, batch: str) -> int:
+        """Record the verdicts of a batch, and publish the run's best if it wins. The run may be over.
+
+        A candidate that was timed or refused before keeps its verdict.
+
+        Returns:
+            How many attempts have a verdict now that they did not have.
+
+        Raises:
+            RunError: the run is held, or a candidate is not in it and another one waits for its verdict.
+        """
+        new = 0
+        with self.run.held():
+            try:
+                for proposal, evidence in verdicts:
+                    for step in self._untimed_steps(proposal, evidence):
+                        self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence, text=batch))
+                        new += 1
+            finally:
+                self._write_back(interface)
+            if self.run.step > self.run.plan.evaluations and not self.run.ended:
+                self._end(SPENT)
+        return new
+
+    def _untimed_steps(self, proposal: Proposal, evidence: Evidence) -> list[int]:
+        """The numbers of attempts with this candidate that lack a time, and this evidence; a new one if it is new."""
+        digest, pending = proposal.candidate.digest, self.run.pending
+        known = {n: a.evidence for n, a in enumerate(self.run.attempts, start=1) if a.candidate.digest == digest}
+        if known:
+            return [step for step, before in known.items() if before.untimed and before != evidence]
+        if pending and pending.candidate.digest != digest:
+            hint = "continue the run until that candidate is judged, and take the batch again"
+            raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)
+        return [self._propose(proposal)]
+
     def request(self, interface: Interface) -> Request:
         """The synthesizer's request for the next candidate."""
         plan, attempts = self.run.plan, self.run.attempts
@@ -159,16 +194,20 @@ class Loop:
 
     def _judge(self, proposal: Proposal, judge: Judge) -> Evidence:
         """Judge a proposal and record the verdict; an identical earlier candidate's verdict is reused."""
-        step, candidate = self.run.step, proposal.candidate
-        proposal = proposal.model_copy(update={"recalled": self._recalled(proposal)})
-        if self.run.pending != proposal:
-            self.run.write(f"candidates/{step:03d}{self.language.suffix}", candidate.source)
-            self.run.append(JournalEntry(kind="proposed", step=step, proposal=proposal))
+        step, candidate = self._propose(proposal), proposal.candidate
         same = (a.evidence for a in self.run.attempts if a.candidate.digest == candidate.digest)
         evidence = next(same, None) or judge.verify(candidate)
         self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
         self.on_attempt(step, self.run.attempts[-1])
         return evidence
+
+    def _propose(self, proposal: Proposal) -> int:
+        """Record a proposal in place of a pending one; return its number."""
+        proposal = proposal.model_copy(update={"recalled": self._recalled(proposal)})
+        if self.run.pending != proposal:
+            self.run.write(f"candidates/{self.run.step:03d}{self.language.suffix}", proposal.candidate.source)
+            self.run.append(JournalEntry(kind="proposed", step=self.run.step, proposal=proposal))
+        return self.run.step
 
     def _recalled(self, proposal: Proposal) -> str:
         """Name of the skill that a proposal was made from and whose kernel it is; empty if it is none."""

@@ -333,6 +333,11 @@ class Evidence(Recorded):
         return self.outcome is Outcome.PASSED
 
     @property
+    def untimed(self) -> bool:
+        """Whether it passed and has no time that counts: no device timed it, or other work disturbed the times."""
+        return self.passed and self.speedup is None
+
+    @property
     def speedup(self) -> float | None:
         """Speed-up over the best baseline; None if nothing was timed, or other work disturbed the times."""
         return self.timing.speedup if self.timing and not self.timing.busy else None

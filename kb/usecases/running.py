@@ -6,7 +6,7 @@ from kb.runs.loop import Loop, OnAttempt, OnStart, fitting_skills, ignore, need_
 from kb.targets import ROOT
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
-from kb.types.kernels import Candidate, Interface, Task
+from kb.types.kernels import Candidate, Interface, Language, Task
 from kb.types.protocols import Request, Synthesizer
 from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, written_in
@@ -70,7 +70,7 @@ def prompt(home: Home, plan: Plan) -> tuple[Run, Prompt]:
     plan = _checked(home, plan)
     interface = interface_of(home, plan.task, plan.target)
     run = home.runs.start(plan)
-    return run, _loop(home, run).prompt(interface)
+    return run, loop_of(home, run).prompt(interface)
 
 
 def draft_prompt(home: Home, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
@@ -98,7 +98,7 @@ def submit(home: Home, run: Run, answer: Candidate | str, *, note: str, on_attem
     language = written_in(home, run.plan.target, run.plan.language)
     candidate, said = parse_answer(answer, language) if isinstance(answer, str) else (answer, "")
     run.must_take(candidate)
-    loop, earlier = _loop(home, run, on_attempt), len(run.published)
+    loop, earlier = loop_of(home, run, on_attempt), len(run.published)
     with judge_for(home, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(candidate, judge, note=note or said)
         following = None if run.ended else loop.prompt(judge.interface)
@@ -111,7 +111,7 @@ def optimize(home: Home, plan: Plan, *, minutes: float | None, on_start: OnStart
     plan = _checked(home, plan)
     with judge_for(home, plan.task, plan.target, plan.language) as judge:
         run = home.runs.start(plan)
-        _loop(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
+        loop_of(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
     return run
 
 
@@ -120,19 +120,20 @@ def resume(home: Home, run: Run, *, minutes: float | None, on_start: OnStart | N
     synthesizer = _synthesizer(run.plan)
     run.must_be_open()
     with judge_for(home, run.plan.task, run.plan.target, run.plan.language) as judge:
-        _loop(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
+        loop_of(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
 
 
-def _loop(home: Home, run: Run, on_attempt: OnAttempt | None = None) -> Loop:
-    target, language = run.plan.target, written_in(home, run.plan.target, run.plan.language)
+def loop_of(home: Home, run: Run, on_attempt: OnAttempt | None = None, *, language: Language | None = None) -> Loop:
+    """What drives a run. Its language is looked up among those that are judged here, if it is not given."""
+    target, written = run.plan.target, language or written_in(home, run.plan.target, run.plan.language)
     scope, siblings = _reach(home, target)
     return Loop(
         run=run,
-        language=language,
+        language=written,
         skillbook=home.skills,
         scope=scope,
         siblings=siblings,
-        brief=lambda interface, diagnosis: prompt_context(home, run.plan.task, interface, language, target, diagnosis),
+        brief=lambda interface, diagnosis: prompt_context(home, run.plan.task, interface, written, target, diagnosis),
         on_attempt=on_attempt or ignore,
         prompt_tokens=home.settings.prompt_tokens,
     )

@@ -1,58 +1,45 @@
-"""The judge's process needs torch, triton, numpy and pydantic alone, so that it judges on a bare machine with a GPU."""
+"""The judge needs torch, triton, numpy and pydantic alone, and a batch holds all of its code."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
-IMPORTS = """
-import re
+from eval.batch.pack import code_files, write_batch
+from tests.eval.batches import batch_of
+
+BARE = Path(__file__).with_name("bare")
+IMPORT = """
 import sys
-from importlib import import_module, metadata
-from importlib.abc import MetaPathFinder
-
-def closure(names):
-    found, left = set(), list(names)
-    while left:
-        name = re.split(r"[^\\w.-]", left.pop())[0].lower().replace("_", "-")
-        if name not in found:
-            found.add(name)
-            try:
-                left += [need for need in metadata.requires(name) or [] if "extra ==" not in need]
-            except metadata.PackageNotFoundError:  # not for this system
-                pass
-    return found
-
-allowed = closure(["torch", "triton", "numpy", "pydantic"]) | {"kb-hardware"}
-others = {
-    module for module, names in metadata.packages_distributions().items()
-    if not {name.lower().replace("_", "-") for name in names} & allowed
-}
-
-class Absent(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in others:
-            raise ModuleNotFoundError(f"a bare machine lacks {name}")
-
-sys.meta_path.insert(0, Absent())
 for module in sys.argv[1:]:
-    import_module(module)
+    __import__(module)
+print(*(m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] in ("kb", "eval") and m.__file__), sep="\\n")
 """
-"""Imports modules where no package is installed but those four and what they need."""
-MODULES = (
-    "eval.judge.process", "eval.judge.task_judge", "eval.clock.sessions", "eval.clock.gpu_use",
-    "eval.supervisor.device_memory", "eval.screen.screen", "eval.selftest.known",
-)  # fmt: skip
-"""What the judge's process loads, at its start and later."""
+"""Imports modules, and prints the files of all that are then loaded of kb and eval."""
+NOT_IMPORTED = ("__main__.py", "__init__.py")
 
 
-def imported(*modules: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", IMPORTS, *modules], capture_output=True, text=True, check=False)
+def imported(*modules: str, folder: Path | str = "") -> subprocess.CompletedProcess[str]:
+    """Import modules on a bare machine; those of kb and eval come from a folder, if one is given."""
+    path = os.pathsep.join([str(BARE), str(folder)])
+    return subprocess.run(
+        [sys.executable, "-P", "-c", IMPORT, *modules], env=os.environ | {"PYTHONPATH": path},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
-def test_the_judge_s_process_loads_where_only_torch_triton_numpy_and_pydantic_are_installed() -> None:
-    done = imported(*MODULES)
+def test_a_batch_holds_all_of_the_judge_which_needs_torch_triton_numpy_and_pydantic_alone(tmp_path: Path) -> None:
+    write_batch(batch_of(), tmp_path / "batch")
+    files = [file for file in code_files() if file.suffix == ".py"]
+    own = [file for file in files if "selftest" not in file.parts and file.name not in NOT_IMPORTED]
+
+    done = imported(
+        "eval.selftest.known", *(".".join(file.with_suffix("").parts) for file in own), folder=tmp_path / "batch"
+    )
 
     assert done.returncode == 0, done.stderr
+    assert {*done.stdout.splitlines()} <= {str(tmp_path / "batch" / file) for file in files}
 
 
 def test_what_needs_more_does_not_load_there() -> None:
-    assert "a bare machine lacks" in imported("kb.cli.kernels").stderr
+    assert "No module named 'typer'" in imported("kb.cli.kernels").stderr

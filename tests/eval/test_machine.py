@@ -146,10 +146,21 @@ def test_what_ended_children_of_ours_used_is_ours(
     after: dict[int, Process], by_others: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks, processes = iter([(1000, 0, 5000), (1050, 0, 5100)]), iter([BEFORE, after])
-    monkeypatch.setattr(machine, "_cpu_ticks", lambda: next(ticks))
+    monkeypatch.setattr(machine, "_cpu_ticks", lambda cores: next(ticks))
     monkeypatch.setattr(machine, "running_processes", lambda: next(processes))
 
     assert CpuUse().by_others()[0] == pytest.approx(by_others)
+
+
+@needs_proc
+def test_the_ticks_of_all_cores_are_those_of_each_together() -> None:
+    cores = range(os.cpu_count() or 1)
+
+    before, each, after = (machine._cpu_ticks(which) for which in (None, cores, None))
+    rounded = 8 * len(cores)
+    assert before[2] - rounded <= each[2] <= after[2] + rounded
+    assert machine._cpu_ticks([0])[2] < after[2] or len(cores) == 1
+    assert machine._cpu_ticks([0, 99_999])[2] >= after[2], "a core that is not listed"
 
 
 @needs_proc

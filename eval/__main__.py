@@ -1,0 +1,39 @@
+"""Judge a batch where kb is not installed: `python -m eval`, in the folder that `kb batch pack` wrote.
+
+Exit status: 0 when every candidate has a final verdict, 1 otherwise, 2 for wrong usage, 130 when it was stopped.
+"""
+
+import argparse
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from kb.errors import BatchError, KbError
+
+HERE = Path(__file__).parents[1]
+NEEDED = ("torch", "triton", "numpy", "pydantic")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m eval", description="Judge a batch of kernels on all devices here.")
+    parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="the batch (default: where this code is)")
+    folder = parser.parse_args().folder
+    try:
+        if missing := [name for name in NEEDED if find_spec(name) is None]:
+            raise BatchError(f"this Python lacks {', '.join(missing)}", hint=f"the judge needs {', '.join(NEEDED)}")
+        from eval.batch.judge import judge_batch
+
+        # The judge's process does not search the working directory.
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+        return int(judge_batch(folder, lambda line: print(line, flush=True)) > 0)
+    except KbError as error:
+        print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped; the next start goes on", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
