@@ -164,7 +164,7 @@ def timed(plain: str, shares: tuple[float, float], verdicts: int, *, gpu: bool) 
                 print(evidence.outcome, evidence.detail)
         return summary([evidence.timing for evidence in judged if evidence.timing])
     finally:
-        judge.device.close()
+        judge.close()
 
 
 def summary(times: list[Timing]) -> dict[str, object]:

@@ -49,5 +49,5 @@ class Cpu(TimingDevice):
 
         trial = self.trial(candidate, language)
         log = trial.check(cases, results)
-        timing, busy = time_candidate(trial, self.baselines, cases)
+        timing, busy = time_candidate(trial, self.baselines, cases, workload=self.setup.workload)
         return self.timed_verdict(timing, (busy, *self.baselines.notes), log)

@@ -87,7 +87,7 @@ class Gpu(TimingDevice):
         try:
             log = trial.check(cases, results)
             self._warm_pool.wait()
-            timing, busy = time_candidate(trial, baselines, cases, GpuUse)
+            timing, busy = time_candidate(trial, baselines, cases, GpuUse, self.setup.workload)
         except (OutOfMemoryError, DriverError) as error:
             raise Fault(Outcome.CRASHED, "it leaves too little of the GPU's memory for its own inputs") from error
         return self.timed_verdict(timing, (busy, *baselines.notes), log)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 
 from eval.oracle.blocks import blocks, write_block
+from eval.oracle.precision import TF32_EPSILON
 from eval.oracle.reference import PERTURBATION, Tensors
 
 EXACT_EPSILON = 1e-5
@@ -18,6 +19,9 @@ FINE_ROUNDINGS, COARSE_ROUNDINGS = 256.0, 4.0
 (Higham 2002, section 4.2), so 256 allow tens of thousands of terms; half precision is 8,192 times coarser."""
 FINE_SLACK, COARSE_SLACK = 16.0, 4.0
 """Error allowed for fine and coarse types, as a multiple of the reference's own error in its own precision."""
+TF32_SLACK = 2.0
+"""The same where products are in TF32, of which the largest error in several runs is known. With four times as much,
+products of bfloat16 would pass."""
 LOST = 0.25
 """Relative error with which the reference has lost a value: it has lost all smaller ones, too."""
 EXCUSED = 4096
@@ -208,7 +212,13 @@ def add_changes(changes: Tensors, expected: Tensors, perturbed: Tensors) -> bool
 
 
 def tolerance_of(
-    expected: torch.Tensor, native: torch.Tensor, changes: torch.Tensor, dtype: torch.dtype, *, device: str
+    expected: torch.Tensor,
+    native: torch.Tensor,
+    changes: torch.Tensor,
+    dtype: torch.dtype,
+    *,
+    device: str,
+    in_tf32: bool = False,
 ) -> Tolerance:
     """The error allowed for one output.
 
@@ -224,6 +234,7 @@ def tolerance_of(
         changes: See `add_changes`. They become the error allowed.
         dtype: Of the output; `native` may have a wider one.
         device: Where it is computed.
+        in_tf32: Whether `native` has the error of products in TF32, too.
     """
     if not native.numel():
         return Tolerance(torch.zeros_like(expected), expected, dtype, 0.0)
@@ -237,30 +248,27 @@ def tolerance_of(
         native_error = max(native_error, float(errors.max()))
         _keep_largest(largest, errors, _exponents(_scale(value, special, change)))
     alike, total = _errors_of_alike(largest).to(changes.dtype), 0.0
+    fine = _is_fine(dtype) and not in_tf32
+    slack = TF32_SLACK if in_tf32 and _is_fine(dtype) else _slack(dtype)
     for start, (value, other, change) in blocks(device, expected, native, changes):
         special = ~(value.isfinite() & other.isfinite())
         scale = _scale(value, special, change)
-        allowed = alike[_exponents(scale)].mul_(_slack(dtype)).add_(_least(dtype))
+        allowed = alike[_exponents(scale)].mul_(slack).add_(_least(dtype))
         allowed.add_(scale, alpha=_roundings(dtype) * torch.finfo(dtype).eps)
         total += float(torch.linalg.vector_norm(allowed, dtype=torch.float64)) ** 2
         free = special & ~(value.isinf() & (value == other))
         write_block(changes, start, allowed.masked_fill_(free, math.inf) if undefined else allowed)
-    unbounded = _is_fine(dtype) or native.numel() < MANY
-    bias = math.inf if unbounded else _allowed_bias(native, expected, changes, dtype, device)
+    bias = math.inf
+    if not fine and native.numel() >= MANY:
+        rounding = max(min(torch.finfo(dtype).eps, COARSEST_BIAS), TF32_EPSILON if in_tf32 else 0.0)
+        mean, error = _bias(native, expected, changes, device)
+        bias = BIAS_ROUNDINGS * rounding + BIAS_SLACK * (abs(mean) + error)
     return Tolerance(changes, expected, dtype, native_error, math.sqrt(total / changes.numel()), bias, undefined)
 
 
 def _scale(value: torch.Tensor, special: torch.Tensor, change: torch.Tensor) -> torch.Tensor:
     """The scale of elements; of those that are not finite, only their change."""
     return change / PERTURBATION + value.abs().masked_fill_(special, 0.0).to(change.dtype)
-
-
-def _allowed_bias(
-    native: torch.Tensor, expected: torch.Tensor, allowed: torch.Tensor, dtype: torch.dtype, device: str
-) -> float:
-    mean, error = _bias(native, expected, allowed, device)
-    rounding = min(torch.finfo(dtype).eps, COARSEST_BIAS)
-    return BIAS_ROUNDINGS * rounding + BIAS_SLACK * (abs(mean) + error)
 
 
 def _bias(

@@ -23,7 +23,7 @@ from kb.bench.scores import bootstrap
 from kb.errors import CandidateError, KbError, SourceError
 from kb.types.base import Frozen, Recorded
 from kb.types.evidence import Evidence, Outcome
-from kb.types.kernels import Candidate, Task
+from kb.types.kernels import Candidate, Precision, Task
 from kb.usecases.knowledge_base import KnowledgeBase
 
 REFERENCE = "the reference itself"
@@ -61,6 +61,7 @@ class Judged(Recorded):
     target: str
     file: str
     candidate_digest: str
+    precision: Precision = Precision.DEFAULT
     outcome: Outcome | None
     """None if there is no verdict, as `detail` says."""
     detail: str
@@ -189,16 +190,17 @@ def run_judge(
     *,
     target: str,
     candidates: Path | None,
+    precision: str = Precision.DEFAULT,
     tell: Tell,
 ) -> None:
     """Judge candidates on the usable problems, one after the other, except those that `results` already has.
 
     Args:
         candidates: Folder of candidates; None for the references themselves, which times the baselines.
+        precision: Class of all tasks; an audit, which runs on the CPU, holds for all classes.
     """
     for problem in problems:
-        task = load_task(problem.path)
-        found = results.audit_of(task)
+        found, task = results.audit_of(load_task(problem.path)), load_task(problem.path, precision)
         if found is None or found.verdict is not Usability.USABLE:
             continue
         for file, candidate in _candidates(problem, task, candidates):
@@ -248,6 +250,7 @@ def _judged(
         target=target,
         file=file,
         candidate_digest=candidate.digest if isinstance(candidate, Candidate) else "",
+        precision=task.precision,
         outcome=evidence and evidence.outcome,
         detail=detail,
         speedup=timing and timing.speedup,

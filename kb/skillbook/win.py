@@ -8,7 +8,7 @@ from kb.skillbook.operations import stated_for
 from kb.storage import slug
 from kb.types.base import tokens_of
 from kb.types.evidence import Evidence, Timing
-from kb.types.kernels import Candidate, Interface, Task
+from kb.types.kernels import Candidate, Interface, Task, workload_name
 from kb.types.protocols import Attempt
 from kb.types.skill import Preconditions, Skill
 
@@ -41,12 +41,15 @@ def skill_of_win(
         SkillError: `evidence` is not a win, or not for this candidate and task.
     """
     timing, target = _won(task, candidate, evidence), evidence.target
-    gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {evidence.environment.get('machine', target)}"
+    machine, count = evidence.environment.get("machine", target), len(timing.workloads)
+    over = timing.baseline if count == 1 else f"the best baselines of {count} workloads"
+    gain = f"{timing.speedup:.2f} times as fast as {over} on {machine}"
     sections = {
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
         "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
-        f"{len(evidence.cases)} cases, and timed on {target} at the sizes in the task's file.",
+        f"{len(evidence.cases)} cases, and timed on {target} at {_timed_at(timing)}, in precision `{task.precision}`."
+        f"{_limit(evidence)}",
         "Why it should be fast": f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 1000) or '(none)'}",
         "What failed": _failures(failed, candidate),
     }
@@ -69,6 +72,17 @@ def skill_of_win(
         evidence=(evidence,),
     )
     return named(skill)
+
+
+def _timed_at(timing: Timing) -> str:
+    if not timing.others_timed:
+        return "the sizes in the task's file"
+    return f"these workloads: {'; '.join(workload_name(one.workload) for one in timing.workloads)}"
+
+
+def _limit(evidence: Evidence) -> str:
+    """What the cases do not show, as a sentence to add."""
+    return f" It was {evidence.limit}." if evidence.limit else ""
 
 
 def _won(task: Task, candidate: Candidate, evidence: Evidence) -> Timing:

@@ -1,21 +1,26 @@
 """The judge's evidence on a candidate. Only the judge creates these values, never from a candidate's claims."""
 
 import json
+from collections.abc import Callable
 from enum import StrEnum
-from math import exp, inf, log, sqrt
-from statistics import fmean, median, stdev
+from math import exp, hypot, inf, log, sqrt
+from statistics import geometric_mean, median, stdev
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from kb.types.base import Recorded
-from kb.types.kernels import LanguageName, digest_of
+from kb.types.kernels import LanguageName, Precision, Workload, digest_of
 from kb.types.target import IsaText
 
 WIN_MARGIN = 1.03
 """The lower end of a win's speed-up interval must exceed this, so that noise does not count as a win."""
 WIN_SESSIONS = 3
 """Least number of timing sessions, each in fresh processes, that show a win."""
+LEAST_OF_WORKLOADS = 0.95
+"""A win on a task with several workloads is no slower than this on any of them."""
+OWN_SIZES = "tried at the task's own sizes only"
+"""How the sentence of a verdict begins that says so."""
 UNSEEN = 2.5
 """How much longer than an honest worker needs to answer, by its own clock, a candidate could work that answers in its
 place: by experiment, with one in C."""
@@ -142,16 +147,27 @@ class Session(Recorded):
 
 
 class Timing(Recorded):
+    """The times on a task. With several workloads, the fields are those of the first, and times are geometric means."""
+
     baseline: str
     """Name of the baseline that was fastest over all sessions."""
     baselines_us: dict[str, Microseconds]
     """Median time of each baseline tried; the fastest was then timed together with the candidate."""
     sessions: tuple[Session, ...] = Field(min_length=1)
+    workload: Workload = Field(default_factory=dict)
+    """Empty if the task has only one."""
+    others_timed: tuple["Timing", ...] = ()
+    """The times at the other workloads."""
+
+    @property
+    def workloads(self) -> tuple["Timing", ...]:
+        """The times of each workload by itself."""
+        return (self.model_copy(update={"others_timed": ()}), *self.others_timed) if self.others_timed else (self,)
 
     @property
     def speedup(self) -> float:
-        """The geometric mean of the sessions' speed-ups."""
-        return exp(fmean(log(s.speedup) for s in self.sessions))
+        """The geometric mean of the speed-ups of sessions, and then of workloads."""
+        return self._mean(lambda each: geometric_mean(s.speedup for s in each.sessions))
 
     @property
     def low(self) -> float:
@@ -166,8 +182,13 @@ class Timing(Recorded):
     def _interval(self) -> tuple[float, float]:
         """Over sessions, whose processes differ by luck, if there are enough; else the widest of their own intervals.
 
-        The logarithms of the speed-ups of sessions are taken for normal, with unknown variance.
+        The logarithms of the speed-ups of sessions are taken for normal, with unknown variance. Each workload has
+        processes of its own, so the squares of their errors add up.
         """
+        if self.others_timed:
+            below = hypot(*(log(each.speedup / each.low) for each in self.workloads)) / len(self.workloads)
+            above = hypot(*(log(each.high / each.speedup) for each in self.workloads)) / len(self.workloads)
+            return self.speedup / exp(below), self.speedup * exp(above)
         if len(self.sessions) < WIN_SESSIONS:
             return min(s.low for s in self.sessions), max(s.high for s in self.sessions)
         factor = self._factor(len(self.sessions))
@@ -186,12 +207,14 @@ class Timing(Recorded):
     @property
     def others(self) -> float:
         """The largest share that other work took in a session."""
-        return max(s.others for s in self.sessions)
+        return max(s.others for s in self._all_sessions)
 
     @property
     def won(self) -> bool:
         """Whether enough sessions show it faster than the best baseline, on a machine with little other work."""
-        return len(self.sessions) >= WIN_SESSIONS and self.low > WIN_MARGIN and not self.busy
+        enough = all(len(each.sessions) >= WIN_SESSIONS for each in self.workloads)
+        everywhere = all(each.speedup >= LEAST_OF_WORKLOADS for each in self.workloads)
+        return enough and everywhere and self.low > WIN_MARGIN and not self.busy
 
     @property
     def unseen_us(self) -> float:
@@ -210,19 +233,26 @@ class Timing(Recorded):
 
     @property
     def memory_bytes(self) -> int:
-        return max(s.memory_bytes for s in self.sessions)
+        return max(s.memory_bytes for s in self._all_sessions)
 
     @property
     def baseline_memory_bytes(self) -> int:
-        return max(s.baseline_memory_bytes for s in self.sessions)
+        return max(s.baseline_memory_bytes for s in self._all_sessions)
 
     @property
     def candidate_us(self) -> float:
-        return median(t for s in self.sessions for t in s.candidate_us)
+        return self._mean(lambda each: median(t for s in each.sessions for t in s.candidate_us))
 
     @property
     def baseline_us(self) -> float:
-        return median(t for s in self.sessions for t in s.baseline_us)
+        return self._mean(lambda each: median(t for s in each.sessions for t in s.baseline_us))
+
+    def _mean(self, value: Callable[["Timing"], float]) -> float:
+        return geometric_mean(map(value, self.workloads)) if self.others_timed else value(self)
+
+    @property
+    def _all_sessions(self) -> list[Session]:
+        return [session for each in self.workloads for session in each.sessions]
 
 
 class Finding(Recorded):
@@ -293,6 +323,8 @@ class Evidence(Recorded):
     target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     sizes: dict[str, Natural] = Field(default_factory=dict)
     """`Interface.sizes` of the task; empty in evidence of a kb that did not write them."""
+    precision: Precision = Precision.DEFAULT
+    """That of the task."""
     outcome: Outcome
     detail: str = ""
     """A few lines: why it was refused, or, if it passed, how fast it could be and which checks were not possible."""
@@ -345,6 +377,11 @@ class Evidence(Recorded):
         differed by up to 22 % (benchmarks/results/process-luck-h100.json).
         """
         return inf if self.timing is None or self.timing.busy else self.timing.candidate_us
+
+    @property
+    def limit(self) -> str:
+        """The sentence that it was tried at the task's own sizes only, and why; empty if other sizes were tried."""
+        return next((line for line in self.detail.splitlines() if line.startswith(OWN_SIZES)), "")
 
     @property
     def won(self) -> bool:

@@ -15,7 +15,8 @@ from eval.oracle.cases import (
     make_case,
     usable_distributions,
 )
-from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.constants import integer_constants
+from eval.oracle.reference import Reference
 from eval.oracle.sizes import count_elements, smaller_sizes
 from eval.oracle.task import load_task
 from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, learn_structures
