@@ -123,7 +123,7 @@ class TaskJudge:
         Raises:
             Fault: the candidate is refused; the message names the workload.
         """
-        timed, untried = [], not self._runs(self.interface)
+        timed, untried = [], int(not self._runs(self.interface))
         self.device.close()
         try:
             for workload in self.task.workloads[1:]:

@@ -115,7 +115,12 @@ class Reference:
             to_float64 = partial(_perturb, device=self.device, generator=generator, by=by)
             for tensor in filter(is_float, exact.state_dict().values()):
                 tensor.copy_(to_float64(tensor))
-        inputs64 = [to_float64(x) if is_float(x) else x for x in inputs]
+
+        def exact_input(x: torch.Tensor) -> torch.Tensor:
+            values = to_float64(stored_once(x))
+            return values if x.is_contiguous() else laid_out(values, x)
+
+        inputs64 = [exact_input(x) if is_float(x) else x for x in inputs]
         with _MadeInFloat64():
             outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)), hint=EXACTLY)
         return tuple(map(as_numbers, outputs))
@@ -234,9 +239,7 @@ def _perturb(x: torch.Tensor, *, device: str, generator: torch.Generator, by: fl
 
 def copied(x: torch.Tensor, device: str) -> torch.Tensor:
     """A copy on a device, with the same strides and expansion."""
-    once = stored_once(x)
-    copy_of = torch.empty_strided(once.shape, once.stride(), dtype=x.dtype, device=device)
-    return copy_of.copy_(once).expand(x.shape)
+    return laid_out(stored_once(x), x, device)
 
 
 def as_tuple(result: Any) -> Tensors:
@@ -264,12 +267,17 @@ def with_values(x: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor])
 
     Of values too large for an 8-bit type the largest is taken.
     """
-    once = stored_once(x)
-    values = change(as_numbers(once).contiguous())
+    values = change(as_numbers(stored_once(x)).contiguous())
     if values.dtype != x.dtype:
         values = values.clamp(-torch.finfo(x.dtype).max, torch.finfo(x.dtype).max).to(x.dtype)
-    result = torch.empty_strided(once.shape, once.stride(), dtype=x.dtype, device=x.device)
-    return result.copy_(values).expand(x.shape)
+    return laid_out(values, x)
+
+
+def laid_out(values: torch.Tensor, like: torch.Tensor, device: str | None = None) -> torch.Tensor:
+    """A copy of the values of another tensor before its expansion, with its strides and expansion."""
+    once = stored_once(like)
+    result = torch.empty_strided(once.shape, once.stride(), dtype=values.dtype, device=device or values.device)
+    return result.copy_(values).expand(like.shape)
 
 
 def _argument_names(model: torch.nn.Module, count: int) -> list[str]:
