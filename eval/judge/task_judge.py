@@ -136,7 +136,7 @@ class TaskJudge:
             self.device = type(self.device)(self.setup)
         note = f"{untried} of {len(self.task.workloads)} workloads are too large to be tried here" if untried else ""
         detail = "; ".join(filter(None, [verdict.detail, note]))
-        timing = verdict.timing and verdict.timing.model_copy(update={"others_timed": tuple(timed)})
+        timing = verdict.timing and verdict.timing.model_copy(update={"other_workloads": tuple(timed)})
         return replace(verdict, timing=timing, detail=detail)
 
     def _at(

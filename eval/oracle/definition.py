@@ -9,7 +9,7 @@ in NVIDIA/SOL-ExecBench. Nothing is executed here.
 import ast
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -74,6 +74,10 @@ class Workload(BaseModel):
         """Whether all inputs are drawn afresh; others are read from a file, always the same."""
         return all(given.type in ("random", "scalar", "custom") for given in self.inputs.values())
 
+    @property
+    def scalars(self) -> dict[str, bool | int | float]:
+        return {name: given.value for name, given in self.inputs.items() if given.value is not None}
+
 
 def workload_file(definition: Path) -> Path | None:
     """Find the file of workloads: beside the definition, or at the same path with `workloads` for `definitions`."""
@@ -118,11 +122,9 @@ def task_source(definition: str, workloads: str, *, place: str) -> Source:
     _check(defined, tree, place)
     usable = _largest_first(defined, given, place)
     workload = usable[0]
-    left_out = len(given) - sum(w.is_drawn for w in given)
-    about = [*(defined.description or defined.name).splitlines()]
-    about += (
-        [f"Workloads that read inputs from files, and are left out: {left_out} of {len(given)}."] if left_out else []
-    )
+    about = (defined.description or defined.name).splitlines()
+    if left_out := sum(not one.is_drawn for one in given):
+        about.append(f"Workloads that read inputs from files, and are left out: {left_out} of {len(given)}.")
     parts = (
         "".join(f"# {line}\n" for line in about),
         f"{_with_fixed_constants(defined.reference, tree).rstrip()}\n\n\nimport torch\n\n",
@@ -162,7 +164,7 @@ def _largest_first(defined: Definition, workloads: Sequence[Workload], place: st
 def _values(defined: Definition, workload: Workload) -> kernels.Workload:
     """The values of its variable axes, and of its scalars, by the names that the source gives them."""
     axes = {name: workload.axes[name] for name in defined.axes if name in defined.variables}
-    return axes | {_scalar(name): given.value for name, given in workload.inputs.items() if given.value is not None}
+    return axes | {_scalar(name): value for name, value in workload.scalars.items()}
 
 
 def _scalar(name: str) -> str:
@@ -190,15 +192,14 @@ def _sizes(defined: Definition, workload: Workload) -> str:
                 lines.append(f"{name} = {workload.axes[name]}")
     lines += [f"{name} = {axis.expression}" for name, axis in defined.axes.items() if isinstance(axis, Expression)]
     lines += [f"assert {rule}" for rule in defined.constraints or () if _names(rule) <= set(defined.axes)]
-    scalars = {name: given.value for name, given in workload.inputs.items() if given.value is not None}
-    lines += [f"{_scalar(name)}: object = {value!r}" for name, value in scalars.items()]
+    lines += [f"{_scalar(name)}: object = {value!r}" for name, value in workload.scalars.items()]
     return "\n".join(lines) + "\n\n\n"
 
 
 def _inputs(defined: Definition, workload: Workload, place: str) -> str:
     if draw := defined.custom_inputs_entrypoint:
         axes = ", ".join(f'"{name}": {name}' for name in defined.axes)
-        scalars = "".join(f', "{name}": {_scalar(name)}' for name, i in workload.inputs.items() if i.value is not None)
+        scalars = "".join(f', "{name}": {_scalar(name)}' for name in workload.scalars)
         return (
             f"_draw: object = {draw}\n\n\ndef get_inputs():\n"
             f'    drawn = _draw({{{axes}{scalars}}}, torch.device("cpu"))\n'
@@ -206,14 +207,13 @@ def _inputs(defined: Definition, workload: Workload, place: str) -> str:
         )
     if rules := [rule for rule in defined.constraints or () if not _names(rule) <= set(defined.axes)]:
         raise _refused(place, f"the values of its inputs must fulfil {rules[0]!r}, but are drawn at random")
-    drawn = [f"        {_drawn(name, tensor, workload.inputs, place)},\n" for name, tensor in defined.inputs.items()]
+    drawn = [f"        {_drawn(name, tensor, workload, place)},\n" for name, tensor in defined.inputs.items()]
     return f"def get_inputs():\n    return [\n{''.join(drawn)}    ]\n\n\n"
 
 
-def _drawn(name: str, tensor: Tensor, inputs: Mapping[str, Input], place: str) -> str:
+def _drawn(name: str, tensor: Tensor, workload: Workload, place: str) -> str:
     """The expression that draws one input, in the distribution of SOL-ExecBench's own generator."""
-    given = inputs.get(name)
-    if given is not None and given.value is not None:
+    if name in workload.scalars:
         return _scalar(name)
     size = f"({', '.join(tensor.shape)},)" if tensor.shape else "()"
     match tensor.dtype:

@@ -18,7 +18,8 @@ from kb.types.kernels import Precision
 
 TF32_BITS, TF32_EPSILON = 11, 2.0**-10
 """Bits of a number, with the leading one, and the distance from 1 to the next (NVIDIA A100 whitepaper, 2020)."""
-CUDNN = frozenset({"convolution", "_cudnn_rnn"})
+RECURRENT = "_cudnn_rnn"
+CUDNN = frozenset({"convolution", RECURRENT})
 PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "_scaled_dot_product_efficient_attention"})
 """Operations that torch computes in TF32 if `torch.backends.cudnn`, or `torch.backends.cuda.matmul`, allows it."""
 
@@ -63,15 +64,17 @@ class InTf32(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if func.overloadpacket.__name__ in self._operations:
+        name = func.overloadpacket.__name__
+        if name in self._operations:
             self.seen = True
             if self._draw is not None:
-                args = tree_map_only(torch.Tensor, self._rounded, args)
+                dimensions = 1 if name == RECURRENT else 2  # its weights lie in one row, others that do are added
+                args = tree_map_only(torch.Tensor, lambda x: self._rounded(x) if x.dim() >= dimensions else x, args)
         return func(*args, **(kwargs or {}))
 
     def _rounded(self, x: torch.Tensor) -> torch.Tensor:
-        """A factor with the bits of TF32; what has one dimension is added, and stays."""
-        if not x.is_floating_point() or x.dim() < 2:
+        """A factor with the bits of TF32."""
+        if not x.is_floating_point():
             return x
         rounded = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         generator = torch.Generator(x.device).manual_seed(self._draw or 0)

@@ -276,6 +276,8 @@ class Share(Frozen):
 class Report(Frozen):
     """The scores of one run."""
 
+    precision: Precision
+    """Class in which the candidates were judged."""
     audits: dict[str, int]
     """Number of problems by the verdict of the audit."""
     problems: int
@@ -289,15 +291,17 @@ class Report(Frozen):
     """For each of SPEEDUPS, the share of problems with a candidate that won and whose whole interval lies above it."""
 
 
-def report(lines: Sequence[Audited | Judged], problems: Sequence[str]) -> Report:
-    """The scores of some problems, by the last line of each problem and candidate."""
+def report(lines: Sequence[Audited | Judged], problems: Sequence[str], precision: str = Precision.DEFAULT) -> Report:
+    """The scores of some problems in one precision, by the last line of each problem and candidate."""
     audits: dict[str, Audit] = {line.problem: line.audit for line in lines if isinstance(line, Audited)}
     audits = {name: audits[name] for name in problems if name in audits}
     usable = [name for name, audit in audits.items() if audit.verdict is Usability.USABLE]
-    judged = {(line.problem, line.file): line for line in lines if isinstance(line, Judged) and line.problem in usable}
+    own = (line for line in lines if isinstance(line, Judged) and line.precision == precision)
+    judged = {(line.problem, line.file): line for line in own if line.problem in usable}
     by_problem = {name: [line for line in judged.values() if line.problem == name] for name in usable}
     best = {name: max(passed, key=_rank) for name in usable if (passed := [j for j in by_problem[name] if _passed(j)])}
     return Report(
+        precision=Precision(precision),
         audits=Counter(audit.verdict.value for audit in audits.values()),
         problems=len(usable),
         without_candidate=sum(not lines for lines in by_problem.values()),

@@ -88,7 +88,7 @@ def kernelbench(
         with open_kb() as kb:
             name = kb.targets.get(target).name
             run_judge(kb, chosen, results, target=name, candidates=candidates, precision=precision, tell=tell)
-    show_result(report(results.lines, [problem.name for problem in chosen]), show_fast, as_json=as_json)
+    show_result(report(results.lines, [problem.name for problem in chosen], precision), show_fast, as_json=as_json)
 
 
 @app.command()

@@ -41,15 +41,13 @@ def skill_of_win(
         SkillError: `evidence` is not a win, or not for this candidate and task.
     """
     timing, target = _won(task, candidate, evidence), evidence.target
-    machine, count = evidence.environment.get("machine", target), len(timing.workloads)
-    over = timing.baseline if count == 1 else f"the best baselines of {count} workloads"
-    gain = f"{timing.speedup:.2f} times as fast as {over} on {machine}"
+    gain = f"{timing.speedup:.2f} times as fast as {timing.rivals} on {evidence.environment.get('machine', target)}"
     sections = {
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
         "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
         f"{len(evidence.cases)} cases, and timed on {target} at {_timed_at(timing)}, in precision `{task.precision}`."
-        f"{_limit(evidence)}",
+        + (f" It was {evidence.limit}." if evidence.limit else ""),
         "Why it should be fast": f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 1000) or '(none)'}",
         "What failed": _failures(failed, candidate),
     }
@@ -75,14 +73,9 @@ def skill_of_win(
 
 
 def _timed_at(timing: Timing) -> str:
-    if not timing.others_timed:
+    if not timing.other_workloads:
         return "the sizes in the task's file"
     return f"these workloads: {'; '.join(workload_name(one.workload) for one in timing.workloads)}"
-
-
-def _limit(evidence: Evidence) -> str:
-    """What the cases do not show, as a sentence to add."""
-    return f" It was {evidence.limit}." if evidence.limit else ""
 
 
 def _won(task: Task, candidate: Candidate, evidence: Evidence) -> Timing:
@@ -138,6 +131,6 @@ def _failure(attempt: Attempt, winner: Candidate) -> str:
         changed = [f"{p.name} = {p.value}" for p in candidate.parameters if p not in winner.parameters]
         what = ", ".join(changed) or what
     if evidence.timing and not evidence.timing.busy:
-        return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"
+        return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.rivals}"
     came = "passed, not timed" if evidence.passed else one_line(f"{evidence.outcome} {evidence.detail}", 200)
     return f"- {what}: {came}"

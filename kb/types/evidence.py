@@ -156,13 +156,23 @@ class Timing(Recorded):
     sessions: tuple[Session, ...] = Field(min_length=1)
     workload: Workload = Field(default_factory=dict)
     """Empty if the task has only one."""
-    others_timed: tuple["Timing", ...] = ()
+    other_workloads: tuple["Timing", ...] = ()
     """The times at the other workloads."""
 
     @property
     def workloads(self) -> tuple["Timing", ...]:
         """The times of each workload by itself."""
-        return (self.model_copy(update={"others_timed": ()}), *self.others_timed) if self.others_timed else (self,)
+        return (
+            (self.model_copy(update={"other_workloads": ()}), *self.other_workloads)
+            if self.other_workloads
+            else (self,)
+        )
+
+    @property
+    def rivals(self) -> str:
+        """What `speedup` is over, in words."""
+        several = f"the best baselines of {len(self.workloads)} workloads"
+        return several if self.other_workloads else self.baseline
 
     @property
     def speedup(self) -> float:
@@ -185,7 +195,7 @@ class Timing(Recorded):
         The logarithms of the speed-ups of sessions are taken for normal, with unknown variance. Each workload has
         processes of its own, so the squares of their errors add up.
         """
-        if self.others_timed:
+        if self.other_workloads:
             below = hypot(*(log(each.speedup / each.low) for each in self.workloads)) / len(self.workloads)
             above = hypot(*(log(each.high / each.speedup) for each in self.workloads)) / len(self.workloads)
             return self.speedup / exp(below), self.speedup * exp(above)
@@ -248,7 +258,7 @@ class Timing(Recorded):
         return self._mean(lambda each: median(t for s in each.sessions for t in s.baseline_us))
 
     def _mean(self, value: Callable[["Timing"], float]) -> float:
-        return geometric_mean(map(value, self.workloads)) if self.others_timed else value(self)
+        return geometric_mean(map(value, self.workloads)) if self.other_workloads else value(self)
 
     @property
     def _all_sessions(self) -> list[Session]:

@@ -80,7 +80,7 @@ def verdict(evidence: Evidence) -> Verdict:
         time_us=timing and _time_us(timing),
         speedup=timing and _speedup(timing),
         baseline=timing.baseline if timing else "",
-        workloads=tuple(map(_workload_time, timing.workloads)) if timing and timing.others_timed else (),
+        workloads=tuple(map(_workload_time, timing.workloads)) if timing and timing.other_workloads else (),
         evidence=evidence,
     )
 
@@ -119,7 +119,7 @@ def _time_us(timing: Timing) -> Estimate:
     """The median time of a call. Its interval is over sessions, as that of the speed-up, if there are enough of them;
     or else over all rounds, between order statistics. With several workloads, all three are geometric means."""
     value = timing.candidate_us
-    if timing.others_timed:
+    if timing.other_workloads:
         each = [_time_us(one) for one in timing.workloads]
         low, high = (geometric_mean(ends) for ends in zip(*((one.low, one.high) for one in each), strict=True))
         return Estimate(value=value, low=low, high=high)
@@ -146,7 +146,7 @@ def _summary(evidence: Evidence) -> str:
         if evidence.speedup is None:
             return f"passed: {about}: correct; its speed is unknown, because the machine was busy"
         decided = "a win" if evidence.won else "not shown to be faster"
-        several = evidence.timing and len(evidence.timing.workloads)
-        over = f"the best baselines of {several} workloads" if several and several > 1 else "the best baseline"
+        several = evidence.timing and evidence.timing.other_workloads
+        over = evidence.timing.rivals if evidence.timing and several else "the best baseline"
         return f"passed: {about}: {evidence.speedup:.2f}x {over}, {decided}"
     return f"{evidence.outcome}: {about}: {evidence.detail}"

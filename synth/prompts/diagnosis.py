@@ -9,7 +9,6 @@ from kb.types.evidence import (
     Grade,
     KernelScreen,
     Outcome,
-    Timing,
 )
 from kb.types.kernels import workload_name
 
@@ -65,24 +64,21 @@ def _worth(evidence: Evidence) -> list[str]:
         return []
     if timing.busy:
         return ["Other work used the machine while it was timed: no speed is known."]
-    everywhere = f", and no workload may be below {LEAST_OF_WORKLOADS}" if timing.others_timed else ""
+    over, everywhere = f"`{timing.rivals}`, the best baseline", ""
+    if timing.other_workloads:
+        over = f"{timing.rivals}, by geometric means"
+        everywhere = f", and no workload may be below {LEAST_OF_WORKLOADS}"
     return [
         *(
             f"At {workload_name(one.workload)} it takes {one.candidate_us:.4g} us against {one.baseline_us:.4g} us of "
             f"`{one.baseline}`, {one.speedup:.2f} times as fast."
-            for one in (timing.workloads if timing.others_timed else ())
+            for one in (timing.workloads if timing.other_workloads else ())
         ),
-        f"It is {'faster' if timing.speedup > 1 else 'slower'} than {_rival(timing)}: "
+        f"It is {'faster' if timing.speedup > 1 else 'slower'} than {over}: "
         f"{timing.candidate_us:.4g} us against {timing.baseline_us:.4g} us, {timing.speedup:.2f} times as fast "
         f"(95 % interval {timing.low:.2f} to {timing.high:.2f}).",
         "This is a win." if evidence.won else f"This is not a win: the lower end must exceed {WIN_MARGIN}{everywhere}.",
     ]
-
-
-def _rival(timing: Timing) -> str:
-    if timing.others_timed:
-        return "the best baselines, in geometric means over the workloads"
-    return f"`{timing.baseline}`, the best baseline"
 
 
 def _compared(cases: tuple[CaseResult, ...]) -> list[str]:

@@ -84,7 +84,7 @@ def test_whatever_evidence_can_state_of_times_can_be_told(sessions: list[tuple[f
 
 def at_workloads(*speedups: float) -> Timing:
     first, *others = (timing(s).model_copy(update={"workload": {"rows": int(100 * s)}}) for s in speedups)
-    return first.model_copy(update={"others_timed": tuple(others)})
+    return first.model_copy(update={"other_workloads": tuple(others)})
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ def test_many_workloads_show_their_mean_better_than_each_is_shown() -> None:
 
 def test_a_workload_without_enough_sessions_or_on_a_busy_machine_makes_no_win() -> None:
     many = at_workloads(2.0, 2.0)
-    short = many.others_timed[0].model_copy(update={"sessions": many.sessions[:1]})
-    busy = many.others_timed[0].model_copy(
+    short = many.other_workloads[0].model_copy(update={"sessions": many.sessions[:1]})
+    busy = many.other_workloads[0].model_copy(
         update={"sessions": tuple(s.model_copy(update={"others": 0.5}) for s in many.sessions)}
     )
 
     assert many.won
-    assert not many.model_copy(update={"others_timed": (short,)}).won
-    assert many.model_copy(update={"others_timed": (busy,)}).busy
+    assert not many.model_copy(update={"other_workloads": (short,)}).won
+    assert many.model_copy(update={"other_workloads": (busy,)}).busy
 
 
 def test_the_times_of_workloads_survive_the_record() -> None:

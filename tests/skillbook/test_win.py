@@ -91,7 +91,7 @@ def test_a_skill_names_the_precision_and_claims_no_sizes_that_were_not_tried() -
 
 def test_a_skill_names_the_workloads_at_which_it_was_timed() -> None:
     first, other = (timing(s).model_copy(update={"workload": {"rows": rows}}) for s, rows in ((2.0, 64), (1.5, 8)))
-    text = win(TASK, KERNEL, evidence(speedup=1.0, timing=first.model_copy(update={"others_timed": (other,)})))
+    text = win(TASK, KERNEL, evidence(speedup=1.0, timing=first.model_copy(update={"other_workloads": (other,)})))
 
     assert "timed on mi300x at these workloads: rows=64; rows=8, in" in sections(text)["When not to use"]
     assert "1.73 times as fast as the best baselines of 2 workloads on" in text.description

@@ -55,7 +55,7 @@ def test_each_of_several_workloads_has_its_times() -> None:
     several = slow.model_copy(
         update={
             "workload": {"rows": 8},
-            "others_timed": (fast.model_copy(update={"workload": {"rows": 2, "given_by": 0.5}}),),
+            "other_workloads": (fast.model_copy(update={"workload": {"rows": 2, "given_by": 0.5}}),),
         }
     )
 
