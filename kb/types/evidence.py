@@ -162,11 +162,8 @@ class Timing(Recorded):
     @property
     def workloads(self) -> tuple["Timing", ...]:
         """The times of each workload by itself."""
-        return (
-            (self.model_copy(update={"other_workloads": ()}), *self.other_workloads)
-            if self.other_workloads
-            else (self,)
-        )
+        own = self.model_copy(update={"other_workloads": ()}) if self.other_workloads else self
+        return (own, *self.other_workloads)
 
     @property
     def rivals(self) -> str:
