@@ -66,9 +66,9 @@ def reverify(
         chosen = [skill for skill in chosen if standings[skill.name] is not SkillStanding.RETIRED]
     own = kb.targets.get(target).name if target else None
     trials = []
-    found = (*(run.plan.task for run in kb.runs), *tasks)
-    classes = (task.model_copy(update={"precision": precision}) for task in found for precision in Precision)
-    known = {task.digest: task for task in classes}
+    stated = (*(run.plan.task for run in kb.runs), *tasks)
+    in_each = (task.model_copy(update={"precision": precision}) for task in stated for precision in Precision)
+    known = {task.digest: task for task in in_each}
     for skill in chosen:
         found, reason = _trials(kb, skill, known, tasks if names else (), own)
         trials += found
