@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from eval.clock import sessions
 from eval.clock.sessions import POLICIES, _undecided
 from eval.devices.cpu import Cpu
 from eval.devices.device import Verdict
@@ -17,7 +18,7 @@ from kb.types.evidence import WIN_SESSIONS, CaseResult, Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.target import Isa
 from tests.eval.judging import needs_linux
-from tests.eval.test_seams import DOUBLED_SUM, Toy, ToyChip, toy
+from tests.eval.test_seams import DOUBLED_SUM, CpuForToys, Toy, ToyChip, toy
 from tests.eval.test_surprising_wins import judgement
 
 pytestmark = needs_linux
@@ -68,21 +69,24 @@ def verified(*sources: str, device: type = Times, isa: str = "cpu") -> list[Evid
 
 
 def test_a_candidate_is_tried_and_timed_on_each_workload_in_turn_and_the_mean_counts() -> None:
-    [right] = verified("sum double")
+    odd, right = verified(FAILS_AT_7, "sum double")
 
-    assert right.timing
+    assert odd.outcome is Outcome.STALE_OUTPUT
+    assert odd.detail.endswith("(at the workload ROWS=7)")
+    assert right.timing, "the next candidate is judged on all, too"
     assert [one.workload["ROWS"] for one in right.timing.workloads] == [64, 7, 16]
     assert right.speedup == pytest.approx(3.0 ** (1 / 3))
     assert sum(case.name == "sizes as given" for case in right.cases) >= len(TASK.workloads)
 
 
-def test_a_candidate_that_fails_on_one_workload_is_refused_and_the_next_is_judged_on_all() -> None:
-    odd, right = verified(FAILS_AT_7, "sum double")
+@pytest.mark.slow
+def test_this_cpu_times_each_workload_beside_its_own_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "ATTEMPTS", 1)
+    [right] = verified("sum double", device=CpuForToys)
 
-    assert odd.outcome is Outcome.STALE_OUTPUT
-    assert odd.detail.endswith("(at the workload ROWS=7)")
     assert right.timing
-    assert len(right.timing.workloads) == len(TASK.workloads)
+    assert [one.workload["ROWS"] for one in right.timing.workloads] == [64, 7, 16]
+    assert all(one.baseline in one.baselines_us for one in right.timing.workloads)
 
 
 def test_without_a_clock_each_workload_is_tried_if_it_is_not_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,13 +99,11 @@ def test_without_a_clock_each_workload_is_tried_if_it_is_not_too_large(monkeypat
 
 
 @pytest.mark.parametrize(
-    ("speedup", "sessions", "more"),
+    ("speedup", "count", "more"),
     [(2.0, 1, True), (2.0, WIN_SESSIONS, False), (0.97, 2, True), (0.97, WIN_SESSIONS, False), (0.5, 1, False)],
 )
-def test_a_workload_has_as_many_sessions_as_a_win_needs_unless_it_loses(
-    speedup: float, sessions: int, more: bool
-) -> None:
-    timing = judgement(speedup, 0.5, sessions).timing
+def test_a_workload_has_as_many_sessions_as_a_win_needs_unless_it_loses(speedup: float, count: int, more: bool) -> None:
+    timing = judgement(speedup, 0.5, count).timing
     assert timing
 
     assert _undecided(timing.model_copy(update={"workload": {"ROWS": 7}}), POLICIES["cpu"]) is more
