@@ -134,7 +134,7 @@ def judge_of(task: Task) -> Iterator[TaskJudge]:
     try:
         yield judge
     finally:
-        judge.device.close()
+        judge.close()
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ from eval.devices.gpu import Gpu
 from eval.judge.task_judge import TaskJudge
 from eval.languages.registry import TORCH
 from eval.machine import present_gpu
-from kb.types.evidence import Timing
 from kb.types.kernels import Candidate, Task
 from kb.types.target import Isa
+from kb.types.timing import Timing
 
 CALL_S = 60.0
 LIBRARIES = ("kb-hardware", "torch")
@@ -164,7 +164,7 @@ def timed(plain: str, shares: tuple[float, float], verdicts: int, *, gpu: bool) 
                 print(evidence.outcome, evidence.detail)
         return summary([evidence.timing for evidence in judged if evidence.timing])
     finally:
-        judge.device.close()
+        judge.close()
 
 
 def summary(times: list[Timing]) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eval.oracle.reference import integer_constants, resized
+from eval.oracle.constants import integer_constants, resized
 from eval.oracle.task import load_task
 from kb.types.kernels import Task
 

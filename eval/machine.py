@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kb.types.evidence import GpuState
 from kb.types.target import Isa
+from kb.types.timing import GpuState
 
 COMPILERS = ("c++", "clang++", "nvcc", "hipcc")
 QUERY_SECONDS = 10

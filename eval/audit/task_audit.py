@@ -23,8 +23,9 @@ from eval.oracle.cases import (
     make_case,
     new_seed,
 )
+from eval.oracle.constants import integer_constants
 from eval.oracle.degenerate import degenerate_answers
-from eval.oracle.reference import Reference, integer_constants, interface_of
+from eval.oracle.reference import Reference, interface_of
 from eval.oracle.sizes import count_elements, smaller_sizes
 from eval.oracle.values import learn_structures
 from eval.roofline import tensor_bytes

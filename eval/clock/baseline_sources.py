@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval.supervisor.settings import ALL_GUARDS, Guard
-from kb.types.kernels import Interface, Task
+from kb.types.kernels import Interface, Precision, Task
 
 EAGER, COMPILED = "eager", "torch.compile"
 SOURCES: Mapping[str, str] = {
@@ -28,6 +28,7 @@ class ModelNew(Model):
         super().__init__(*arguments)
         self.forward = torch.compile(super().forward, dynamic=False, mode="max-autotune-no-cudagraphs")
 """
+IEEE = "torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False\n"
 TF32 = "torch.set_float32_matmul_precision('high')\ntorch.backends.cudnn.allow_tf32 = True\n"
 CHANNELS_LAST = """
 class ModelNew(Model):
@@ -67,13 +68,17 @@ COMPILER = ("torch._inductor.compile_fx",)
 def gpu_sources(task: Task, interface: Interface) -> dict[str, str]:
     """As SOURCES, for a GPU.
 
-    Variants in TF32 are among them: they count if their outputs are within the tolerance of the task.
+    They compute in the precision of the task. Variants in TF32 are among them: they count if their outputs are within
+    the tolerance of the task.
     """
     sources = {**SOURCES, "torch.compile max-autotune": AUTOTUNED}
     if any(len(tensor.shape) == IMAGE_DIMENSIONS for tensor in interface.inputs):
         sources["channels-last"] = CHANNELS_LAST
-    if interface.matrix_operations and any(tensor.dtype == "float32" for tensor in interface.inputs):
-        sources |= {f"{name}, TF32": TF32 + source for name, source in sources.items()}
+    multiplies = interface.matrix_operations and any(tensor.dtype == "float32" for tensor in interface.inputs)
+    in_tf32 = {f"{name}, TF32": TF32 + source for name, source in sources.items()} if multiplies else {}
+    if task.precision is Precision.IEEE:
+        sources = {name: IEEE + source for name, source in sources.items()}
+    sources |= in_tf32
     if any(isinstance(node, ast.ClassDef) and node.name == LIBRARY for node in ast.parse(task.source).body):
         sources["library"] = f"ModelNew = {LIBRARY}"
     return sources

@@ -6,7 +6,7 @@ import torch
 
 from eval.clock.nvml import Nvml, Reading
 from eval.machine import CpuUse, own_processes, running_processes, usable_cores
-from kb.types.evidence import GpuState
+from kb.types.timing import GpuState
 
 
 class GpuUse(CpuUse):

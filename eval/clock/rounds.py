@@ -14,7 +14,8 @@ from eval.machine import CpuUse
 from eval.oracle.cases import Case
 from eval.supervisor.settings import Guard
 from eval.worker.fault import Fault
-from kb.types.evidence import UNSEEN, Outcome
+from kb.types.evidence import Outcome
+from kb.types.timing import UNSEEN
 
 LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS = 10, 30, 200
 PATIENCE = 4

@@ -21,7 +21,9 @@ from eval.supervisor.settings import Guard
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
-from kb.types.evidence import MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, Outcome, Session, Timing
+from kb.types.evidence import Outcome
+from kb.types.kernels import Workload
+from kb.types.timing import LEAST_OF_WORKLOADS, MOST_OTHERS, WIN_MARGIN, WIN_SESSIONS, GpuState, Session, Timing
 
 MOST_SESSIONS = 12
 ATTEMPTS, PAUSE_S = 4, 2.0
@@ -79,7 +81,11 @@ class _SessionTimes(NamedTuple):
 
 
 def time_candidate(
-    trial: Trial, baselines: Baselines, cases: Sequence[Case], watch: Callable[[], CpuUse] = CpuUse
+    trial: Trial,
+    baselines: Baselines,
+    cases: Sequence[Case],
+    watch: Callable[[], CpuUse] = CpuUse,
+    workload: Workload | None = None,
 ) -> tuple[Timing, str]:
     """Run timing sessions in fresh workers: one, and more while it may still turn out as a win.
 
@@ -88,6 +94,7 @@ def time_candidate(
     Args:
         cases: Those of the baselines' reference are tried again between the timed calls.
         watch: Starts to watch what else the machine does.
+        workload: That of the baselines if the task has several, of which the mean decides.
 
     Returns:
         The times, and in words what kept the machine busy if it stayed so; then the times say nothing.
@@ -103,7 +110,9 @@ def time_candidate(
             found.append(times)
             fastest = _fastest(found)
             sessions = tuple(each.session(fastest) for each in found)
-            timing = Timing(baseline=fastest, baselines_us=baselines.medians_us, sessions=sessions)
+            timing = Timing(
+                baseline=fastest, baselines_us=baselines.medians_us, sessions=sessions, workload=workload or {}
+            )
             if not _undecided(timing, POLICIES[baselines.reference.device]):
                 return timing, busy
 
@@ -167,9 +176,11 @@ def _undecided(timing: Timing, policy: SessionPolicy) -> bool:
 
     The first sessions of all candidates have the same baselines, so the luck of these stays. A win by less than twice
     the spread of processes must hold in twice as many sessions. After one session, a slow process may be all that is
-    wrong.
+    wrong. One of several workloads need not win: the mean over all has the sessions of all.
     """
     count, gain = len(timing.sessions), math.log(timing.speedup)
+    if timing.workload:
+        return not timing.busy and count < WIN_SESSIONS and gain + policy.slow_process > math.log(LEAST_OF_WORKLOADS)
     if timing.won:
         return gain < 2 * policy.process_spread and count < 2 * WIN_SESSIONS
     if timing.busy or count >= MOST_SESSIONS:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from kb.types.evidence import Session
+from kb.types.timing import Session
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95

@@ -12,9 +12,10 @@ from eval.languages.registry import TORCH
 from eval.roofline import tensor_bytes
 from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.launch import load_early
-from kb.types.evidence import WIN_SESSIONS, CaseResult
+from kb.types.evidence import CaseResult
 from kb.types.kernels import Candidate
 from kb.types.target import Isa
+from kb.types.timing import WIN_SESSIONS
 
 if TYPE_CHECKING:
     from eval.oracle.cases import Case
@@ -49,5 +50,5 @@ class Cpu(TimingDevice):
 
         trial = self.trial(candidate, language)
         log = trial.check(cases, results)
-        timing, busy = time_candidate(trial, self.baselines, cases)
+        timing, busy = time_candidate(trial, self.baselines, cases, workload=self.setup.workload)
         return self.timed_verdict(timing, (busy, *self.baselines.notes), log)

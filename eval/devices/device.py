@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -15,10 +15,11 @@ from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.worker.fault import Fault
 from kb.errors import FactError
-from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome, Timing
+from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome
 from kb.types.fact import Fact
-from kb.types.kernels import Candidate, Interface, Task
+from kb.types.kernels import Candidate, Interface, Task, Workload
 from kb.types.target import Isa
+from kb.types.timing import Timing
 
 if TYPE_CHECKING:  # these import torch, which the driver does not load
     from eval.clock.baselines import Baselines
@@ -61,6 +62,8 @@ class Setup:
     guards: frozenset[Guard] = ALL_GUARDS
     toolchain: ToolchainLanguage | None = None
     """What judges instead of a device of this machine."""
+    workload: Workload = field(default_factory=dict)
+    """Which one of several the task is at; empty if it has only one."""
 
 
 @dataclass(frozen=True)

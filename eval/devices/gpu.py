@@ -15,9 +15,10 @@ from eval.machine import present_gpu
 from eval.roofline import IMPLAUSIBLE, least_bytes
 from eval.supervisor.language import JudgedLanguage
 from eval.worker.fault import Fault
-from kb.types.evidence import WIN_SESSIONS, CaseResult, Outcome, Timing
+from kb.types.evidence import CaseResult, Outcome
 from kb.types.kernels import Candidate, Interface
 from kb.types.target import Isa
+from kb.types.timing import WIN_SESSIONS, Timing
 
 if TYPE_CHECKING:
     from eval.clock.nvml import Nvml
@@ -89,7 +90,7 @@ class Gpu(TimingDevice):
         try:
             log = trial.check(cases, results)
             self._warm_pool.wait()
-            timing, busy = time_candidate(trial, baselines, cases, GpuUse)
+            timing, busy = time_candidate(trial, baselines, cases, GpuUse, self.setup.workload)
         except (OutOfMemoryError, DriverError) as error:
             why = f"it leaves too little of the GPU's memory for its own inputs: {str(error)[:MEMORY_CHARACTERS]}"
             raise Fault(Outcome.CRASHED, why) from error

@@ -23,7 +23,7 @@ from kb.types.target import ABSENT, Isa, IsaText
 CALL_S = 60.0
 """Time limit for one build or call of a candidate."""
 ANSWER_S = 1800.0
-"""Time limit for one complete verdict, including baselines."""
+"""Time limit for one complete verdict at one workload, including baselines."""
 EXIT_S = 5.0
 STDERR = 2
 """The judge's output goes to stderr, for people."""
@@ -76,6 +76,7 @@ class LocalJudge:
             device_for(isa, target)
         if sys.platform != "linux":
             raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
+        self._workloads = max(1, len(task.workloads))
         questions, replies = os.pipe(), os.pipe()
         self._channel = Channel(replies[0], questions[1])
         self._process = subprocess.Popen(
@@ -120,12 +121,13 @@ class LocalJudge:
         self._channel.close()
 
     def _ask(self, question: Frozen) -> Message:
+        limit_s = ANSWER_S * self._workloads
         try:
-            self._channel.send(question.model_dump(mode="json"), within_s=ANSWER_S)
-            reply = self._channel.receive(within_s=ANSWER_S)
+            self._channel.send(question.model_dump(mode="json"), within_s=limit_s)
+            reply = self._channel.receive(within_s=limit_s)
         except TimeoutError:
             self.close()  # otherwise a late answer would be taken for the answer to the next question
-            raise JudgeError(f"no verdict within {ANSWER_S:g} s", hint="is the reference very slow here?") from None
+            raise JudgeError(f"no verdict within {limit_s:g} s", hint="is the reference very slow here?") from None
         except (EOFError, BrokenPipeError, NotAMessage) as error:
             raise JudgeError(
                 f"the judge died (exit status {self._process.poll()})",

@@ -12,10 +12,12 @@ from eval.oracle.cases import (
     new_seed,
     usable_distributions,
 )
-from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.constants import integer_constants
+from eval.oracle.reference import Reference
 from eval.oracle.sizes import TOLERATED_EXCESS, count_elements, smaller_sizes
 from eval.oracle.values import learn_structures
 from kb.errors import TaskError
+from kb.types.evidence import OWN_SIZES
 from kb.types.kernels import Interface, Task
 
 BUDGET_S = 2.0
@@ -95,11 +97,11 @@ class HeldOutCases:
 
     def for_candidate(self) -> list[Case]:
         """The cases for one candidate; one of them is new."""
-        return [*self._shared, *self._new(self._cheap_reference)]
+        return [*self._shared, *self.mixed(self._cheap_reference)]
 
     def for_second_check(self) -> list[Case]:
         """The cases for a second check of the same candidate: all of them, and a new one at each set of sizes."""
-        return [*self._shared, *self._new(*self._references)]
+        return [*self._shared, *self.mixed(*self._references)]
 
     def add_counterexample(self, case: Case) -> None:
         """Keep a case that refused a candidate, for this judge and for later ones."""
@@ -108,14 +110,15 @@ class HeldOutCases:
         if case.seed:
             self._counterexamples.add(case.seed)
 
-    def _new(self, *references: Reference) -> list[Case]:
+    def mixed(self, *references: Reference) -> list[Case]:
+        """A new case of mixed values for each of some references of the task, unless it fails on them."""
         drawn = (draw_case(r, self._structures, self._distributions, seed=new_seed()) for r in references)
         return [case for case in drawn if case]
 
 
 def _own_sizes_only(task: Task) -> str:
     why = "the reference fails at smaller ones" if integer_constants(task) else "its file gives no name to a size"
-    return f"tried at the task's own sizes only: {why}"
+    return f"{OWN_SIZES}: {why}"
 
 
 def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool, device: str) -> dict[str, int] | None:

@@ -49,7 +49,7 @@ def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
         try:
             if judge is None:
                 judge = _judge_of(Assignment.model_validate(question))
-                at_end.callback(judge.device.close)
+                at_end.callback(judge.close)
                 reply: Message = {"interface": judge.interface.model_dump(mode="json")}
             else:
                 reply = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}

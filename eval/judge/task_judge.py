@@ -20,14 +20,17 @@ from eval.judge.held_out_cases import HeldOutCases
 from eval.languages.registry import LANGUAGES
 from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import processor, sandbox_level
+from eval.oracle.cases import given_case
+from eval.oracle.constants import at_workload
 from eval.oracle.reference import Reference, interface_of
+from eval.oracle.sizes import count_elements
 from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
 from kb.types.evidence import CaseResult, Evidence, Outcome
 from kb.types.fact import Fact
-from kb.types.kernels import Candidate, Task
+from kb.types.kernels import Candidate, Interface, Task, Workload, workload_name
 from kb.types.target import Isa
 
 
@@ -67,8 +70,9 @@ class TaskJudge:
         self.interface = interface_of(task, device=kind.tensors)
         kind.check_room(self.interface)
         reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
+        own = task.workloads[0] if task.workloads else {}
         self.setup = Setup(
-            task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain
+            task, reference, self.interface, target, isa, facts, sandbox_level(), call_s, guards, toolchain, own
         )
         self._counterexamples = Counterexamples(counterexamples)
         self.device = kind(self.setup)
@@ -84,6 +88,8 @@ class TaskJudge:
             if verdict.surprising:
                 cases = self._cases.for_second_check()
                 self.device.trial(candidate, language).check(cases, results)
+            if self.task.workloads and self.device.runs and verdict.outcome is Outcome.PASSED:
+                verdict = self._at_other_workloads(verdict, candidate, language, results)
             if self.device.runs and self._cases.limit:
                 verdict = replace(verdict, detail="\n".join(filter(None, [verdict.detail, self._cases.limit])))
         except Fault as fault:
@@ -97,12 +103,71 @@ class TaskJudge:
             language=candidate.language,
             target=self.setup.target,
             sizes=self.interface.sizes,
+            precision=self.task.precision,
             cases=tuple(results),
             sandbox_level=self.setup.level,
             environment=_environment() | language.versions(),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             **vars(verdict),
         )
+
+    def close(self) -> None:
+        """End what it has started."""
+        self.device.close()
+
+    def _at_other_workloads(
+        self, verdict: Verdict, candidate: Candidate, language: JudgedLanguage, results: list[CaseResult]
+    ) -> Verdict:
+        """The verdict on all workloads, from that on the first. They use the memory of the device in turn.
+
+        Raises:
+            Fault: the candidate is refused; the message names the workload.
+        """
+        timed, untried = [], int(not self._runs(self.interface))
+        self.device.close()
+        try:
+            for workload in self.task.workloads[1:]:
+                found = self._at(workload, candidate, language, results)
+                if found and found.outcome is not Outcome.PASSED:
+                    return replace(found, detail=_at_named(found.detail, workload))
+                timed += [found.timing] if found and found.timing else []
+                untried += not found
+        finally:
+            self.device = type(self.device)(self.setup)
+        note = f"{untried} of {len(self.task.workloads)} workloads are too large to be tried here" if untried else ""
+        detail = "; ".join(filter(None, [verdict.detail, note]))
+        timing = verdict.timing and verdict.timing.model_copy(update={"other_workloads": tuple(timed)})
+        return replace(verdict, timing=timing, detail=detail)
+
+    def _at(
+        self, workload: Workload, candidate: Candidate, language: JudgedLanguage, results: list[CaseResult]
+    ) -> Verdict | None:
+        """The verdict at one workload; None if its tensors are too large for the device to run."""
+        task, kind = at_workload(self.task, workload), type(self.device)
+        interface = interface_of(task, device=kind.tensors)
+        if not self._runs(interface):
+            return None
+        kind.check_room(interface)
+        reference = Reference(task, seed=secrets.randbits(62), device=kind.tensors)
+        device = kind(replace(self.setup, task=task, reference=reference, interface=interface, workload=workload))
+        try:
+            device.start()
+            cases = [device.timed_case or given_case("sizes as given", reference)]
+            if count_elements(interface) <= device.sizes.large:
+                cases += self._cases.mixed(reference)
+            verdict = device.judge(candidate, language, cases, results)
+            if verdict.surprising:
+                device.trial(candidate, language).check([cases[0], *self._cases.mixed(reference)], results)
+            return verdict
+        except Fault as fault:
+            raise Fault(fault.outcome, _at_named(fault.detail, workload)) from fault
+        finally:
+            device.close()
+
+    def _runs(self, interface: Interface) -> bool:
+        """Whether the device runs candidates on tensors as large as these."""
+        limit = self.device.sizes.given
+        return limit is None or count_elements(interface) <= limit
 
     def _language_of(self, candidate: Candidate) -> JudgedLanguage:
         if candidate.language not in self.device.languages:
@@ -118,6 +183,10 @@ class TaskJudge:
             self.task, self.setup.reference, self.interface, self.device.sizes, self._counterexamples,
             self.device.timed_case,
         )  # fmt: skip
+
+
+def _at_named(detail: str, workload: Workload) -> str:
+    return f"{detail} (at the workload {workload_name(workload)})"
 
 
 def _environment() -> dict[str, str]:

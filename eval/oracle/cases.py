@@ -12,31 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from eval.oracle.blocks import blocks, on_host, same_bits
+from eval.oracle.blocks import blocks, on_host
 from eval.oracle.edges import put_edges
-from eval.oracle.operations import Choice, record_choices
-from eval.oracle.reference import (
-    LARGE_BYTES,
-    PERTURBATION,
-    Reference,
-    Tensors,
-    as_numbers,
-    as_tuple,
-    copied,
-    enough_memory,
-    input_bytes,
-    is_float,
-)
-from eval.oracle.tolerance import INTEGER_ERROR, LOST, Comparison, Ties, Tolerance, add_changes, no_change, tolerance_of
+from eval.oracle.expected import expected_of
+from eval.oracle.reference import LARGE_BYTES, Reference, Tensors, as_numbers, as_tuple, enough_memory, input_bytes
+from eval.oracle.tolerance import LOST, Comparison, Tolerance
 from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
 
-LEAST_PERTURBATIONS, MOST_PERTURBATIONS, PERTURBING_S = 2, 6, 0.5
-"""Number of random changes that show the sensitivity of each element, and the time after which the least must do."""
-NEARER = 64.0
-"""How much smaller a second change is where comparisons turn: by a jump, both change an output by the same."""
 MOST_AT_EDGES = 1 << 24
 """Inputs with more values have none at edges: smaller sizes decide about them."""
 EXTREME = ("wide", "large", "outliers", "far")
@@ -285,73 +270,9 @@ def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
 @enough_memory()
 def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed | None = None) -> Case:
     """Raises TaskError if the reference fails, changes its inputs, or is too large."""
-    before = [copied(x, reference.device) if isinstance(x, torch.Tensor) else x for x in inputs]
-    native = reference.native(inputs)
-    dtypes = tuple(t.dtype for t in native)
-    if not all(same_bits(a, b) for a, b in zip(inputs, before, strict=True) if isinstance(a, torch.Tensor)):
-        raise TaskError(
-            "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
-        )
-    del before
-    native = tuple(map(as_numbers, native))
-    rounded = input_bytes(inputs) >= LARGE_BYTES and torch.float64 not in dtypes
-    stored = _in_float32 if rounded else tuple
-    choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)
-    if any(is_float(x) for x in (*inputs, *reference.state.values(), *native)):
-        natively = record_choices(lambda: reference.native(inputs), wanted=choosing)[1]
-        expected, choices = record_choices(lambda: stored(reference.oracle(inputs)), wanted=choosing)
-        known = (*expected, *(choice.values for choice in choices))
-        computed = (*native, *(choice.values for choice in natively))
-        changes = tuple(map(no_change, known, computed))
-        _add_perturbations(changes, known, reference, inputs, choosing=choosing, at_edges=bool(seed and seed.at_edges))
-    else:
-        expected, choices = record_choices(lambda: reference.native(inputs), wanted=choosing)
-        known = computed = (*expected, *(choice.values for choice in choices))
-        changes = tuple(map(no_change, known, computed))
-    unsure = [int(change.sum()) if change.dtype is torch.bool else 0 for change in changes]
-    wide = (*dtypes, *(values.dtype for values in computed[len(dtypes) :]))
-    tolerances = list(map(partial(tolerance_of, device=reference.device), known, computed, changes, wide))
-    for number, output in enumerate(expected):
-        for choice, values in zip(choices, tolerances[len(dtypes) :], strict=False):
-            if _names_choice(output, choice):
-                ties = Ties(values, choice.indices, choice.dim, choice.distinct, unsure[number])
-                allowed = torch.full_like(tolerances[number].allowed, INTEGER_ERROR)
-                tolerances[number] = replace(tolerances[number], allowed=allowed, ties=ties)
-    return Case(name, reference, inputs, expected, tuple(tolerances[: len(dtypes)]), dtypes, seed)
-
-
-def _in_float32(outputs: Tensors) -> Tensors:
-    """What is in float64 rounded to float32: half the memory, for a rounding that is small beside any tolerance."""
-    return tuple(t.float() if t.dtype is torch.float64 else t for t in outputs)
-
-
-def _names_choice(output: torch.Tensor, choice: Choice) -> bool:
-    """Whether an output holds the indices of a choice."""
-    if output.is_floating_point() or output.numel() != choice.indices.numel():
-        return False
-    return torch.equal(output.reshape(-1).to(choice.indices), choice.indices.reshape(-1))
-
-
-def _add_perturbations(
-    changes: Tensors, known: Tensors, reference: Reference, inputs: list[Any], *, choosing: bool, at_edges: bool
-) -> None:
-    """Change inputs and parameters a little, several times, and keep the largest change of each value.
-
-    At edges a value may jump, which no candidate's rounding causes: there the change between two perturbations counts.
-    Where a change leaves the domain of an operation, the opposite one may stay inside.
-    """
-
-    def changed(seed: int, by: float) -> Tensors:
-        outputs, choices = record_choices(lambda: reference.oracle(inputs, perturbed=seed, by=by), wanted=choosing)
-        return (*outputs, *(choice.values for choice in choices))
-
-    deadline = time.monotonic() + PERTURBING_S
-    for seed in range(MOST_PERTURBATIONS):
-        if seed >= LEAST_PERTURBATIONS and time.monotonic() > deadline:
-            return
-        for by in (PERTURBATION, -PERTURBATION):
-            if add_changes(changes, changed(seed, by / NEARER) if at_edges else known, changed(seed, by)):
-                break
+    rounded = input_bytes(inputs) >= LARGE_BYTES
+    found = expected_of(reference, inputs, at_edges=bool(seed and seed.at_edges), rounded=rounded)
+    return Case(name, reference, inputs, *found, seed)
 
 
 def new_seed() -> int:

@@ -9,13 +9,14 @@ in NVIDIA/SOL-ExecBench. Nothing is executed here.
 import ast
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
 from kb.errors import TaskError
+from kb.types import kernels
 
 FLOATS = ("float64", "float32", "float16", "bfloat16")
 NARROW = ("float8_e4m3fn", "float8_e5m2")
@@ -73,6 +74,10 @@ class Workload(BaseModel):
         """Whether all inputs are drawn afresh; others are read from a file, always the same."""
         return all(given.type in ("random", "scalar", "custom") for given in self.inputs.values())
 
+    @property
+    def scalars(self) -> dict[str, bool | int | float]:
+        return {name: given.value for name, given in self.inputs.items() if given.value is not None}
+
 
 def workload_file(definition: Path) -> Path | None:
     """Find the file of workloads: beside the definition, or at the same path with `workloads` for `definitions`."""
@@ -81,11 +86,20 @@ def workload_file(definition: Path) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def task_source(definition: str, workloads: str, *, place: str) -> tuple[str, str]:
-    """The name and the source of the task.
+class Source(NamedTuple):
+    """What a task is made of."""
+
+    name: str
+    source: str
+    workloads: tuple[kernels.Workload, ...]
+    """Empty if there is only one."""
+
+
+def task_source(definition: str, workloads: str, *, place: str) -> Source:
+    """The task that a definition describes.
 
     Variable axes become sizes that the judge may change. Constant ones are annotated, so that it does not: a kernel
-    may rely on them. The task has the sizes of the largest workload.
+    may rely on them. The source has the values of the largest workload.
 
     Args:
         definition: JSON of the definition.
@@ -106,15 +120,21 @@ def task_source(definition: str, workloads: str, *, place: str) -> tuple[str, st
             hint="give a definition of FlashInfer-Trace or SOL-ExecBench, or a Python file in KernelBench's form",
         ) from error
     _check(defined, tree, place)
-    workload = _largest(defined, given, place)
+    usable = _largest_first(defined, given, place)
+    workload = usable[0]
+    about = (defined.description or defined.name).splitlines()
+    if left_out := sum(not one.is_drawn for one in given):
+        about.append(f"Workloads that read inputs from files, and are left out: {left_out} of {len(given)}.")
     parts = (
-        "".join(f"# {line}\n" for line in (defined.description or defined.name).splitlines()),
+        "".join(f"# {line}\n" for line in about),
         f"{_with_fixed_constants(defined.reference, tree).rstrip()}\n\n\nimport torch\n\n",
         _sizes(defined, workload),
         _inputs(defined, workload, place),
         _model(defined),
     )
-    return defined.name, "".join(parts)
+    values = [_values(defined, each) for each in usable]
+    several = tuple(one for number, one in enumerate(values) if one not in values[:number])
+    return Source(defined.name, "".join(parts), several if len(several) > 1 else ())
 
 
 def _check(defined: Definition, tree: ast.Module, place: str) -> None:
@@ -129,16 +149,27 @@ def _check(defined: Definition, tree: ast.Module, place: str) -> None:
             raise _refused(place, f"input {name} has the unknown axes {', '.join(sorted(unknown))}")
 
 
-def _largest(defined: Definition, workloads: Sequence[Workload], place: str) -> Workload:
-    """The workload with most elements of those that a task can express."""
+def _largest_first(defined: Definition, workloads: Sequence[Workload], place: str) -> list[Workload]:
+    """The workloads that a task can express; first the one with the largest product of axes."""
     if not workloads and not defined.variables:
-        return Workload(inputs={name: Input(type="random") for name in defined.inputs})
+        return [Workload(inputs={name: Input(type="random") for name in defined.inputs})]
     if not workloads:
         raise _refused(place, f"no workload gives values of its axes {', '.join(sorted(defined.variables))}")
     drawn = [w for w in workloads if w.is_drawn and w.axes.keys() >= defined.variables]
     if not drawn:
         raise _refused(place, "each of its workloads reads inputs from a file, so a stored answer would pass")
-    return max(drawn, key=lambda workload: math.prod(workload.axes.values()))
+    return sorted(drawn, key=lambda workload: -math.prod(workload.axes.values()))
+
+
+def _values(defined: Definition, workload: Workload) -> kernels.Workload:
+    """The values of its variable axes, and of its scalars, by the names that the source gives them."""
+    axes = {name: workload.axes[name] for name in defined.axes if name in defined.variables}
+    return axes | {_scalar(name): value for name, value in workload.scalars.items()}
+
+
+def _scalar(name: str) -> str:
+    """How the source calls the value of a scalar input."""
+    return f"given_{name}"
 
 
 def _with_fixed_constants(reference: str, tree: ast.Module) -> str:
@@ -161,13 +192,14 @@ def _sizes(defined: Definition, workload: Workload) -> str:
                 lines.append(f"{name} = {workload.axes[name]}")
     lines += [f"{name} = {axis.expression}" for name, axis in defined.axes.items() if isinstance(axis, Expression)]
     lines += [f"assert {rule}" for rule in defined.constraints or () if _names(rule) <= set(defined.axes)]
+    lines += [f"{_scalar(name)}: object = {value!r}" for name, value in workload.scalars.items()]
     return "\n".join(lines) + "\n\n\n"
 
 
 def _inputs(defined: Definition, workload: Workload, place: str) -> str:
     if draw := defined.custom_inputs_entrypoint:
         axes = ", ".join(f'"{name}": {name}' for name in defined.axes)
-        scalars = "".join(f', "{name}": {i.value!r}' for name, i in workload.inputs.items() if i.value is not None)
+        scalars = "".join(f', "{name}": {_scalar(name)}' for name in workload.scalars)
         return (
             f"_draw: object = {draw}\n\n\ndef get_inputs():\n"
             f'    drawn = _draw({{{axes}{scalars}}}, torch.device("cpu"))\n'
@@ -175,15 +207,14 @@ def _inputs(defined: Definition, workload: Workload, place: str) -> str:
         )
     if rules := [rule for rule in defined.constraints or () if not _names(rule) <= set(defined.axes)]:
         raise _refused(place, f"the values of its inputs must fulfil {rules[0]!r}, but are drawn at random")
-    drawn = [f"        {_drawn(name, tensor, workload.inputs, place)},\n" for name, tensor in defined.inputs.items()]
+    drawn = [f"        {_drawn(name, tensor, workload, place)},\n" for name, tensor in defined.inputs.items()]
     return f"def get_inputs():\n    return [\n{''.join(drawn)}    ]\n\n\n"
 
 
-def _drawn(name: str, tensor: Tensor, inputs: Mapping[str, Input], place: str) -> str:
+def _drawn(name: str, tensor: Tensor, workload: Workload, place: str) -> str:
     """The expression that draws one input, in the distribution of SOL-ExecBench's own generator."""
-    given = inputs.get(name)
-    if given is not None and given.value is not None:
-        return repr(given.value)
+    if name in workload.scalars:
+        return _scalar(name)
     size = f"({', '.join(tensor.shape)},)" if tensor.shape else "()"
     match tensor.dtype:
         case dtype if dtype in FLOATS:

@@ -12,7 +12,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from eval.oracle.blocks import blocks, write_block
+from eval.oracle.constants import with_sizes
 from eval.oracle.operations import Work, measure_work
+from eval.oracle.precision import computed_in
 from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import KbError, TaskError, TaskSizeError
 from kb.types.kernels import Interface, Task, TensorSpec
@@ -46,7 +48,7 @@ class Reference:
     def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
         self.task, self.device = task, device
         self.seed, self.sizes = seed, dict(sizes or {})
-        self._names = _execute(_resized(task, self.sizes), task.name)
+        self._names = _execute(with_sizes(task, self.sizes), task.name)
         torch.manual_seed(seed)
         given = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
         self.arguments, self.keywords = _positional_and_named(given)
@@ -95,7 +97,8 @@ class Reference:
     def native(self, inputs: Sequence[Any]) -> Tensors:
         """The outputs of the reference, in its own precision; inputs that lie elsewhere are copied to its device."""
         here = [x.to(self.device) if isinstance(x, torch.Tensor) else x for x in inputs]
-        outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*here)))
+        with computed_in(self.task.precision):
+            outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*here)))
         return outputs
 
     def oracle(self, inputs: Sequence[Any], *, perturbed: int | None = None, by: float = PERTURBATION) -> Tensors:
@@ -112,7 +115,12 @@ class Reference:
             to_float64 = partial(_perturb, device=self.device, generator=generator, by=by)
             for tensor in filter(is_float, exact.state_dict().values()):
                 tensor.copy_(to_float64(tensor))
-        inputs64 = [to_float64(x) if is_float(x) else x for x in inputs]
+
+        def exact_input(x: torch.Tensor) -> torch.Tensor:
+            values = to_float64(stored_once(x))
+            return values if x.is_contiguous() else laid_out(values, x)
+
+        inputs64 = [exact_input(x) if is_float(x) else x for x in inputs]
         with _MadeInFloat64():
             outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)), hint=EXACTLY)
         return tuple(map(as_numbers, outputs))
@@ -189,56 +197,6 @@ def input_bytes(inputs: Sequence[Any]) -> int:
     return sum(x.nbytes for x in inputs if isinstance(x, torch.Tensor))
 
 
-def integer_constants(task: Task) -> dict[str, int]:
-    """The sizes of a task: integers, products of integers and tuples of them, assigned at the top level of its file.
-
-    `ROWS = 4096` and `N = 1024 * 2` give `ROWS` and `N`; `shape = (64, 32)` gives `shape[0]` and `shape[1]`.
-    """
-    found: dict[str, int] = {}
-    for assignment in _assignments(ast.parse(task.source)):
-        _replaced(assignment.value, assignment.targets[0].id, lambda name, value: found.setdefault(name, value))
-    return found
-
-
-def resized(task: Task, sizes: Mapping[str, int]) -> Task:
-    """The task with other sizes, by the names of `integer_constants`; its comments are lost."""
-    return Task(name=task.name, source=f"{ast.unparse(_resized(task, sizes))}\n")
-
-
-def _resized(task: Task, sizes: Mapping[str, int]) -> ast.Module:
-    tree = ast.parse(task.source)
-    for node in _assignments(tree):
-        node.value = _replaced(node.value, node.targets[0].id, lambda name, value: sizes.get(name, value))
-    return ast.fix_missing_locations(tree)
-
-
-def _assignments(tree: ast.Module) -> list[Any]:
-    return [
-        node
-        for node in tree.body
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-    ]
-
-
-def _replaced(node: ast.expr, name: str, change: Callable[[str, int], int]) -> ast.expr:
-    """The expression with `change` applied to each integer in it; the rest stays the same."""
-    if isinstance(node, ast.Tuple | ast.List):
-        node.elts = [_replaced(part, f"{name}[{i}]", change) for i, part in enumerate(node.elts)]
-        return node
-    value = _integer(node)
-    return node if value is None else ast.Constant(change(name, value))
-
-
-def _integer(node: ast.expr) -> int | None:
-    """The value of an integer or a product of integers."""
-    if isinstance(node, ast.Constant):
-        return node.value if type(node.value) is int else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        left, right = _integer(node.left), _integer(node.right)
-        return None if left is None or right is None else left * right
-    return None
-
-
 def _execute(tree: ast.Module, name: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": f"task_{name}"}
     try:
@@ -281,9 +239,7 @@ def _perturb(x: torch.Tensor, *, device: str, generator: torch.Generator, by: fl
 
 def copied(x: torch.Tensor, device: str) -> torch.Tensor:
     """A copy on a device, with the same strides and expansion."""
-    once = stored_once(x)
-    copy_of = torch.empty_strided(once.shape, once.stride(), dtype=x.dtype, device=device)
-    return copy_of.copy_(once).expand(x.shape)
+    return laid_out(stored_once(x), x, device)
 
 
 def as_tuple(result: Any) -> Tensors:
@@ -311,12 +267,17 @@ def with_values(x: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor])
 
     Of values too large for an 8-bit type the largest is taken.
     """
-    once = stored_once(x)
-    values = change(as_numbers(once).contiguous())
+    values = change(as_numbers(stored_once(x)).contiguous())
     if values.dtype != x.dtype:
         values = values.clamp(-torch.finfo(x.dtype).max, torch.finfo(x.dtype).max).to(x.dtype)
-    result = torch.empty_strided(once.shape, once.stride(), dtype=x.dtype, device=x.device)
-    return result.copy_(values).expand(x.shape)
+    return laid_out(values, x)
+
+
+def laid_out(values: torch.Tensor, like: torch.Tensor, device: str | None = None) -> torch.Tensor:
+    """A copy of the values of another tensor before its expansion, with its strides and expansion."""
+    once = stored_once(like)
+    result = torch.empty_strided(once.shape, once.stride(), dtype=values.dtype, device=device or values.device)
+    return result.copy_(values).expand(like.shape)
 
 
 def _argument_names(model: torch.nn.Module, count: int) -> list[str]:

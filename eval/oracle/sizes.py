@@ -9,7 +9,8 @@ from itertools import product
 
 import torch
 
-from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.constants import integer_constants
+from eval.oracle.reference import Reference
 from kb.errors import TaskError
 from kb.types.kernels import Interface, Task
 

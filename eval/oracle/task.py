@@ -6,25 +6,30 @@ from pathlib import Path
 from eval.oracle.definition import task_source, workload_file
 from kb.errors import KbError, TaskError
 from kb.storage import slug
-from kb.types.kernels import Task
+from kb.types.kernels import Precision, Task
 
 TASK_NAMES = ("Model", "get_inputs", "get_init_inputs")
 MAX_SOURCE_BYTES = 1 << 20
 
 
-def load_task(path: Path) -> Task:
+def load_task(path: Path, precision: str = Precision.DEFAULT) -> Task:
     """A task in KernelBench's form, or one made of a kernel definition in JSON; see eval.oracle.definition.
+
+    Args:
+        precision: A `Precision`.
 
     Raises:
         TaskError: there is no such file, it is not Python, or one of the three names is missing.
     """
     if path.suffix == ".json":
-        workloads = workload_file(path)
-        name, source = task_source(
-            read_source(path, TaskError), read_source(workloads, TaskError) if workloads else "", place=str(path)
+        file = workload_file(path)
+        name, source, workloads = task_source(
+            read_source(path, TaskError), read_source(file, TaskError) if file else "", place=str(path)
         )
-        return task_of(source, name=name, place=str(path))
-    return task_of(read_source(path, TaskError), name=path.stem, place=str(path))
+        task = task_of(source, name=name, place=str(path)).model_copy(update={"workloads": workloads})
+    else:
+        task = task_of(read_source(path, TaskError), name=path.stem, place=str(path))
+    return task.model_copy(update={"precision": Precision(precision)})
 
 
 def task_of(source: str, *, name: str, place: str) -> Task:

@@ -23,7 +23,7 @@ from kb.bench.scores import bootstrap
 from kb.errors import CandidateError, KbError, SourceError
 from kb.types.base import Frozen, Recorded
 from kb.types.evidence import Evidence, Outcome
-from kb.types.kernels import Candidate, Task
+from kb.types.kernels import Candidate, Precision, Task
 from kb.usecases.knowledge_base import KnowledgeBase
 
 REFERENCE = "the reference itself"
@@ -61,6 +61,7 @@ class Judged(Recorded):
     target: str
     file: str
     candidate_digest: str
+    precision: Precision = Precision.DEFAULT
     outcome: Outcome | None
     """None if there is no verdict, as `detail` says."""
     detail: str
@@ -189,16 +190,17 @@ def run_judge(
     *,
     target: str,
     candidates: Path | None,
+    precision: str = Precision.DEFAULT,
     tell: Tell,
 ) -> None:
     """Judge candidates on the usable problems, one after the other, except those that `results` already has.
 
     Args:
         candidates: Folder of candidates; None for the references themselves, which times the baselines.
+        precision: Class of all tasks; an audit, which runs on the CPU, holds for all classes.
     """
     for problem in problems:
-        task = load_task(problem.path)
-        found = results.audit_of(task)
+        found, task = results.audit_of(load_task(problem.path)), load_task(problem.path, precision)
         if found is None or found.verdict is not Usability.USABLE:
             continue
         for file, candidate in _candidates(problem, task, candidates):
@@ -248,6 +250,7 @@ def _judged(
         target=target,
         file=file,
         candidate_digest=candidate.digest if isinstance(candidate, Candidate) else "",
+        precision=task.precision,
         outcome=evidence and evidence.outcome,
         detail=detail,
         speedup=timing and timing.speedup,
@@ -273,6 +276,8 @@ class Share(Frozen):
 class Report(Frozen):
     """The scores of one run."""
 
+    precision: Precision
+    """Class in which the candidates were judged."""
     audits: dict[str, int]
     """Number of problems by the verdict of the audit."""
     problems: int
@@ -286,15 +291,17 @@ class Report(Frozen):
     """For each of SPEEDUPS, the share of problems with a candidate that won and whose whole interval lies above it."""
 
 
-def report(lines: Sequence[Audited | Judged], problems: Sequence[str]) -> Report:
-    """The scores of some problems, by the last line of each problem and candidate."""
+def report(lines: Sequence[Audited | Judged], problems: Sequence[str], precision: str = Precision.DEFAULT) -> Report:
+    """The scores of some problems in one precision, by the last line of each problem and candidate."""
     audits: dict[str, Audit] = {line.problem: line.audit for line in lines if isinstance(line, Audited)}
     audits = {name: audits[name] for name in problems if name in audits}
     usable = [name for name, audit in audits.items() if audit.verdict is Usability.USABLE]
-    judged = {(line.problem, line.file): line for line in lines if isinstance(line, Judged) and line.problem in usable}
+    own = (line for line in lines if isinstance(line, Judged) and line.precision == precision)
+    judged = {(line.problem, line.file): line for line in own if line.problem in usable}
     by_problem = {name: [line for line in judged.values() if line.problem == name] for name in usable}
     best = {name: max(passed, key=_rank) for name in usable if (passed := [j for j in by_problem[name] if _passed(j)])}
     return Report(
+        precision=Precision(precision),
         audits=Counter(audit.verdict.value for audit in audits.values()),
         problems=len(usable),
         without_candidate=sum(not lines for lines in by_problem.values()),

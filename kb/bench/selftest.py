@@ -18,9 +18,10 @@ from kb.bench.kernelbench import reference_as_candidate
 from kb.errors import JudgeError
 from kb.settings import cache_dir
 from kb.types.base import Frozen
-from kb.types.evidence import MOST_OTHERS, WIN_MARGIN, Evidence, Outcome, Session
+from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Task
 from kb.types.target import CPU, Isa
+from kb.types.timing import MOST_OTHERS, WIN_MARGIN, Session
 from kb.usecases.knowledge_base import KnowledgeBase
 
 Z = 1.96

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kb.cli.kernels import Precision
 from kb.cli.output import Json, open_kb, progress_bar, show_result
 
 app = typer.Typer(no_args_is_help=True)
@@ -59,6 +60,7 @@ def kernelbench(
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="TARGET", help="The chip to judge for, by name or alias.")
     ] = None,
+    precision: Precision = "default",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="Add results to this file; what it has is not repeated.")
     ] = None,
@@ -85,8 +87,8 @@ def kernelbench(
     if target and (candidates or baselines):
         with open_kb() as kb:
             name = kb.targets.get(target).name
-            run_judge(kb, chosen, results, target=name, candidates=candidates, tell=tell)
-    show_result(report(results.lines, [problem.name for problem in chosen]), show_fast, as_json=as_json)
+            run_judge(kb, chosen, results, target=name, candidates=candidates, precision=precision, tell=tell)
+    show_result(report(results.lines, [problem.name for problem in chosen], precision), show_fast, as_json=as_json)
 
 
 @app.command()

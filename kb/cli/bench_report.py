@@ -71,6 +71,7 @@ def show_fast(report: "kernelbench.Report") -> None:
     if not report.fast:
         return
     show_wrapped("candidates: " + ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()))
+    show_wrapped(f"precision: {report.precision}")
     show_wrapped(
         f"of {report.problems} usable problems {report.correct} have a correct candidate,"
         f" {report.without_candidate} have none"

@@ -1,7 +1,7 @@
 """The commands `kb verify | roofline | prompt | submit | optimize`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,6 +18,14 @@ In = Annotated[
         "--language",
         metavar="LANGUAGE",
         help="triton, cuda, cpp, torch or a toolchain's (default: the target's usual one).",
+    ),
+]
+Precision = Annotated[
+    Literal["default", "ieee"],
+    typer.Option(
+        "--precision",
+        metavar="CLASS",
+        help="default: as PyTorch does, which on a GPU may use TF32 in convolutions; ieee: never in TF32.",
     ),
 ]
 Evaluations = Annotated[int, typer.Option(min=1, metavar="N", help="Most candidates to judge.")]
@@ -37,6 +45,7 @@ def verify(
         ),
     ],
     target: For,
+    precision: Precision = "default",
     as_json: Json = False,
 ) -> None:
     """Judge one kernel.
@@ -55,7 +64,7 @@ def verify(
     from kb.usecases.prompt_context import stated_of
     from kb.views.verdicts import verdict
 
-    loaded = load_task(task)
+    loaded = load_task(task, precision)
     with open_kb() as kb:
         handed_in = load_candidate(candidate, kb.toolchains.judges(target).values())
         evidence = kb.verify(loaded, handed_in, target)
@@ -88,7 +97,12 @@ def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
 
 
 def prompt(
-    task: TaskFile, target: For, language: In = None, evaluations: Evaluations = 8, as_json: Json = False
+    task: TaskFile,
+    target: For,
+    language: In = None,
+    precision: Precision = "default",
+    evaluations: Evaluations = 8,
+    as_json: Json = False,
 ) -> None:
     """Start a run that is driven by hand.
 
@@ -100,7 +114,7 @@ def prompt(
     from eval.oracle.task import load_task
     from kb.views.prompts import first_prompt
 
-    loaded = load_task(task)
+    loaded = load_task(task, precision)
     with open_kb() as kb:
         plan = kb.plan(loaded, target, language=language, synthesizer="external", evaluations=evaluations)
         asked = first_prompt(kb, plan)
@@ -157,6 +171,7 @@ def optimize(
         str, typer.Option(metavar="NAME", help="tune: searches the kernels of skills; anthropic: asks a model.")
     ] = "tune",
     language: In = None,
+    precision: Precision = "default",
     evaluations: Evaluations = 8,
     minutes: Annotated[
         float | None, typer.Option(min=0, metavar="M", help="Stop after M minutes; `kb runs resume` continues.")
@@ -180,7 +195,7 @@ def optimize(
     from eval.oracle.task import load_task
     from kb.cli.runs import finish, on_start
 
-    loaded = load_task(task)
+    loaded = load_task(task, precision)
     with open_kb() as kb:
         plan = kb.plan(
             loaded,

@@ -1,9 +1,12 @@
 """Shows verdicts and rooflines in a terminal."""
 
+from collections.abc import Sequence
+
 from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
-from kb.types.evidence import Grade, KernelScreen, Timing
-from kb.views.verdicts import Estimate, RooflineView, Verdict
+from kb.types.evidence import Grade, KernelScreen
+from kb.types.timing import Timing
+from kb.views.verdicts import Estimate, RooflineView, Verdict, WorkloadTime
 
 MARKS = {"ok": "ok", "over": "OVER", "warn": "warn", "unknown": "?"}
 
@@ -16,8 +19,11 @@ def show_verdict(verdict: Verdict) -> None:
     if evidence.cases:
         worst = max((c.error_ratio or 0.0 for c in evidence.cases), default=0.0)
         where = _WHERE.get(evidence.grade, "") if not evidence.timing else ""
-        show_wrapped(f"correct in {len(evidence.cases)} cases{where}; largest error {worst:.2g} of the limit", "  ")
-    if evidence.timing and verdict.time_us:
+        about = f"correct in {len(evidence.cases)} cases{where}, in precision {evidence.precision}"
+        show_wrapped(f"{about}; largest error {worst:.2g} of the limit", "  ")
+    if verdict.workloads and verdict.time_us:
+        _show_workloads(verdict.time_us, verdict.workloads)
+    elif evidence.timing and verdict.time_us:
         _show_timing(verdict.time_us, evidence.timing)
     if evidence.bottleneck:
         cited = " ".join(f"[kb cite {id_}]" for id_ in evidence.bottleneck.citations)
@@ -51,6 +57,23 @@ def _show_timing(time_us: Estimate, timing: Timing) -> None:
         for s in timing.sessions
     ]
     show_table(("rounds", "speed-up", "95 % interval", "machine used by others"), rows, wrap={3}, indent=4)
+
+
+def _show_workloads(time_us: Estimate, workloads: Sequence[WorkloadTime]) -> None:
+    show(
+        f"  candidate {time_us.value:,.1f} us ({interval(time_us)}), a geometric mean over {len(workloads)} workloads:"
+    )
+    rows = [
+        (
+            each.workload,
+            f"{each.candidate_us:,.1f}",
+            f"{each.baseline_us:,.1f} {each.baseline}",
+            f"{each.speedup.value:.2f}x",
+            interval(each.speedup, 2),
+        )
+        for each in workloads
+    ]
+    show_table(("workload", "us", "best baseline", "speed-up", "95 % interval"), rows, wrap={0}, indent=4)
 
 
 def _show_screen(screen: KernelScreen) -> None:

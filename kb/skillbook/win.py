@@ -7,10 +7,11 @@ from kb.skillbook.files import MOST_BODY_TOKENS, one_line
 from kb.skillbook.operations import stated_for
 from kb.storage import slug
 from kb.types.base import tokens_of
-from kb.types.evidence import Evidence, Timing
-from kb.types.kernels import Candidate, Interface, Task
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, Interface, Task, workload_name
 from kb.types.protocols import Attempt
 from kb.types.skill import Preconditions, Skill
+from kb.types.timing import Timing
 
 FAILURES_SHOWN = 12
 
@@ -41,12 +42,13 @@ def skill_of_win(
         SkillError: `evidence` is not a win, or not for this candidate and task.
     """
     timing, target = _won(task, candidate, evidence), evidence.target
-    gain = f"{timing.speedup:.2f} times as fast as {timing.baseline} on {evidence.environment.get('machine', target)}"
+    gain = f"{timing.speedup:.2f} times as fast as {timing.rivals} on {evidence.environment.get('machine', target)}"
     sections = {
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
         "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
-        f"{len(evidence.cases)} cases, and timed on {target} at the sizes in the task's file.",
+        f"{len(evidence.cases)} cases, and timed on {target} at {_timed_at(timing)}, in precision `{task.precision}`."
+        + (f" It was {evidence.limit}." if evidence.limit else ""),
         "Why it should be fast": f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 1000) or '(none)'}",
         "What failed": _failures(failed, candidate),
     }
@@ -69,6 +71,12 @@ def skill_of_win(
         evidence=(evidence,),
     )
     return named(skill)
+
+
+def _timed_at(timing: Timing) -> str:
+    if not timing.other_workloads:
+        return "the sizes in the task's file"
+    return f"these workloads: {'; '.join(workload_name(one.workload) for one in timing.workloads)}"
 
 
 def _won(task: Task, candidate: Candidate, evidence: Evidence) -> Timing:
@@ -124,6 +132,6 @@ def _failure(attempt: Attempt, winner: Candidate) -> str:
         changed = [f"{p.name} = {p.value}" for p in candidate.parameters if p not in winner.parameters]
         what = ", ".join(changed) or what
     if evidence.timing and not evidence.timing.busy:
-        return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"
+        return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.rivals}"
     came = "passed, not timed" if evidence.passed else one_line(f"{evidence.outcome} {evidence.detail}", 200)
     return f"- {what}: {came}"

@@ -2,38 +2,18 @@
 
 import json
 from enum import StrEnum
-from math import exp, inf, log, sqrt
-from statistics import fmean, median, stdev
-from typing import Annotated, Any, Literal, Self
+from math import inf
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from kb.types.base import Recorded
-from kb.types.kernels import LanguageName, digest_of
+from kb.types.kernels import LanguageName, Precision, digest_of
 from kb.types.target import IsaText
+from kb.types.timing import Natural, Timing
 
-WIN_MARGIN = 1.03
-"""The lower end of a win's speed-up interval must exceed this, so that noise does not count as a win."""
-WIN_SESSIONS = 3
-"""Least number of timing sessions, each in fresh processes, that show a win."""
-UNSEEN = 2.5
-"""A candidate that answers in the worker's place can hide this many times the time that an honest worker takes to
-answer. Found by experiment, with a candidate in C."""
-LEAST_SPREAD = 0.02
-"""Standard deviation of the logarithm of a session's speed-up, at least: three sessions may agree by chance."""
-STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201)
-"""The 97.5 % quantiles of Student's t distribution for 2, 3, ... degrees of freedom (NIST/SEMATECH e-Handbook of
-Statistical Methods, 1.3.6.7.2)."""
-
-
-MOST_OTHERS = 0.15
-"""Largest share of CPU time that other work may take while a win is timed: it may slow one side more than the other."""
-
-Ratio = Annotated[float, Field(ge=1e-18, le=1e18)]
-"""A speed-up. No judge measures one outside these limits, within which logarithms and their spread are finite."""
-Microseconds = Annotated[float, Field(ge=1e-18, le=1e18)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Natural = Annotated[int, Field(ge=0, lt=2**63)]
+OWN_SIZES = "tried at the task's own sizes only"
+"""How the sentence of a verdict begins that says so."""
 
 
 class Outcome(StrEnum):
@@ -104,127 +84,6 @@ class CaseResult(Recorded):
     detail: str = ""
 
 
-class GpuState(Recorded):
-    """What a GPU reported while a session ran; 0 is what it did not report."""
-
-    sm_mhz: tuple[int, int]
-    """The lowest and the highest clock of its multiprocessors."""
-    power_w: float
-    """The highest power."""
-    temperature_c: int
-    """The highest temperature."""
-    throttled: tuple[str, ...] = ()
-    """Why the GPU lowered its clock."""
-
-
-class Session(Recorded):
-    """One interleaved timing session in a fresh worker. Times are of one call, in microseconds, one per round."""
-
-    baseline_us: tuple[Microseconds, ...] = Field(min_length=1)
-    candidate_us: tuple[Microseconds, ...] = Field(min_length=1)
-    """Times by the worker's clock, or by the judge's without the time of question and answer if that is longer."""
-    inside_us: tuple[Finite, ...]
-    """Times by the clock inside the worker alone."""
-    speedup: Ratio
-    """Median baseline time over median candidate time; above 1 is faster."""
-    low: Ratio
-    high: Ratio
-    """95 % bootstrap interval of the speed-up over rounds."""
-    others: Finite = 0.0
-    """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
-    answering_us: Finite = 0.0
-    """Time per call that an honest worker needs to be told and to answer. A candidate that answers in its place could
-    use it to work unseen."""
-    memory_bytes: Natural = 0
-    """Most memory that the candidate's process had, on a GPU the GPU's, with inputs and libraries; 0 is unknown."""
-    baseline_memory_bytes: Natural = 0
-    gpu: GpuState | None = None
-
-
-class Timing(Recorded):
-    baseline: str
-    """Name of the baseline that was fastest over all sessions."""
-    baselines_us: dict[str, Microseconds]
-    """Median time of each baseline tried; the fastest was then timed together with the candidate."""
-    sessions: tuple[Session, ...] = Field(min_length=1)
-
-    @property
-    def speedup(self) -> float:
-        """The geometric mean of the sessions' speed-ups."""
-        return exp(fmean(log(s.speedup) for s in self.sessions))
-
-    @property
-    def low(self) -> float:
-        """The lower end of the 95 % interval of the speed-up."""
-        return self._interval[0]
-
-    @property
-    def high(self) -> float:
-        return self._interval[1]
-
-    @property
-    def _interval(self) -> tuple[float, float]:
-        """Over sessions, whose processes differ by luck, if there are enough; else the widest of their own intervals.
-
-        The logarithms of the speed-ups of sessions are taken for normal, with unknown variance.
-        """
-        if len(self.sessions) < WIN_SESSIONS:
-            return min(s.low for s in self.sessions), max(s.high for s in self.sessions)
-        factor = self._factor(len(self.sessions))
-        return self.speedup / factor, self.speedup * factor
-
-    def may_win(self, sessions: int) -> bool:
-        """Whether it would be a win if so many sessions had the mean and the spread of those so far."""
-        return self.speedup / self._factor(sessions) > WIN_MARGIN
-
-    def _factor(self, sessions: int) -> float:
-        """By how much the ends of the interval over so many sessions differ from the speed-up."""
-        spread = max(stdev(log(s.speedup) for s in self.sessions), LEAST_SPREAD)
-        quantile = STUDENT[min(sessions - WIN_SESSIONS, len(STUDENT) - 1)]
-        return exp(quantile * spread / sqrt(sessions))
-
-    @property
-    def others(self) -> float:
-        """The largest share that other work took in a session."""
-        return max(s.others for s in self.sessions)
-
-    @property
-    def won(self) -> bool:
-        """Whether enough sessions show it faster than the best baseline, on a machine with little other work."""
-        return len(self.sessions) >= WIN_SESSIONS and self.low > WIN_MARGIN and not self.busy
-
-    @property
-    def unseen_us(self) -> float:
-        """How long a call could work unseen, if its code answers in the worker's place."""
-        return UNSEEN * median(s.answering_us for s in self.sessions)
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether it is a win by less than a call could work unseen."""
-        return self.won and self.baseline_us - self.candidate_us < self.unseen_us
-
-    @property
-    def busy(self) -> bool:
-        """Whether other work took so much CPU time that the speed-up says nothing."""
-        return self.others > MOST_OTHERS
-
-    @property
-    def memory_bytes(self) -> int:
-        return max(s.memory_bytes for s in self.sessions)
-
-    @property
-    def baseline_memory_bytes(self) -> int:
-        return max(s.baseline_memory_bytes for s in self.sessions)
-
-    @property
-    def candidate_us(self) -> float:
-        return median(t for s in self.sessions for t in s.candidate_us)
-
-    @property
-    def baseline_us(self) -> float:
-        return median(t for s in self.sessions for t in s.baseline_us)
-
-
 class Finding(Recorded):
     """A property of a compiled kernel, compared with the limit in the target's documents."""
 
@@ -293,6 +152,8 @@ class Evidence(Recorded):
     target: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     sizes: dict[str, Natural] = Field(default_factory=dict)
     """`Interface.sizes` of the task; empty in evidence of a kb that did not write them."""
+    precision: Precision = Precision.DEFAULT
+    """That of the task."""
     outcome: Outcome
     detail: str = ""
     """A few lines: why it was refused, or, if it passed, how fast it could be and which checks were not possible."""
@@ -350,6 +211,11 @@ class Evidence(Recorded):
         differed by up to 22 % (benchmarks/results/process-luck-h100.json).
         """
         return inf if self.timing is None or self.timing.busy else self.timing.candidate_us
+
+    @property
+    def limit(self) -> str:
+        """The sentence that it was tried at the task's own sizes only, and why; empty if other sizes were tried."""
+        return next((line for line in self.detail.splitlines() if line.startswith(OWN_SIZES)), "")
 
     @property
     def won(self) -> bool:

@@ -1,7 +1,9 @@
 """Data types of kernel writing: a task, its interface, a candidate and its tunable parameters."""
 
 import hashlib
+import json
 import re
+from enum import StrEnum
 from math import prod
 from typing import Annotated
 
@@ -14,15 +16,38 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class Precision(StrEnum):
+    """How exactly products of float32 must be computed."""
+
+    DEFAULT = "default"
+    """As PyTorch does when the reference runs: a GPU may use TF32 in convolutions and recurrent layers of cuDNN."""
+    IEEE = "ieee"
+    """In float32: never in TF32."""
+
+
+Workload = dict[str, bool | int | float]
+"""Values of names that a task's file assigns at its top level: sizes, and numbers among the inputs."""
+
+
+def workload_name(workload: Workload) -> str:
+    return ", ".join(f"{name}={value}" for name, value in workload.items())
+
+
 class Task(Frozen):
     """A reference implementation in KernelBench's form: `Model`, `get_inputs`, `get_init_inputs`."""
 
     name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     source: str
+    precision: Precision = Precision.DEFAULT
+    workloads: tuple[Workload, ...] = ()
+    """Those at which it is judged, if there are several; the first is that of the source."""
 
     @property
     def digest(self) -> str:
-        return digest_of(self.source)
+        """Of the source, and of what is not usual: so evidence says the same of a task before and after such a field
+        was added."""
+        more = self.model_dump(mode="json", exclude_defaults=True, include={"precision", "workloads"})
+        return digest_of(f"{self.source}\n{json.dumps(more, sort_keys=True)}" if more else self.source)
 
 
 class TensorSpec(Frozen):

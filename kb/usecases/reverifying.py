@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kb.errors import KbError
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
-from kb.types.kernels import Candidate, Task
+from kb.types.kernels import Candidate, Precision, Task
 from kb.types.skill import Skill, SkillStanding
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def reverify(
         stale: Limit to skills whose evidence is out of date.
         target: Limit to evidence for this target.
         minutes: Start no further judgement after this time.
-        tasks: Tasks for the named skills, besides those of the home's runs that their evidence is about.
+        tasks: Tasks for the named skills, besides those of the home's runs that their evidence is about. Evidence in
+            another precision is repeated in that.
 
     Raises:
         SkillError, TargetError: a name is unknown.
@@ -65,7 +66,9 @@ def reverify(
         chosen = [skill for skill in chosen if standings[skill.name] is not SkillStanding.RETIRED]
     own = kb.targets.get(target).name if target else None
     trials = []
-    known = {task.digest: task for task in (*(run.plan.task for run in kb.runs), *tasks)}
+    stated = (*(run.plan.task for run in kb.runs), *tasks)
+    in_each = (task.model_copy(update={"precision": precision}) for task in stated for precision in Precision)
+    known = {task.digest: task for task in in_each}
     for skill in chosen:
         found, reason = _trials(kb, skill, known, tasks if names else (), own)
         trials += found

@@ -1,11 +1,13 @@
 """What the judge decided on a kernel, and the bounds on a task's time."""
 
 from math import ceil, exp, floor, log, sqrt
-from statistics import median, stdev
+from statistics import geometric_mean, median, stdev
 from typing import TYPE_CHECKING
 
 from kb.types.base import Frozen
-from kb.types.evidence import LEAST_SPREAD, STUDENT, WIN_SESSIONS, Evidence, Grade, Timing
+from kb.types.evidence import Evidence, Grade
+from kb.types.kernels import workload_name
+from kb.types.timing import LEAST_SPREAD, STUDENT, WIN_SESSIONS, Timing
 
 if TYPE_CHECKING:
     from kb.types.kernels import Task
@@ -23,6 +25,16 @@ class Estimate(Frozen):
     high: float
 
 
+class WorkloadTime(Frozen):
+    """The times at one of several workloads."""
+
+    workload: str
+    candidate_us: float
+    baseline: str
+    baseline_us: float
+    speedup: Estimate
+
+
 class Verdict(Frozen):
     summary: str
     """The outcome and its reason in one line."""
@@ -34,6 +46,8 @@ class Verdict(Frozen):
     speedup: Estimate | None
     """Over `baseline`, which was timed beside it: speed-ups over different baselines cannot be compared."""
     baseline: str
+    workloads: tuple[WorkloadTime, ...]
+    """Each of several; then the time and the speed-up are geometric means, and `baseline` is that of the first."""
     evidence: Evidence
     """What the judge saw."""
 
@@ -65,8 +79,9 @@ def verdict(evidence: Evidence) -> Verdict:
         passed=evidence.passed,
         won=evidence.won,
         time_us=timing and _time_us(timing),
-        speedup=timing and Estimate(value=timing.speedup, low=timing.low, high=timing.high),
+        speedup=timing and _speedup(timing),
         baseline=timing.baseline if timing else "",
+        workloads=tuple(map(_workload_time, timing.workloads)) if timing and timing.other_workloads else (),
         evidence=evidence,
     )
 
@@ -87,10 +102,28 @@ def roofline(kb: "KnowledgeBase", task: "Task", target: str) -> RooflineView:
     return RooflineView(task=task.name, target=target, time_us=found.seconds * 1e6, bounds=bounds)
 
 
+def _speedup(timing: Timing) -> Estimate:
+    return Estimate(value=timing.speedup, low=timing.low, high=timing.high)
+
+
+def _workload_time(timing: Timing) -> WorkloadTime:
+    return WorkloadTime(
+        workload=workload_name(timing.workload),
+        candidate_us=timing.candidate_us,
+        baseline=timing.baseline,
+        baseline_us=timing.baseline_us,
+        speedup=_speedup(timing),
+    )
+
+
 def _time_us(timing: Timing) -> Estimate:
     """The median time of a call. Its interval is over sessions, as that of the speed-up, if there are enough of them;
-    or else over all rounds, between order statistics."""
+    or else over all rounds, between order statistics. With several workloads, all three are geometric means."""
     value = timing.candidate_us
+    if timing.other_workloads:
+        each = [_time_us(one) for one in timing.workloads]
+        low, high = (geometric_mean(ends) for ends in zip(*((one.low, one.high) for one in each), strict=True))
+        return Estimate(value=value, low=low, high=high)
     sessions = [log(median(session.candidate_us)) for session in timing.sessions]
     if (n := len(sessions)) >= WIN_SESSIONS:
         quantile = STUDENT[min(n - WIN_SESSIONS, len(STUDENT) - 1)]
@@ -114,5 +147,7 @@ def _summary(evidence: Evidence) -> str:
         if evidence.speedup is None:
             return f"passed: {about}: correct; its speed is unknown, because the machine was busy"
         decided = "a win" if evidence.won else "not shown to be faster"
-        return f"passed: {about}: {evidence.speedup:.2f}x the best baseline, {decided}"
+        several = evidence.timing and evidence.timing.other_workloads
+        over = evidence.timing.rivals if evidence.timing and several else "the best baseline"
+        return f"passed: {about}: {evidence.speedup:.2f}x {over}, {decided}"
     return f"{evidence.outcome}: {about}: {evidence.detail}"

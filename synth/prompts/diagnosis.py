@@ -1,6 +1,8 @@
 """Say in sentences why a candidate was refused, or how fast it is, from the judge's evidence."""
 
-from kb.types.evidence import WIN_MARGIN, CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
+from kb.types.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
+from kb.types.kernels import workload_name
+from kb.types.timing import LEAST_OF_WORKLOADS, WIN_MARGIN
 
 MEANING = {
     Outcome.PASSED: "It passed.",
@@ -54,11 +56,20 @@ def _worth(evidence: Evidence) -> list[str]:
         return []
     if timing.busy:
         return ["Other work used the machine while it was timed: no speed is known."]
+    over, everywhere = f"`{timing.rivals}`, the best baseline", ""
+    if timing.other_workloads:
+        over = f"{timing.rivals}, by geometric means"
+        everywhere = f", and no workload may be below {LEAST_OF_WORKLOADS}"
     return [
-        f"It is {'faster' if timing.speedup > 1 else 'slower'} than `{timing.baseline}`, the best baseline: "
+        *(
+            f"At {workload_name(one.workload)} it takes {one.candidate_us:.4g} us against {one.baseline_us:.4g} us of "
+            f"`{one.baseline}`, {one.speedup:.2f} times as fast."
+            for one in (timing.workloads if timing.other_workloads else ())
+        ),
+        f"It is {'faster' if timing.speedup > 1 else 'slower'} than {over}: "
         f"{timing.candidate_us:.4g} us against {timing.baseline_us:.4g} us, {timing.speedup:.2f} times as fast "
         f"(95 % interval {timing.low:.2f} to {timing.high:.2f}).",
-        "This is a win." if evidence.won else f"This is not a win: the lower end must exceed {WIN_MARGIN}.",
+        "This is a win." if evidence.won else f"This is not a win: the lower end must exceed {WIN_MARGIN}{everywhere}.",
     ]
 
 

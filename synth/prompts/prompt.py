@@ -96,7 +96,7 @@ def _composed(request: Request, items: Sequence[_Item], shown: Mapping[_Item, st
         target=request.target,
         language=request.language,
         task=request.task,
-        contract=contract(request.interface, request.language),
+        contract=contract(request.task, request.interface, request.language),
         facts=texts("fact"),
         passages=texts("passage"),
         skills=texts("skill"),

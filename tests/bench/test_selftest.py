@@ -10,8 +10,9 @@ from eval.selftest.known import Known, known
 from kb.bench import selftest
 from kb.bench.selftest import Rate, Same, SelfTest, Verdict, self_test
 from kb.errors import JudgeError
-from kb.types.evidence import Evidence, Grade, Outcome, Session, Timing
+from kb.types.evidence import Evidence, Grade, Outcome
 from kb.types.kernels import Candidate, Task
+from kb.types.timing import Session, Timing
 from kb.usecases.knowledge_base import KnowledgeBase
 
 SPEEDUPS = {"small-gemv": (0.9, 1.2), "matmul": (1.0, 1.0)}

@@ -13,8 +13,9 @@ from benchmarks.near_best import Trial, compared, interval
 from benchmarks.sized_task import EXAMPLES, sized_task
 from benchmarks.skills import Arms
 from kb.settings import Settings
-from kb.types.evidence import Evidence, Grade, Outcome, Session, Timing
+from kb.types.evidence import Evidence, Grade, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
+from kb.types.timing import Session, Timing
 from kb.usecases.knowledge_base import KnowledgeBase
 
 TASKS = ("exclusive_cumsum.py", "exclusive_cumsum.py@ROWS=64,COLS=65536")

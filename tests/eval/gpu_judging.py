@@ -45,7 +45,7 @@ def judge_on(task: Task, call_s: float = 60.0, off: Guard | None = None) -> Task
     assert found
     isa = Isa(found.backend, found.architecture, 32)
     judge = TaskJudge(task, "this-gpu", isa, [], call_s=call_s, guards=ALL_GUARDS - {off}, device=Gpu)
-    _others.callback(judge.device.close)
+    _others.callback(judge.close)
     return judge
 
 

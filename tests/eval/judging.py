@@ -22,7 +22,8 @@ from eval.selftest.known import read_candidate as candidate
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
-from kb.types.evidence import CaseResult, Outcome, Timing
+from kb.types.evidence import CaseResult, Outcome
+from kb.types.timing import Timing
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("c++") or shutil.which("clang++")

@@ -15,7 +15,8 @@ from eval.oracle.cases import (
     make_case,
     usable_distributions,
 )
-from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.constants import integer_constants
+from eval.oracle.reference import Reference
 from eval.oracle.sizes import count_elements, smaller_sizes
 from eval.oracle.task import load_task
 from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, learn_structures
@@ -177,7 +178,7 @@ def test_a_case_on_which_the_reference_overflows_is_left_out() -> None:
     assert all(each.seed and each.seed.at_edges for each in draw_cases(reference, learn_structures(reference)))
 
 
-@pytest.mark.parametrize("where", ["eval.oracle.cases.tolerance_of", "eval.oracle.reference._perturb", "torch.relu"])
+@pytest.mark.parametrize("where", ["eval.oracle.expected.tolerance_of", "eval.oracle.reference._perturb", "torch.relu"])
 @pytest.mark.parametrize(
     "case",
     [

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from eval.oracle.reference import Reference, integer_constants
+from eval.oracle.constants import at_workload, integer_constants
+from eval.oracle.reference import Reference
 from eval.oracle.task import load_task
 from kb.errors import TaskError
 
@@ -50,6 +51,36 @@ def test_a_definition_becomes_a_task_with_the_sizes_of_its_largest_workload(tmp_
     assert task.name == "scaled-rows-c8"
     assert (x.shape, flat.shape, flat.dtype, by) == ((16, 8), (128,), torch.int32, 2.5)
     assert torch.equal(reference.native([x, flat, by])[0], x * by + flat.view(16, 8))
+
+
+def test_each_workload_has_its_sizes_and_scalars(tmp_path: Path) -> None:
+    other = {"axes": {"rows": 5}, "inputs": DRAWN | {"by": {"type": "scalar", "value": -3}}}
+    task = load_task(definition(tmp_path, {}, [*WORKLOADS, WORKLOADS[0], other]))
+
+    assert task.workloads == (
+        {"rows": 16, "given_by": 2.5},
+        {"rows": 5, "given_by": 2.5},
+        {"rows": 5, "given_by": -3},
+        {"rows": 3, "given_by": 2.5},
+    )
+    at = [Reference(at_workload(task, workload), seed=0).inputs(1) for workload in task.workloads]
+    assert [(len(x), by) for x, _, by in at] == [(16, 2.5), (5, 2.5), (5, -3), (3, 2.5)]
+    assert all(not at_workload(task, workload).workloads for workload in task.workloads)
+
+
+def test_what_has_one_workload_is_a_task_like_any_other(tmp_path: Path) -> None:
+    one = load_task(definition(tmp_path, {}, WORKLOADS[:1]))
+
+    assert not one.workloads
+    assert load_task(definition(tmp_path, {}, WORKLOADS[1:2])).digest != load_task(definition(tmp_path, {})).digest
+
+
+def test_workloads_that_cannot_be_drawn_are_left_out_and_counted(tmp_path: Path) -> None:
+    stored = {"axes": {"rows": 64}, "inputs": DRAWN | {"x": {"type": "safetensors"}}}
+    task = load_task(definition(tmp_path, {}, [*WORKLOADS, stored]))
+
+    assert [workload["rows"] for workload in task.workloads] == [16, 5, 3]
+    assert "# Workloads that read inputs from files, and are left out: 1 of 4.\n" in task.source
 
 
 def test_only_variable_axes_are_sizes_that_the_judge_may_change(tmp_path: Path) -> None:

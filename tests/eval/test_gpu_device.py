@@ -20,9 +20,9 @@ from eval.devices.triton_compiler import TritonCompiler
 from eval.languages.registry import TORCH
 from eval.machine import Process
 from eval.worker.fault import Fault
-from kb.types.evidence import GpuState, Session, Timing
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.target import Isa
+from kb.types.timing import GpuState, Session, Timing
 
 H200, MI300X = Isa("cuda", "90", 32), Isa("hip", "gfx942", 64)
 

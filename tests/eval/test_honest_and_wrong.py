@@ -63,6 +63,18 @@ HONEST: dict[str, tuple[str, str, str, Kernel]] = {
         lambda x: (x.softmax(-1).gather(-1, torch.topk(x, 4)[1]), torch.topk(x, 4)[1]),
     ),
     "an 8-bit result": ("x", "(x * 2).to(torch.float8_e5m2)", ANY, lambda x: (x + x).to(torch.float8_e5m2)),
+    "each step in bfloat16, as in the reference": (
+        "x",
+        "x * 0.5 * (1 + torch.erf(x / 2**0.5))",
+        f"{ANY}.bfloat16()",
+        lambda x: 0.5 * (x * (1 + torch.erf(x * 0.5**0.5))),
+    ),
+    "a power by logarithms": (
+        "x, y",
+        "x ** y",
+        f"{UNIT}, {UNIT} + 0.5",
+        lambda x, y: torch.exp(y * torch.log(x)),
+    ),
     "a step in bfloat16": ("x", "x.softmax(-1)", f"{ANY}.bfloat16()", lambda x: x.float().softmax(-1).bfloat16()),
 }
 WRONG: dict[str, tuple[str, str, str, Kernel]] = {
@@ -82,6 +94,13 @@ WRONG: dict[str, tuple[str, str, str, Kernel]] = {
         f"{ANY}.bfloat16()",
         lambda x: (x.float().softmax(-1) * 1.01).bfloat16(),
     ),
+    "each step in bfloat16, where torch takes float32": (
+        "x",
+        "torch.nn.functional.gelu(x)",
+        f"{ANY}.bfloat16()",
+        lambda x: x * 0.5 * (1 + torch.erf(x * 0.5**0.5)),
+    ),
+    "NaN for the power 0 of 0": ("x, y", "x ** y", f"{UNIT}, {UNIT}", lambda x, y: torch.exp(y * torch.log(x))),
     "an index twice": ("x", "x.sort(-1)[1]", ANY, lambda x: x.sort(-1)[1][:, :1].expand(64, 64)),
 }
 

@@ -7,7 +7,8 @@ import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.oracle import reference
 from eval.oracle.cases import given_case
-from eval.oracle.reference import Reference, integer_constants, interface_of
+from eval.oracle.constants import integer_constants
+from eval.oracle.reference import Reference, interface_of
 from eval.oracle.reference import _spec as spec_of
 from eval.oracle.task import load_task
 from eval.selftest.known import TASKS

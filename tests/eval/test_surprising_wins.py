@@ -11,9 +11,10 @@ from eval.devices.device import Verdict
 from eval.judge.task_judge import TaskJudge
 from eval.oracle.cases import Case
 from eval.supervisor.language import JudgedLanguage
-from kb.types.evidence import WIN_SESSIONS, Bottleneck, CaseResult, Grade, Outcome, Session, Timing
+from kb.types.evidence import Bottleneck, CaseResult, Grade, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.target import Isa
+from kb.types.timing import WIN_SESSIONS, Session, Timing
 from tests.eval.judging import needs_linux
 from tests.eval.test_seams import DOUBLED_SUM, Toy, toy
 

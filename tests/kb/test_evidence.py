@@ -1,6 +1,7 @@
 """The judge's evidence: no ratio from a busy machine, and records that last."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kb.types.evidence import Bottleneck, Evidence, Timing
+from kb.types.evidence import Bottleneck, Evidence
+from kb.types.timing import Timing
 from tests.skillbook.evidence import evidence, timing
 
 
@@ -79,3 +81,47 @@ def test_whatever_evidence_can_state_of_times_can_be_told(sessions: list[tuple[f
     told = (found.speedup, found.low, found.high, found.candidate_us, found.baseline_us, found.unseen_us)
     assert all(number >= 0 for number in told)
     assert all(isinstance(flag, bool) for flag in (found.won, found.doubtful, found.busy))
+
+
+def at_workloads(*speedups: float) -> Timing:
+    first, *others = (timing(s).model_copy(update={"workload": {"rows": int(100 * s)}}) for s in speedups)
+    return first.model_copy(update={"other_workloads": tuple(others)})
+
+
+@pytest.mark.parametrize(
+    ("speedups", "won"),
+    [((2.0, 2.0, 2.0), True), ((2.0, 0.96, 1.0), True), ((4.0, 4.0, 0.94), False), ((1.0, 1.02, 1.01), False)],
+)
+def test_a_win_is_a_mean_over_all_workloads_of_which_none_is_much_slower(
+    speedups: tuple[float, ...], won: bool
+) -> None:
+    seen = at_workloads(*speedups)
+
+    assert seen.speedup == pytest.approx(math.prod(speedups) ** (1 / len(speedups)))
+    assert seen.low < seen.speedup < seen.high
+    assert evidence(speedup=1.0, timing=seen).won is won
+    assert seen.baseline_us / seen.candidate_us == pytest.approx(seen.speedup)
+
+
+def test_many_workloads_show_their_mean_better_than_each_is_shown() -> None:
+    one, many = timing(1.5), at_workloads(*[1.5] * 16)
+
+    assert math.log(many.high / many.low) == pytest.approx(math.log(one.high / one.low) / 4)
+
+
+def test_a_workload_without_enough_sessions_or_on_a_busy_machine_makes_no_win() -> None:
+    many = at_workloads(2.0, 2.0)
+    short = many.other_workloads[0].model_copy(update={"sessions": many.sessions[:1]})
+    busy = many.other_workloads[0].model_copy(
+        update={"sessions": tuple(s.model_copy(update={"others": 0.5}) for s in many.sessions)}
+    )
+
+    assert many.won
+    assert not many.model_copy(update={"other_workloads": (short,)}).won
+    assert many.model_copy(update={"other_workloads": (busy,)}).busy
+
+
+def test_the_times_of_workloads_survive_the_record() -> None:
+    given = evidence(speedup=1.0, timing=at_workloads(2.0, 1.5))
+
+    assert Evidence.model_validate_json(json.dumps(given.stated)) == given

@@ -9,10 +9,11 @@ from eval.languages.registry import CPP
 from kb.runs.journal import Run
 from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
-from kb.types.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
+from kb.types.evidence import CaseResult, Evidence, Grade, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.protocols import Proposal, Request
 from kb.types.skill import Skill
+from kb.types.timing import Session, Timing
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
 INTERFACE = Interface(

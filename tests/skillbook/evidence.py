@@ -3,9 +3,10 @@
 from typing import Any
 
 from eval.languages.registry import language_named
-from kb.types.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
+from kb.types.evidence import CaseResult, Evidence, Grade, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.skill import Skill
+from kb.types.timing import Session, Timing
 
 TASK = Task(name="row-softmax", source="class Model: ...\n")
 KERNEL = Candidate(

@@ -13,7 +13,7 @@ from kb.skillbook.files import MOST_BODY_TOKENS
 from kb.skillbook.library import Skillbook
 from kb.skillbook.win import FAILURES_SHOWN, skill_of_win
 from kb.types.base import tokens_of
-from kb.types.evidence import Evidence, Outcome
+from kb.types.evidence import OWN_SIZES, Evidence, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.protocols import Attempt
 from kb.types.skill import Preconditions, Skill
@@ -78,6 +78,23 @@ def test_the_tensors_of_the_task_are_listed() -> None:
 
     assert "- inputs: x: float32[16, 128]" in text
     assert "state" not in text
+
+
+def test_a_skill_names_the_precision_and_claims_no_sizes_that_were_not_tried() -> None:
+    own = evidence(speedup=1.5, detail=f"at best 2 us\n{OWN_SIZES}: its file gives no name to a size")
+
+    claimed, limited = (sections(win(TASK, KERNEL, seen))["When not to use"] for seen in (WIN, own))
+
+    assert claimed.endswith("in precision `default`.")
+    assert limited == f"{claimed} It was {OWN_SIZES}: its file gives no name to a size."
+
+
+def test_a_skill_names_the_workloads_at_which_it_was_timed() -> None:
+    first, other = (timing(s).model_copy(update={"workload": {"rows": rows}}) for s, rows in ((2.0, 64), (1.5, 8)))
+    text = win(TASK, KERNEL, evidence(speedup=1.0, timing=first.model_copy(update={"other_workloads": (other,)})))
+
+    assert "timed on mi300x at these workloads: rows=64; rows=8, in" in sections(text)["When not to use"]
+    assert "1.73 times as fast as the best baselines of 2 workloads on" in text.description
 
 
 def test_a_note_stays_within_its_quotation() -> None:

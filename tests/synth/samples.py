@@ -1,12 +1,13 @@
 """Sample requests that cover every part of a prompt."""
 
 from eval.languages.registry import CPP, TRITON
-from kb.types.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome, Session, Timing
+from kb.types.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Language, Task, TensorSpec
 from kb.types.passages import Citation, Passage
 from kb.types.protocols import Attempt, RecalledSkill, Request
 from kb.types.skill import Skill, SkillStanding
+from kb.types.timing import Session, Timing
 from synth.prompts.prompt import build_prompt
 
 TASK = Task(

@@ -8,7 +8,7 @@ import pytest
 from kb.errors import JudgeError, SkillError
 from kb.runs.journal import Plan, SynthesizerKind
 from kb.types.evidence import Evidence, Outcome
-from kb.types.kernels import Candidate, Task
+from kb.types.kernels import Candidate, Precision, Task
 from kb.types.skill import Skill, SkillKind, SkillStanding
 from kb.usecases import reverifying
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -84,6 +84,17 @@ def test_a_stale_skill_is_judged_on_a_named_task_if_its_evidence_has_that_task(
 
     assert (done.name, done.after) == ("old", SkillStanding.VERIFIED)
     assert [task for _, task, _ in judged] == [TASK]
+
+
+def test_evidence_is_repeated_in_its_own_precision(
+    kb: KnowledgeBase, judged: list[tuple[Candidate, Task, str]]
+) -> None:
+    exact = TASK.model_copy(update={"precision": Precision.IEEE})
+    accepted(kb, "old", evidence=(today(created=LONG_AGO, task_digest=exact.digest, precision=Precision.IEEE),))
+
+    reverify(kb, stale=True, tasks=[TASK])
+
+    assert [task for _, task, _ in judged] == [exact]
 
 
 def test_a_stale_skill_that_wins_again_is_verified_again(ran: KnowledgeBase, judged: list[object]) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kb.types.evidence import Evidence, Session, Timing
+from kb.types.evidence import Evidence
+from kb.types.timing import Session, Timing
 from kb.views.verdicts import verdict
 from tests.runs.fakes import candidate, evidence_of
 
@@ -46,3 +47,25 @@ def test_a_time_that_other_work_disturbed_does_not_count() -> None:
     held = verdict(timed((7.0,), others=0.5))
 
     assert (held.time_us, held.speedup, held.baseline) == (None, None, "")
+
+
+def test_each_of_several_workloads_has_its_times() -> None:
+    slow, fast = (timed(times).timing for times in ((40.0,), (10.0,)))
+    assert slow
+    assert fast
+    several = slow.model_copy(
+        update={
+            "workload": {"rows": 8},
+            "other_workloads": (fast.model_copy(update={"workload": {"rows": 2, "given_by": 0.5}}),),
+        }
+    )
+
+    held = verdict(timed((40.0,)).model_copy(update={"timing": several}))
+
+    assert [(each.workload, each.candidate_us) for each in held.workloads] == [
+        ("rows=8", 40.0),
+        ("rows=2, given_by=0.5", 10.0),
+    ]
+    assert held.time_us
+    assert held.time_us.value == pytest.approx(20.0)
+    assert "the best baselines of 2 workloads" in held.summary

@@ -1,0 +1,107 @@
+"""A candidate in Python sees the layout that the task gives its inputs, wherever it is called; one in C++ sees rows."""
+
+import pytest
+import torch  # noqa: TID253 - what is tested computes with it
+
+from eval.clock.baseline_sources import EAGER, SOURCES
+from eval.clock.timed_worker import TimedWorker, common_memory
+from eval.languages.registry import CPP, TORCH
+from eval.machine import sandbox_level
+from eval.oracle.cases import Case, draw_cases, given_case
+from eval.oracle.reference import Reference
+from eval.oracle.values import learn_structures
+from eval.supervisor.trial import Trial
+from kb.types.evidence import CaseResult
+from kb.types.kernels import Candidate, Task
+from tests.eval.judging import PATIENCE_S, needs_compiler, needs_linux
+
+pytestmark = needs_linux
+FILE = """
+import torch
+
+ROWS = 8
+COLS = 6
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {result}
+
+
+def get_inputs():
+    return [{drawn}]
+
+
+def get_init_inputs():
+    return []
+"""
+STRIDES = "x.sum() + torch.tensor(x.stride(), dtype=x.dtype)"
+ORDER = "(x.reshape(-1) * 0.5 ** torch.arange(x.numel() - 1, -1, -1)).sum().reshape(1)"
+LAYOUTS = {
+    "in a row": "torch.randn(ROWS, COLS)",
+    "transposed": "torch.randn(COLS, ROWS).t()",
+    "every other column": "torch.randn(ROWS, 2 * COLS)[:, ::2]",
+    "the first columns": "torch.randn(ROWS, 2 * COLS)[:, :COLS]",
+    "one row many times": "torch.randn(COLS).expand(ROWS, COLS)",
+    "one column many times": "torch.randn(ROWS, 1).expand(ROWS, COLS)",
+    "channels last": "torch.randn(2, 3, ROWS, COLS).to(memory_format=torch.channels_last)",
+    "permuted": "torch.randn(ROWS, 3, COLS).permute(2, 0, 1)",
+    "in bfloat16": "torch.randn(COLS, ROWS).bfloat16().t()",
+}
+IN_ROWS = """
+#include "kb_tensor.h"
+extern "C" void model_new(const Tensor *in, const Tensor *, const double *, Tensor *out) {
+    const float *x = (const float *)in[0].data;
+    float sum = 0;
+    for (int64_t i = 0; i < in[0].count; i++) sum = sum * 0.5f + x[i];
+    *(float *)out[0].data = sum;
+}
+"""
+
+
+def case_of(drawn: str, result: str = STRIDES) -> Case:
+    task = Task(name="small", source=FILE.format(drawn=drawn, result=result))
+    return given_case("given", Reference(task, seed=1))
+
+
+def is_right(trial: Trial, case: Case) -> bool:
+    """Whether a candidate is right in a timed call."""
+    with TimedWorker(trial, case.reference, case, common_memory(trial, case.reference, case)) as worker:
+        inputs = case.reference.inputs(7)
+        return case.near(worker.time_call(inputs).outputs, case.reference.native(inputs))
+
+
+@pytest.mark.parametrize("drawn", LAYOUTS.values(), ids=LAYOUTS)
+def test_the_reference_sees_the_layout_in_float64_and_in_all_cases(drawn: str) -> None:
+    reference = case_of(drawn).reference
+    own = reference.inputs(0)[0].stride()
+
+    for case in draw_cases(reference, learn_structures(reference)):
+        assert case.inputs[0].stride() == own
+        expected = case.inputs[0].double().sum() + torch.tensor(own)
+        torch.testing.assert_close(case.expected[0], expected.double(), rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("drawn", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_candidate_in_python_sees_the_layout_when_it_is_checked_and_when_it_is_timed(drawn: str) -> None:
+    case, results = case_of(drawn), list[CaseResult]()
+    same = Candidate(language="torch", source=f"{case.reference.task.source}\n{SOURCES[EAGER]}\n")
+    trial = Trial(same, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S)
+
+    trial.check([case], results)
+
+    assert len(results) == 1
+    assert is_right(trial, case)
+
+
+@needs_compiler
+def test_a_candidate_in_cpp_sees_rows_whatever_the_layout_is() -> None:
+    in_rows = Candidate(language="cpp", source=IN_ROWS)
+    trial = Trial(in_rows, language=CPP, level=sandbox_level(), call_s=PATIENCE_S)
+    cases = [case_of(drawn, ORDER) for name, drawn in LAYOUTS.items() if name != "in bfloat16"]
+    results: list[CaseResult] = []
+
+    trial.check(cases, results)
+
+    assert len(results) == len(cases)
+    assert all(is_right(trial, case) for case in (cases[1], cases[4]))
