@@ -1,1 +1,1 @@
-"""Judge whether a kernel is correct and fast, and probe machines. Imports no more of kb than kb.types and kb.errors."""
+"""Judge whether a kernel is correct and fast, and probe machines. Of kb it imports types, errors, storage and facts.select."""

@@ -21,7 +21,7 @@ from kb.types.evidence import Outcome
 
 ERROR_CHARACTERS = 3000
 PACKAGE = WORKER.parent
-"""The only part of kb that a worker may import."""
+"""The only part of kb that a worker imports."""
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system",
           "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")  # fmt: skip
 FILE_BYTES, OPEN_FILES = 1 << 30, 4096

@@ -113,12 +113,12 @@ class Trial(WorkerSettings):
         """Try the cases in one worker; append a result for each that passed.
 
         Returns:
-            The candidate's output.
+            What the candidate printed.
 
         Raises:
             Fault: the candidate is refused; it names the case.
         """
-        built: Reference | None = None
+        built_for: Reference | None = None
         limit_s = MOST_CALLS * self.call_s
         deadline = time.monotonic() + limit_s
         with self.worker(poisoned=True) as worker:
@@ -126,9 +126,9 @@ class Trial(WorkerSettings):
                 if time.monotonic() > deadline:
                     raise Fault(Outcome.TIMED_OUT, f"{number} of {len(cases)} cases take more than {limit_s:g} s")
                 try:
-                    if first := case.reference is not built:
+                    if first := case.reference is not built_for:
                         self.build(worker, case.reference, case)
-                        built = case.reference
+                        built_for = case.reference
                     results.append(self._try(worker, case, settles=first))
                 except Fault as fault:
                     raise Fault(fault.outcome, f"{fault.detail} ({case.name})", number) from fault
