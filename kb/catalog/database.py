@@ -14,11 +14,20 @@ Values = Sequence[object] | Mapping[str, object]
 
 
 class Database:
-    """One connection to the SQLite file; not for use by several threads."""
+    """One connection to the SQLite file; not for use by several threads.
 
-    def __init__(self, home: Path) -> None:
+    Args:
+        without_private: Whether all queries see no private document, nor what it states.
+    """
+
+    def __init__(self, home: Path, *, without_private: bool = False) -> None:
         self.home = home
         self._db = connect(home)
+        self._of_seen = ""
+        """SQL condition on chunk ids `id` of a query that does not join `document`."""
+        if without_private:  # SQLite finds a temporary view before the table of its name
+            self._db.execute("CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE NOT private")
+            self._of_seen = "AND {id} IN (SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id)"
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +64,7 @@ class Database:
 
     def _insert(self, table: str, fields: Mapping[str, object]) -> int:
         names, marks = ", ".join(fields), ", ".join("?" * len(fields))
-        cursor = self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(fields.values()))
+        cursor = self._db.execute(f"INSERT INTO main.{table} ({names}) VALUES ({marks})", tuple(fields.values()))
         return cursor.lastrowid or 0
 
     @contextmanager

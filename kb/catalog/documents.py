@@ -25,7 +25,8 @@ class DocumentTables(Database):
     def documents(self) -> list[Document]:
         """All documents, sorted by target and path."""
         rows = self._all(
-            """SELECT d.source, d.path, d.target, d.title, d.format, d.version, d.licence, d.trust, d.sha256, d.stamp,
+            """SELECT d.source, d.path, d.target, d.title, d.format, d.version, d.licence, d.trust, d.private, d.sha256,
+                      d.stamp,
                       coalesce(c.n, 0) AS passages, coalesce(f.n, 0) AS facts
                FROM document d
                LEFT JOIN (SELECT document_id, count(*) AS n FROM chunk GROUP BY 1) c ON c.document_id = d.id
@@ -33,6 +34,13 @@ class DocumentTables(Database):
                ORDER BY d.target, d.path, d.source"""
         )
         return [_document(dict(row)) for row in rows]
+
+    def held_back(self, targets: Collection[str]) -> list[str]:
+        """Paths of the documents of `targets` that this catalog was opened without."""
+        of, names = among(targets)
+        unseen = "d.id NOT IN (SELECT id FROM document)"
+        rows = self._all(f"SELECT d.path FROM main.document d WHERE {unseen} {of} ORDER BY d.path", names)
+        return [row["path"] for row in rows]
 
     def text(self, source: str) -> str:
         return str(self._all("SELECT text FROM document WHERE source = ?", (source,))[0][0])
