@@ -30,6 +30,7 @@ NOBODY = "none"
 HOSTED_URL = "https://api.openai.com/v1"
 FORMS = "none, claude-..., anthropic:MODEL, openai:MODEL@URL, command:COMMAND, files:FOLDER, recorded:FOLDER"
 _SPEC = re.compile(r"(?:(?P<share>\d+(?:\.\d+)?):)?(?:(?P<kind>anthropic|openai|command|files|recorded):)?(?P<what>.+)")
+_SERVED = re.compile(r"(.+?)@(https?://.+)")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 SECRET_CHARACTERS = 8
 """Shorter values of such variables are no keys."""
@@ -57,8 +58,8 @@ class AuthorSpec(NamedTuple):
             )
         what, url = match["what"].strip(), ""
         if kind in ("openai", "anthropic"):
-            model, _, address = what.rpartition("@")
-            what, url = (model, address) if model and "://" in address else (what, "")
+            if served := _SERVED.fullmatch(what):
+                what, url = served.groups()
             if kind == "openai":
                 url = url or os.environ.get("OPENAI_BASE_URL", HOSTED_URL)
         if kind in ("files", "recorded"):

@@ -11,11 +11,11 @@ from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
 from kb.types.evidence import CaseResult, Evidence, Grade, Outcome, Session, Timing
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
+from kb.types.skill import Skill
 from synth.authors.asking import Desk, Seat
 from synth.authors.author import Ask, Reply, Usage
 from synth.authors.spending import Budget, Model
 from synth.authors.synthesizer import AuthorSynthesizer
-from kb.types.skill import Skill
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
 INTERFACE = Interface(

@@ -42,7 +42,9 @@ def broken_off(code: str) -> Reply:
 
 
 def _chunk(choices: list[dict[str, Any]], **more: Any) -> bytes:
-    return _data({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, **more})
+    return _data(
+        {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, **more}
+    )
 
 
 def _data(event: dict[str, Any]) -> bytes:

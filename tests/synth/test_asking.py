@@ -132,7 +132,7 @@ def test_a_request_that_may_exceed_the_budget_is_not_made() -> None:
 @given(st.floats(0.17, 1.0), st.lists(st.integers(0, 20_000), min_size=1, max_size=10))
 def test_whatever_replies_cost_the_budget_is_never_exceeded(dollars: float, replies: list[int]) -> None:
     class Author(ScriptedAuthor):
-        def answer(self, ask):  # noqa: ANN202
+        def answer(self, ask):
             reply = super().answer(ask)
             paid = Usage(output_tokens=min(replies[len(self.asked) % len(replies)], ask.output_tokens))
             return reply.model_copy(update={"usage": paid})

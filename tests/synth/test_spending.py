@@ -22,7 +22,9 @@ def test_a_budget_is_read_and_shown(text: str, budget: Budget, shown: str) -> No
     assert Budget.parse(budget.option) == budget
 
 
-@pytest.mark.parametrize("text", ["", "2", "$2", "usd", "0usd", "-1usd", "1..5usd", "1.2.3usd", "2eur", "2usd,", "tokens", "0tokens"])
+@pytest.mark.parametrize(
+    "text", ["", "2", "$2", "usd", "0usd", "-1usd", "1..5usd", "1.2.3usd", "2eur", "2usd,", "tokens", "0tokens"]
+)
 def test_what_is_no_budget_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="is no budget"):
         Budget.parse(text)
@@ -54,7 +56,9 @@ def test_the_users_table_adds_to_the_shipped_one_and_wins() -> None:
     assert next(iter(models)) == "qwen3", "the user's come first"
 
 
-@pytest.mark.parametrize("own", ["[model", "[model.x]\nprices = 1", "[model.x]\nprice = { input = -1 }", "[agent.a]\nrun = []"])
+@pytest.mark.parametrize(
+    "own", ["[model", "[model.x]\nprices = 1", "[model.x]\nprice = { input = -1 }", "[agent.a]\nrun = []"]
+)
 def test_a_table_that_is_not_right_is_refused_by_its_place(own: str) -> None:
     with pytest.raises(SettingsError, match=r"/home/models\.toml: "):
         Models.load(own, "/home/models.toml")

@@ -121,5 +121,3 @@ def test_recorded_answers_come_in_the_order_of_their_names_and_run_out(tmp_path:
     assert author.name == f"recorded:{tmp_path.name}"
     with pytest.raises(AuthorError, match="2 answers, all of which are given"):
         author.answer(ASK.model_copy(update={"number": 3}))
-
-

@@ -13,6 +13,7 @@ from kb.types.evidence import Evidence, Outcome
 from kb.types.fact import FactAnswer
 from kb.types.kernels import Candidate
 from kb.usecases.knowledge_base import KnowledgeBase
+from synth.authors.spending import Budget
 from tests.synth.samples import INTERFACE, TASK, candidate, evidence
 
 TRITON, CPP = candidate(languages.TRITON), candidate(languages.CPP)
@@ -63,8 +64,8 @@ def by_hand(target: str = "mi300x", language: str = "triton") -> Plan:
     return plan(target, language, synthesizer=SynthesizerKind.EXTERNAL)
 
 
-def by_model(target: str = "mi300x", model: str = "some-model") -> Plan:
-    return plan(target, synthesizer=SynthesizerKind.ANTHROPIC, model=model)
+def by_model(target: str = "mi300x", **rest: Any) -> Plan:
+    return plan(target, synthesizer=SynthesizerKind.AUTHORS, authors=("anthropic:claude-opus-5-5",), **rest)
 
 
 def test_a_roofline_needs_the_rates_of_a_chip_and_no_compiler(
@@ -87,13 +88,24 @@ def test_a_roofline_needs_the_rates_of_a_chip_and_no_compiler(
     ("ask", "error", "message"),
     [
         (
-            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", synthesizer="anthropic")),
+            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", authors=["claude-opus-5-5"])),
             SettingsError,
-            "the settings name no model",
+            "costs money, and no budget allows it",
         ),
+        (
+            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", authors=["claude-new"], budget=Budget(dollars=1))),
+            SettingsError,
+            "the price of anthropic:claude-new is unknown, so a budget in tokens is needed",
+        ),
+        (
+            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", authors=["files:a", "files:b"])),
+            SettingsError,
+            "the author files is named twice",
+        ),
+        (lambda kb: kb.plan(TASK, "mi300x", authors=["oracle"]), SettingsError, "'oracle' names no author"),
         (lambda kb: kb.optimize(plan("mi9000")), TargetError, "unknown target 'mi9000'"),
         (lambda kb: kb.optimize(plan(language="cpp")), CandidateError, "are not written in cpp"),
-        (lambda kb: kb.optimize(by_model("a100")), FactError, "no documents about a100"),
+        (lambda kb: kb.optimize(by_model("a100", budget=Budget(dollars=1))), FactError, "no documents about a100"),
         (lambda kb: kb.optimize(by_hand()), RunError, "driven by hand"),
         (lambda kb: kb.prompt(by_hand("mi9000")), TargetError, "unknown target 'mi9000'"),
         (lambda kb: kb.prompt(by_hand(language="cpp")), CandidateError, "are not written in cpp"),
