@@ -1,4 +1,4 @@
-"""Replies of a server on loopback in the wire format of OpenAI's chat completions, as hosted and own servers send it."""
+"""Replies of a server on loopback in the wire format of OpenAI's chat completions, as hosted and own ones send it."""
 
 import json
 from typing import Any

@@ -1,5 +1,6 @@
 """Requests go to authors by their shares, within a budget; each is recorded before it is made and before it is used."""
 
+from contextlib import suppress
 from itertools import pairwise
 
 import hypothesis
@@ -138,11 +139,10 @@ def test_whatever_replies_cost_the_budget_is_never_exceeded(dollars: float, repl
             return reply.model_copy(update={"usage": paid})
 
     desk = desk_of(Author("yes"), budget=Budget(dollars=dollars), model=PRICED)
-    with pytest.raises(AuthorError):
-        for _ in range(30):
+    for _ in range(30):
+        with suppress(AuthorError):
             desk.ask("rules", "task")
-            assert Spent.of(desk.ledger.exchanges).dollars <= dollars
-        raise AuthorError("cheap enough", Outcome.OVER_BUDGET)
+        assert Spent.of(desk.ledger.exchanges).dollars <= dollars
 
 
 def test_a_request_that_was_lost_in_a_kill_counts_with_the_most_that_it_may_have_cost() -> None:

@@ -1,4 +1,4 @@
-"""Who is asked follows from names, settings and the environment; nobody is paid without consent, no name holds a key."""
+"""Who is asked follows from names, settings and the environment. Nobody is paid unasked, and no name holds a key."""
 
 import os
 from pathlib import Path

@@ -22,7 +22,7 @@ from tests.synth.samples import INTERFACE, evidence
 SOFTMAX = load_task(Path(__file__).parents[2] / "examples" / "softmax.py")
 OPEN = "# Zchip\n\nA kernel starts with `zstart` on each of its cores. The scratchpad holds 48 KiB per core.\n"
 SECRET = (
-    "# Zchip programming\n\nThe planted instruction `zsecret.mma` multiplies tiles of a kernel on each of its cores.\n\n"
+    "# Zchip programming\n\nThe planted instruction `zsecret.mma` multiplies tiles of a kernel on each core.\n\n"
     "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
     "| lds_size | 777 | KiB | per planted core | the manual |\n\n"
     "## Kernel example\n\n```c\nzsecret_planted();\n```\n"
@@ -209,4 +209,4 @@ def test_agents_over_mcp_get_it_only_if_the_user_says_that_their_model_is_his_ow
     monkeypatch.setenv("KB_LOCAL_AUTHORS", own)
 
     with _open() as agents:
-        assert ("zsecret" in str(agents.search("zsecret.mma multiplies tiles"))) is served
+        assert ("planted instruction" in str(agents.search("zsecret.mma multiplies tiles"))) is served
