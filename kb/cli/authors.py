@@ -55,7 +55,7 @@ def allowed_authors(
     if budget or all(seat.free for seat in seats):
         must_be_paid(seats, limit)
         free = "costs nothing" if all(seat.free for seat in seats) else f"may spend at most {limit}"
-        notify(f"{who} is asked and {free}")
+        notify(f"{who} answers and {free}")
         return specs, limit
     most = most_for(settings, seats, requests)
     if sys.stdin.isatty():

@@ -176,7 +176,8 @@ def _spent(run: "RunView") -> str:
     lost = run.spent.unanswered
     unsure = f"; {counted(lost, 'requests')} without an answer counted with the most that they may cost" if lost else ""
     tokens = ", ".join(f"{count:,} {name}" for name, count in usage.items())
-    return f"spent: ${run.spent.dollars:.2f} of {run.budget}, for {tokens}{unpriced}{unsure}"
+    allowed = f" of {run.budget}," if run.budget.option else ""
+    return f"spent: ${run.spent.dollars:.2f}{allowed} for {tokens}{unpriced}{unsure}"
 
 
 def _show_comparison(runs: "Sequence[RunView]") -> None:

@@ -100,10 +100,11 @@ class AboutFacts(Home):
         Raises:
             SettingsError, SynthesisError: there is no author, or no budget for it; it gave no answer at all.
         """
-        from kb.usecases.authors import desk_for
+        from kb.usecases.authors import desk_for, held_back
         from kb.usecases.fact_reading import ask_authors
 
         seen, desk = desk_for(self, authors, budget)
+        held_back(seen, target)
         return ask_authors(seen, target, desk)
 
     def probe(

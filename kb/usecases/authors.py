@@ -6,11 +6,11 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from eval.machine import sandbox_level
 from kb.errors import SettingsError
 from kb.settings import Settings
 from kb.types.base import TOKEN_CHARACTERS
@@ -18,7 +18,7 @@ from kb.usecases.confinement import confined
 from kb.usecases.home import Home
 from synth.authors.anthropic import KEYS, AnthropicAuthor
 from synth.authors.asking import Desk, Notes, Seat
-from synth.authors.author import Author
+from synth.authors.author import Author, is_loopback
 from synth.authors.command import CommandAuthor
 from synth.authors.files import FilesAuthor
 from synth.authors.openai import KEY, OpenAIAuthor
@@ -83,14 +83,7 @@ class AuthorSpec(NamedTuple):
         """Whether nothing that it reads leaves the user's machines."""
         host = urlsplit(self.url).hostname or ""
         program = Path(shlex.split(self.what)[0]).name if self.kind == "command" else ""
-        return self.kind == "recorded" or _is_loopback(host) or settings.is_own(self.kind, host, program)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+        return self.kind == "recorded" or is_loopback(self.url) or settings.is_own(self.kind, host, program)
 
 
 class AuthorChoice(NamedTuple):
@@ -120,7 +113,7 @@ def chosen(settings: Settings, names: Sequence[str] = ()) -> AuthorChoice:
             return AuthorChoice((AuthorSpec.parse(claude),), key)
     if (model := os.environ.get("OPENAI_MODEL")) and (os.environ.get("OPENAI_BASE_URL") or os.environ.get(KEY)):
         return AuthorChoice((AuthorSpec.parse(f"openai:{model}"),), "OPENAI_MODEL")
-    for name, agent in table.agent.items():
+    for name, agent in table.agent.items() if sandbox_level() > 1 else ():
         if shutil.which(agent.run[0]):
             return AuthorChoice((AuthorSpec.parse(f"command:{name}"),), f"the command {agent.run[0]}")
     return AuthorChoice(())
@@ -186,6 +179,13 @@ def most_for(settings: Settings, seats: Sequence[Seat], requests: int) -> Budget
 def open_to(home: Home, specs: Sequence[AuthorSpec]) -> Home:
     """The home as authors may read it: without private documents if one may carry them off the user's machines."""
     return home if all(spec.is_local(home.settings) for spec in specs) else home.public
+
+
+def held_back(seen: Home, target: str) -> int:
+    """Tell the user which private documents about a target authors do not get, who read `seen`; their number."""
+    if paths := seen.held_back(target):
+        seen.notify(f"no author gets what is private: {', '.join(paths)}")
+    return len(paths)
 
 
 def desk_for(home: Home, names: Sequence[str], budget: Budget) -> tuple[Home, Desk]:

@@ -10,12 +10,12 @@ from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Task
 from kb.types.protocols import Request, Synthesizer
-from kb.usecases.authors import AuthorSpec, chosen, must_be_paid, open_to, seats_of
+from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, open_to, seats_of
 from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, written_in
 from kb.usecases.prompt_context import prompt_context
 from kb.usecases.sheets import with_sheets
-from synth.authors.asking import Desk
+from synth.authors.asking import Desk, Seat
 from synth.authors.spending import Budget
 from synth.authors.synthesizer import AuthorSynthesizer
 from synth.prompts.answer import parse_answer
@@ -177,7 +177,7 @@ def _checked(home: Home, plan: Plan) -> Plan:
     written_in(home, plan.target, plan.language)
     if plan.synthesizer is not SynthesizerKind.EXTERNAL:
         home.toolchains.judges(plan.target)
-    must_be_paid(seats_of(home.settings, [*map(AuthorSpec.parse, plan.authors)]), plan.budget)
+    must_be_paid(_seats(home, plan), plan.budget)
     if plan.synthesizer is not SynthesizerKind.TUNE:
         with with_sheets(home, plan.target):
             if not home.catalog.count_by_target().keys() & (home.targets.scope(plan.target) - {ROOT}):
@@ -185,9 +185,7 @@ def _checked(home: Home, plan: Plan) -> Plan:
                     f"there are no documents about {plan.target}, so a kernel for it would be a guess",
                     hint=f"`kb ingest` its manuals, with --target {plan.target} if no folder has that name",
                 )
-    if held_back := _open_to(home, plan).held_back(plan.target):
-        home.notify(f"no author of this run gets what is private: {', '.join(held_back)}")
-    return plan.model_copy(update={"held_back": len(held_back)})
+    return plan.model_copy(update={"held_back": held_back(_open_to(home, plan), plan.target)})
 
 
 def _must_not_be_by_hand(plan: Plan) -> None:
@@ -199,5 +197,10 @@ def _must_not_be_by_hand(plan: Plan) -> None:
 def _synthesizer(home: Home, run: Run) -> Synthesizer:
     if run.plan.synthesizer is SynthesizerKind.TUNE:
         return TuneSynthesizer()
-    seats = seats_of(home.settings, [*map(AuthorSpec.parse, run.plan.authors)], run=run.id)
+    seats = _seats(home, run.plan, run=run.id)
+    must_be_paid(seats, run.plan.budget)  # runs of earlier versions have none
     return AuthorSynthesizer(Desk(seats, run, run.plan.budget))
+
+
+def _seats(home: Home, plan: Plan, *, run: str = "") -> list[Seat]:
+    return seats_of(home.settings, [*map(AuthorSpec.parse, plan.authors)], run=run)

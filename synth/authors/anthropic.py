@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kb.types.base import tokens_of
-from synth.authors.author import Ask, Author, AuthorError, Outcome, Reply, Usage, outcome_of_status, retry_after_s
+from synth.authors.author import (
+    Ask,
+    Author,
+    AuthorError,
+    Outcome,
+    Reply,
+    Usage,
+    is_loopback,
+    outcome_of_status,
+    retry_after_s,
+)
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
@@ -52,9 +62,13 @@ class AnthropicAuthor(Author):
     @contextmanager
     def _client(self) -> "Iterator[Anthropic]":
         import anthropic
+        import httpx2
 
         try:
-            client = anthropic.Anthropic(base_url=self.base_url, timeout=self.timeout_s, max_retries=0)
+            direct = httpx2.Client(trust_env=False) if is_loopback(self.base_url or "") else None
+            client = anthropic.Anthropic(
+                base_url=self.base_url, timeout=self.timeout_s, max_retries=0, http_client=direct
+            )
             if not (client.api_key or client.auth_token or client.credentials):
                 raise AuthorError("no key for Anthropic's API was found", Outcome.KEY_MISSING)
             with client:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from kb.errors import KbError
 from synth.authors.author import Ask, Author, AuthorError, Outcome, Reply
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY")
@@ -58,7 +59,7 @@ class CommandAuthor(Author):
                     list(self.confine(folder, self.command)), cwd=folder, env=kept | {"TMPDIR": str(folder)},
                     stdin=given, stdout=output, stderr=errors, start_new_session=True,
                 )  # fmt: skip
-            except OSError as error:
+            except (OSError, KbError) as error:
                 raise AuthorError(f"cannot run {self.command[0]}: {error}", Outcome.INVALID) from error
             status: int | None = None
             try:

@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from synth.authors.author import Ask, Author, AuthorError, Outcome, Reply, Usage, outcome_of_status, retry_after_s
+from synth.authors.author import (
+    Ask,
+    Author,
+    AuthorError,
+    Outcome,
+    Reply,
+    Usage,
+    is_loopback,
+    outcome_of_status,
+    retry_after_s,
+)
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -66,7 +76,9 @@ class OpenAIAuthor(Author):
         url = f"{self.base_url.rstrip('/')}/chat/completions"
         timeout = httpx2.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s))
         try:
-            with httpx2.stream("POST", url, json=body, headers=headers, timeout=timeout) as response:
+            with httpx2.stream(
+                "POST", url, json=body, headers=headers, timeout=timeout, trust_env=not is_loopback(url)
+            ) as response:
                 received.read(response, limit)
         except httpx2.ConnectError as error:
             raise AuthorError(f"cannot reach {self.base_url}: {error}", Outcome.UNREACHABLE) from error

@@ -59,7 +59,7 @@ def test_a_budget_lets_it_be_asked_and_one_sentence_says_so(
     specs, limit = allowed_authors(settings, (), "2usd", requests=8)
 
     assert (list(specs), limit) == (["anthropic:claude-opus-5-5"], Budget(dollars=2))
-    assert "is asked and may spend at most $2.00" in capsys.readouterr().err
+    assert "answers and may spend at most $2.00" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("key")
@@ -105,7 +105,7 @@ def test_what_is_free_is_asked_at_once(
     specs, limit = allowed_authors(settings, ["openai:qwen3@http://127.0.0.1:8000/v1"], None, requests=8)
 
     assert (list(specs), limit, agreeing) == (["openai:qwen3@http://127.0.0.1:8000/v1"], Budget(), [])
-    assert "openai:qwen3 is asked and costs nothing" in capsys.readouterr().err
+    assert "openai:qwen3 answers and costs nothing" in capsys.readouterr().err
 
 
 def test_nobody_is_asked_where_nothing_is_offered(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:

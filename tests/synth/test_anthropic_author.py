@@ -186,6 +186,13 @@ def test_silence_is_a_timeout(sent: Sent, usage: Usage) -> None:
     assert error.usage.input_tokens == usage.input_tokens
 
 
+def test_a_server_on_this_machine_is_reached_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_PROXY")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    with asking(GOOD) as asked:
+        assert asked.answer().usage == PAID
+
+
 def test_nobody_listens() -> None:
     with serving(GOOD) as server:
         url = server.url

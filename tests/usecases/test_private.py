@@ -91,7 +91,7 @@ def test_the_run_says_what_it_held_back(home: Path, kb: KnowledgeBase, monkeypat
     run, first = kb.prompt(plan(kb))
 
     assert "zsecret" not in first.text
-    assert any("no author of this run gets what is private: " in text and "secret.md" in text for text in told)
+    assert any("no author gets what is private: " in text and "secret.md" in text for text in told)
     assert run.plan.held_back == 1
     assert b"zsecret" not in b"".join(file.read_bytes() for file in run.folder.rglob("*") if file.is_file())
 
