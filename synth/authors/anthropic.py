@@ -65,7 +65,8 @@ class AnthropicAuthor(Author):
         import httpx2
 
         try:
-            direct = httpx2.Client(trust_env=False) if is_loopback(self.base_url or "") else None
+            own, secure = self.base_url or "", (self.base_url or "").startswith("https:")
+            direct = httpx2.Client(trust_env=False, verify=secure) if is_loopback(own) else None
             client = anthropic.Anthropic(
                 base_url=self.base_url, timeout=self.timeout_s, max_retries=0, http_client=direct
             )

@@ -77,7 +77,13 @@ class OpenAIAuthor(Author):
         timeout = httpx2.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s))
         try:
             with httpx2.stream(
-                "POST", url, json=body, headers=headers, timeout=timeout, trust_env=not is_loopback(url)
+                "POST",
+                url,
+                json=body,
+                headers=headers,
+                timeout=timeout,
+                trust_env=not is_loopback(url),
+                verify=url.startswith("https:"),  # to load certificates takes long
             ) as response:
                 received.read(response, limit)
         except httpx2.ConnectError as error:
