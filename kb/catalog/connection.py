@@ -37,6 +37,7 @@ CREATE TABLE document (
     warnings TEXT NOT NULL            -- JSON list
 );
 CREATE INDEX document_target ON document(target);
+CREATE INDEX document_private ON document(id) WHERE private;
 
 CREATE TABLE section (
     document_id INTEGER NOT NULL REFERENCES document(id) ON DELETE CASCADE,
@@ -200,7 +201,8 @@ def _add_private(connection: sqlite3.Connection) -> None:
     """Bring a catalog of version 5, which knows no private documents, to the present version."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == 5:
         added = "ALTER TABLE document ADD COLUMN private INTEGER NOT NULL DEFAULT 0"
-        connection.executescript(f"BEGIN IMMEDIATE; {added}; PRAGMA user_version = 6; COMMIT;")
+        index = "CREATE INDEX document_private ON document(id) WHERE private"
+        connection.executescript(f"BEGIN IMMEDIATE; {added}; {index}; PRAGMA user_version = 6; COMMIT;")
 
 
 def _is_read_only(error: OSError | sqlite3.OperationalError) -> bool:

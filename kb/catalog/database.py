@@ -9,6 +9,8 @@ from typing import Self
 
 from kb.catalog.connection import connect, storage_errors
 
+PRIVATE = "SELECT id FROM main.document WHERE private"
+"""Query for the ids of the private documents, which have an index of their own."""
 Values = Sequence[object] | Mapping[str, object]
 """The values of a query: in the order of its `?`, or by the names of its `:name`."""
 
@@ -26,8 +28,8 @@ class Database:
         self._of_seen = ""
         """SQL condition on chunk ids `id` of a query that does not join `document`."""
         if without_private:  # SQLite finds a temporary view before the table of its name
-            self._db.execute("CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE NOT private")
-            self._of_seen = "AND {id} IN (SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id)"
+            self._db.execute(f"CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE id NOT IN ({PRIVATE})")
+            self._of_seen = f"AND {{id}} NOT IN (SELECT id FROM chunk WHERE document_id IN ({PRIVATE}))"
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from kb.catalog.citations import unpacked_lines
-from kb.catalog.database import Database, among
+from kb.catalog.database import PRIVATE, Database, among
 from kb.types.documents import Document, Holdings, Section
 from kb.types.records import SectionRecord, ancestry
 
@@ -38,9 +38,18 @@ class DocumentTables(Database):
     def held_back(self, targets: Collection[str]) -> list[str]:
         """Paths of the documents of `targets` that this catalog was opened without."""
         of, names = among(targets)
-        unseen = "d.id NOT IN (SELECT id FROM document)"
+        unseen = f"d.id IN ({PRIVATE}) AND d.id NOT IN (SELECT id FROM document)"
         rows = self._all(f"SELECT d.path FROM main.document d WHERE {unseen} {of} ORDER BY d.path", names)
         return [row["path"] for row in rows]
+
+    def unseen_ids(self) -> set[str]:
+        """Ids of the passages, rows and facts of the documents that this catalog was opened without."""
+        unseen = f"document_id IN ({PRIVATE}) AND document_id NOT IN (SELECT id FROM document)"
+        rows = self._all(
+            f"""SELECT key FROM chunk WHERE {unseen} UNION SELECT key FROM fact WHERE {unseen}
+                UNION SELECT r.key FROM table_row r JOIN chunk c ON c.id = r.chunk_id WHERE {unseen}"""
+        )
+        return {row["key"] for row in rows}
 
     def text(self, source: str) -> str:
         return str(self._all("SELECT text FROM document WHERE source = ?", (source,))[0][0])

@@ -111,6 +111,7 @@ class Home:
             versions=versions,
             stands=lambda citation: self.documents.stands(citation),
             licence=self.settings.skill_licence,
+            hidden=lambda: self.catalog.unseen_ids() if self._without_private else frozenset(),
         )
 
     @cached_property

@@ -7,17 +7,19 @@ from typing import Any, Self
 
 import pytest
 
+from eval.languages.registry import CPP
 from eval.oracle.task import load_task
 from kb.catalog import Catalog
 from kb.cli.mcp import _open
-from kb.errors import CitationError, DocumentError, FactError, KbError
+from kb.errors import CitationError, DocumentError, FactError, KbError, SkillError
 from kb.runs.journal import SynthesizerKind
 from kb.settings import Settings
 from kb.types.fact import FactAnswer
 from kb.usecases.knowledge_base import KnowledgeBase
 from synth.authors.spending import Budget
 from tests.conftest import HashEmbedder
-from tests.synth.samples import INTERFACE, evidence
+from tests.runs.fakes import template
+from tests.synth.samples import INTERFACE, candidate, evidence
 
 SOFTMAX = load_task(Path(__file__).parents[2] / "examples" / "softmax.py")
 OPEN = "# Zchip\n\nA kernel starts with `zstart` on each of its cores. The scratchpad holds 48 KiB per core.\n"
@@ -192,6 +194,7 @@ def test_sheets_that_ship_can_be_added_to_a_home_that_holds_back(home: Path) -> 
 def test_a_catalog_of_the_version_before_gets_the_column(home: Path) -> None:
     KnowledgeBase(Settings.load(home), embedder=HashEmbedder()).facts("mi300x")
     with sqlite3.connect(home / "catalog.sqlite") as db:
+        db.execute("DROP INDEX document_private")
         db.execute("ALTER TABLE document DROP COLUMN private")
         db.execute("PRAGMA user_version = 5")
     db.close()
@@ -210,3 +213,19 @@ def test_agents_over_mcp_get_it_only_if_the_user_says_that_their_model_is_his_ow
 
     with _open() as agents:
         assert ("planted instruction" in str(agents.search("zsecret.mma multiplies tiles"))) is served
+
+
+def test_skills_and_evidence_that_cite_a_private_place_are_left_out(kb: KnowledgeBase) -> None:
+    cited = kb.search("zsecret.mma multiplies tiles", target="zchip").hits[0].passage.citation.id
+    shown = evidence(candidate(CPP)).model_copy(update={"detail": f"777 KiB fit [kb cite {cited}]"})
+    plain = shown.model_copy(update={"detail": "nothing of it"})
+    one = template().model_copy(update={"evidence": (shown, plain)})
+    kb.skills.publish(one)
+    kb.skills.publish(one.model_copy(update={"name": "resting", "citations": (cited,), "evidence": ()}))
+
+    public = {skill.name: skill for skill in kb.public.skills.known()}
+
+    assert "resting" in {skill.name for skill in kb.skills.known()} - public.keys()
+    assert [e.detail for e in public[one.name].evidence] == ["nothing of it"]
+    with pytest.raises(SkillError):
+        kb.public.skills.find("resting")
