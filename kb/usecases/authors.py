@@ -31,7 +31,8 @@ HOSTED_URL = "https://api.openai.com/v1"
 FORMS = "none, claude-..., anthropic:MODEL, openai:MODEL@URL, command:COMMAND, files:FOLDER, recorded:FOLDER"
 _SPEC = re.compile(r"(?:(?P<share>\d+(?:\.\d+)?):)?(?:(?P<kind>anthropic|openai|command|files|recorded):)?(?P<what>.+)")
 _SERVED = re.compile(r"(.+?)@(https?://.+)")
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
+_SECRET = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD)S?(?:$|_)")
+"""In the name of a variable."""
 SECRET_CHARACTERS = 8
 """Shorter values of such variables are no keys."""
 
@@ -52,7 +53,7 @@ class AuthorSpec(NamedTuple):
         match = _SPEC.fullmatch(text.strip())
         kind = match and (match["kind"] or ("anthropic" if match["what"].startswith("claude-") else ""))
         share = float((match and match["share"]) or 1)
-        if match is None or not kind or share <= 0:
+        if match is None or not kind or share <= 0 or (kind == "command" and not _words(match["what"])):
             raise SettingsError(
                 f"{text!r} names no author", hint=f"say one of: {FORMS}; `2:` before it gives two shares"
             )
@@ -82,8 +83,16 @@ class AuthorSpec(NamedTuple):
     def is_local(self, settings: Settings) -> bool:
         """Whether nothing that it reads leaves the user's machines."""
         host = urlsplit(self.url).hostname or ""
-        program = Path(shlex.split(self.what)[0]).name if self.kind == "command" else ""
+        program = Path(_words(self.what)[0]).name if self.kind == "command" else ""
         return self.kind == "recorded" or is_loopback(self.url) or settings.is_own(self.kind, host, program)
+
+
+def _words(command: str) -> tuple[str, ...]:
+    """The words of a command; none if its quotes do not match."""
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        return ()
 
 
 class AuthorChoice(NamedTuple):
@@ -162,7 +171,7 @@ def _author(settings: Settings, table: Models, spec: AuthorSpec, run: str) -> Au
             return FilesAuthor(Path(spec.what) / run)
         case "recorded":
             return RecordedAuthor(Path(spec.what))
-    agent = table.agent.get(spec.what) or Agent(run=tuple(shlex.split(spec.what)))
+    agent = table.agent.get(spec.what) or Agent(run=_words(spec.what))
     confine = partial(confined, settings.home, writable=agent.writable, time_s=CommandAuthor.time_s)
     return CommandAuthor(agent.run, confine, agent.variables)
 

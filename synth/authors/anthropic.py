@@ -33,7 +33,7 @@ _BY_NAME = {
     "rate_limit_error": Outcome.RATE_LIMITED,
     "overloaded_error": Outcome.OVERLOADED,
     "api_error": Outcome.OVERLOADED,
-    "timeout_error": Outcome.TIMED_OUT,
+    "timeout_error": Outcome.OVERLOADED,
 }
 """Outcomes by the name of the error in the response; an error after status 200 has only a name."""
 

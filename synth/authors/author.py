@@ -28,6 +28,7 @@ class Outcome(StrEnum):
     RATE_LIMITED = "rate_limited"
     OVERLOADED = "overloaded"
     TIMED_OUT = "timed_out"
+    """It was silent for too long."""
     UNREACHABLE = "unreachable"
     KEY_REFUSED = "key_refused"
     KEY_MISSING = "key_missing"
@@ -54,7 +55,7 @@ HINTS = {
     Outcome.UNREADABLE: "try again, or try another model",
     Outcome.OVER_BUDGET: "give a new run a larger budget",
 }
-PASSING = (Outcome.CUT, Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.TIMED_OUT)
+PASSING = (Outcome.CUT, Outcome.RATE_LIMITED, Outcome.OVERLOADED)
 """Failures that may be gone at the next try."""
 
 
@@ -156,10 +157,9 @@ _BY_STATUS = {
     401: Outcome.KEY_REFUSED,
     402: Outcome.KEY_REFUSED,
     403: Outcome.KEY_REFUSED,
-    408: Outcome.TIMED_OUT,
+    408: Outcome.OVERLOADED,
     413: Outcome.CONTEXT_FULL,
     429: Outcome.RATE_LIMITED,
-    504: Outcome.TIMED_OUT,
 }
 
 

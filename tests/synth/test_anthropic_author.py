@@ -91,7 +91,7 @@ def test_the_request_is_the_prompt_with_its_stable_part_to_be_cached() -> None:
         (failure(413, "request_too_large"), Outcome.CONTEXT_FULL),
         (failure(429, "rate_limit_error"), Outcome.RATE_LIMITED),
         (failure(500, "api_error"), Outcome.OVERLOADED),
-        (failure(504, "timeout_error"), Outcome.TIMED_OUT),
+        (failure(504, "timeout_error"), Outcome.OVERLOADED),
         (failure(529, "overloaded_error"), Outcome.OVERLOADED),
         (replace(failure(502, ""), body=b"<html>"), Outcome.OVERLOADED),
         (Sent(b"<html>", headers={"Content-Type": "text/html"}), Outcome.INVALID),

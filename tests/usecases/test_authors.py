@@ -44,7 +44,9 @@ def test_an_author_is_named_in_one_word(text: str, spec: AuthorSpec) -> None:
     assert AuthorSpec.parse(str(spec)) == spec, "a plan keeps it"
 
 
-@pytest.mark.parametrize("text", ["", "oracle", "gpt-5", "0:claude-opus-5-5", ":claude", "openai:"])
+@pytest.mark.parametrize(
+    "text", ["", "oracle", "gpt-5", "0:claude-opus-5-5", ":claude", "openai:", "command: ", "command:a 'b"]
+)
 def test_what_names_no_author_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="names no author"):
         AuthorSpec.parse(text)
