@@ -323,6 +323,18 @@ def _check(result: int, what: str) -> int:
     return result
 
 
+def _stay_beside() -> None:
+    """Go on in a child, and end with its status. If the process that started this one dies, the whole group does."""
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
+    _check(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0), "prctl")
+    if child := os.fork():
+        os._exit(abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 if __name__ == "__main__":
-    confine(SandboxLimits(**json.loads(sys.argv[1])))
+    limits = SandboxLimits(**json.loads(sys.argv[1]))
+    confine(limits)
+    if limits.online:
+        _stay_beside()
     os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell is needed

@@ -2,8 +2,12 @@
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -57,7 +61,7 @@ def test_a_command_sees_nothing_of_kb_and_writes_only_in_its_own_folder(tmp_path
     assert found["elsewhere"].startswith("refused")
     assert found["environ"].startswith("refused"), "kb's own environment holds keys"
     assert found["child"] == "1\n", "it may start programs"
-    assert found["group"] is True
+    assert found["group"] is True, "it does not leave its group, whatever it asks for"
 
 
 @needs_sandbox
@@ -82,3 +86,43 @@ def test_all_but_what_is_hidden_is_told_without_links(tmp_path: Path) -> None:
     found = {str(path.relative_to(tmp_path)) for path in all_but(tmp_path, [tmp_path / "a" / "secret"])}
 
     assert found == {"a/open", "b"}
+
+
+@needs_sandbox
+def test_if_kb_is_killed_the_command_and_its_children_end(tmp_path: Path) -> None:
+    run = f"""
+from functools import partial
+from pathlib import Path
+from kb.usecases.confinement import confined
+from synth.authors.author import Ask
+from synth.authors.command import CommandAuthor
+code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep({SLEEP_S})'])"
+author = CommandAuthor([{PYTHON!r}, "-c", code], partial(confined, Path({str(tmp_path)!r}), writable=(), time_s=60))
+author.answer(Ask(system="", said=("",), output_tokens=1))
+"""
+    kb = subprocess.Popen([sys.executable, "-c", run])
+    assert _until(lambda: len(_sleepers()) == 2), "the command and its child run"
+    kb.kill()
+    kb.wait()
+    assert _until(lambda: not _sleepers())
+
+
+SLEEP_S = "59.0625"
+
+
+def _sleepers() -> list[str]:
+    """The processes whose command line has the number of the test above, but not its code."""
+    lines = []
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            if process.name.isdecimal() and SLEEP_S in (line := (process / "cmdline").read_text()):
+                lines.append(line)
+    return [line for line in lines if "CommandAuthor" not in line and "sandbox.py" not in line]
+
+
+def _until(true: Callable[[], bool]) -> bool:
+    for _ in range(300):
+        if true():
+            return True
+        time.sleep(0.1)
+    return False
