@@ -112,7 +112,8 @@ def _reply(stream: "MessageStream[None]", url: str) -> Reply:
         for event in stream:
             begun = begun or event.type == "message_start"
     except httpx2.TimeoutException:
-        raise
+        if not (begun and stream.current_message_snapshot.stop_reason):
+            raise
     except (httpx2.HTTPError, ValueError):  # ValueError: an incomplete character or number
         cut = True
     kind = stream.response.headers.get("content-type", "nothing")

@@ -77,22 +77,18 @@ class OpenAIAuthor(Author):
         timeout = httpx2.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s))
         try:
             with httpx2.stream(
-                "POST",
-                url,
-                json=body,
-                headers=headers,
-                timeout=timeout,
-                trust_env=not is_loopback(url),
+                "POST", url, json=body, headers=headers, timeout=timeout, trust_env=not is_loopback(url),
                 verify=url.startswith("https:"),  # to load certificates takes long
-            ) as response:
+            ) as response:  # fmt: skip
                 received.read(response, limit)
-        except httpx2.ConnectError as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise AuthorError(f"cannot reach {self.base_url}: {error}", Outcome.UNREACHABLE) from error
         except (httpx2.LocalProtocolError, UnicodeEncodeError, httpx2.InvalidURL):  # its text may contain the key
             raise AuthorError("the key or the address cannot be sent", Outcome.KEY_REFUSED) from None
         except httpx2.TimeoutException as error:
-            waited = f"the model was silent for {self.timeout_s:g} s"
-            raise AuthorError(waited, Outcome.TIMED_OUT, usage=received.usage) from error
+            if not received.finished:
+                waited = f"the model was silent for {self.timeout_s:g} s"
+                raise AuthorError(waited, Outcome.TIMED_OUT, usage=received.usage) from error
         except httpx2.HTTPError:
             pass  # `reply` tells whether all had come
         return received.reply()

@@ -193,6 +193,13 @@ def test_a_server_on_this_machine_is_reached_without_a_proxy(monkeypatch: pytest
         assert asked.answer().usage == PAID
 
 
+def test_silence_after_the_end_of_an_answer_loses_nothing() -> None:
+    whole = GOOD.body[: GOOD.body.index(b"event: message_stop")]
+    with asking(replace(GOOD, body=whole + b": wait\n\n" * len(whole), pause_s=0.6)) as asked:
+        asked.author = replace(asked.author, timeout_s=0.2)
+        assert asked.answer().usage == PAID
+
+
 def test_nobody_listens() -> None:
     with serving(GOOD) as server:
         url = server.url
