@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pydantic import Field
-
 from kb.types.base import Frozen, tokens_of
 from synth.authors.author import PASSING, Ask, Author, AuthorError, Outcome, Usage
 from synth.authors.spending import Budget, Model
@@ -108,7 +106,7 @@ class Spent(Frozen):
 
     usage: Usage = Usage()
     dollars: float = 0.0
-    unpriced: int = Field(default=0)
+    unpriced: int = 0
     """Tokens whose price is unknown."""
     unanswered: int = 0
     """Requests under way, or lost in a kill."""
