@@ -1,5 +1,6 @@
 """What each file of an ingest is to the catalog: its target, its path in citations, and the stored document."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ class Assignment:
     origin: str
     """See `DocumentRecord.origin`."""
     trust: Trust
+    private: bool
     before: DocumentState | None
     """The stored document of the file."""
 
@@ -29,6 +31,7 @@ def assign(
     *,
     target: str | None,
     trust: Trust | None,
+    private: bool | None,
 ) -> dict[str, Assignment]:
     """Return the assignments of files, by source. A stored document keeps its path while its place and target fit.
 
@@ -36,6 +39,7 @@ def assign(
         stored: The stored documents, by source.
         target: Target of all files (default: the folders tell it).
         trust: Trust of all files (default: unchanged, `vendor` for new ones).
+        private: Whether all files are private (default: unchanged; a new one if another below its folder is).
 
     Raises:
         TargetError: as `Layout.named` and `Layout.target_of`.
@@ -43,6 +47,7 @@ def assign(
     named = layout.named(target) if target else None
     sources = {state.path: state.source for state in stored.values()}
     origins = {state.origin for state in stored.values()}
+    with_private = {f"{os.path.dirname(state.source)}/" for state in stored.values() if state.private}  # noqa: PTH120
     assigned = {}
     for file in files:
         before = stored.get(file.source)
@@ -55,7 +60,10 @@ def assign(
         origin = before.origin if before else _free_origin(path, file, origins)
         origins.add(origin)
         kept = trust or (Trust(before.trust) if before else Trust.VENDOR)
-        assigned[file.source] = Assignment(file, own, path, origin, kept, before)
+        hidden = before.private if before else file.source.startswith(tuple(with_private))
+        assigned[file.source] = Assignment(
+            file, own, path, origin, kept, hidden if private is None else private, before
+        )
     return assigned
 
 

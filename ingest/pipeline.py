@@ -50,6 +50,8 @@ class Ingest:
     """Patterns of files to skip, in the form of .gitignore."""
     parent: str | None = None
     """Parent of new targets."""
+    private: bool | None = None
+    """None keeps whether a stored document is private."""
     _reports: list[FileReport] = field(default_factory=list)
     _moved: frozenset[str] = frozenset()
     """Present sources of the documents whose files moved."""
@@ -115,7 +117,7 @@ class Ingest:
             raise nothing_to_read(paths, candidates)
         readable = [c for c in candidates if not c.skip and not c.fault]
         layout = Layout(self.targets, readable, parent=self.parent)
-        assigned = assign(readable, stored, layout, target=target, trust=self.trust)
+        assigned = assign(readable, stored, layout, target=target, trust=self.trust, private=self.private)
         self.targets = layout.targets
         if layout.new and not self.dry_run:
             self.targets.save()
@@ -208,8 +210,8 @@ class Ingest:
     def _is_current(self, assignment: Assignment, came_or_went: Set[str]) -> bool:
         """Whether the stored document still matches the file; if only the stamp is new, record it."""
         file, before = assignment.file, assignment.before
-        wanted = (self.pipeline, assignment.target, assignment.path, assignment.trust)
-        if before is None or (before.pipeline, before.target, before.path, before.trust) != wanted:
+        wanted = (self.pipeline, assignment.target, assignment.path, assignment.trust, assignment.private)
+        if before is None or (before.pipeline, before.target, before.path, before.trust, before.private) != wanted:
             return False
         includes = stamped_includes(before.stamp)
         if not came_or_went.isdisjoint(includes):
@@ -247,6 +249,7 @@ class Ingest:
             version=version,
             licence=licence,
             trust=trust,
+            private=assignment.private,
             sha256=file.sha256,
             stamp=file.stamp,
             pipeline=self.pipeline,

@@ -13,7 +13,7 @@ from kb.errors import SettingsError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 NO_MODEL = "none"
-FORMER = ("signing_key", "reranker_model", "reranker_seconds", "profile")
+FORMER = ("signing_key", "reranker_model", "reranker_seconds", "profile", "anthropic_model")
 """Settings of earlier versions, which a kb.toml may still have."""
 
 
@@ -34,10 +34,17 @@ class Settings(BaseSettings):
     """Default size of a packed context, in tokens."""
     prompt_tokens: int = Field(default=16000, gt=0)
     """Most tokens of a prompt for a kernel."""
-    anthropic_model: str = ""
-    """The model for proposed facts and `kb optimize --synthesizer anthropic`."""
+    author: str = ""
+    """Who writes kernels and proposes facts, as for `kb optimize --author`; empty: chosen from the environment."""
+    local_authors: str = ""
+    """Hosts, commands or kinds of authors that run on your own machines, with commas: they cost nothing and may read
+    private documents, as servers on loopback may."""
     skill_licence: str = ""
     """Licence of the skills that runs write, by its name at spdx.org/licenses; a changed one keeps its own."""
+
+    def is_own(self, *names: str) -> bool:
+        """Whether `local_authors` has one of these names."""
+        return not {name.strip() for name in self.local_authors.split(",")}.isdisjoint(set(names) - {""})
 
     @classmethod
     def load(cls, home: Path | None = None) -> Self:

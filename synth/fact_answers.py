@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from kb.facts.quantities import NAME, SHAPE, quantities
 from kb.types.base import Frozen
 from kb.types.fact import FactAnswer
-from synth.authors.chat import ChatModel
+from synth.authors.asking import Desk
 from synth.prompts.render import render, render_parts
 
 
@@ -17,8 +17,6 @@ class ModelFacts(Frozen):
     answers: tuple[FactAnswer, ...]
     unreadable: int
     """Number of lines that begin like an answer and are none."""
-    usage: dict[str, int]
-    """Tokens paid for, by kind."""
 
 
 def fact_form() -> str:
@@ -27,7 +25,7 @@ def fact_form() -> str:
 
 
 def ask_for_facts(
-    model: ChatModel, question: str, passages: str, *, target: str, quantity_names: Sequence[str]
+    desk: Desk, question: str, passages: str, *, target: str, quantity_names: Sequence[str]
 ) -> ModelFacts:
     """Ask a model one question.
 
@@ -36,7 +34,7 @@ def ask_for_facts(
         quantity_names: kb's names of quantities that the question is about.
 
     Raises:
-        ModelError: the model gave no answer.
+        AuthorError: the model gave no answer.
     """
     known = quantities().by_name
     parts = render_parts(
@@ -47,10 +45,10 @@ def ask_for_facts(
         names=[f"{name} ({known[name].unit})" for name in quantity_names],
         passages=passages,
     )
-    answer = model.answer(parts["rules"], parts["question"])
+    answer = desk.ask(parts["rules"], parts["question"])
     lines = [line for line in answer.text.splitlines() if line.lstrip().startswith("{")]
     answers = tuple(_read(lines))
-    return ModelFacts(answers=answers, unreadable=len(lines) - len(answers), usage=answer.usage)
+    return ModelFacts(answers=answers, unreadable=len(lines) - len(answers))
 
 
 def _read(lines: Sequence[str]) -> Iterator[FactAnswer]:

@@ -1,4 +1,5 @@
-"""Confine a process: a worker before it serves, or, as `python -I sandbox.py LIMITS -- COMMAND...`, a compiler.
+"""Confine a process: a worker before it serves, or, as `python -I sandbox.py LIMITS -- COMMAND...`, a compiler or an
+author's command.
 
 It uses only the standard library and imports nothing of kb, because it runs first and under `python -I`. LIMITS is
 JSON, see `SandboxLimits`. Level 1 sets resource limits; level 2 adds Landlock (files, signals, TCP) and seccomp (all
@@ -148,6 +149,9 @@ class SandboxLimits(NamedTuple):
     """Whether it may start no other process."""
     launcher: bool = False
     """Whether it runs no candidate itself, but launches each by `become`, which confines it further."""
+    online: bool = False
+    """Whether it is no candidate but an author's command. It may use the network and make system calls as it likes; it
+    reaches no file that is not allowed and no process of others, and does not leave its process group."""
 
 
 def confine(limits: SandboxLimits) -> None:
@@ -166,7 +170,10 @@ def confine(limits: SandboxLimits) -> None:
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _restrict_files(libc, limits)
     _check(libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)), "capset")
-    _refuse_calls(libc, limits)
+    if limits.online:
+        _install(libc, [(PRETENDED_CALLS[call], [PRETEND]) for call in ("setsid", "setpgid")])
+    else:
+        _refuse_calls(libc, limits)
 
 
 def _limit(number: int, limit: int, *, grace: int = 0) -> None:
@@ -181,7 +188,7 @@ def _restrict_files(libc: Any, limits: SandboxLimits) -> None:
         raise OSError("only Linux has Landlock")
     abi = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
     handled = sum(access for since, access in ACCESS_BY_ABI.items() if abi >= since)
-    network, scoped = (3 if abi >= 4 else 0), (3 if abi >= 6 else 0)
+    network, scoped = (3 if abi >= 4 and not limits.online else 0), (3 if abi >= 6 else 0)
     attributes = struct.pack("QQQ", handled, network, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     ruleset = _check(libc.syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0), "landlock_create_ruleset")
 
@@ -316,6 +323,18 @@ def _check(result: int, what: str) -> int:
     return result
 
 
+def _stay_beside() -> None:
+    """Go on in a child, and end with its status. If the process that started this one dies, the whole group does."""
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
+    _check(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0), "prctl")
+    if child := os.fork():
+        os._exit(abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 if __name__ == "__main__":
-    confine(SandboxLimits(**json.loads(sys.argv[1])))
+    limits = SandboxLimits(**json.loads(sys.argv[1]))
+    confine(limits)
+    if limits.online:
+        _stay_beside()
     os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell is needed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kb.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, SchemaError, StoreError
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 BUSY_TIMEOUT_MS = 5000
 MIN_FREE_BYTES = 65_536
 """With less free space SQLite cannot write its log and reports an I/O error."""
@@ -28,6 +28,7 @@ CREATE TABLE document (
     version TEXT NOT NULL,
     licence TEXT NOT NULL,
     trust TEXT NOT NULL,              -- measured, vendor, community or untrusted
+    private INTEGER NOT NULL DEFAULT 0,  -- whether it must not leave the user's machines
     sha256 TEXT NOT NULL,
     stamp TEXT NOT NULL,              -- JSON: path, size and mtime of the file and of each file it includes
     pipeline TEXT NOT NULL,           -- reader, chunker and embedding model that made these rows
@@ -36,6 +37,7 @@ CREATE TABLE document (
     warnings TEXT NOT NULL            -- JSON list
 );
 CREATE INDEX document_target ON document(target);
+CREATE INDEX document_private ON document(id) WHERE private;
 
 CREATE TABLE section (
     document_id INTEGER NOT NULL REFERENCES document(id) ON DELETE CASCADE,
@@ -151,6 +153,7 @@ def connect(home: Path) -> sqlite3.Connection:
             home.mkdir(parents=True, exist_ok=True)
             connection = _open(f"{path.as_uri()}?mode=rwc")
             _create_if_new(connection)
+            _add_private(connection)
         except (OSError, sqlite3.OperationalError) as error:
             if not (path.is_file() and _is_read_only(error)):
                 raise
@@ -192,6 +195,14 @@ def _create_if_new(connection: sqlite3.Connection) -> None:
         return
     connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+
+
+def _add_private(connection: sqlite3.Connection) -> None:
+    """Bring a catalog of version 5, which knows no private documents, to the present version."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] == 5:
+        added = "ALTER TABLE document ADD COLUMN private INTEGER NOT NULL DEFAULT 0"
+        index = "CREATE INDEX document_private ON document(id) WHERE private"
+        connection.executescript(f"BEGIN IMMEDIATE; {added}; {index}; PRAGMA user_version = 6; COMMIT;")
 
 
 def _is_read_only(error: OSError | sqlite3.OperationalError) -> bool:

@@ -9,16 +9,27 @@ from typing import Self
 
 from kb.catalog.connection import connect, storage_errors
 
+PRIVATE = "SELECT id FROM main.document WHERE private"
+"""Query for the ids of the private documents, which have an index of their own."""
 Values = Sequence[object] | Mapping[str, object]
 """The values of a query: in the order of its `?`, or by the names of its `:name`."""
 
 
 class Database:
-    """One connection to the SQLite file; not for use by several threads."""
+    """One connection to the SQLite file; not for use by several threads.
 
-    def __init__(self, home: Path) -> None:
+    Args:
+        without_private: Whether all queries see no private document, nor what it states.
+    """
+
+    def __init__(self, home: Path, *, without_private: bool = False) -> None:
         self.home = home
         self._db = connect(home)
+        self._of_seen = ""
+        """SQL condition on chunk ids `id` of a query that does not join `document`."""
+        if without_private:  # SQLite finds a temporary view before the table of its name
+            self._db.execute(f"CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE id NOT IN ({PRIVATE})")
+            self._of_seen = f"AND {{id}} NOT IN (SELECT id FROM chunk WHERE document_id IN ({PRIVATE}))"
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +66,7 @@ class Database:
 
     def _insert(self, table: str, fields: Mapping[str, object]) -> int:
         names, marks = ", ".join(fields), ", ".join("?" * len(fields))
-        cursor = self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(fields.values()))
+        cursor = self._db.execute(f"INSERT INTO main.{table} ({names}) VALUES ({marks})", tuple(fields.values()))
         return cursor.lastrowid or 0
 
     @contextmanager

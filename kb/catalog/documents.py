@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from kb.catalog.citations import unpacked_lines
-from kb.catalog.database import Database, among
+from kb.catalog.database import PRIVATE, Database, among
 from kb.types.documents import Document, Holdings, Section
 from kb.types.records import SectionRecord, ancestry
 
@@ -25,7 +25,8 @@ class DocumentTables(Database):
     def documents(self) -> list[Document]:
         """All documents, sorted by target and path."""
         rows = self._all(
-            """SELECT d.source, d.path, d.target, d.title, d.format, d.version, d.licence, d.trust, d.sha256, d.stamp,
+            """SELECT d.source, d.path, d.target, d.title, d.format, d.version, d.licence, d.trust, d.private, d.sha256,
+                      d.stamp,
                       coalesce(c.n, 0) AS passages, coalesce(f.n, 0) AS facts
                FROM document d
                LEFT JOIN (SELECT document_id, count(*) AS n FROM chunk GROUP BY 1) c ON c.document_id = d.id
@@ -33,6 +34,22 @@ class DocumentTables(Database):
                ORDER BY d.target, d.path, d.source"""
         )
         return [_document(dict(row)) for row in rows]
+
+    def held_back(self, targets: Collection[str]) -> list[str]:
+        """Paths of the documents of `targets` that this catalog was opened without."""
+        of, names = among(targets)
+        unseen = f"d.id IN ({PRIVATE}) AND d.id NOT IN (SELECT id FROM document)"
+        rows = self._all(f"SELECT d.path FROM main.document d WHERE {unseen} {of} ORDER BY d.path", names)
+        return [row["path"] for row in rows]
+
+    def unseen_ids(self) -> set[str]:
+        """Ids of the passages, rows and facts of the documents that this catalog was opened without."""
+        unseen = f"document_id IN ({PRIVATE}) AND document_id NOT IN (SELECT id FROM document)"
+        rows = self._all(
+            f"""SELECT key FROM chunk WHERE {unseen} UNION SELECT key FROM fact WHERE {unseen}
+                UNION SELECT r.key FROM table_row r JOIN chunk c ON c.id = r.chunk_id WHERE {unseen}"""
+        )
+        return {row["key"] for row in rows}
 
     def text(self, source: str) -> str:
         return str(self._all("SELECT text FROM document WHERE source = ?", (source,))[0][0])

@@ -37,7 +37,7 @@ class Health(Database):
             for index in LEXICAL:
                 db.execute(f"INSERT INTO {index}({index}) VALUES ('rebuild')")
             documents = set[int]().union(*self._lost(model).values())
-            db.executemany("UPDATE document SET pipeline = '' WHERE id = ?", ((i,) for i in documents))
+            db.executemany("UPDATE main.document SET pipeline = '' WHERE id = ?", ((i,) for i in documents))
         return len(documents)
 
     def _lost(self, model: str | None) -> dict[str, set[int]]:

@@ -60,7 +60,7 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         """
         with self._transaction() as db:
             answers = self._answers(document.source, document.text)
-            db.execute("DELETE FROM document WHERE source = ?", (document.source,))
+            db.execute("DELETE FROM main.document WHERE source = ?", (document.source,))
             values: dict[str, object] = {name: getattr(document, name) for name in _STORED_AS_THEY_ARE}
             values |= {"lines": packed_lines(document.lines), "warnings": json.dumps(document.warnings)}
             document_id = self._insert("document", values)
@@ -105,18 +105,18 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
     def remove(self, sources: Iterable[str]) -> None:
         """Delete these documents and everything derived from them, in one transaction."""
         with self._transaction() as db:
-            db.executemany("DELETE FROM document WHERE source = ?", ((s,) for s in sources))
+            db.executemany("DELETE FROM main.document WHERE source = ?", ((s,) for s in sources))
 
     def touched(self, source: str, *, stamp: str) -> None:
         """Record a new stamp for a file whose content is the same."""
         with storage_errors(self.home):
-            self._db.execute("UPDATE document SET stamp = ? WHERE source = ?", (stamp, source))
+            self._db.execute("UPDATE main.document SET stamp = ? WHERE source = ?", (stamp, source))
 
     def moved(self, sources: Mapping[str, str]) -> None:
         """Record the new sources of documents whose files moved, by their old sources, in one transaction."""
         with self._transaction() as db:
             db.executemany(
-                "UPDATE document SET source = ? WHERE source = ?", ((new, old) for old, new in sources.items())
+                "UPDATE main.document SET source = ? WHERE source = ?", ((new, old) for old, new in sources.items())
             )
 
     # Search
@@ -127,7 +127,8 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         """Chunk ids with BM25 scores, highest first, for the FTS5 expression `match` and one weight per column."""
         rows = self._all(
             f"""SELECT rowid AS id, -bm25(lexical, {", ".join(map(str, (*weights, 0.0)))}) AS score
-                FROM lexical WHERE lexical MATCH ? ORDER BY score DESC, rowid LIMIT ?""",
+                FROM lexical WHERE lexical MATCH ? {self._of_seen.format(id="rowid")}
+                ORDER BY score DESC, rowid LIMIT ?""",
             (within(targets, match), limit),
         )
         return [(row["id"], row["score"]) for row in rows]
@@ -136,10 +137,11 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
     ) -> list[tuple[int, int, float]]:
         """Like `lexical` for table rows: (chunk id, row id, score). The weights are those of ROW_COLUMNS."""
+        seen = self._of_seen.format(id="(SELECT chunk_id FROM table_row t WHERE t.id = lexical_row.rowid)")
         rows = self._all(
             f"""SELECT r.chunk_id, found.id, found.score FROM (
                     SELECT rowid AS id, -bm25(lexical_row, {", ".join(map(str, (*weights, 0.0)))}) AS score
-                    FROM lexical_row WHERE lexical_row MATCH ? ORDER BY score DESC, rowid LIMIT ?
+                    FROM lexical_row WHERE lexical_row MATCH ? {seen} ORDER BY score DESC, rowid LIMIT ?
                 ) found JOIN table_row r ON r.id = found.id ORDER BY found.score DESC, found.id""",
             (within(targets, match), limit),
         )

@@ -25,5 +25,5 @@ class TargetTables(FactTables):
     def remove_target(self, target: str) -> None:
         """Delete the documents of a target, and the facts about it in others, in one transaction."""
         with self._transaction() as db:
-            db.execute("DELETE FROM document WHERE target = ?", (target,))
+            db.execute("DELETE FROM main.document WHERE target = ?", (target,))
             db.execute("DELETE FROM fact WHERE target = ?", (target,))

@@ -14,7 +14,7 @@ class VocabularyTables(Database):
     def texts_with(self, phrases: Sequence[str], *, targets: Collection[str], limit: int) -> list[str]:
         """Up to `limit` passages of `targets` that contain one of `phrases`, compared by word stems."""
         rows = self._all(
-            "SELECT body FROM lexical WHERE lexical MATCH ? LIMIT ?",
+            f"SELECT body FROM lexical WHERE lexical MATCH ? {self._of_seen.format(id='rowid')} LIMIT ?",
             (within(targets, match_expression(list(phrases))), limit),
         )
         return [row["body"] for row in rows]
@@ -52,7 +52,8 @@ class VocabularyTables(Database):
         Names are compared by word stems, and `name` may be part of a longer one.
         """
         rows = self._all(
-            f"SELECT rowid AS id, {', '.join(columns)} FROM lexical WHERE lexical MATCH ? LIMIT ?",
+            f"SELECT rowid AS id, {', '.join(columns)} FROM lexical WHERE lexical MATCH ? "
+            f"{self._of_seen.format(id='rowid')} LIMIT ?",
             (within(targets, f"{{{' '.join(columns)}}} : {match_expression([name])}"), limit),
         )
         return [(row["id"], "\n".join(row[column] for column in columns)) for row in rows]

@@ -116,7 +116,9 @@ def _show_documents(documents: "Sequence[Document]") -> None:
     groups: dict[str, list[tuple[str, ...]]] = {}
     for d in documents:
         row = (f"{d.passages:,}", d.version or f"@{d.sha256[:8]}", d.format, d.path + " *" * d.ships_with_kb)
-        groups.setdefault(f"{d.target}, {d.licence or 'licence unknown'}, {d.trust}", []).append(row)
+        groups.setdefault(
+            f"{d.target}, {d.licence or 'licence unknown'}, {d.trust}{', private' * d.private}", []
+        ).append(row)
     show_table(("passages", "version", "format", "path"), groups, cut_front={3})
     show()
     if any(d.ships_with_kb for d in documents):
@@ -140,6 +142,8 @@ def _show_document(document: "DocumentView", depth: int | None) -> None:
     show(document.path)
     for name in ("title", "target", "format", "version", "licence", "trust", "file"):
         show_wrapped(getattr(document, name), f"  {name + ':':<10}")
+    if document.private:
+        show("  private:  no hosted author and no MCP host gets any of it")
     show_wrapped(", ".join(counted(n, what.replace("_", " ")) for what, n in document.holds.items()), "  holds:    ")
     for warning in named(document.warnings, WARNINGS_SHOWN):
         show_wrapped(warning, "  warning:  ")

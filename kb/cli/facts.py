@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
+from kb.cli.authors import Allowed, Authors, allowed_authors
 from kb.cli.output import Json, TargetName, open_kb, show, show_notes, show_result, show_wrapped
 from kb.errors import FactError
 
@@ -303,23 +304,24 @@ def _show_answered(found: "AnsweredFacts") -> None:
 @app.command()
 def propose(
     target: TargetName,
-    budget: Annotated[
-        int, typer.Option("--budget", min=1000, metavar="N", help="Most tokens to pay for, in and out.")
-    ] = 100_000,
+    author: Authors = None,
+    budget: Allowed = None,
     as_json: Json = False,
 ) -> None:
     """Let a model answer the open questions of the worksheet.
 
-    The settings name the model. Its answers are checked as those of `kb facts answer`.
+    Its answers are checked as those of `kb facts answer`.
 
-    Example: kb facts propose k230
+    Example: kb facts propose k230 --budget 1usd
 
     Exit status: 0 when the model read all that the budget allows, 1 when it stopped before.
     """
     from kb.views import facts
 
     with open_kb() as kb:
-        found = facts.propose(kb, target, budget_tokens=budget)
+        asked = sum(not entry.holds for entry in kb.worksheet(target))
+        authors, limit = allowed_authors(kb.settings, author or (), budget, requests=asked)
+        found = facts.propose(kb, target, authors=authors or ["none"], budget=limit)
     show_result(found, _show_answered, as_json=as_json)
     if not found.complete:
         raise typer.Exit(1)

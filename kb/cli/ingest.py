@@ -38,6 +38,13 @@ def ingest(
         bool, typer.Option("--hidden", help="Also read files and folders that begin with a dot.")
     ] = False,
     trust: Annotated[Trust | None, typer.Option(help="How far to trust the documents (default: vendor).")] = None,
+    private: Annotated[
+        bool | None,
+        typer.Option(
+            "--private/--public",
+            help="Whether the documents must not leave your machines: no hosted author gets them (default: unchanged).",
+        ),
+    ] = None,
     unknown: Annotated[bool, typer.Option("--unknown", help="Also read unknown formats, as plain text.")] = False,
     exclude: Annotated[
         list[str] | None,
@@ -72,6 +79,7 @@ def ingest(
                     target=target,
                     parent=parent,
                     trust=trust,
+                    private=private,
                     hidden=hidden,
                     unknown=unknown,
                     exclude=exclude or (),

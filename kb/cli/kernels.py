@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from kb.cli.authors import Allowed, Authors, allowed_authors
 from kb.cli.output import Json, notify, open_kb, show, show_result
 
 TaskFile = Annotated[
@@ -167,9 +168,8 @@ def submit(
 def optimize(
     task: TaskFile,
     target: For,
-    synthesizer: Annotated[
-        str, typer.Option(metavar="NAME", help="tune: searches the kernels of skills; anthropic: asks a model.")
-    ] = "tune",
+    author: Authors = None,
+    budget: Allowed = None,
     language: In = None,
     precision: Precision = "default",
     evaluations: Evaluations = 8,
@@ -185,8 +185,9 @@ def optimize(
 ) -> None:
     """Search for a faster kernel.
 
-    Each round retrieves, proposes, judges and diagnoses; a winning kernel becomes a skill. The run is journaled:
-    after an interruption `kb runs resume` continues it, and nothing is judged or paid for twice.
+    Each round retrieves, proposes, judges and diagnoses; a winning kernel becomes a skill. Authors write the kernels;
+    without one, the tuner searches the kernels of skills, which is free. The run is journaled: after an interruption
+    `kb runs resume` continues it, and nothing is judged or paid for twice.
 
     Example: kb optimize examples/int8_matvec.py --target cpu-x86
 
@@ -197,10 +198,12 @@ def optimize(
 
     loaded = load_task(task, precision)
     with open_kb() as kb:
+        authors, limit = allowed_authors(kb.settings, author or (), budget, requests=evaluations)
         plan = kb.plan(
             loaded,
             target,
-            synthesizer=synthesizer,
+            authors=authors,
+            budget=limit,
             language=language,
             evaluations=evaluations,
             seed=seed,

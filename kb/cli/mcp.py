@@ -1,11 +1,14 @@
 """The commands `kb mcp` and `kb mcp install`."""
 
 import sys
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from kb.cli.output import notify, open_kb, show
+
+if TYPE_CHECKING:
+    from kb.usecases.knowledge_base import KnowledgeBase
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -14,7 +17,8 @@ app = typer.Typer(rich_markup_mode=None)
 def mcp(context: typer.Context) -> None:
     """Serve agents over the Model Context Protocol.
 
-    `kb mcp` alone serves on standard input and output, for a host that starts it. See docs/mcp.md.
+    `kb mcp` alone serves on standard input and output, for a host that starts it. It serves no private documents,
+    unless `local_authors` in kb.toml names mcp. See docs/mcp.md.
     """
     if context.invoked_subcommand is not None:
         return
@@ -22,7 +26,15 @@ def mcp(context: typer.Context) -> None:
 
     if sys.stdin.isatty():
         notify("this command serves a program, not a person; `kb mcp install HOST` lets a host start it")
-    serve(open_kb)
+    serve(_open)
+
+
+def _open() -> "KnowledgeBase":
+    """Without private documents, unless the user says that the host's model runs on his own machines."""
+    from kb.settings import Settings
+
+    settings = Settings.load()
+    return open_kb(settings, without_private=not settings.is_own("mcp"))
 
 
 @app.command()

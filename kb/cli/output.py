@@ -14,6 +14,7 @@ import typer
 from kb.errors import KbError
 
 if TYPE_CHECKING:
+    from kb.settings import Settings
     from kb.usecases.knowledge_base import KnowledgeBase
     from kb.views.response import Response
 
@@ -32,12 +33,12 @@ Target = Annotated[
 TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 
 
-def open_kb() -> "KnowledgeBase":
+def open_kb(settings: "Settings | None" = None, *, without_private: bool = False) -> "KnowledgeBase":
     """Open the knowledge base of this home; notes go to standard error."""
     from kb.settings import Settings
     from kb.usecases.knowledge_base import KnowledgeBase
 
-    return KnowledgeBase(Settings.load(), notify=notify)
+    return KnowledgeBase(settings or Settings.load(), notify=notify, without_private=without_private)
 
 
 def notify(message: str) -> None:

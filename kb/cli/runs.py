@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, notify, open_kb, show, show_result, show_wrapped
+from kb.cli.output import Json, counted, notify, open_kb, show, show_result, show_wrapped
 from kb.errors import RunError
 
 if TYPE_CHECKING:
@@ -109,7 +109,10 @@ def finish(run: "Run", *, as_json: bool) -> None:
 def _show_list(runs: "Sequence[RunView]") -> None:
     from kb.cli.table import show_table
 
-    rows = [(r.id, r.synthesizer, str(len(r.attempts)), _time(r.best_verdict), r.ended or "open") for r in runs]
+    rows = [
+        (r.id, " and ".join(r.authors) or r.synthesizer, str(len(r.attempts)), _time(r.best_verdict), r.ended or "open")
+        for r in runs
+    ]
     show_table(("run", "by", "judged", "best in us", "state"), rows, wrap={4})
     if not runs:
         show("no runs yet; `kb optimize` starts one")
@@ -130,7 +133,10 @@ def show_runs(runs: "Sequence[RunView]") -> None:
 
 def _show_table(run: "RunView") -> None:
     control = " (control: only what ships with kb)" if run.control else ""
-    show_wrapped(f"run {run.id}: {run.task} for {run.target} in {run.language}, by {run.synthesizer}{control}")
+    by = " and ".join(run.authors) or run.synthesizer
+    show_wrapped(f"run {run.id}: {run.task} for {run.target} in {run.language}, by {by}{control}")
+    if any("recorded:" in author for author in run.authors):
+        show_wrapped("(recorded answers: nobody was asked)")
     if run.synthesizer == "tune":
         from synth.search.tune import NOTICE
 
@@ -147,7 +153,8 @@ def _show_attempt(attempt: "AttemptView") -> None:
     if verdict.time_us and verdict.speedup:
         time = f"{verdict.time_us.value:9,.1f} us ({interval(verdict.time_us)})"
         decided = f"{time:<33} {verdict.speedup.value:5.2f}x {verdict.baseline}"
-    show_wrapped(attempt.note, f"{attempt.number:3}  {decided:<50}  ")
+    note = f"{attempt.note} [{attempt.author}]" if attempt.author else attempt.note
+    show_wrapped(note, f"{attempt.number:3}  {decided:<50}  ")
 
 
 def _show_outcome(run: "RunView") -> None:
@@ -155,10 +162,22 @@ def _show_outcome(run: "RunView") -> None:
         show_wrapped(f"best: {run.best}, {run.best_verdict.summary}")
     for name in run.published:
         show(f"skill written: {name}  (`kb skills show {name}`)")
-    if run.usage:
-        show(f"tokens: {', '.join(f'{kind} {count:,}' for kind, count in run.usage.items())}")
+    if run.spent.usage.total:
+        show_wrapped(_spent(run))
+    if run.held_back:
+        show_wrapped(f"held back from the authors: {counted(run.held_back, 'private documents')}")
     next_step = f"kb submit {run.id} FILE" if run.synthesizer == "external" else f"kb runs resume {run.id}"
     show(f"ended: {run.ended}" if run.ended else f"open; continue with `{next_step}`")
+
+
+def _spent(run: "RunView") -> str:
+    usage = {name.replace("_", " "): count for name, count in run.spent.usage.model_dump().items() if count}
+    unpriced = f"; the price of {run.spent.unpriced:,} is unknown" if run.spent.unpriced else ""
+    lost = run.spent.unanswered
+    unsure = f"; {counted(lost, 'requests')} without an answer counted with the most that they may cost" if lost else ""
+    tokens = ", ".join(f"{count:,} {name}" for name, count in usage.items())
+    allowed = f" of {run.budget}," if run.budget.option else ""
+    return f"spent: ${run.spent.dollars:.2f}{allowed} for {tokens}{unpriced}{unsure}"
 
 
 def _show_comparison(runs: "Sequence[RunView]") -> None:

@@ -9,15 +9,15 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from filelock import FileLock, Timeout
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from kb.catalog import storage_errors
 from kb.errors import CandidateError, RunError
@@ -26,6 +26,8 @@ from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName, Task
 from kb.types.protocols import Attempt, Proposal
+from synth.authors.asking import Exchange, Spent
+from synth.authors.spending import Budget
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
 NAME_CHARACTERS = 100
@@ -36,7 +38,8 @@ class SynthesizerKind(StrEnum):
     """The kind of synthesizer that drives a run."""
 
     TUNE = "tune"
-    ANTHROPIC = "anthropic"
+    AUTHORS = "authors"
+    """The authors of the plan."""
     EXTERNAL = "external"
     """Any agent or person, through `kb submit`."""
 
@@ -55,24 +58,40 @@ class Plan(Frozen):
     target: str
     language: LanguageName
     synthesizer: SynthesizerKind
-    model: str = ""
-    """Name of the language model, if the synthesizer uses one."""
+    authors: tuple[str, ...] = ()
+    """Who writes candidates, each as for `kb optimize --author`; no name holds a key."""
+    budget: Budget = Budget()
+    """The most that the user lets the authors spend."""
     evaluations: int = Field(gt=0)
     """Maximum number of candidates to judge."""
     seed: int = 0
     control: bool = False
     """Whether it is a control run, which has only the kernels that ship with kb, as if never tried, and publishes none:
     a comparison with it shows what skills are worth."""
+    held_back: int = 0
+    """Number of private documents about the target that no author of the run gets."""
     created: str = ""
     """Time in UTC, ISO 8601."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_versions(cls, fields: Any) -> Any:  # noqa: ANN401 - any JSON
+        """They had one author, `anthropic`, with the name of its model."""
+        if isinstance(fields, dict) and "model" in fields:
+            model = fields["model"]
+            fields = {name: value for name, value in fields.items() if name != "model"}
+            if fields.get("synthesizer") == "anthropic":
+                fields |= {"synthesizer": "authors", "authors": [f"anthropic:{model}"]}
+        return fields
 
 
 class JournalEntry(Frozen):
     """One event of a run."""
 
-    kind: Literal["proposed", "judged", "published", "ended"]
+    kind: Literal["asked", "answered", "proposed", "judged", "published", "ended"]
     step: int
     """Number of the candidate, counted from 1."""
+    exchange: Exchange | None = None
     proposal: Proposal | None = None
     evidence: Evidence | None = None
     text: str = ""
@@ -116,6 +135,7 @@ class Run:
                 note=proposal.note,
                 skills_used=proposal.skills_used,
                 recalled=proposal.recalled,
+                author=proposal.author,
             )
             for step, evidence in self._judged.items()
             if (proposal := self._proposed.get(step))
@@ -163,13 +183,24 @@ class Run:
         return min(passed, key=lambda a: (not a.evidence.won, a.evidence.time_us), default=None)
 
     @property
-    def usage(self) -> dict[str, int]:
-        """Tokens used, by kind."""
-        total: dict[str, int] = {}
-        for proposal in (e.proposal for e in self.entries if e.proposal):
-            for kind, tokens in proposal.usage.items():
-                total[kind] = total.get(kind, 0) + tokens
-        return total
+    def exchanges(self) -> Sequence[Exchange]:
+        """All requests to authors, in order, each as it was recorded last."""
+        return list({e.exchange.number: e.exchange for e in self.entries if e.exchange}.values())
+
+    @property
+    def unused(self) -> Sequence[Exchange]:
+        """The replies for the present candidate, unless it is proposed."""
+        answers = (e.exchange for e in self.entries if e.kind == "answered" and e.step == self.step)
+        return () if self.pending else [one for one in answers if one and one.outcome is None]
+
+    @property
+    def spent(self) -> Spent:
+        return Spent.of(self.exchanges)
+
+    def record(self, exchange: Exchange) -> None:
+        """Append a request, or what became of it, to the journal and sync it to disk."""
+        kind: Literal["asked", "answered"] = "answered" if exchange.answered else "asked"
+        self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -299,4 +330,10 @@ def _unreadable(folder: Path, why: str) -> RunError:
 def _entries(journal: Path) -> list[JournalEntry]:
     """The entries of all complete lines."""
     text = journal.read_bytes()
-    return [JournalEntry.model_validate(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+    return [_entry(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+
+
+def _entry(fields: dict[str, Any]) -> JournalEntry:
+    if proposal := fields.get("proposal"):
+        proposal.pop("usage", None)  # earlier versions kept the tokens there
+    return JournalEntry.model_validate(fields)

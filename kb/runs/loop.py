@@ -17,6 +17,7 @@ from kb.types.kernels import Candidate, Interface, Language, Task
 from kb.types.passages import Passage
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
 from kb.types.skill import Skill, SkillStanding
+from synth.authors.author import AuthorError, Outcome
 from synth.briefing.follow_up import search_phrases
 from synth.prompts.prompt import Prompt, build_prompt
 
@@ -78,7 +79,12 @@ class Loop:
         while self.run.step <= self.run.plan.evaluations:
             if deadline is not None and time.monotonic() > deadline:
                 return ""
-            proposal = self.run.pending or synthesizer.propose(self.request(judge.interface))
+            try:
+                proposal = self.run.pending or synthesizer.propose(self.request(judge.interface))
+            except AuthorError as error:
+                if error.outcome is Outcome.OVER_BUDGET:
+                    return error.message
+                raise
             if proposal is None:
                 return f"{synthesizer.name} has nothing left to try"
             self._judge(proposal, judge)
@@ -232,6 +238,7 @@ class Loop:
             suffix=self.language.suffix,
             licence=self.skillbook.licence,
             note=best.note,
+            author=best.author,
             failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
             interface=interface,
             parent=self._parent(best.candidate),

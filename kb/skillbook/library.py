@@ -1,6 +1,7 @@
 """The library of skills that ship with kb or belong to a home: reading, publication, proposals and search."""
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from kb.types.skill import Skill, SkillStanding
 from kb.types.skill_record import SkillRecord, Verb
 
 SHIPPED = Path(__file__).parents[1] / "skills"
+_ID = re.compile(r"\b[0-9a-f]{12}\b")
+"""Ids of passages, rows and facts."""
 JUDGED = "judged"
 """File of a home with the ids of the evidence that its own judge gave, one in a line. It is outside `skills/`, so that
 no exchange of skills brings it."""
@@ -28,6 +31,7 @@ class Skillbook:
         versions: Gives the versions of the software here, as `StandingContext` has them.
         stands: Whether a cited passage is still in the documents.
         licence: Licence of the skills that are written here.
+        hidden: Ids of passages and facts that must not be shown: skills and evidence that cite one are left out.
     """
 
     def __init__(
@@ -40,12 +44,13 @@ class Skillbook:
         stands: Callable[[str], bool] = lambda citation: True,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         licence: str = "",
+        hidden: Callable[[], Set[str]] = frozenset,
     ) -> None:
         self.home = home
         self._store = SkillStore(home, shipped)
         self.folder = self._store.folder
         self._name_of, self._versions, self._stands, self._today = name_of, versions, stands, today
-        self.licence = licence
+        self.licence, self._hidden = licence, hidden
 
     def skills(self, *, scope: frozenset[str] | None = None, language: str | None = None) -> list[Skill]:
         """The well-formed skills that do not wait for a decision, sorted by name.
@@ -73,7 +78,22 @@ class Skillbook:
 
     def problems(self) -> list[tuple[Path, SkillError]]:
         """The malformed directories of skills, and why they are."""
-        return [(folder, error) for folder, error in self._store.skills() if isinstance(error, SkillError)]
+        return [(folder, error) for folder, error in self._read() if isinstance(error, SkillError)]
+
+    def _read(self) -> Iterator[tuple[Path, Skill | SkillError]]:
+        """All directories of skills, without what cites something hidden."""
+        hidden = self._hidden()
+
+        def cites_hidden(text: str) -> bool:
+            return not hidden.isdisjoint(_ID.findall(text))
+
+        for folder, skill in self._store.skills():
+            if hidden and isinstance(skill, Skill):
+                if cites_hidden(skill.model_dump_json(exclude={"evidence", "records", "folder"})):
+                    continue
+                shown = tuple(e for e in skill.evidence if not cites_hidden(e.model_dump_json()))
+                skill = skill.model_copy(update={"evidence": shown})
+            yield folder, skill
 
     def find(self, name: str) -> Skill:
         """The skill or the proposal called `name`, even if it was rejected.
@@ -81,7 +101,7 @@ class Skillbook:
         Raises:
             SkillError: it is malformed or does not exist; the hint then suggests similar names.
         """
-        found = {folder.name: skill for folder, skill in self._store.skills()}
+        found = {folder.name: skill for folder, skill in self._read()}
         if isinstance(skill := found.get(name), Skill):
             return skill
         if skill:
@@ -95,7 +115,7 @@ class Skillbook:
 
     def known(self) -> list[Skill]:
         """All that is here: the skills and the proposals, also the retired and the rejected ones."""
-        return [skill for _, skill in self._store.skills() if isinstance(skill, Skill)]
+        return [skill for _, skill in self._read() if isinstance(skill, Skill)]
 
     def twin(self, skill: Skill) -> Skill | None:
         """The skill or the proposal that says the same, if possible the one of its name; None if there is none."""

@@ -24,6 +24,7 @@ def skill_of_win(
     suffix: str,
     licence: str = "",
     note: str = "",
+    author: str = "",
     failed: Sequence[Attempt] = (),
     interface: Interface | None = None,
     parent: Skill | None = None,
@@ -34,6 +35,7 @@ def skill_of_win(
         suffix: Suffix of the candidate's file in its language.
         licence: Licence of the skill, unless it has a parent: then it has the parent's.
         note: The synthesizer's note on the candidate; quoted.
+        author: Who wrote the candidate, if somebody was asked.
         failed: Attempts on the same task that were refused or slower.
         interface: Interface of the task.
         parent: The skill with the same kernel, possibly with other parameter values; its description is passed on.
@@ -49,7 +51,8 @@ def skill_of_win(
         "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
         f"{len(evidence.cases)} cases, and timed on {target} at {_timed_at(timing)}, in precision `{task.precision}`."
         + (f" It was {evidence.limit}." if evidence.limit else ""),
-        "Why it should be fast": f"In the words of its synthesizer, unchecked:\n\n> {one_line(note, 1000) or '(none)'}",
+        "Why it should be fast": f"In the words of {author or 'its synthesizer'}, unchecked:\n\n"
+        f"> {one_line(note, 1000) or '(none)'}",
         "What failed": _failures(failed, candidate),
     }
     about = f"Use it to write or tune a kernel for that task or a similar one on {target}."

@@ -24,6 +24,8 @@ class Document(Frozen):
     """Version as the document states it; empty if it states none."""
     licence: str
     trust: Trust
+    private: bool
+    """Whether it must not leave the user's machines: no hosted author and no MCP host gets any of it."""
     sha256: str
     """SHA-256 of the file when it was read."""
     changed_on: str

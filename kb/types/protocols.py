@@ -22,6 +22,8 @@ class Attempt(Frozen):
     skills_used: tuple[str, ...] = ()
     recalled: str = ""
     """As in its `Proposal`."""
+    author: str = ""
+    """As in its `Proposal`."""
 
 
 class Reason(Frozen):
@@ -75,8 +77,8 @@ class Proposal(Frozen):
     """Names of the skills that it was made from."""
     recalled: str = ""
     """Name of the skill whose kernel it is, unchanged; the run sets it."""
-    usage: dict[str, int] = Field(default_factory=dict)
-    """Tokens used, by kind."""
+    author: str = ""
+    """Who wrote it; empty if nobody was asked."""
 
 
 class Synthesizer(Protocol):

@@ -113,6 +113,7 @@ class DocumentState:
     stamp: str
     pipeline: str
     trust: Trust
+    private: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,8 @@ class DocumentRecord:
     version: str
     licence: str
     trust: Trust
+    private: bool
+    """Whether it must not leave the user's machines."""
     sha256: str
     stamp: str
     pipeline: str

@@ -30,6 +30,7 @@ class AboutDocuments(Home):
         target: str | None = None,
         parent: str | None = None,
         trust: Trust | None = None,
+        private: bool | None = None,
         hidden: bool = False,
         unknown: bool = False,
         exclude: Sequence[str] = (),
@@ -44,6 +45,8 @@ class AboutDocuments(Home):
             target: Target of all documents, which is added if it is unknown (default: the folder names tell it).
             parent: Parent of targets that are added (default: `any`).
             trust: Trust of all documents (default: unchanged, `vendor` for new documents).
+            private: Whether the documents must not leave the user's machines: no hosted author gets any of them
+                (default: unchanged; a new file is private if another in its folder or above is).
             hidden: Also read files and folders whose names begin with a dot.
             unknown: Also read files of unknown formats, as plain text.
             exclude: Patterns of files to skip, in the form of .gitignore, besides those of `.kbignore` files.
@@ -59,7 +62,17 @@ class AboutDocuments(Home):
         from kb.usecases.ingesting import ingest
 
         work = Ingest(
-            self.catalog, self.targets, self.models.embedder, trust, hidden, unknown, dry_run, progress, exclude, parent
+            self.catalog,
+            self.targets,
+            self.models.embedder,
+            trust,
+            hidden,
+            unknown,
+            dry_run,
+            progress,
+            exclude,
+            parent,
+            private,
         )
         return ingest(self, work, paths, target=target)
 

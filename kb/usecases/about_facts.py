@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kb.types.fact import Fact, FactAnswer
     from kb.usecases.fact_reading import FactsAnswered
     from kb.usecases.probing import ProbeReport
+    from synth.authors.spending import Budget
 
 
 class AboutFacts(Home):
@@ -89,20 +90,22 @@ class AboutFacts(Home):
 
         return store_answers(self, target, answers)
 
-    def propose_facts(self, target: str, *, budget_tokens: int) -> FactsAnswered:
-        """Let the model of the settings answer the open questions of the worksheet. As `answer_facts`, and:
+    def propose_facts(self, target: str, *, authors: Sequence[str] = (), budget: Budget) -> FactsAnswered:
+        """Let authors answer the open questions of the worksheet from passages that they may read. As `answer_facts`.
 
         Args:
-            budget_tokens: Most tokens to pay for; questions that do not fit are listed as unread.
+            authors: As for `kb optimize --author` (default: the settings', else what the environment offers).
+            budget: The most that they may spend; questions that do not fit are listed as unread.
 
         Raises:
-            SettingsError, SynthesisError: the settings name no model; the model gave no answer at all.
+            SettingsError, SynthesisError: there is no author, or no budget for it; it gave no answer at all.
         """
-        from kb.usecases.fact_reading import ask_model
-        from kb.usecases.language_model import chat_model
+        from kb.usecases.authors import desk_for, held_back
+        from kb.usecases.fact_reading import ask_authors
 
-        model = chat_model(self.settings.anthropic_model)
-        return ask_model(self, target, model, budget_tokens=budget_tokens)
+        seen, desk = desk_for(self, authors, budget)
+        held_back(seen, target)
+        return ask_authors(seen, target, desk)
 
     def probe(
         self,

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from kb.usecases.home import Home
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from eval.roofline import Roofline
     from kb.runs.journal import Plan, Run
     from kb.runs.loop import OnAttempt, OnStart
     from kb.types.evidence import Evidence
     from kb.types.kernels import Candidate, Interface, Task
     from kb.usecases.running import Submission
+    from synth.authors.spending import Budget
     from synth.prompts.prompt import Prompt
 
 
@@ -48,6 +51,8 @@ class AboutKernels(Home):
         target: str,
         *,
         synthesizer: str = "tune",
+        authors: Sequence[str] = (),
+        budget: Budget | None = None,
         language: str | None = None,
         evaluations: int = 8,
         seed: int = 0,
@@ -56,17 +61,21 @@ class AboutKernels(Home):
         """A plan for `prompt` or `optimize`; see `Plan`.
 
         Args:
-            synthesizer: `tune`, `anthropic`, or `external` for a run that `prompt` starts.
+            synthesizer: `tune`, or `external` for a run that `prompt` starts.
+            authors: Who writes the candidates instead, each as for `kb optimize --author`.
+            budget: The most that they may spend. Without one, `optimize` refuses authors that cost money.
             language: Language of the candidates (default: the usual one for the target).
 
         Raises:
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
+            SettingsError: no author has one of these names.
         """
         from kb.usecases.running import plan_of
+        from synth.authors.spending import Budget
 
         return plan_of(
-            self, task, target, synthesizer=synthesizer, language=language, evaluations=evaluations, seed=seed,
-            control=control,
+            self, task, target, synthesizer=synthesizer, authors=authors, budget=budget or Budget(), language=language,
+            evaluations=evaluations, seed=seed, control=control,
         )  # fmt: skip
 
     def prompt(self, plan: Plan) -> tuple[Run, Prompt]:
@@ -106,7 +115,7 @@ class AboutKernels(Home):
         return submit(self, run, answer, note=note, on_attempt=on_attempt)
 
     def optimize(self, plan: Plan, *, minutes: float | None = None, on_start: OnStart | None = None) -> Run:
-        """Start a run of `tune` or `anthropic` and drive it to its end. A bad plan is refused before a judge starts.
+        """Start a run of authors or the tuner and drive it to its end. A bad plan is refused before a judge starts.
 
         `on_start` gets the run when it starts, and returns the function to call with each judged candidate.
 
@@ -118,7 +127,7 @@ class AboutKernels(Home):
         return optimize(self, plan, minutes=minutes, on_start=on_start)
 
     def resume(self, run: Run, *, minutes: float | None = None, on_start: OnStart | None = None) -> None:
-        """Continue a run of `tune` or `anthropic`. Errors as in `optimize`."""
+        """Continue a run that `optimize` started. Errors as in `optimize`."""
         from kb.usecases.running import resume
 
         resume(self, run, minutes=minutes, on_start=on_start)

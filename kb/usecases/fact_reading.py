@@ -9,7 +9,7 @@ from kb.facts.book import Conflict
 from kb.facts.quotes import number_of, quote_spans, refusal
 from kb.facts.resolution import holding
 from kb.facts.worksheet import Entry, topics, worksheet
-from kb.types.base import Frozen, tokens_of
+from kb.types.base import Frozen
 from kb.types.fact import Fact, FactAnswer, RefusedAnswer
 from kb.types.passages import Passage
 from kb.types.records import FactRecord, Form
@@ -17,7 +17,8 @@ from kb.usecases.home import Home
 from kb.usecases.searching import asked
 from kb.usecases.sheets import with_sheets
 from retrieval.precedence import is_set_aside
-from synth.authors.chat import ChatModel, ModelError
+from synth.authors.asking import Desk
+from synth.authors.author import AuthorError, Outcome
 from synth.fact_answers import ask_for_facts
 
 QUESTION_TOKENS = 1500
@@ -36,9 +37,9 @@ class FactsAnswered(Frozen):
     contradictions: tuple[Conflict, ...]
     """About the quantities that were answered."""
     unread: tuple[str, ...] = ()
-    """Questions that were not asked because the budget was spent, or the model stopped."""
+    """Questions that were not asked because the budget was spent, or the author failed."""
     stopped: str = ""
-    """Why the model stopped before the last question, in words."""
+    """Why the author stopped before the last question, in words."""
     unreadable: int = 0
     """Number of lines of the model that begin like an answer and are none."""
 
@@ -86,32 +87,30 @@ def store_answers(home: Home, target: str, answers: Sequence[FactAnswer]) -> Fac
     )
 
 
-def ask_model(home: Home, target: str, model: ChatModel, *, budget_tokens: int) -> FactsAnswered:
-    """Let a model answer the open questions. Arguments and errors as in `KnowledgeBase.propose_facts`."""
+def ask_authors(home: Home, target: str, desk: Desk) -> FactsAnswered:
+    """Let authors answer the open questions. Errors as in `KnowledgeBase.propose_facts`."""
     answers: list[FactAnswer] = []
     unread: list[str] = []
-    spent = unreadable = 0
-    stopped = ""
+    unreadable, stopped = 0, ""
     for question in questions(home, target):
         if not question.passages:
             continue
         text = _text(question.passages)
-        if stopped or spent + tokens_of(text) > budget_tokens:
+        if stopped:
             unread.append(question.line.asks)
             continue
         try:
             found = ask_for_facts(
-                model, question.line.asks, text, target=target, quantity_names=question.line.quantities
+                desk, question.line.asks, text, target=target, quantity_names=question.line.quantities
             )
-        except ModelError as error:
-            if not answers:
+        except AuthorError as error:
+            if not answers and error.outcome is not Outcome.OVER_BUDGET:
                 raise
             stopped = error.message
             unread.append(question.line.asks)
             continue
         answers += found.answers
         unreadable += found.unreadable
-        spent += sum(found.usage.values()) or tokens_of(text)
     what_else = {"unread": tuple(unread), "stopped": stopped, "unreadable": unreadable}
     return store_answers(home, target, answers).model_copy(update=what_else)
 

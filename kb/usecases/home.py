@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from kb.catalog import Catalog
+from kb.settings import NO_MODEL
 from kb.targets import Targets
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class Home:
         settings: Settings of the home to open.
         notify: Called with each message for the user, such as a missing model.
         embedder: Replaces the model of the settings.
+        without_private: Whether private documents, and what they state, cannot be read.
     """
 
     def __init__(
@@ -37,12 +40,14 @@ class Home:
         *,
         notify: Callable[[str], None] = lambda message: None,
         embedder: Embedder | None = None,
+        without_private: bool = False,
     ) -> None:
         self.settings = settings
         self.targets = Targets.load(settings.home)
-        self.catalog = Catalog(settings.home)
+        self.catalog = Catalog(settings.home, without_private=without_private)
         self.notify = notify
         self._given_embedder = embedder
+        self._without_private = without_private
 
     def __enter__(self) -> Self:
         return self
@@ -51,14 +56,30 @@ class Home:
         self.close()
 
     def close(self) -> None:
+        if "public" in self.__dict__:
+            self.public.close()
         self.catalog.close()
+
+    @cached_property
+    def public(self) -> Self:
+        """The same home as it is opened to whom private documents must not reach."""
+        embedder = self.models.embedder
+        settings = self.settings if embedder else self.settings.model_copy(update={"embedding_model": NO_MODEL})
+        return type(self)(settings, notify=self.notify, embedder=embedder, without_private=True)
+
+    def held_back(self, target: str) -> list[str]:
+        """Paths of the private documents about a target that cannot be read here."""
+        return self.catalog.held_back(self.targets.scope(target))
 
     @cached_property
     def models(self) -> Models:
         """The embedding model and the vectors."""
         from retrieval.models import Models
 
-        return Models(self.catalog, self.settings, notify=self.notify, embedder=self._given_embedder)
+        settings = self.settings
+        if self._without_private:  # Chroma's index holds the passages of all documents, so each vector is compared
+            settings = settings.model_copy(update={"exact_vectors": sys.maxsize})
+        return Models(self.catalog, settings, notify=self.notify, embedder=self._given_embedder)
 
     @property
     def search_engine(self) -> SearchEngine:
@@ -90,6 +111,7 @@ class Home:
             versions=versions,
             stands=lambda citation: self.documents.stands(citation),
             licence=self.settings.skill_licence,
+            hidden=lambda: self.catalog.unseen_ids() if self._without_private else frozenset(),
         )
 
     @cached_property

@@ -1,5 +1,7 @@
 """Plans, starts and continues runs. Refuses bad plans before a judge starts."""
 
+from collections.abc import Sequence
+
 from kb.errors import FactError, RunError
 from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.runs.loop import Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
@@ -8,12 +10,14 @@ from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language, Task
 from kb.types.protocols import Request, Synthesizer
+from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, open_to, seats_of
 from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, written_in
-from kb.usecases.language_model import chat_model
 from kb.usecases.prompt_context import prompt_context
 from kb.usecases.sheets import with_sheets
-from synth.authors.model import ModelSynthesizer
+from synth.authors.asking import Desk, Seat
+from synth.authors.spending import Budget
+from synth.authors.synthesizer import AuthorSynthesizer
 from synth.prompts.answer import parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
 from synth.search.tune import TuneSynthesizer
@@ -37,13 +41,16 @@ def plan_of(
     target: str,
     *,
     synthesizer: str,
+    authors: Sequence[str],
+    budget: Budget,
     language: str | None,
     evaluations: int,
     seed: int,
     control: bool,
 ) -> Plan:
     """A plan of a run. Arguments and errors as in `KnowledgeBase.plan`."""
-    kind = SynthesizerKind.named(synthesizer)
+    specs = chosen(home.settings, authors).specs if authors else ()
+    kind = SynthesizerKind.AUTHORS if specs else SynthesizerKind.named(synthesizer)
     if language or kind is SynthesizerKind.EXTERNAL:
         language = written_in(home, target, language).name
     else:
@@ -53,7 +60,8 @@ def plan_of(
         target=target,
         language=language,
         synthesizer=kind,
-        model=home.settings.anthropic_model if kind is SynthesizerKind.ANTHROPIC else "",
+        authors=tuple(map(str, specs)),
+        budget=budget,
         evaluations=evaluations,
         seed=seed,
         control=control,
@@ -70,14 +78,15 @@ def prompt(home: Home, plan: Plan) -> tuple[Run, Prompt]:
     plan = _checked(home, plan)
     interface = interface_of(home, plan.task, plan.target)
     run = home.runs.start(plan)
-    return run, loop_of(home, run).prompt(interface)
+    return run, loop_of(_open_to(home, plan), run).prompt(interface)
 
 
 def draft_prompt(home: Home, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
     """The first prompt of a run that is not started. Arguments and errors as in `KnowledgeBase.draft_prompt`."""
     plan = _checked(home, plan)
     language = written_in(home, plan.target, plan.language)
-    facts, passages = prompt_context(home, plan.task, interface, language, plan.target, ())
+    seen = _open_to(home, plan)
+    facts, passages = prompt_context(seen, plan.task, interface, language, plan.target, ())
     return build_prompt(
         Request(
             task=plan.task,
@@ -98,8 +107,9 @@ def submit(home: Home, run: Run, answer: Candidate | str, *, note: str, on_attem
     language = written_in(home, run.plan.target, run.plan.language)
     candidate, said = parse_answer(answer, language) if isinstance(answer, str) else (answer, "")
     run.must_take(candidate)
-    loop, earlier = loop_of(home, run, on_attempt), len(run.published)
-    with judge_for(home, run.plan.task, run.plan.target, run.plan.language) as judge:
+    seen = _open_to(home, run.plan)
+    loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
+    with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(candidate, judge, note=note or said)
         following = None if run.ended else loop.prompt(judge.interface)
     return Submission(evidence=evidence, published=run.published[earlier:], prompt=following, ended=run.ended)
@@ -107,20 +117,30 @@ def submit(home: Home, run: Run, answer: Candidate | str, *, note: str, on_attem
 
 def optimize(home: Home, plan: Plan, *, minutes: float | None, on_start: OnStart | None) -> Run:
     """Start a run and drive it to its end. Arguments and errors as in `KnowledgeBase.optimize`."""
-    synthesizer = _synthesizer(plan)
+    _must_not_be_by_hand(plan)
     plan = _checked(home, plan)
-    with judge_for(home, plan.task, plan.target, plan.language) as judge:
+    seen = _open_to(home, plan)
+    with judge_for(seen, plan.task, plan.target, plan.language) as judge:
         run = home.runs.start(plan)
-        loop_of(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
+        synthesizer = _synthesizer(home, run)
+        loop_of(seen, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
     return run
 
 
 def resume(home: Home, run: Run, *, minutes: float | None, on_start: OnStart | None) -> None:
     """Continue a run that `optimize` started."""
-    synthesizer = _synthesizer(run.plan)
+    _must_not_be_by_hand(run.plan)
     run.must_be_open()
-    with judge_for(home, run.plan.task, run.plan.target, run.plan.language) as judge:
-        loop_of(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
+    synthesizer, seen = _synthesizer(home, run), _open_to(home, run.plan)
+    with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
+        loop_of(seen, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
+
+
+def _open_to(home: Home, plan: Plan) -> Home:
+    """The home as the run's authors may read it, and its judge, whose words stand in the next prompt."""
+    if plan.synthesizer is SynthesizerKind.TUNE:
+        return home
+    return open_to(home, [*map(AuthorSpec.parse, plan.authors)] or [AuthorSpec(1, plan.synthesizer, "")])
 
 
 def loop_of(home: Home, run: Run, on_attempt: OnAttempt | None = None, *, language: Language | None = None) -> Loop:
@@ -152,14 +172,13 @@ def _checked(home: Home, plan: Plan) -> Plan:
         TargetError: the target is unknown.
         CandidateError: kernels for it are not written in the plan's language.
         FactError: it has no documents, so a model or a person would have to guess.
-        SettingsError: the plan needs a model and names none.
+        SettingsError: an author costs money that no budget allows, or two have the same name.
     """
     plan = plan.model_copy(update={"target": home.targets.get(plan.target).name})
     written_in(home, plan.target, plan.language)
     if plan.synthesizer is not SynthesizerKind.EXTERNAL:
         home.toolchains.judges(plan.target)
-    if plan.synthesizer is SynthesizerKind.ANTHROPIC:
-        chat_model(plan.model)
+    must_be_paid(_seats(home, plan), plan.budget)
     if plan.synthesizer is not SynthesizerKind.TUNE:
         with with_sheets(home, plan.target):
             if not home.catalog.count_by_target().keys() & (home.targets.scope(plan.target) - {ROOT}):
@@ -167,13 +186,22 @@ def _checked(home: Home, plan: Plan) -> Plan:
                     f"there are no documents about {plan.target}, so a kernel for it would be a guess",
                     hint=f"`kb ingest` its manuals, with --target {plan.target} if no folder has that name",
                 )
-    return plan
+    return plan.model_copy(update={"held_back": held_back(_open_to(home, plan), plan.target)})
 
 
-def _synthesizer(plan: Plan) -> Synthesizer:
-    """The synthesizer of a plan. Raises RunError if candidates come by hand, through `KnowledgeBase.submit`."""
-    if plan.synthesizer is SynthesizerKind.TUNE:
+def _must_not_be_by_hand(plan: Plan) -> None:
+    """Raises RunError if candidates come by hand, through `KnowledgeBase.submit`."""
+    if plan.synthesizer is SynthesizerKind.EXTERNAL:
+        raise RunError("this run is driven by hand", hint="`kb submit RUN FILE` judges an answer")
+
+
+def _synthesizer(home: Home, run: Run) -> Synthesizer:
+    if run.plan.synthesizer is SynthesizerKind.TUNE:
         return TuneSynthesizer()
-    if plan.synthesizer is SynthesizerKind.ANTHROPIC:
-        return ModelSynthesizer(chat_model(plan.model))
-    raise RunError("this run is driven by hand", hint="`kb submit RUN FILE` judges an answer")
+    seats = _seats(home, run.plan, run=run.id)
+    must_be_paid(seats, run.plan.budget)  # runs of earlier versions have none
+    return AuthorSynthesizer(Desk(seats, run, run.plan.budget))
+
+
+def _seats(home: Home, plan: Plan, *, run: str = "") -> list[Seat]:
+    return seats_of(home.settings, [*map(AuthorSpec.parse, plan.authors)], run=run)

@@ -48,6 +48,8 @@ class DocumentView(LongText):
     file: str
     target: str
     trust: Trust
+    private: bool
+    """Whether it must not leave the user's machines."""
     title: str
     format: str
     version: str

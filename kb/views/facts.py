@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the caller has it open; loading it here would delay the sta
     from kb.types.passages import Passage
     from kb.usecases.fact_reading import FactsAnswered
     from kb.usecases.knowledge_base import KnowledgeBase
+    from synth.authors.spending import Budget
 
 
 class StatedFact(Frozen):
@@ -188,9 +189,9 @@ def answer(kb: "KnowledgeBase", target: str, given: Sequence[FactAnswer]) -> Ans
     return _answered(kb, target, kb.answer_facts(target, given))
 
 
-def propose(kb: "KnowledgeBase", target: str, *, budget_tokens: int) -> AnsweredFacts:
-    """Let a model answer. Arguments and errors as in `KnowledgeBase.propose_facts`."""
-    return _answered(kb, target, kb.propose_facts(target, budget_tokens=budget_tokens))
+def propose(kb: "KnowledgeBase", target: str, *, authors: Sequence[str], budget: "Budget") -> AnsweredFacts:
+    """Let authors answer. Arguments and errors as in `KnowledgeBase.propose_facts`."""
+    return _answered(kb, target, kb.propose_facts(target, authors=authors, budget=budget))
 
 
 def _answered(kb: "KnowledgeBase", target: str, found: "FactsAnswered") -> AnsweredFacts:

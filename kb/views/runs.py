@@ -8,9 +8,15 @@ from kb.types.protocols import Attempt
 from kb.views.prompts import PromptView, prompt_view
 from kb.views.response import view_of
 from kb.views.verdicts import Verdict, verdict
+from synth.authors.asking import Spent
+from synth.authors.spending import Budget
 
 if TYPE_CHECKING:
     from kb.usecases.running import Submission
+
+
+PLANNED = ("target", "language", "synthesizer", "authors", "budget", "held_back", "control")
+"""What a run shows of its plan as it is."""
 
 
 class AttemptView(Frozen):
@@ -19,6 +25,8 @@ class AttemptView(Frozen):
     recalled: str
     """The skill whose kernel it is, unchanged; empty if it is none."""
     skills_used: tuple[str, ...]
+    author: str
+    """Who wrote it; empty if nobody was asked."""
     verdict: Verdict
 
 
@@ -30,14 +38,18 @@ class RunView(Frozen):
     target: str
     language: str
     synthesizer: SynthesizerKind
+    authors: tuple[str, ...]
+    """Who is asked; empty for runs of the tuner and by hand."""
+    budget: Budget
+    held_back: int
+    """Number of private documents that no author gets."""
     control: bool
     folder: str
     ended: str
     """Why it ended; empty if it has not."""
     published: tuple[str, ...]
     """The skills that it wrote."""
-    usage: dict[str, int]
-    """Tokens, by kind."""
+    spent: Spent
     best: int | None
     """Number of the fastest candidate that won, otherwise of the fastest that passed."""
     attempts: tuple[AttemptView, ...]
@@ -61,7 +73,7 @@ def attempt_view(number: int, attempt: Attempt) -> AttemptView:
 
 
 def run_view(run: Run) -> RunView:
-    plan = {name: getattr(run.plan, name) for name in ("target", "language", "synthesizer", "control")}
+    plan = {name: getattr(run.plan, name) for name in PLANNED}
     return view_of(
         RunView,
         run,

@@ -56,6 +56,7 @@ def lds_document(kib: int = 64, **changes: object) -> DocumentRecord:
         version="1",
         licence="MIT",
         trust="vendor",
+        private=False,
         sha256="ab" * 32,
         stamp="[]",
         pipeline="1/test",

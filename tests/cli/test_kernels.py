@@ -114,10 +114,11 @@ def test_a_candidate_in_an_unknown_language_is_refused(run: Run, task: Path) -> 
     ("options", "message"),
     [
         (("--language", "cpp"), "kernels for mi300x are not written in cpp"),
-        (("--synthesizer", "oracle"), "unknown synthesizer 'oracle'"),
+        (("--author", "oracle"), "'oracle' names no author"),
         (("--target", "mi9000"), "unknown target 'mi9000'"),
-        (("--synthesizer", "anthropic"), "the settings name no model"),
-        (("--synthesizer", "external"), "this run is driven by hand"),
+        (("--author", "claude-opus-5-5"), "costs money, and no budget allows it"),
+        (("--author", "claude-opus-5-5", "--budget", "2"), "'2' is no budget"),
+        (("--author", "none", "--author", "files:here"), "`--author none` and another author"),
     ],
 )
 @pytest.mark.usefixtures("no_judge")
@@ -224,15 +225,17 @@ def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home:
 def test_a_refused_key_stops_the_run_with_one_line_and_the_run_can_be_resumed(
     run: Run, task: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KB_ANTHROPIC_MODEL", "claude-test")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
     with serving(failure(401, "authentication_error")) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        done = run("optimize", task, "--target", "mi300x", "--synthesizer", "anthropic")
+        done = run("optimize", task, "--target", "mi300x", "--author", "claude-opus-5-5", "--budget", "2usd")
     assert done.status == 1
     errors = [line for line in done.err.splitlines() if not line.startswith("note:")]
     assert [line.partition(":")[0] for line in errors] == ["error", "hint"], errors
     assert "key" in errors[0]
     (folder,) = (home / "runs").iterdir()
-    assert json.loads((folder / "run.json").read_text())["model"] == "claude-test"
-    assert (folder / "journal.jsonl").read_bytes() == b""
+    plan = json.loads((folder / "run.json").read_text())
+    assert (plan["authors"], plan["budget"]["dollars"]) == (["anthropic:claude-opus-5-5"], 2)
+    asked, answered = map(json.loads, (folder / "journal.jsonl").read_text().splitlines())
+    assert (asked["kind"], answered["exchange"]["outcome"]) == ("asked", "key_refused")
+    assert "not-a-key" not in (folder / "journal.jsonl").read_text() + done.err

@@ -100,7 +100,7 @@ def test_contradicting_answers_are_listed_with_both_places(run: Run, manual: Pat
         (["answer", "zchip", os.devnull], "has no answers"),
         (["answer", "nochip", "answers.jsonl"], "unknown target 'nochip'"),
         (["ask", "zchip", "--topic", "colour"], "no topic 'colour'"),
-        (["propose", "zchip"], "the settings name no model"),
+        (["propose", "zchip", "--author", "none"], "nobody is here to ask"),
     ],
 )
 def test_a_command_that_cannot_work_gives_one_error_and_one_hint(

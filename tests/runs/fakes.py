@@ -1,4 +1,4 @@
-"""A fake judge and a fake synthesizer with deterministic answers, which log every call."""
+"""A fake judge and a fake author with deterministic answers, which log every call."""
 
 import os
 import time
@@ -11,9 +11,12 @@ from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
 from kb.types.evidence import CaseResult, Evidence, Grade, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
-from kb.types.protocols import Proposal, Request
 from kb.types.skill import Skill
 from kb.types.timing import Session, Timing
+from synth.authors.asking import Desk, Seat
+from synth.authors.author import Ask, Reply, Usage
+from synth.authors.spending import Budget, Model
+from synth.authors.synthesizer import AuthorSynthesizer
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
 INTERFACE = Interface(
@@ -92,20 +95,27 @@ class FakeJudge:
         return evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
 
 
-class PaidSynthesizer:
-    """Proposes one point after another, at 100 tokens each."""
+class PaidAuthor:
+    """Writes one point after another, at 100 tokens each; every third reply has no kernel at first."""
 
-    name = "paid"
+    secrets = ()
 
-    def __init__(self, log: Path, pause_s: float = 0.0) -> None:
-        self.log, self.pause_s = log, pause_s
+    def __init__(self, log: Path, pause_s: float = 0.0, *, name: str = "paid", unreadable: bool = False) -> None:
+        self.log, self.pause_s, self.name, self.unreadable = log, pause_s, name, unreadable
 
-    def propose(self, request: Request) -> Proposal | None:
+    def answer(self, ask: Ask) -> Reply:
         time.sleep(self.pause_s)
-        step = len(request.attempts)
-        note(self.log, str(step))
+        note(self.log, f"{self.name} {ask.number}")
+        step, usage = ask.number - 1, Usage(output_tokens=100)
+        if self.unreadable and len(ask.said) == 1 and step % 3 == 2:
+            return Reply(text="I would rather not say.", usage=usage)
         values = {"UNROLL": (1, 2, 4, 8)[step % 4], "BLOCK": (32, 64, 128, 256)[step // 4 % 4]}
-        return Proposal(candidate=candidate(**values), note=f"try {step}", usage={"output_tokens": 100})
+        return Reply(text=f"note: try {step}\n\n```cpp\n{candidate(**values).source}```\n", usage=usage)
+
+
+def asking(run: Run, *authors: PaidAuthor) -> AuthorSynthesizer:
+    """Asks authors for free, and records it in the run."""
+    return AuthorSynthesizer(Desk([Seat(author, Model(), free=True) for author in authors], run, Budget()))
 
 
 def note(log: Path, line: str) -> None:

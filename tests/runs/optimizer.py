@@ -11,15 +11,16 @@ from pathlib import Path
 
 from kb.runs.journal import Runs
 from synth.search.tune import TuneSynthesizer
-from tests.runs.fakes import FakeJudge, PaidSynthesizer, loop_of
+from tests.runs.fakes import FakeJudge, PaidAuthor, asking, loop_of
 
 
 def go_on(order: dict[str, str]) -> None:
     home, pause_s = Path(order["home"]), float(order["pause_s"])
     judge = FakeJudge(home / "judged.log", pause_s)
-    paid = PaidSynthesizer(home / "paid.log", pause_s)
+    run, log = Runs(home).get(order["run"]), home / "paid.log"
+    paid = asking(run, PaidAuthor(log, pause_s, unreadable=True), PaidAuthor(log, pause_s, name="other"))
     synthesizer = paid if order["synthesizer"] == "paid" else TuneSynthesizer()
-    loop_of(Runs(home).get(order["run"]), home, Path(order["shipped"])).optimize(synthesizer, judge)
+    loop_of(run, home, Path(order["shipped"])).optimize(synthesizer, judge)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from kb.types.protocols import Attempt
 from kb.types.skill import SkillKind, SkillStanding
+from synth.authors.author import Usage
 from synth.search.tune import TuneSynthesizer
 from tests.runs.fakes import (
     BEST,
@@ -16,7 +17,8 @@ from tests.runs.fakes import (
     TASK,
     TEMPLATE,
     FakeJudge,
-    PaidSynthesizer,
+    PaidAuthor,
+    asking,
     book_of,
     candidate,
     evidence_of,
@@ -161,11 +163,11 @@ def test_if_a_skill_is_refused_unchanged_the_next_one_is_tried(home: Path, tmp_p
 def test_the_same_candidate_is_not_judged_again(home: Path, library: Path, judge: FakeJudge, tmp_path: Path) -> None:
     run = start(home, evaluations=20)
 
-    loop_of(run, home, library).optimize(PaidSynthesizer(tmp_path / "paid.log"), judge)
+    loop_of(run, home, library).optimize(asking(run, PaidAuthor(tmp_path / "paid.log")), judge)
 
     assert len(run.attempts) == 20
     assert len(judge.log.read_text().splitlines()) == 16
-    assert run.usage == {"output_tokens": 2000}
+    assert run.spent.usage == Usage(output_tokens=2000)
 
 
 def test_a_run_that_stops_on_time_can_continue(home: Path, library: Path, judge: FakeJudge) -> None:

@@ -32,16 +32,26 @@ class Reply:
         return replace(self, cut_at=at, chunked=chunked)
 
 
-def answer(text: str, *, stop_reason: str = "end_turn", output_tokens: int = 20, **delta: Any) -> Reply:
-    """The stream of a complete message, with its text in small pieces."""
+def answer(
+    text: str, *, stop_reason: str = "end_turn", output_tokens: int = 20, thinking: str = "", **delta: Any
+) -> Reply:
+    """The stream of a complete message, with its text in small pieces, after a block of reasoning if there is some."""
+    thought = (
+        _event("content_block_start", index=0, content_block={"type": "thinking", "thinking": "", "signature": ""})
+        + _event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": thinking})
+        + _event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "abc"})
+        + _event("content_block_stop", index=0)
+    )
+    index = int(bool(thinking))
     pieces = [text[i : i + 7] for i in range(0, len(text), 7)]
     return Reply(
         _start()
-        + _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        + thought * index
+        + _event("content_block_start", index=index, content_block={"type": "text", "text": ""})
         + b"".join(
-            _event("content_block_delta", index=0, delta={"type": "text_delta", "text": piece}) for piece in pieces
+            _event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece}) for piece in pieces
         )
-        + _event("content_block_stop", index=0)
+        + _event("content_block_stop", index=index)
         + _event(
             "message_delta",
             delta={"stop_reason": stop_reason, "stop_sequence": None, **delta},
@@ -74,6 +84,7 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script = list(script)
         self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
 
     @property
     def url(self) -> str:
@@ -98,6 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         server = self.server
+        server.headers.append({name.lower(): value for name, value in self.headers.items()})
         server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         reply = server.script.pop(0) if len(server.script) > 1 else server.script[0]
         self.close_connection = True

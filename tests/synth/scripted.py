@@ -1,27 +1,37 @@
-"""A model that answers from a script, and remembers what it was asked."""
+"""An author that answers from a script, and remembers what it was asked."""
 
-from typing import NamedTuple
+from collections.abc import Callable
 
-from synth.authors.chat import ChatAnswer, ChatModel, ModelError
-
-
-class Asked(NamedTuple):
-    rules: str
-    said: tuple[str, ...]
-    stable: str
+from synth.authors.asking import Desk, Ledger, Notes, Seat
+from synth.authors.author import Ask, Author, AuthorError, Reply, Usage
+from synth.authors.spending import Budget, Model
 
 
-class ScriptedModel(ChatModel):
-    """Gives the next reply of the script to each question, for 10 tokens each; the last one is repeated."""
+class ScriptedAuthor:
+    """Gives the next reply of the script to each request, for 10 tokens each; the last one is repeated."""
 
-    def __init__(self, *script: str | ModelError) -> None:
+    secrets = ()
+
+    def __init__(self, *script: str | AuthorError, name: str = "scripted") -> None:
         self.script = list(script)
-        self.asked: list[Asked] = []
+        self.name = name
+        self.asked: list[Ask] = []
 
-    def answer(self, rules: str, *said: str, stable: str = "") -> ChatAnswer:
-        self.asked.append(Asked(rules, said, stable))
+    def answer(self, ask: Ask) -> Reply:
+        self.asked.append(ask)
         reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        if isinstance(reply, ModelError):
-            reply.usage = {"output_tokens": 10}
+        if isinstance(reply, AuthorError):
+            reply.usage = Usage(output_tokens=10)
             raise reply
-        return ChatAnswer(text=reply, usage={"output_tokens": 10})
+        return Reply(text=reply, usage=Usage(output_tokens=10))
+
+
+def desk_of(
+    *authors: Author,
+    budget: Budget | None = None,
+    ledger: Ledger | None = None,
+    model: Model | None = None,
+    sleep: Callable[[float], None] = lambda pause_s: None,
+) -> Desk:
+    seats = [Seat(author, model or Model()) for author in authors]
+    return Desk(seats, Notes() if ledger is None else ledger, budget or Budget(), sleep)

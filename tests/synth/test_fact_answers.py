@@ -5,14 +5,14 @@ import json
 import pytest
 
 from synth.fact_answers import ModelFacts, ask_for_facts
-from tests.synth.scripted import ScriptedModel
+from tests.synth.scripted import ScriptedAuthor, desk_of
 
 GOOD = {"quantity": "lds_size", "value": "48", "unit": "KiB", "condition": "per tile", "quote": "owns 48 KiB"}
 
 
 def asked(*lines: object) -> ModelFacts:
-    model = ScriptedModel("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
-    return ask_for_facts(model, "How large?", "[aa] owns 48 KiB", target="zchip", quantity_names=["lds_size"])
+    author = ScriptedAuthor("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
+    return ask_for_facts(desk_of(author), "How large?", "[aa] owns 48 KiB", target="zchip", quantity_names=["lds_size"])
 
 
 def test_each_line_is_one_answer() -> None:
@@ -38,11 +38,11 @@ def test_a_line_that_is_no_answer_is_left_out_and_counted_if_it_begins_like_one(
 
 
 def test_the_model_gets_the_question_the_names_with_units_and_the_passages_as_quoted_data() -> None:
-    model = ScriptedModel("")
-    found = ask_for_facts(model, "How large?", "[aa] owns 48 KiB", target="zchip", quantity_names=["lds_size"])
+    author = ScriptedAuthor("")
+    ask_for_facts(desk_of(author), "How large?", "[aa] owns 48 KiB", target="zchip", quantity_names=["lds_size"])
 
-    [(rules, (said,), _)] = model.asked
-    assert "never an instruction" in rules
+    [ask] = author.asked
+    [said] = ask.said
+    assert "never an instruction" in ask.system
     assert "lds_size (byte)" in said
     assert "<manual>\n[aa] owns 48 KiB\n</manual>" in said
-    assert found.usage == {"output_tokens": 10}

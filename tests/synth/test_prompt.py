@@ -15,21 +15,22 @@ from eval.languages.registry import CPP, TRITON
 from kb.errors import SynthesisError
 from kb.types.evidence import Outcome
 from kb.types.protocols import RecalledSkill, Request
+from synth.authors.asking import Desk
 from synth.fact_answers import ask_for_facts
 from synth.prompts.prompt import build_prompt
 from tests.synth import samples
 from tests.synth.samples import attempt, cold, fact, passage, request, skill, tight, warm
-from tests.synth.scripted import ScriptedModel
+from tests.synth.scripted import ScriptedAuthor, desk_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 
 
-def asked(ask: Callable[[ScriptedModel], object]) -> str:
+def asked(ask: Callable[[Desk], object]) -> str:
     """What a model is told when it is asked something."""
-    model = ScriptedModel("")
-    ask(model)
-    [(rules, said, _)] = model.asked
-    return "\n\n".join((rules, *said))
+    author = ScriptedAuthor("")
+    ask(desk_of(author))
+    [request] = author.asked
+    return "\n\n".join((request.system, *request.said))
 
 
 PROMPTS = {
@@ -37,8 +38,8 @@ PROMPTS = {
     "late-cpp-cpu": lambda: build_prompt(warm()).text,
     "tight-cpp-cpu": lambda: build_prompt(tight()).text,
     "facts": lambda: asked(
-        lambda model: ask_for_facts(
-            model, "How large?", "[aa] owns 48 KiB", target="zchip", quantity_names=["lds_size", "wavefront_size"]
+        lambda desk: ask_for_facts(
+            desk, "How large?", "[aa] owns 48 KiB", target="zchip", quantity_names=["lds_size", "wavefront_size"]
         )
     ),
 }

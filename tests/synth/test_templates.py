@@ -11,12 +11,12 @@ from eval.languages.registry import CPP, LANGUAGES, described_language
 from eval.languages.rules import CONTRACT
 from kb.types.evidence import Outcome
 from kb.types.kernels import Language
-from synth.authors.model import ModelSynthesizer
+from synth.authors.synthesizer import AuthorSynthesizer
 from synth.fact_answers import ask_for_facts
 from synth.prompts.prompt import build_prompt
 from synth.prompts.render import ENVIRONMENT, render
 from tests.synth.samples import CPP_SOURCE, TASK, Candidate, attempt, fact, passage, request, skill
-from tests.synth.scripted import ScriptedModel
+from tests.synth.scripted import ScriptedAuthor, desk_of
 
 SYNTH = Path(__file__).parents[2] / "synth"
 JINJA = "{{ 7 * 191 }}{% if 1 %}yes{% endif %}{{ nothing }}{# gone #}{% include 'kernel.md.j2' %}"
@@ -67,17 +67,17 @@ def test_a_document_that_looks_like_a_template_is_shown_as_it_is() -> None:
 
 
 def test_questions_and_passages_that_look_like_templates_reach_a_model_as_they_are() -> None:
-    model = ScriptedModel("")
+    model = ScriptedAuthor("")
 
-    ask_for_facts(model, JINJA, JINJA, target="mi300x", quantity_names=[])
+    ask_for_facts(desk_of(model), JINJA, JINJA, target="mi300x", quantity_names=[])
 
     assert [asked.said[0].count(JINJA) for asked in model.asked] == [2]
 
 
 def test_an_answer_that_looks_like_a_template_is_told_back_as_it_is() -> None:
-    model = ScriptedModel(f"```{JINJA}\n```", f"```cpp\n{CPP_SOURCE}```")
+    model = ScriptedAuthor(f"```{JINJA}\n```", f"```cpp\n{CPP_SOURCE}```")
 
-    ModelSynthesizer(model).propose(request(CPP))
+    AuthorSynthesizer(desk_of(model)).propose(request(CPP))
 
     assert JINJA.partition(" ")[0] in model.asked[1].said[2]
 

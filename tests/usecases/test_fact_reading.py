@@ -10,8 +10,9 @@ from kb.settings import Settings
 from kb.types.fact import FactAnswer
 from kb.usecases import fact_reading
 from kb.usecases.knowledge_base import KnowledgeBase
-from synth.authors.chat import ModelError, ModelOutcome
-from tests.synth.scripted import ScriptedModel
+from synth.authors.author import AuthorError, Outcome
+from synth.authors.spending import Budget
+from tests.synth.scripted import ScriptedAuthor, desk_of
 
 MANUAL = """# Zchip manual
 
@@ -140,14 +141,14 @@ def test_questions_are_asked_until_facts_hold_and_carry_passages(kb: KnowledgeBa
 
 def test_answers_that_were_paid_for_are_stored_when_the_model_stops(kb: KnowledgeBase) -> None:
     paid = SIZE.model_dump_json(exclude={"target", "passage"}) + '\n{"quantity": '
-    model = ScriptedModel(paid, ModelError("no credit", ModelOutcome.KEY_REFUSED))
-    found = fact_reading.ask_model(kb, "zchip", model, budget_tokens=100_000)
+    model = ScriptedAuthor(paid, AuthorError("no credit", Outcome.KEY_REFUSED))
+    found = fact_reading.ask_authors(kb, "zchip", desk_of(model))
 
     assert ([f.quantity for f in found.stored], found.unreadable) == (["tcm_size"], 1)
     assert "no credit" in found.stopped
     assert (len(model.asked), bool(found.unread)) == (2, True)
-    with pytest.raises(ModelError):
-        fact_reading.ask_model(kb, "zchip", model, budget_tokens=100_000)
+    with pytest.raises(AuthorError):
+        fact_reading.ask_authors(kb, "zchip", desk_of(model))
 
 
 def test_accepted_answers_about_relatives_of_the_target_hold_too(kb: KnowledgeBase) -> None:
@@ -173,12 +174,12 @@ def test_a_range_and_its_default_hold_beside_each_other(kb: KnowledgeBase) -> No
 
 
 def test_a_model_answers_question_by_question_within_its_budget(kb: KnowledgeBase) -> None:
-    model = ScriptedModel(SIZE.model_dump_json(exclude={"target", "passage"}), "")
-    found = fact_reading.ask_model(kb, "zchip", model, budget_tokens=1500)
+    model = ScriptedAuthor(SIZE.model_dump_json(exclude={"target", "passage"}), "")
+    found = fact_reading.ask_authors(kb, "zchip", desk_of(model, budget=Budget(tokens=24_000)))
 
     assert len(found.stored) == 1
     assert len(model.asked) < len(list(kb.fact_questions("zchip", everything=True)))
-    assert fact_reading.ask_model(kb, "zchip", ScriptedModel(""), budget_tokens=100).unread
+    assert fact_reading.ask_authors(kb, "zchip", desk_of(ScriptedAuthor(""), budget=Budget(tokens=100))).unread
 
 
 def test_an_accepted_answer_outlives_a_new_place_of_its_file(kb: KnowledgeBase, tmp_path: Path) -> None:

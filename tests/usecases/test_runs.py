@@ -1,5 +1,6 @@
 """Runs through an open knowledge base: what cannot work is refused before a judge starts, and answers bring prompts."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -7,12 +8,18 @@ from typing import Any, Self
 import pytest
 
 from eval.languages import registry as languages
+from kb.cli.runs import show_runs
 from kb.errors import CandidateError, FactError, KbError, RunError, SettingsError, SynthesisError, TargetError
 from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
 from kb.types.evidence import Evidence, Outcome
 from kb.types.fact import FactAnswer
 from kb.types.kernels import Candidate
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.views.runs import run_view
+from synth.authors.author import AuthorError
+from synth.authors.spending import Budget
+from tests.synth.model_server import answer, failure, serving
+from tests.synth.openai_wire import completion, error, refused
 from tests.synth.samples import INTERFACE, TASK, candidate, evidence
 
 TRITON, CPP = candidate(languages.TRITON), candidate(languages.CPP)
@@ -63,8 +70,8 @@ def by_hand(target: str = "mi300x", language: str = "triton") -> Plan:
     return plan(target, language, synthesizer=SynthesizerKind.EXTERNAL)
 
 
-def by_model(target: str = "mi300x", model: str = "some-model") -> Plan:
-    return plan(target, synthesizer=SynthesizerKind.ANTHROPIC, model=model)
+def by_model(target: str = "mi300x", **rest: Any) -> Plan:
+    return plan(target, synthesizer=SynthesizerKind.AUTHORS, authors=("anthropic:claude-opus-5-5",), **rest)
 
 
 def test_a_roofline_needs_the_rates_of_a_chip_and_no_compiler(
@@ -87,13 +94,24 @@ def test_a_roofline_needs_the_rates_of_a_chip_and_no_compiler(
     ("ask", "error", "message"),
     [
         (
-            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", synthesizer="anthropic")),
+            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", authors=["claude-opus-5-5"])),
             SettingsError,
-            "the settings name no model",
+            "costs money, and no budget allows it",
         ),
+        (
+            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", authors=["claude-new"], budget=Budget(dollars=1))),
+            SettingsError,
+            "the price of anthropic:claude-new is unknown, so a budget in tokens is needed",
+        ),
+        (
+            lambda kb: kb.optimize(kb.plan(TASK, "mi300x", authors=["files:a", "files:b"])),
+            SettingsError,
+            "the author files is named twice",
+        ),
+        (lambda kb: kb.plan(TASK, "mi300x", authors=["oracle"]), SettingsError, "'oracle' names no author"),
         (lambda kb: kb.optimize(plan("mi9000")), TargetError, "unknown target 'mi9000'"),
         (lambda kb: kb.optimize(plan(language="cpp")), CandidateError, "are not written in cpp"),
-        (lambda kb: kb.optimize(by_model("a100")), FactError, "no documents about a100"),
+        (lambda kb: kb.optimize(by_model("a100", budget=Budget(dollars=1))), FactError, "no documents about a100"),
         (lambda kb: kb.optimize(by_hand()), RunError, "driven by hand"),
         (lambda kb: kb.prompt(by_hand("mi9000")), TargetError, "unknown target 'mi9000'"),
         (lambda kb: kb.prompt(by_hand(language="cpp")), CandidateError, "are not written in cpp"),
@@ -171,3 +189,71 @@ def test_the_kernel_of_a_whole_answer_is_judged_and_its_note_is_kept(
 
     assert judged == [TRITON]
     assert [a.note for a in run.attempts] == ["wide loads"]
+
+
+KEY = "sk-planted-0123456789"
+
+
+@pytest.mark.parametrize("form", ["anthropic", "openai"])
+def test_a_key_reaches_no_file_of_a_run_even_if_the_service_repeats_it(
+    form: str, kb: KnowledgeBase, judged: list[Candidate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{form.upper()}_API_KEY", KEY)
+    text = f"note: sent with {KEY}\n\n```python\n{TRITON.source}# {KEY}\n```\n"
+    said = answer(text) if form == "anthropic" else completion(text)
+    failed = failure(400, f"bad key {KEY}") if form == "anthropic" else refused(400, error("", f"bad key {KEY}"))
+    with serving(said, failed) as server:
+        names = {"anthropic": f"anthropic:m@{server.url}", "openai": f"openai:m@{server.url}/v1"}
+        plan = kb.plan(TASK, "mi300x", authors=[names[form]], budget=Budget(tokens=10**6))
+        with pytest.raises(AuthorError) as caught:
+            kb.optimize(plan)
+        headers = "".join(map(str, server.headers))
+
+    [run] = kb.runs
+    [attempt] = run.attempts
+    assert KEY in headers, "it was sent"
+    assert (attempt.note, attempt.author) == ("sent with [key]", f"{form}:m")
+    assert KEY not in str(caught.value) + "".join(p.read_text() for p in run.folder.rglob("*") if p.is_file())
+
+
+def test_recorded_answers_are_marked_as_such_in_journal_and_report(
+    kb: KnowledgeBase, judged: list[Candidate], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "demo").mkdir()
+    for number in (1, 2):
+        (tmp_path / "demo" / f"{number}.md").write_text(f"note: try {number}\n\n```python\n{number}\n```\n")
+
+    run = kb.optimize(kb.plan(TASK, "mi300x", authors=[f"recorded:{tmp_path / 'demo'}"], evaluations=2))
+
+    show_runs([run_view(run)])
+    shown = capsys.readouterr().out
+    assert [attempt.author for attempt in run.attempts] == ["recorded:demo"] * 2
+    assert "nobody was asked" in shown
+    assert "try 2 [recorded:demo]" in shown
+    assert "spent: $0.00" in shown
+
+
+def test_a_run_ends_when_its_budget_has_no_room_for_another_request(
+    kb: KnowledgeBase, judged: list[Candidate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+    with serving(answer("```python\n1\n```", output_tokens=5000)) as server:
+        author = f"anthropic:claude-opus-5-5@{server.url}"
+        run = kb.optimize(kb.plan(TASK, "mi300x", authors=[author], budget=Budget(dollars=0.9), evaluations=50))
+
+    assert "of the budget of $0.90" in run.ended
+    assert 1 <= len(run.attempts) < 50
+    assert run.spent.dollars <= 0.9
+
+
+def test_a_run_of_an_earlier_version_is_read(kb: KnowledgeBase) -> None:
+    run = kb.runs.start(by_model())
+    header, journal = run.folder / "run.json", run.folder / "journal.jsonl"
+    earlier = json.loads(header.read_text()) | {"synthesizer": "anthropic", "model": "m"}
+    header.write_text(json.dumps({name: value for name, value in earlier.items() if name not in ("authors", "budget")}))
+    proposal = {"candidate": TRITON.model_dump(), "usage": {"output_tokens": 9}}
+    journal.write_text(json.dumps({"kind": "proposed", "step": 1, "proposal": proposal}) + "\n")
+
+    read = kb.runs.get(run.id)
+
+    assert (read.plan.authors, read.pending and read.pending.candidate) == (("anthropic:m",), TRITON)

@@ -1,0 +1,221 @@
+"""Asks the authors of a run in turn, within a budget. What is paid is recorded before it is used, and never paid twice.
+
+Which author is next, what is spent and how a request is made follow from the record alone.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kb.types.base import Frozen, tokens_of
+from synth.authors.author import PASSING, Ask, Author, AuthorError, Outcome, Usage
+from synth.authors.spending import Budget, Model
+
+OUTPUT_TOKENS = 16_000
+"""Most tokens of a reply; one that is longer gets twice as many once."""
+PAUSES_S = (2.0, 8.0, 30.0)
+"""Least pauses before the retries of a request whose failure may pass."""
+LONGEST_PAUSE_S = 300.0
+"""A service that asks for a longer pause ends the run, which can be resumed."""
+
+
+class Exchange(Frozen):
+    """One request to an author and what became of it, as the journal keeps it."""
+
+    number: int
+    """Of the request in the run, from 1."""
+    author: str
+    answered: bool = False
+    """False: the request is under way, or kb was killed meanwhile; then `usage` is the most that it may have cost."""
+    outcome: Outcome | None = None
+    """Why there is no reply; None if there is one."""
+    detail: str = ""
+    text: str = ""
+    """The reply."""
+    usage: Usage = Usage()
+    dollars: float | None = None
+    """None: the price is unknown."""
+
+
+class Ledger(Protocol):
+    """Where requests are recorded."""
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """All requests so far, in order, each as it was recorded last."""
+        ...
+
+    @property
+    def unused(self) -> Sequence[Exchange]:
+        """The replies to the present question that led to no candidate yet, such as that before a kill."""
+        ...
+
+    def record(self, exchange: Exchange) -> None:
+        """Keep it; when this returns, a kill cannot lose it."""
+        ...
+
+
+@dataclass
+class Notes(Ledger):
+    """A ledger in memory, for questions whose answers are kept elsewhere."""
+
+    by_number: dict[int, Exchange] = field(default_factory=dict)
+    unused = ()
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        return list(self.by_number.values())
+
+    def record(self, exchange: Exchange) -> None:
+        self.by_number[exchange.number] = exchange
+
+
+@dataclass(frozen=True)
+class Seat:
+    """An author of a run."""
+
+    author: Author
+    model: Model
+    share: float = 1.0
+    """Of the requests, in proportion to the shares of the others."""
+    free: bool = False
+    """Whether it costs no money, whatever the model's price."""
+
+    def dollars(self, usage: Usage) -> float | None:
+        """None: unknown."""
+        if self.free or not usage.total:
+            return 0.0
+        return self.model.price.dollars(usage) if self.model.price else None
+
+    def most(self, sent_bytes: int, output_tokens: int) -> Exchange:
+        """The most that a request may use: a token has at least one byte, and any may be written to a cache."""
+        reads = (Usage(input_tokens=sent_bytes), Usage(cache_write_tokens=sent_bytes))
+        uses = [read + Usage(output_tokens=output_tokens) for read in reads]
+        usage = max(uses, key=lambda usage: self.dollars(usage) or 0.0)
+        return Exchange(number=0, author=self.author.name, usage=usage, dollars=self.dollars(usage))
+
+    @property
+    def output_tokens(self) -> int:
+        """Most tokens of a reply, unless that is found too little."""
+        return min(OUTPUT_TOKENS, self.model.output_tokens or OUTPUT_TOKENS)
+
+
+class Spent(Frozen):
+    """What requests have cost so far, with the most that those under way may cost."""
+
+    usage: Usage = Usage()
+    dollars: float = 0.0
+    unpriced: int = 0
+    """Tokens whose price is unknown."""
+    unanswered: int = 0
+    """Requests under way, or lost in a kill."""
+
+    @classmethod
+    def of(cls, exchanges: Sequence[Exchange]) -> "Spent":
+        return cls(
+            usage=sum((e.usage for e in exchanges), Usage()),
+            dollars=sum(e.dollars or 0.0 for e in exchanges),
+            unpriced=sum(e.usage.total for e in exchanges if e.dollars is None),
+            unanswered=sum(not e.answered for e in exchanges),
+        )
+
+
+@dataclass
+class Desk:
+    """The authors of a run with what they may spend."""
+
+    seats: Sequence[Seat]
+    ledger: Ledger
+    budget: Budget
+    sleep: Callable[[float], None] = time.sleep
+
+    def ask(self, system: str, *said: str, stable: str = "") -> Exchange:
+        """The reply of the author whose turn it is, or of the next one if that fails. Arguments as in `Ask`.
+
+        Raises:
+            AuthorError: the budget has no room for another request, or every author failed; the last failure.
+        """
+        failure: AuthorError | None = None
+        for seat in self._in_turn():
+            ask = Ask(system=system, stable=stable, said=said, output_tokens=seat.output_tokens)
+            try:
+                return self._patiently(seat, ask)
+            except AuthorError as error:
+                if error.outcome is Outcome.OVER_BUDGET:
+                    raise
+                failure = error
+        assert failure is not None  # noqa: S101 - a run has an author
+        raise failure
+
+    def _in_turn(self) -> list[Seat]:
+        """The authors, first who is furthest behind its share."""
+        return sorted(self.seats, key=lambda seat: self._answered_by(seat) / seat.share)
+
+    def _answered_by(self, seat: Seat) -> int:
+        """Number of requests that an author has answered, or failed."""
+        return sum(e.answered and e.author == seat.author.name for e in self.ledger.exchanges)
+
+    def _patiently(self, seat: Seat, ask: Ask) -> Exchange:
+        """A reply, with retries where a failure may pass, and one with more room for a reply that was too long."""
+        pauses: Iterator[float] = iter(PAUSES_S)
+        while True:
+            try:
+                return self._once(seat, ask)
+            except AuthorError as error:
+                twice = 2 * seat.output_tokens
+                larger = min(twice, seat.model.output_tokens or twice)
+                if error.outcome is Outcome.TRUNCATED and ask.output_tokens < larger:
+                    ask = ask.model_copy(update={"output_tokens": larger})
+                    continue
+                pause_s = max(next(pauses, LONGEST_PAUSE_S + 1), error.retry_after_s or 0.0)
+                if error.outcome not in PASSING or pause_s > LONGEST_PAUSE_S:
+                    raise
+            self.sleep(pause_s)
+
+    def _once(self, seat: Seat, ask: Ask) -> Exchange:
+        context = seat.model.context_tokens
+        if context is not None and tokens_of(ask.text) + ask.output_tokens > context:
+            raise AuthorError(f"prompt and answer may be longer than {context:,} tokens", Outcome.CONTEXT_FULL)
+        ask = ask.model_copy(update={"number": self._answered_by(seat) + 1})
+        most = seat.most(len(ask.text.encode()), ask.output_tokens)
+        asked = most.model_copy(update={"number": len(self.ledger.exchanges) + 1})
+        self._must_afford(asked)
+        self.ledger.record(asked)
+        try:
+            reply = seat.author.answer(ask)
+        except AuthorError as error:
+            error.message = _without(error.message, seat.author.secrets)
+            error.args = (error.message,)
+            told = {"outcome": error.outcome, "detail": error.message}
+            self._answered(asked, seat, error.usage, **told)
+            raise
+        return self._answered(asked, seat, reply.usage, text=_without(reply.text, seat.author.secrets))
+
+    def _answered(self, asked: Exchange, seat: Seat, usage: Usage, **came: object) -> Exchange:
+        paid = {"answered": True, "usage": usage, "dollars": seat.dollars(usage)}
+        answered = asked.model_copy(update={**paid, **came})
+        self.ledger.record(answered)
+        return answered
+
+    def _must_afford(self, asked: Exchange) -> None:
+        """Raises AuthorError if the request may cost more than is left."""
+        spent, budget = Spent.of(self.ledger.exchanges), self.budget
+        dollars = spent.dollars + (asked.dollars or 0.0)
+        tokens = spent.usage.total + asked.usage.total
+        if (budget.dollars is not None and dollars > budget.dollars) or (
+            budget.tokens is not None and tokens > budget.tokens
+        ):
+            costs = "" if asked.dollars is None else f"${asked.dollars:.2f} and "
+            raise AuthorError(
+                f"of the budget of {budget}, ${spent.dollars:.2f} and {spent.usage.total:,} tokens are spent, and the "
+                f"next request may take {costs}{asked.usage.total:,} tokens",
+                Outcome.OVER_BUDGET,
+            )
+
+
+def _without(text: str, secrets: Sequence[str]) -> str:
+    """`text` without these keys, which a service or a command may repeat in what it says."""
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "[key]")
+    return text
