@@ -29,7 +29,7 @@ def screened(one: Candidate) -> Evidence:
 
 def run_with(kb: KnowledgeBase, *evidence: Evidence | None, names: Sequence[str] = ("k1", "k2", "k3", "k4")) -> Run:
     """A run that is over with these verdicts, the last of which may be pending."""
-    by = SynthesizerKind.ANTHROPIC
+    by = SynthesizerKind.AUTHORS
     plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=by, evaluations=len(evidence))
     run = kb.runs.start(plan)
     for step, seen in enumerate(evidence, start=1):
