@@ -39,6 +39,8 @@ class Assignment(Frozen):
     call_s: float
     toolchain: ToolchainLanguage | None
     counterexamples: Path
+    describe: bool = False
+    """Whether the interface also says which errors are allowed, which takes longer."""
 
 
 class LocalJudge:
@@ -48,6 +50,7 @@ class LocalJudge:
         isa: The target as compilers name it.
         facts: Facts about the target, with its limits.
         toolchain: What judges instead of a device of this machine.
+        describe: Whether `interface` also says which errors are allowed.
         cache: Folder for compiled baselines and the seeds of cases that refused candidates.
 
     Raises:
@@ -69,6 +72,7 @@ class LocalJudge:
         cache: Path,
         call_s: float = CALL_S,
         toolchain: ToolchainLanguage | None = None,
+        describe: bool = False,
     ) -> None:
         if toolchain is None:
             device_for(isa, target)
@@ -86,6 +90,7 @@ class LocalJudge:
         assignment = Assignment(
             task=task, target=target, isa=isa or ABSENT, facts=tuple(facts), call_s=call_s, toolchain=toolchain,
             counterexamples=cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl",
+            describe=describe,
         )  # fmt: skip
         try:
             self.interface = Interface.model_validate(self._ask(assignment)["interface"])

@@ -2,17 +2,21 @@
 
 from kb.errors import FactError, RunError
 from kb.runs.journal import Plan, Run, SynthesizerKind
-from kb.runs.loop import Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
+from kb.runs.loop import Brief, Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
 from kb.targets import ROOT
 from kb.types.base import Frozen
+from kb.types.briefing import Briefing
 from kb.types.evidence import Evidence
-from kb.types.kernels import Candidate, Interface, Task
-from kb.types.protocols import Request, Synthesizer
+from kb.types.kernels import Candidate, Interface, Language, Task
+from kb.types.protocols import Attempt, RecalledSkill, Request, Stage, Synthesizer
+from kb.types.terms import Terms
+from kb.usecases.briefing import brief
+from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, written_in
 from kb.usecases.language_model import chat_model
-from kb.usecases.prompt_context import prompt_context
 from kb.usecases.sheets import with_sheets
+from kb.usecases.terms import terms_of
 from synth.authors.model import ModelSynthesizer
 from synth.prompts.answer import parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
@@ -60,8 +64,8 @@ def plan_of(
     )
 
 
-def prompt(home: Home, plan: Plan) -> tuple[Run, Prompt]:
-    """Start a run that `submit` drives, and return its first prompt."""
+def prompt(home: Home, plan: Plan, *, device: str | None) -> tuple[Run, Prompt]:
+    """Start a run that `submit` drives, and return its first prompt. Arguments as in `KnowledgeBase.prompt`."""
     if plan.synthesizer is not SynthesizerKind.EXTERNAL:
         raise RunError(
             f"a run that is driven by {plan.synthesizer} has no prompts to answer",
@@ -70,23 +74,46 @@ def prompt(home: Home, plan: Plan) -> tuple[Run, Prompt]:
     plan = _checked(home, plan)
     interface = interface_of(home, plan.task, plan.target)
     run = home.runs.start(plan)
-    return run, _loop(home, run).prompt(interface)
+    return run, _loop(home, run, device=device).prompt(interface)
 
 
-def draft_prompt(home: Home, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) -> Prompt:
+    """The prompt of a stage, without a run. Arguments and errors as in `KnowledgeBase.stage_prompt`."""
+    plan = _checked(home, plan)
+    interface = interface_of(home, plan.task, plan.target)
+    same = [run for run in home.runs if _begins_as(run.plan, plan) and run.attempts]
+    if same:
+        run = same[-1]
+        return build_prompt(_loop(home, run, device=device).request(interface, stage))
+    if stage is not Stage.DRAFT:
+        raise RunError(
+            f"no run of {plan.task.name} for {plan.target} in {plan.language} has attempts: there is nothing to {stage}",
+            hint="`kb prompt` starts one, and `kb submit` judges its attempts",
+        )
+    return draft_prompt(home, plan, interface, budget_tokens=home.settings.prompt_tokens, device=device)
+
+
+def _begins_as(one: Plan, other: Plan) -> bool:
+    return (one.task.digest, one.target, one.language) == (other.task.digest, other.target, other.language)
+
+
+def draft_prompt(
+    home: Home, plan: Plan, interface: Interface, *, budget_tokens: int, device: str | None = None
+) -> Prompt:
     """The first prompt of a run that is not started. Arguments and errors as in `KnowledgeBase.draft_prompt`."""
     plan = _checked(home, plan)
     language = written_in(home, plan.target, plan.language)
-    facts, passages = prompt_context(home, plan.task, interface, language, plan.target, ())
+    skills = fitting_skills(home.skills, plan, need_of(plan, interface, *_reach(home, plan.target)))
+    briefing, terms = _brief(home, plan, language, device)(interface, (), Stage.DRAFT, skills)
     return build_prompt(
         Request(
             task=plan.task,
             interface=interface,
             target=plan.target,
             language=language,
-            facts=tuple(facts),
-            passages=tuple(passages),
-            skills=fitting_skills(home.skills, plan, need_of(plan, interface, *_reach(home, plan.target))),
+            terms=terms,
+            briefing=briefing,
+            skills=skills,
             budget_tokens=budget_tokens,
         )
     )
@@ -123,7 +150,7 @@ def resume(home: Home, run: Run, *, minutes: float | None, on_start: OnStart | N
         _loop(home, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
 
 
-def _loop(home: Home, run: Run, on_attempt: OnAttempt | None = None) -> Loop:
+def _loop(home: Home, run: Run, on_attempt: OnAttempt | None = None, *, device: str | None = None) -> Loop:
     target, language = run.plan.target, written_in(home, run.plan.target, run.plan.language)
     scope, siblings = _reach(home, target)
     return Loop(
@@ -132,10 +159,25 @@ def _loop(home: Home, run: Run, on_attempt: OnAttempt | None = None) -> Loop:
         skillbook=home.skills,
         scope=scope,
         siblings=siblings,
-        brief=lambda interface, diagnosis: prompt_context(home, run.plan.task, interface, language, target, diagnosis),
+        brief=_brief(home, run.plan, language, device),
         on_attempt=on_attempt or ignore,
         prompt_tokens=home.settings.prompt_tokens,
     )
+
+
+def _brief(home: Home, plan: Plan, language: Language, device: str | None) -> Brief:
+    """What tells a run of the hardware and the judge; nothing where no prompt is built."""
+
+    def tell(
+        interface: Interface, attempts: tuple[Attempt, ...], stage: Stage, skills: tuple[RecalledSkill, ...]
+    ) -> tuple[Briefing, Terms]:
+        if plan.synthesizer is SynthesizerKind.TUNE:
+            return Briefing(), Terms()
+        facts = known_facts(home, plan.target)
+        terms = terms_of(home, plan.task, interface, plan.target, language, facts, skills, device=device)
+        return brief(home, plan.task, interface, language, plan.target, attempts, stage), terms
+
+    return tell
 
 
 def _reach(home: Home, target: str) -> tuple[frozenset[str], frozenset[str]]:

@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from kb.errors import RunError
+from kb.types.base import Frozen
 from kb.types.kernels import Interface
+from kb.types.protocols import Stage
 from kb.views.response import NAMES_SHOWN, Response, json_tokens, view_of
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
@@ -11,18 +14,42 @@ if TYPE_CHECKING:  # the caller has it open; loading it here would delay the sta
     from synth.prompts.prompt import Prompt
 
 
+class ItemView(Frozen):
+    """An item of a prompt."""
+
+    what: str
+    why: str
+    """The question that it answers, or what it is for."""
+    tokens: int
+
+
 class PromptView(Response):
     run: str
+    stage: str
+    """`draft`, `fix`, `improve` or `rethink`."""
     text: str
     tokens: int
+    items: tuple[ItemView, ...]
+    """What it says beside task and contract."""
     left_out: tuple[str, ...]
     """What did not fit into it."""
 
 
-def first_prompt(kb: "KnowledgeBase", plan: "Plan") -> PromptView:
+def first_prompt(kb: "KnowledgeBase", plan: "Plan", device: str | None) -> PromptView:
     """Start a run by hand and give its first prompt. Errors as in `KnowledgeBase.prompt`."""
-    run, prompt = kb.prompt(plan)
+    run, prompt = kb.prompt(plan, device=device)
     return prompt_view(prompt, run=run.id)
+
+
+def stage_prompt(kb: "KnowledgeBase", plan: "Plan", stage: str, device: str | None) -> PromptView:
+    """The prompt of a stage, without a run. Errors as in `KnowledgeBase.stage_prompt`, and:
+
+    Raises:
+        RunError: there is no such stage.
+    """
+    if stage not in list(Stage):
+        raise RunError(f"there is no stage {stage!r}", hint=f"stages: {', '.join(Stage)}")
+    return prompt_view(kb.stage_prompt(plan, Stage(stage), device=device))
 
 
 def draft_prompt(

@@ -1,0 +1,214 @@
+"""Answers the questions of a prompt from facts, from kb's own sheets, and from the other documents of a target."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from eval.roofline import limit_of
+from kb.facts.quantities import quantities
+from kb.facts.select import conditions
+from kb.types.base import tokens_of
+from kb.types.briefing import Answer, Briefing, Said
+from kb.types.evidence import Evidence
+from kb.types.fact import Fact
+from kb.types.kernels import Interface, Language, Task
+from kb.types.passages import Passage
+from kb.types.protocols import Attempt, Stage
+from kb.types.records import Trust
+from kb.usecases.fact_lookup import known_facts
+from kb.usecases.home import Home
+from retrieval.answering import answering, shortest
+from retrieval.precedence import is_set_aside
+from retrieval.scope import Scope
+from retrieval.statements import Statement, statements
+from synth.briefing.follow_up import refused_names
+from synth.briefing.questions import Question, questions_for
+from synth.briefing.topics import Subject, dtypes_of, family_of, kept_sentences, operations_in, topics
+from synth.prompts.diagnosis import diagnosis_of
+
+FOUND = 12
+"""Passages of documents in which the answer to a phrasing is sought."""
+IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
+"""What it is worth that a statement names the prompt's language, and an operation of its task."""
+GUIDANCE = "Tuning guidance"
+"""Heading of a sheet below which it says how kernels are organised."""
+LONGEST, LONGEST_LISTING = 200, 900
+"""Longest answers without and with a listing, in tokens."""
+
+
+def brief(
+    home: Home,
+    task: Task,
+    interface: Interface,
+    language: Language,
+    target: str,
+    attempts: Sequence[Attempt],
+    stage: Stage,
+) -> Briefing:
+    """What a prompt says of the hardware: all that a first kernel needs, or what the last attempt lacked.
+
+    Raises:
+        SettingsError: the user's file of questions is not right.
+    """
+    facts = known_facts(home, target)
+    subject = subject_of(home, task, interface, target, language.name, facts)
+    reader = _Reader(home, subject, facts)
+    answers = [reader.answer(question) for question in _questions(home, subject, attempts, stage)]
+    answered = tuple(answer for answer in answers if answer.facts or answer.said)
+    return Briefing(
+        answers=answered,
+        open=tuple(answer.asks for answer in answers if answer not in answered) if stage is Stage.DRAFT else (),
+        structures=tuple(s for name in subject.operations for s in topics().structures[name]),
+    )
+
+
+def _questions(home: Home, subject: Subject, attempts: Sequence[Attempt], stage: Stage) -> list[Question]:
+    if stage is Stage.DRAFT or not attempts:
+        return questions_for(subject, home.settings.home)
+    last = attempts[-1]
+    match stage:
+        case Stage.FIX:
+            return _about_names(last.evidence, last.candidate.source)
+        case Stage.IMPROVE:
+            return [
+                Question(asks=f"What helps against: {rule.name}?", search=rule.search)
+                for rule in diagnosis_of(last.evidence).rules
+            ]
+    return [question for question in questions_for(subject, home.settings.home) if GUIDANCE in question.sections]
+
+
+def _about_names(evidence: Evidence, source: str) -> list[Question]:
+    return [
+        Question(asks=f"What do the documents say of `{name}`?", search=(name,))
+        for name in refused_names(evidence, source)
+    ]
+
+
+def defined(home: Home, evidence: Evidence, source: str) -> list[Said]:
+    """What the target's documents state of the names with which a tool refused a candidate."""
+    subject = Subject(targets=home.targets.lineage(evidence.target), language=evidence.language)
+    reader = _Reader(home, subject, ())
+    return [said for question in _about_names(evidence, source) for said in reader.answer(question).said]
+
+
+def subject_of(
+    home: Home, task: Task, interface: Interface, target: str, language: str, facts: Sequence[Fact]
+) -> Subject:
+    """What a prompt is about."""
+    isa = home.targets.isa(target)
+    titles = " ".join(found.title for name in home.targets.lineage(target) if (found := home.targets.find(name)))
+    family = family_of(titles, isa.backend if isa else "", language)
+    return Subject(
+        targets=tuple(home.targets.lineage(target)),
+        family=family,
+        language=language,
+        operations=operations_in(task),
+        dtypes=dtypes_of(interface),
+        limit=limit_of(interface, facts, launched=family == "gpu"),
+    )
+
+
+def matters(fact: Fact, subject: Subject) -> bool:
+    """Whether a fact is of the task's data types, not sparse, and of matrix units only if it has matrix products."""
+    said, spelt = conditions(fact), quantities().spelt
+    known = quantities().by_name.get(fact.quantity)
+    stated = said & spelt["dtype"]
+    of_matrices = (known is not None and known.matrix) or "matrix" in said
+    return (
+        (subject.has_products or not of_matrices)
+        and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
+        and "sparse" not in said
+    )
+
+
+class _Reader:
+    """Reads for one prompt; nothing is said twice."""
+
+    def __init__(self, home: Home, subject: Subject, facts: Sequence[Fact]) -> None:
+        self._home, self._subject, self._facts = home, subject, facts
+        self._told: set[str] = set()
+        self._siblings = home.targets.sibling_finder(subject.targets[0])
+        self._scope = Scope(subject.targets[0], home.targets.scope(subject.targets[0]))
+
+    def answer(self, question: Question) -> Answer:
+        facts = self._stated(question.quantities)
+        said = self._of_sections(question) if question.sections else []
+        if question.both or not (facts or said):
+            said += self._searched(question)
+        return Answer(asks=question.asks, facts=tuple(facts), said=tuple(said))
+
+    def _stated(self, wanted: Sequence[str]) -> list[Fact]:
+        """The facts of these quantities, those of one quantity together."""
+        fitting = [fact for fact in self._facts if fact.quantity in wanted and matters(fact, self._subject)]
+        fresh = [fact for fact in fitting if fact.citation.id not in self._told]
+        self._told.update(fact.citation.id for fact in fresh)
+        return sorted(fresh, key=lambda fact: wanted.index(fact.quantity))
+
+    def _of_sections(self, question: Question) -> list[Said]:
+        """What the sheets say about the subject below these headings."""
+        own = [s for s in self._sheets if s.passage.citation.section[-1:][0] in question.sections]
+        return [self._say(s) for s in own if self._is_fresh(s) and (s.code or not question.code)]
+
+    def _searched(self, question: Question) -> list[Said]:
+        said: list[Said] = []
+        for phrasing in question.search:
+            if len(said) == question.most:
+                break
+            fresh = [s for s in self._sheets if self._is_fresh(s)]
+            found = answering(fresh, phrasing, bonus=self._bonus) or answering(
+                self._found(phrasing), phrasing, bonus=self._bonus
+            )
+            fitting = [short for s in found if self._fits(short := shortest(s, phrasing), code=question.code)]
+            said += [self._say(statement) for statement in fitting[:1]]
+        return said
+
+    def _found(self, phrasing: str) -> list[Statement]:
+        """What the documents that a search finds say about the subject, without those that nobody vouches for."""
+        hits = self._home.search_engine.rank((phrasing,), self._scope, limit=FOUND).hits
+        passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
+        kept = [p for p in passages if not is_set_aside(p)] or passages
+        found = [s for passage in kept for s in statements([passage])]
+        return [s for one in found if (s := self._about_subject(one)) and self._is_fresh(s)]
+
+    @cached_property
+    def _sheets(self) -> list[Statement]:
+        """What kb's own sheets for the target and its ancestors say about the subject, the nearest first."""
+        found: list[Statement] = []
+        for target in self._subject.targets:
+            for document in self._home.documents.stored(target):
+                if document.ships_with_kb and document.target == target:
+                    catalog = self._home.catalog
+                    found += statements(catalog.passages(catalog.chunk_ids(document.source)))
+        return [s for one in found if (s := self._about_subject(one))]
+
+    def _about_subject(self, statement: Statement) -> Statement | None:
+        """The statement without what is about something else; None if nothing is left."""
+        subject = self._subject
+        kept = [s for s in kept_sentences(statement.sentences, subject) if not self._siblings(s)]
+        if statement.sentences and not kept:
+            return None
+        code = statement.code if statement.code and topics().is_code_for(statement.code, statement.tag, subject) else ""
+        if not code and (not kept or kept[-1].endswith(":")):
+            return None  # what it announced is gone
+        return replace(statement, sentences=tuple(kept), code=code)
+
+    def _bonus(self, statement: Statement) -> float:
+        named = topics().names(statement.text, self._subject)
+        return IN_LANGUAGE * ("language" in named) + IN_OPERATION * ("operation" in named)
+
+    def _fits(self, statement: Statement, *, code: bool) -> bool:
+        limit = LONGEST_LISTING if statement.code else LONGEST
+        return tokens_of(statement.text) <= limit and (bool(statement.code) or not code)
+
+    def _is_fresh(self, statement: Statement) -> bool:
+        return statement.text not in self._told
+
+    def _say(self, statement: Statement) -> Said:
+        self._told.add(statement.text)
+        return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
+
+
+def _is_usable(passage: Passage) -> bool:
+    return (
+        passage.trust is not Trust.UNTRUSTED and not passage.about and not topics().paths.search(passage.citation.path)
+    )

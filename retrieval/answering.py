@@ -1,0 +1,61 @@
+"""Choose the statements that answer a phrasing of a question, and their shortest part that does."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from math import log
+
+from retrieval.statements import Statement
+from retrieval.terms import asked_terms, terms
+
+ENOUGH = 0.5
+"""Share of the weight of a phrasing's terms that a statement must have to answer it."""
+BY_HEADING = 0.4
+"""What a term in the headings alone counts, as a share of one in the statement."""
+NEARLY = 0.85
+"""Share of a statement's worth that its shortest part must keep."""
+
+
+def answering(
+    pool: Sequence[Statement], phrasing: str, *, bonus: Callable[[Statement], float] = lambda statement: 0.0
+) -> list[Statement]:
+    """The statements that answer a phrasing, best first; of equal ones the shorter comes first.
+
+    A term weighs the more, the fewer statements of the pool have it.
+
+    Args:
+        bonus: What else speaks for a statement that answers.
+    """
+    asked = asked_terms(phrasing)
+    said = [terms(statement.text) & asked for statement in pool]
+    weights = _weights(asked, said)
+    worths = []
+    for place, statement in enumerate(pool):
+        above = (terms(statement.passage.trail) & asked) - said[place]
+        worth = _sum(weights, said[place]) + BY_HEADING * _sum(weights, above)
+        if said[place] and worth >= ENOUGH:
+            worths.append((-round(worth + bonus(statement), 6), len(statement.text), place))
+    return [pool[place] for *_, place in sorted(worths)]
+
+
+def shortest(statement: Statement, phrasing: str) -> Statement:
+    """The fewest sentences of a statement in a row that say nearly as much about a phrasing as all of it."""
+    sentences = statement.sentences
+    said = [terms(sentence) & asked_terms(phrasing) for sentence in sentences]
+    whole = len(set().union(*said))
+    spans = ((start, end) for start in range(len(sentences)) for end in range(start + 1, len(sentences) + 1))
+    enough = [(s, e) for s, e in spans if len(set().union(*said[s:e])) >= NEARLY * whole]
+    start, end = min(enough, key=lambda span: sum(map(len, sentences[span[0] : span[1]])), default=(0, len(sentences)))
+    return replace(statement, sentences=sentences[start:end])
+
+
+def _weights(asked: Collection[str], said: Sequence[Collection[str]]) -> dict[str, float]:
+    """Weights of the asked terms, which add up to 1. A term that no statement has weighs as much as the rarest."""
+    among = Counter(term for own in said for term in own)
+    raw = {term: log(1 + (1 + len(said)) / (1 + among[term])) for term in sorted(asked)}
+    total = sum(raw.values()) or 1.0
+    return {term: weight / total for term, weight in raw.items()}
+
+
+def _sum(weights: Mapping[str, float], own: Collection[str]) -> float:
+    return sum(weights[term] for term in sorted(own))
