@@ -10,6 +10,8 @@ from retrieval.excerpt import FACT, SENTENCE, Part, parts_of, with_headers
 from retrieval.listings import begins_inside
 
 _MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
+_QUOTED = re.compile(r"^(?:> ?)+", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]\n]+)\]\((?:https?:|#)[^)\s]*\)")
 _INDENTED = re.compile(r" {2,}\S")
 
 
@@ -47,22 +49,27 @@ def statements(passages: Sequence[Passage]) -> list[Statement]:
     for passage in passages:
         goes_on = section == passage.citation.section
         section = passage.citation.section
-        blocks = [list(parts) for _, parts in groupby(parts_of(passage), key=lambda part: (part.kind, part.block))]
+        unquoted = passage.model_copy(update={"text": _QUOTED.sub("", passage.text)})
+        blocks = [list(parts) for _, parts in groupby(parts_of(unquoted), key=lambda part: (part.kind, part.block))]
         for place, block in enumerate(blocks):
             above = found[-1] if found and (goes_on or place) else None
             if block[0].kind == "line":
                 _add_listing(found, above, passage, block, cut=not place and begins_inside(passage.text, passage.kind))
             elif block[0].kind == "row":
                 rows = [row for row in block if row.header[: len(FACT)] != FACT]
-                found += [Statement(passage, (with_headers(row) if row.header else row.text,)) for row in rows]
+                found += [Statement(passage, (_unlinked(with_headers(row) or row.text),)) for row in rows]
             else:
-                text = " ".join(part.text for part in block)
+                text = _unlinked(" ".join(part.text for part in block))
                 sentences = tuple(s.strip() for s in SENTENCE.findall(_MARK.sub("", text, count=1).strip()))
                 if above and above.sentences and not _MARK.match(text) and _INDENTED.match(text):
                     found[-1] = replace(above, sentences=(*above.sentences, *sentences))
                 else:
                     found.append(Statement(passage, sentences))
     return found
+
+
+def _unlinked(text: str) -> str:
+    return _LINK.sub(r"\1", text)
 
 
 def _add_listing(

@@ -168,7 +168,8 @@ class _Reader:
         passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
         kept = [p for p in passages if not is_set_aside(p)] or passages
         found = [s for passage in kept for s in statements([passage])]
-        return [s for one in found if (s := self._about_subject(one)) and self._is_fresh(s)]
+        about = [replace(one, sentences=tuple(s for s in one.sentences if not self._siblings(s))) for one in found]
+        return [s for one in about if (s := self._about_subject(one)) and self._is_fresh(s)]
 
     @cached_property
     def _sheets(self) -> list[Statement]:
@@ -184,7 +185,7 @@ class _Reader:
     def _about_subject(self, statement: Statement) -> Statement | None:
         """The statement without what is about something else; None if nothing is left."""
         subject = self._subject
-        kept = [s for s in kept_sentences(statement.sentences, subject) if not self._siblings(s)]
+        kept = kept_sentences(statement.sentences, subject)
         if statement.sentences and not kept:
             return None
         code = statement.code if statement.code and topics().is_code_for(statement.code, statement.tag, subject) else ""

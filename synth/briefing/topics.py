@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -42,7 +42,7 @@ class Subject(Frozen):
     @property
     def products_in(self) -> tuple[str, ...]:
         """The types beside its own in which matrix units may take its operands."""
-        return ("tf32",) if self.has_products and "float32" in self.dtypes else ()
+        return ("tf32",) if "float32" in self.dtypes else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class Topics:
     """How documents name operations, data types, languages and limits, by kind."""
     common: frozenset[str]
     """Data types that are never foreign."""
+    tags: Mapping[str, Sequence[str]]
+    """How fences name a language, where its code may have no word that tells it."""
     families: tuple[Mapping[str, object], ...]
     aliases: Mapping[str, str]
     structures: Mapping[str, tuple[str, ...]]
@@ -89,7 +91,7 @@ class Topics:
         if tag.lower() in PRINTED:
             return False
         named = self._named(code)
-        own = subject.language in named.get("language", ())
+        own = tag.lower() in self.tags.get(subject.language, ()) or subject.language in named.get("language", ())
         return own and not named.get("operation", {*subject.operations}).isdisjoint(subject.operations)
 
     def _named(self, text: str) -> dict[str, set[str]]:
@@ -149,6 +151,8 @@ def _own(kind: str, subject: Subject) -> set[str]:
             return {_narrow(dtype) for dtype in (*subject.dtypes, *subject.products_in)}
         case "language":
             return {subject.language}
+        case "isa":
+            return set(subject.targets) if subject.family == "cpu" else set()
     return {subject.limit} if subject.limit else set()
 
 
@@ -166,11 +170,12 @@ def _names(family: Mapping[str, object], key: str) -> list[str]:
 def topics() -> Topics:
     table = tomllib.loads(files("synth.briefing").joinpath("topics.toml").read_text(encoding="utf-8"))
     plain = {kind: {name: entry["words"] for name, entry in table[kind].items()} for kind in ("operation", "dtype")}
-    words = {**plain, "language": table["language"], "limit": table["limit"]}
+    words = {**plain, **{kind: table[kind] for kind in ("language", "limit", "isa")}}
     return Topics(
         code={name: re.compile(entry["code"]) for name, entry in table["operation"].items()},
         words={kind: {name: _pattern(text) for name, text in own.items()} for kind, own in words.items()},
         common=frozenset(name for name, entry in table["dtype"].items() if entry.get("common")),
+        tags=table["tags"],
         families=tuple(table["family"]),
         aliases=table["aliases"],
         structures={name: tuple(entry.get("structures", ())) for name, entry in table["operation"].items()},
