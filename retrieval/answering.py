@@ -1,5 +1,6 @@
 """Choose the statements that answer a phrasing of a question, and their shortest part that does."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -8,22 +9,28 @@ from math import log
 from retrieval.statements import Statement
 from retrieval.terms import asked_terms, terms
 
-ENOUGH = 0.5
-"""Share of the weight of a phrasing's terms that a statement must have to answer it."""
 BY_HEADING = 0.4
 """What a term in the headings alone counts, as a share of one in the statement."""
 NEARLY = 0.85
 """Share of a statement's worth that its shortest part must keep."""
 
+REFERS = re.compile(r"(?:It|Its|This|These|They|Those|Such|So|To (?:avoid|do) this|However|But|Then|That)\b")
+"""How a sentence begins that needs the one before it."""
+
 
 def answering(
-    pool: Sequence[Statement], phrasing: str, *, bonus: Callable[[Statement], float] = lambda statement: 0.0
+    pool: Sequence[Statement],
+    phrasing: str,
+    *,
+    enough: float,
+    bonus: Callable[[Statement], float] = lambda statement: 0.0,
 ) -> list[Statement]:
     """The statements that answer a phrasing, best first; of equal ones the shorter comes first.
 
     A term weighs the more, the fewer statements of the pool have it.
 
     Args:
+        enough: Share of the weight of the phrasing's terms that a statement must have to answer it.
         bonus: What else speaks for a statement that answers.
     """
     asked = asked_terms(phrasing)
@@ -33,7 +40,7 @@ def answering(
     for place, statement in enumerate(pool):
         above = (terms(statement.passage.trail) & asked) - said[place]
         worth = _sum(weights, said[place]) + BY_HEADING * _sum(weights, above)
-        if said[place] and worth >= ENOUGH:
+        if said[place] and worth >= enough:
             worths.append((-round(worth + bonus(statement), 6), len(statement.text), place))
     return [pool[place] for *_, place in sorted(worths)]
 
@@ -43,7 +50,8 @@ def shortest(statement: Statement, phrasing: str) -> Statement:
     sentences = statement.sentences
     said = [terms(sentence) & asked_terms(phrasing) for sentence in sentences]
     whole = len(set().union(*said))
-    spans = ((start, end) for start in range(len(sentences)) for end in range(start + 1, len(sentences) + 1))
+    starts = [place for place, sentence in enumerate(sentences) if not place or not REFERS.match(sentence)]
+    spans = ((start, end) for start in starts for end in range(start + 1, len(sentences) + 1))
     enough = [(s, e) for s, e in spans if len(set().union(*said[s:e])) >= NEARLY * whole]
     start, end = min(enough, key=lambda span: sum(map(len, sentences[span[0] : span[1]])), default=(0, len(sentences)))
     return replace(statement, sentences=sentences[start:end])

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from eval.roofline import limit_of
+from ingest.scan import SHEETS
 from kb.facts.quantities import quantities
 from kb.facts.select import conditions
 from kb.types.base import tokens_of
@@ -17,7 +18,7 @@ from kb.types.protocols import Attempt, Stage
 from kb.types.records import Trust
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from retrieval.answering import answering, shortest
+from retrieval.answering import REFERS, answering, shortest
 from retrieval.precedence import is_set_aside
 from retrieval.scope import Scope
 from retrieval.statements import Statement, statements
@@ -28,6 +29,10 @@ from synth.prompts.diagnosis import diagnosis_of
 
 FOUND = 12
 """Passages of documents in which the answer to a phrasing is sought."""
+IN_A_SHEET, IN_A_DOCUMENT = 0.5, 0.65
+"""Share of a phrasing that a statement must have to answer it. Documents say much else in the same words."""
+LEAST_WORDS = 6
+"""A shorter statement of a document is a title or a caption, unless it has a listing."""
 IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
 """What it is worth that a statement names the prompt's language, and an operation of its task."""
 GUIDANCE = "Tuning guidance"
@@ -113,7 +118,7 @@ def matters(fact: Fact, subject: Subject) -> bool:
     said, spelt = conditions(fact), quantities().spelt
     known = quantities().by_name.get(fact.quantity)
     stated = said & spelt["dtype"]
-    of_matrices = (known is not None and known.matrix) or "matrix" in said
+    of_matrices = (known is not None and known.matrix and subject.family != "npu") or "matrix" in said
     return (
         (subject.has_products or not of_matrices)
         and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
@@ -140,25 +145,28 @@ class _Reader:
     def _stated(self, wanted: Sequence[str]) -> list[Fact]:
         """The facts of these quantities, those of one quantity together."""
         fitting = [fact for fact in self._facts if fact.quantity in wanted and matters(fact, self._subject)]
-        fresh = [fact for fact in fitting if fact.citation.id not in self._told]
+        of_sheets = {fact.quantity for fact in fitting if _is_of_a_sheet(fact)}
+        own = [fact for fact in fitting if _is_of_a_sheet(fact) or fact.quantity not in of_sheets]
+        fresh = [fact for fact in own if fact.citation.id not in self._told]
         self._told.update(fact.citation.id for fact in fresh)
         return sorted(fresh, key=lambda fact: wanted.index(fact.quantity))
 
     def _of_sections(self, question: Question) -> list[Said]:
         """What the sheets say about the subject below these headings."""
-        own = [s for s in self._sheets if s.passage.citation.section[-1:][0] in question.sections]
-        return [self._say(s) for s in own if self._is_fresh(s) and (s.code or not question.code)]
+        own = [s for s in self._sheets if not set(s.passage.citation.section[-1:]).isdisjoint(question.sections)]
+        return [self._say(s) for s in self._fresh(own) if s.code or not question.code]
 
     def _searched(self, question: Question) -> list[Said]:
         said: list[Said] = []
         for phrasing in question.search:
             if len(said) == question.most:
                 break
-            fresh = [s for s in self._sheets if self._is_fresh(s)]
-            found = answering(fresh, phrasing, bonus=self._bonus) or answering(
-                self._found(phrasing), phrasing, bonus=self._bonus
-            )
-            fitting = [short for s in found if self._fits(short := shortest(s, phrasing), code=question.code)]
+            found = answering(self._fresh(self._sheets), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
+            if not found:
+                pool = [s for s in self._fresh(self._found(phrasing)) if _is_claim(s)]
+                whole = answering(pool, phrasing, enough=IN_A_DOCUMENT, bonus=self._bonus)
+                found = [shortest(statement, phrasing) for statement in whole]
+            fitting = [statement for statement in found if self._fits(statement, code=question.code)]
             said += [self._say(statement) for statement in fitting[:1]]
         return said
 
@@ -169,7 +177,7 @@ class _Reader:
         kept = [p for p in passages if not is_set_aside(p)] or passages
         found = [s for passage in kept for s in statements([passage])]
         about = [replace(one, sentences=tuple(s for s in one.sentences if not self._siblings(s))) for one in found]
-        return [s for one in about if (s := self._about_subject(one)) and self._is_fresh(s)]
+        return [s for one in about if (s := self._about_subject(one))]
 
     @cached_property
     def _sheets(self) -> list[Statement]:
@@ -201,12 +209,29 @@ class _Reader:
         limit = LONGEST_LISTING if statement.code else LONGEST
         return tokens_of(statement.text) <= limit and (bool(statement.code) or not code)
 
-    def _is_fresh(self, statement: Statement) -> bool:
-        return statement.text not in self._told
+    def _fresh(self, pool: Sequence[Statement]) -> list[Statement]:
+        """The statements without what is told already."""
+        left = [
+            replace(s, sentences=tuple(one for one in s.sentences if one not in self._told))
+            for s in pool
+            if s.code not in self._told
+        ]
+        return [s for s in left if s.sentences or s.code]
 
     def _say(self, statement: Statement) -> Said:
-        self._told.add(statement.text)
+        self._told.update((*statement.sentences, *([statement.code] if statement.code else [])))
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
+
+
+def _is_of_a_sheet(fact: Fact) -> bool:
+    return fact.citation.path.startswith(f"{SHEETS.name}/")
+
+
+def _is_claim(statement: Statement) -> bool:
+    """Whether a statement of a document says something by itself, other than a title, a caption or a bare name."""
+    if REFERS.match(statement.prose):
+        return False
+    return bool(statement.code) or len(statement.prose.split()) >= LEAST_WORDS
 
 
 def _is_usable(passage: Passage) -> bool:

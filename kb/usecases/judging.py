@@ -15,7 +15,7 @@ from synth.briefing.topics import language_named
 
 
 def interface_of(home: Home, task: Task, target: str) -> Interface:
-    """The tensors of a task, which are the same on every device, and the errors allowed. Its reference runs on the CPU."""
+    """The tensors of a task, the same on every device, and the errors allowed. Its reference runs on the CPU."""
     name, here = home.targets.get(target).name, Isa(CPU, platform.machine())
     with LocalJudge(task, target=name, isa=here, facts=(), cache=cache_dir(), describe=True) as judge:
         return judge.interface

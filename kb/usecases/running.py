@@ -87,7 +87,7 @@ def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) ->
         return build_prompt(_loop(home, run, device=device).request(interface, stage))
     if stage is not Stage.DRAFT:
         raise RunError(
-            f"no run of {plan.task.name} for {plan.target} in {plan.language} has attempts: there is nothing to {stage}",
+            f"no run of {plan.task.name} for {plan.target} in {plan.language} has an attempt to {stage}",
             hint="`kb prompt` starts one, and `kb submit` judges its attempts",
         )
     return draft_prompt(home, plan, interface, budget_tokens=home.settings.prompt_tokens, device=device)

@@ -20,7 +20,10 @@ class Documents:
     def listed(self, answers: Sequence[Answer]) -> list[str]:
         """The documents that these answers cite, a line each."""
         used = dict.fromkeys(citation.path for answer in answers for citation in _citations(answer))
-        return [f"{self._numbers[path]} = {path}@{self._digests[path]}" for path in sorted(used, key=lambda path: self._numbers[path])]
+        return [
+            f"{self._numbers[path]} = {path}@{self._digests[path]}"
+            for path in sorted(used, key=lambda path: self._numbers[path])
+        ]
 
     def cite(self, citation: Citation) -> str:
         return f"[{self._numbers[citation.path]}:{citation.lines.removeprefix('L')}]"
