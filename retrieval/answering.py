@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import log
 
 from retrieval.statements import Statement
@@ -12,7 +13,7 @@ from retrieval.terms import asked_terms, terms
 BY_HEADING = 0.4
 """What a term in the headings alone counts, as a share of one in the statement."""
 NEARLY = 0.85
-"""Share of a statement's worth that its shortest part must keep."""
+"""Share of a statement's asked terms that a part of it must keep."""
 
 REFERS = re.compile(r"(?:It|Its|This|These|They|Those|Such|So|To (?:avoid|do) this|However|But|Then|That)\b")
 """How a sentence begins that needs the one before it."""
@@ -34,27 +35,39 @@ def answering(
         bonus: What else speaks for a statement that answers.
     """
     asked = asked_terms(phrasing)
-    said = [terms(statement.text) & asked for statement in pool]
+    said = [_terms(statement.text) & asked for statement in pool]
     weights = _weights(asked, said)
     worths = []
     for place, statement in enumerate(pool):
-        above = (terms(statement.passage.trail) & asked) - said[place]
+        above = (_terms(statement.passage.trail) & asked) - said[place]
         worth = _sum(weights, said[place]) + BY_HEADING * _sum(weights, above)
         if said[place] and worth >= enough:
             worths.append((-round(worth + bonus(statement), 6), len(statement.text), place))
     return [pool[place] for *_, place in sorted(worths)]
 
 
+def still_answers(part: Statement, whole: Statement, phrasing: str) -> bool:
+    """Whether a part of a statement says nearly as much about a phrasing as all of it."""
+    asked = asked_terms(phrasing)
+    return len(_terms(part.text) & asked) >= NEARLY * len(_terms(whole.text) & asked)
+
+
 def shortest(statement: Statement, phrasing: str) -> Statement:
     """The fewest sentences of a statement in a row that say nearly as much about a phrasing as all of it."""
     sentences = statement.sentences
-    said = [terms(sentence) & asked_terms(phrasing) for sentence in sentences]
+    asked = asked_terms(phrasing)
+    said = [_terms(sentence) & asked for sentence in sentences]
     whole = len(set().union(*said))
     starts = [place for place, sentence in enumerate(sentences) if not place or not REFERS.match(sentence)]
     spans = ((start, end) for start in starts for end in range(start + 1, len(sentences) + 1))
     enough = [(s, e) for s, e in spans if len(set().union(*said[s:e])) >= NEARLY * whole]
     start, end = min(enough, key=lambda span: sum(map(len, sentences[span[0] : span[1]])), default=(0, len(sentences)))
     return replace(statement, sentences=sentences[start:end])
+
+
+@lru_cache(maxsize=1 << 14)  # a prompt asks the same statements in many phrasings
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
 
 
 def _weights(asked: Collection[str], said: Sequence[Collection[str]]) -> dict[str, float]:

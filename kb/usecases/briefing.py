@@ -16,9 +16,8 @@ from kb.types.kernels import Interface, Language, Task
 from kb.types.passages import Passage
 from kb.types.protocols import Attempt, Stage
 from kb.types.records import Trust
-from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from retrieval.answering import REFERS, answering, shortest
+from retrieval.answering import REFERS, answering, shortest, still_answers
 from retrieval.precedence import is_set_aside
 from retrieval.scope import Scope
 from retrieval.statements import Statement, statements
@@ -27,10 +26,12 @@ from synth.briefing.questions import Question, questions_for
 from synth.briefing.topics import Subject, dtypes_of, family_of, kept_sentences, operations_in, topics
 from synth.prompts.diagnosis import diagnosis_of
 
-FOUND = 12
+FOUND = 8
 """Passages of documents in which the answer to a phrasing is sought."""
 IN_A_SHEET, IN_A_DOCUMENT = 0.5, 0.65
 """Share of a phrasing that a statement must have to answer it. Documents say much else in the same words."""
+TRIED = 8
+"""Best statements of documents that are tried for a phrasing."""
 LEAST_WORDS = 6
 """A shorter statement of a document is a title or a caption, unless it has a listing."""
 IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
@@ -47,15 +48,18 @@ def brief(
     interface: Interface,
     language: Language,
     target: str,
+    facts: Sequence[Fact],
     attempts: Sequence[Attempt],
     stage: Stage,
 ) -> Briefing:
     """What a prompt says of the hardware: all that a first kernel needs, or what the last attempt lacked.
 
+    Args:
+        facts: Those that hold for the target.
+
     Raises:
         SettingsError: the user's file of questions is not right.
     """
-    facts = known_facts(home, target)
     subject = subject_of(home, task, interface, target, language.name, facts)
     reader = _Reader(home, subject, facts)
     answers = [reader.answer(question) for question in _questions(home, subject, attempts, stage)]
@@ -162,22 +166,20 @@ class _Reader:
             if len(said) == question.most:
                 break
             found = answering(self._fresh(self._sheets), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
-            if not found:
-                pool = [s for s in self._fresh(self._found(phrasing)) if _is_claim(s)]
-                whole = answering(pool, phrasing, enough=IN_A_DOCUMENT, bonus=self._bonus)
-                found = [shortest(statement, phrasing) for statement in whole]
+            found = found or self._in_documents(phrasing)
             fitting = [statement for statement in found if self._fits(statement, code=question.code)]
             said += [self._say(statement) for statement in fitting[:1]]
         return said
 
-    def _found(self, phrasing: str) -> list[Statement]:
-        """What the documents that a search finds say about the subject, without those that nobody vouches for."""
+    def _in_documents(self, phrasing: str) -> list[Statement]:
+        """The shortest answers in the documents that a search finds, without those that nobody vouches for."""
         hits = self._home.search_engine.rank((phrasing,), self._scope, limit=FOUND).hits
         passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
         kept = [p for p in passages if not is_set_aside(p)] or passages
-        found = [s for passage in kept for s in statements([passage])]
-        about = [replace(one, sentences=tuple(s for s in one.sentences if not self._siblings(s))) for one in found]
-        return [s for one in about if (s := self._about_subject(one))]
+        pool = self._fresh([s for passage in kept for s in statements([passage]) if _is_claim(s)])
+        ranked = answering(pool, phrasing, enough=IN_A_DOCUMENT, bonus=self._bonus)[:TRIED]
+        about = ((whole, self._about_subject(whole)) for whole in ranked)
+        return [shortest(part, phrasing) for whole, part in about if part and still_answers(part, whole, phrasing)]
 
     @cached_property
     def _sheets(self) -> list[Statement]:
@@ -193,7 +195,9 @@ class _Reader:
     def _about_subject(self, statement: Statement) -> Statement | None:
         """The statement without what is about something else; None if nothing is left."""
         subject = self._subject
-        kept = kept_sentences(statement.sentences, subject)
+        of_sheet = statement.passage.citation.path.startswith(f"{SHEETS.name}/")
+        named = statement.sentences if of_sheet else [s for s in statement.sentences if not self._siblings(s)]
+        kept = kept_sentences(named, subject)
         if statement.sentences and not kept:
             return None
         code = statement.code if statement.code and topics().is_code_for(statement.code, statement.tag, subject) else ""
