@@ -8,9 +8,8 @@ import operator
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kb.types.base import Frozen
 from kb.types.evidence import WIN_MARGIN, CaseResult, Evidence, Grade, KernelScreen, Outcome
@@ -18,6 +17,9 @@ from kb.types.evidence import WIN_MARGIN, CaseResult, Evidence, Grade, KernelScr
 ADVICE = 2
 """Most rules that give advice."""
 COMPARISONS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
+_TABLE = tomllib.loads(files("synth.prompts").joinpath("diagnosis.toml").read_text(encoding="utf-8"))
+MEANING: Mapping[str, str] = _TABLE["outcome"]
+"""What each outcome is, in a sentence."""
 _SPILLED = re.compile(r"(\d+) bytes spill stores")
 """Of `ptxas -v`."""
 _USED = re.compile(r"Used (\d+) registers")
@@ -36,6 +38,10 @@ class Rule(Frozen):
 
     def holds(self, signals: Mapping[str, float]) -> bool:
         return all(_is_true(condition, signals) for condition in self.when)
+
+
+RULES = tuple(Rule(**entry) for entry in _TABLE["rule"])
+"""In the order in which they are tried."""
 
 
 class Diagnosis(NamedTuple):
@@ -60,7 +66,7 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
     Times are in microseconds; only measured speeds are given.
     """
     return (
-        _table()["outcome"][evidence.outcome],
+        MEANING[evidence.outcome],
         *_compared(evidence.cases),
         *_worth(evidence),
         *((f"{evidence.detail}.",) if evidence.passed and evidence.detail else ()),
@@ -72,7 +78,7 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
 def diagnosis_of(evidence: Evidence) -> Diagnosis:
     """The rules that hold for a candidate that passed, at most `ADVICE`."""
     signals = signals_of(evidence)
-    held = [rule for rule in _rules() if rule.holds(signals)] if evidence.passed else []
+    held = [rule for rule in RULES if rule.holds(signals)] if evidence.passed else []
     return Diagnosis(tuple(held[:ADVICE]), signals)
 
 
@@ -164,13 +170,3 @@ def _over(screens: tuple[KernelScreen, ...]) -> list[str]:
         for finding in screen.findings
         if finding.state in ("over", "warn")
     ]
-
-
-@cache
-def _rules() -> tuple[Rule, ...]:
-    return tuple(Rule(name=entry.pop("class"), **entry) for entry in map(dict, _table()["rule"]))
-
-
-@cache
-def _table() -> dict[str, Any]:
-    return tomllib.loads(files("synth.prompts").joinpath("diagnosis.toml").read_text(encoding="utf-8"))

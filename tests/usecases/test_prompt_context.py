@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kb.usecases.prompt_context import fitting_facts
+from synth.briefing.needs import needs, operation
 
 from eval.oracle.task import load_task
 from kb.settings import Settings
@@ -12,8 +14,6 @@ from kb.types.kernels import Interface, Task, TensorSpec
 from kb.types.passages import Citation
 from kb.types.records import Trust
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.prompt_context import fitting_facts
-from synth.briefing.needs import needs, operation
 
 pytestmark = pytest.mark.usefixtures("judge_here")
 SOFTMAX = Path(__file__).parents[2] / "examples" / "softmax.py"
